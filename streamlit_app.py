@@ -1,4 +1,4 @@
-"""The console in a browser: page config, the list of pages, sign-in, one catch for our errors."""
+"""The console in a browser: page settings, pages, sign-in, and one handler for errors."""
 
 from collections.abc import Sequence
 
@@ -11,31 +11,32 @@ from console.language import _
 from console.web.review.drafts import show_unsent
 from console.web.sign_in import identified, sign_in_or_stop
 from console.web.visitor_language import follow_visitors
+from console.web.widgets.markup import show_html, style_sheets
 from console.web.widgets.messages import refusal_words, show_problem
-from console.web.widgets.styles import load_styles
 from storage.errors import StorageError
 
 
-def refusing(script: str, pages: Sequence[StreamlitPage]) -> list[StreamlitPage]:
-    """The addresses of those pages, each with a script in its place that says whose they are."""
+def refuse_pages(pages: Sequence[StreamlitPage]) -> list[StreamlitPage]:
+    """Return a hidden page for the address of each page; the hidden page explains who can open the page."""
+    script = "console/web/pages/refused.py"
     return [st.Page(script, title=page.title, url_path=page.url_path, visibility="hidden") for page in pages]
 
 
 st.set_page_config(page_icon="🛡️", layout="wide")
 follow_visitors()
-load_styles()
+show_html(style_sheets("page", "lists", "rows", "presentation", "timeline", "study"))
 
 
 def show_page(identity: Identity | None) -> None:
-    """The page of the address, among those that whoever is here may open."""
+    """Draw the page at the address if the identity may open that page."""
     taking_part = identity is not None and identity.has(Role.PARTICIPANT)
     inbox, study = "console/web/pages/inbox.py", "console/web/pages/participate.py"
     reviewers = [
         st.Page(inbox, title=_("Inbox"), url_path="home", default=not taking_part),
         st.Page(inbox, title=_("Inbox"), url_path="inbox", visibility="hidden"),
         st.Page("console/web/pages/review.py", title=_("Review"), url_path="review"),
-        st.Page("console/web/pages/answers.py", title=_("My answers"), url_path="answers"),
-        st.Page("console/web/pages/ratings.py", title=_("Answers to judge"), url_path="ratings"),
+        st.Page("console/web/pages/answers.py", title=_("My reviews"), url_path="answers"),
+        st.Page("console/web/pages/ratings.py", title=_("Rate answers"), url_path="ratings"),
     ]
     handbook = st.Page("console/web/pages/help.py", title=_("Help"), url_path="help")
     researchers = [
@@ -52,7 +53,7 @@ def show_page(identity: Identity | None) -> None:
         pages = [
             home,
             takes_part,
-            *refusing("console/web/pages/not_for_participants.py", [*reviewers[1:], *researchers, sessions, handbook]),
+            *refuse_pages([*reviewers[1:], *researchers, sessions, handbook]),
         ]
     elif identity is not None and identity.has(Role.RESEARCHER):
         pages = [*reviewers, *researchers, sessions, handbook, takes_part]
@@ -62,13 +63,13 @@ def show_page(identity: Identity | None) -> None:
             sessions,
             handbook,
             takes_part,
-            *refusing("console/web/pages/not_for_reviewers.py", researchers),
+            *refuse_pages(researchers),
         ]
     page = st.navigation(pages, position="hidden" if identity is None or taking_part else "top")
     if identity is None:
         st.set_page_config(page_title="InferAct Console")
     elif not any(page is counted for counted in reviewers[:3]):
-        # Those put the number of items that wait into it themselves; each title costs the browser several ms.
+        # These pages set a title with the number of pending items; each title costs the browser several ms.
         st.set_page_config(page_title=f"{page.title} · InferAct Console")
     if page is not takes_part:
         sign_in_or_stop()

@@ -1,10 +1,12 @@
-"""The database of the settings, or the one of a URL: migrated on first use, opened for reading or for writing."""
+"""The database of the settings or of a URL: created and migrated on first use, opened for reading or writing."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 
 from sqlmodel import Session as Session
@@ -15,24 +17,30 @@ from storage.database_file import make_private_folder
 from storage.migrations import migrate
 from storage.queue import Queue
 
+may_create: ContextVar[bool] = ContextVar("may_create", default=True)
+"""Whether a missing database may be created: true in a gate's process and in commands that start work."""
+
 
 def database_url(url: str | None = None) -> str:
-    """That URL, or the one of the settings, its database created and migrated."""
+    """Prepare the database and return its URL, by default the URL in the settings.
+
+    Raise NoDatabase if the database is missing and `may_create` forbids creating it.
+    """
     return _ready(url or settings().database_url)
 
 
 @contextmanager
 def reading(url: str | None = None) -> Iterator[Session]:
-    """A session that sees one state of the database and writes nothing."""
+    """Open a read-only session with a consistent snapshot of the database."""
     with engine.reading(database_url(url)) as session:
         yield session
 
 
 @contextmanager
 def writing(url: str | None = None, *, durable: bool = True) -> Iterator[Session]:
-    """A session in one short write transaction: committed at the end, rolled back on any error.
+    """Open a session in one short write transaction; commit at the end of the block, or roll back on any error.
 
-    One that is not durable may be lost in a power cut, never when a process is killed.
+    A write with `durable=False` may be lost in a power cut, but not if the process is killed.
     """
     durability = engine.Durability.FULL if durable else engine.Durability.NORMAL
     with engine.writing(database_url(url), durability) as session:
@@ -40,25 +48,29 @@ def writing(url: str | None = None, *, durable: bool = True) -> Iterator[Session
 
 
 def changes(url: str | None = None) -> AbstractContextManager[Callable[[], bool]]:
-    """A question to be asked again and again: whether another connection has committed since it was asked last."""
+    """Return a context manager that yields a function.
+
+    The function returns whether another connection has committed since the function's last call.
+    """
     return engine.changes(database_url(url))
 
 
 def review_queue(url: str | None = None) -> Queue:
-    """The review queue of that database, or of the settings'."""
+    """Return the review queue of the database at this URL, or of the database in the settings."""
     return _queue(database_url(url))
 
 
 def now_ms() -> int:
-    """Whole milliseconds since 1970, UTC."""
+    """Return the time in whole milliseconds since 1970, UTC."""
     return time.time_ns() // 1_000_000
 
 
 @lru_cache(maxsize=8)
 def _ready(url: str) -> str:
-    if engine.sqlite_path(url) is not None:
+    if may_create.get() and engine.sqlite_path(url) is not None:
         make_private_folder(settings().data_dir)
-    migrate(url)
+    if migrate(url, create=may_create.get()):
+        sys.stderr.write(f"Created a new database: {engine.mask_password(url)}\n")
     return url
 
 

@@ -1,10 +1,10 @@
-"""Everything the console can refuse, as facts.
+"""The errors of the console.
 
 ConsoleError
-├── BadInput             what the caller gave cannot be used (exit code 2)
+├── BadInput             the input cannot be used (exit code 2)
 │   ├── UnreadableFile   a log cannot be read; names the file, the line and what to do
-│   └── Unknown          a run, item, detector or format of that name does not exist
-└── Refused              the request is sound, but the present state does not allow it (exit code 1)
+│   └── Unknown          no run, item, detector or format has that name
+└── Refused              the present state does not allow the request (exit code 1)
 """
 
 
@@ -23,7 +23,7 @@ class BadInput(ConsoleError):
 class UnreadableFile(BadInput):
     """A file cannot be read as a trajectory log.
 
-    `line` counts from 1 and is None where the whole file is meant.
+    `line` counts from 1; None means the whole file.
     """
 
     def __init__(self, path: str, reason: str, line: int | None = None) -> None:
@@ -33,7 +33,7 @@ class UnreadableFile(BadInput):
 
 
 class Unknown(BadInput):
-    """Nothing of that name exists."""
+    """No object of that kind has that name."""
 
     def __init__(self, what: str, name: object, known: object = ()) -> None:
         names = ", ".join(str(k) for k in known) if isinstance(known, (list, tuple, dict, set)) else str(known)

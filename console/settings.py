@@ -1,4 +1,4 @@
-"""Every setting, from `INFERACT_*` in the environment."""
+"""The settings, read from environment variables `INFERACT_*`."""
 
 from __future__ import annotations
 
@@ -10,49 +10,49 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy.engine import make_url
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
-"""The languages of the catalogues in `console/locale`, each by its own name."""
+"""The languages of the catalogues in `console/locale`, by code."""
 
 
 class Settings(BaseSettings):
-    """Paths are absolute once read, whatever directory the command was started from."""
+    """The console's settings; paths are absolute, independent of the working directory of the command."""
 
     model_config = SettingsConfigDict(env_prefix="INFERACT_", extra="ignore")
 
     data_dir: Path = Field(default=Path("~/.inferact"))
-    """Where the database, the secret of the sign-in and the uploads live."""
+    """The folder of the database, the secrets and the uploads."""
     database_url: str = ""
     """SQLAlchemy URL; by default `console.db` in the data directory."""
     host: str = "127.0.0.1"
     port: int = Field(default=8501, ge=1, le=65_535)
     public_url: str | None = None
-    """The address that people type where it is not the machine's own, such as https://console.example."""
+    """The address that people type if it differs from the machine's own, such as https://console.example."""
     language: str | None = None
-    """The language of every reviewer's and participant's page (en, de), whatever a browser asks for."""
+    """The language of all reviewers' and participants' pages (en, de), whatever their browser prefers."""
     prompts_dir: Path | None = None
-    """A folder whose files take the place of the packaged prompt templates, file by file."""
+    """A folder whose files replace packaged prompt templates, file by file."""
     model: str | None = None
     reasoning_effort: str | None = None
-    """How long reasoning models may think, in the endpoint's words (low, medium, high); left out where not taken."""
+    """The reasoning effort in the endpoint's words (low, medium, high); left out if the endpoint refuses it."""
     explain: bool = False
-    """Whether InferAct says in one further call why it flags."""
+    """Whether InferAct explains a flag with one further model call."""
     concurrency: int = Field(default=8, ge=1)
     api_token: SecretStr | None = None
-    """A token of the HTTP API beside those of the agents; it alone may import."""
+    """A token of the HTTP API beside the agents' own tokens; only this one may import."""
     webhook_url: str | None = None
-    """Where every decision on an agent's action is sent."""
+    """The address that receives every decision on an agent's action."""
     webhook_secret: SecretStr | None = None
-    """Signs what is sent there: `whsec_` and base64 as Standard Webhooks has it, or any other text as it is."""
+    """The signing secret of webhooks: `whsec_` and base64 (Standard Webhooks), or any other text as it is."""
     oidc_metadata_url: str | None = None
-    """Where the OpenID provider of a team describes itself: its address and /.well-known/openid-configuration."""
+    """The metadata of the OpenID provider: its address with /.well-known/openid-configuration."""
     oidc_client_id: str | None = None
     oidc_client_secret: SecretStr | None = None
-    """What the provider knows this console by; it sends people back to /sign-in/organisation/back."""
+    """The client secret at the provider, which redirects to /sign-in/organisation/back."""
 
     @field_validator("language")
     @classmethod
     def _known_language(cls, code: str | None) -> str | None:
         if code and code not in LANGUAGES:
-            raise ValueError(f"no catalogue of that language; choose one of {', '.join(LANGUAGES)}")
+            raise ValueError(f"unknown language; choose one of {', '.join(LANGUAGES)}")
         return code or None
 
     @field_validator("data_dir", "prompts_dir")
@@ -71,5 +71,5 @@ class Settings(BaseSettings):
 
 @lru_cache(maxsize=1)
 def settings() -> Settings:
-    """The settings of this process, read once."""
+    """Return the settings of this process, which are read once."""
     return Settings()

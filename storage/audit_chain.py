@@ -1,7 +1,7 @@
-"""The audit chain: every event's digest, hashed with the hash before it, so that a change of any of them shows.
+"""The audit chain: each event's digest is hashed with the previous hash, so that any change of an event is detected.
 
-The chain holds digests and ids alone. The content of an event stands apart and can be erased; its link stays, and the
-event that says so names it. A head kept apart tells where the chain ends.
+The chain holds digests and ids only. The content of an event can be erased: its link stays, and the event that records
+the erasure lists the erased event. A separate row holds the end of the chain.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _PAGE = 1_000
 
 
 def begin(connection: Connection) -> None:
-    """Makes the end of an empty chain."""
+    """Create the end of an empty chain."""
     connection.execute(insert(_end).values(id=1, event_id=0, events=0, hash=""))
 
 
 def append(connection: Connection, content: Mapping[str, Any], erases: Sequence[int] = ()) -> int:
-    """Adds one event with its link and returns its id, within the caller's write transaction.
+    """Add one event with its link and return the event's id, within the caller's write transaction.
 
-    `content` holds the columns of an event but id and salt. `erases` are events whose content goes with it.
+    `content` holds the columns of an event except id and salt. `erases` lists events whose content is deleted as well.
     """
-    # Whoever else wants to write waits here: on SQLite since BEGIN IMMEDIATE, on a server for this one row.
+    # Other writers wait here: on SQLite since BEGIN IMMEDIATE, on a server for this one row.
     end = connection.execute(select(_end).with_for_update()).one()
     newest = connection.execute(select(func.coalesce(func.max(_event.c.id), 0))).scalar_one()
     row = {"id": max(newest, end.event_id) + 1, **content, "salt": secrets.token_hex(16)}
@@ -46,28 +46,13 @@ def append(connection: Connection, content: Mapping[str, Any], erases: Sequence[
     return event_id
 
 
-def take_in(connection: Connection) -> None:
-    """Links the events of a database from before there was a chain, in their order."""
-    known = 0
-    columns = [_event.c.id, *(_event.c[name] for name in _CONTENT)]
-    while rows := connection.execute(
-        select(*columns).where(_event.c.id > known).order_by(_event.c.id).limit(_PAGE)
-    ).all():
-        for row in rows:
-            end = connection.execute(select(_end)).one()
-            salted = {**row._mapping, "salt": secrets.token_hex(16)}
-            connection.execute(update(_event).where(_event.c.id == row.id).values(salt=salted["salt"]))
-            _link_up(connection, salted, end.hash, end.events, ())
-            known = row.id
-
-
 def problems(connection: Connection) -> list[str]:
-    """The first event at which the chain does not hold, as a sentence; none where it holds to its end."""
+    """Return a sentence about the first event at which the chain breaks, or an empty list if the chain is intact."""
     return next(([problem] for problem in _broken(connection)), [])
 
 
 def end_of(connection: Connection) -> tuple[int, str]:
-    """(how many events, the hash of the last one), to be noted elsewhere: a chain written anew has another."""
+    """Return the number of events and the last hash, which a copy elsewhere can be compared with."""
     end = connection.execute(select(_end)).first()
     return (end.events, end.hash) if end else (0, "")
 
@@ -109,7 +94,7 @@ def _broken(connection: Connection) -> Iterator[str]:
     for link, content in _links(connection):
         named = _named(link.event_id, link.kind)
         if link.previous_hash != previous:
-            yield f"Audit: {named} does not follow {last}; what stood between was removed, or the order was changed."
+            yield f"Audit: {named} does not follow {last}; an event between them was removed, or the order was changed."
         if _hash(link._asdict()) != link.hash:
             yield f"Audit: the link of {named} was changed."
         yield from _content_problem(link, content, link.event_id in erased)
@@ -124,7 +109,7 @@ def _content_problem(link: Row[Any], content: Row[Any] | None, is_erased: bool) 
     if content is None and not is_erased:
         yield f"Audit: {named} was removed."
     elif content is not None and is_erased:
-        yield f"Audit: {named} was erased, and something stands in its place."
+        yield f"Audit: {named} was erased, but has content again."
     elif content is not None and _content_digest(content._asdict()) != link.content_digest:
         yield f"Audit: {named} was changed."
 
@@ -132,7 +117,7 @@ def _content_problem(link: Row[Any], content: Row[Any] | None, is_erased: bool) 
 def _unlinked(connection: Connection) -> Iterator[str]:
     statement = select(_event.c.id, _event.c.kind).outerjoin(_link, _link.c.event_id == _event.c.id)
     for event_id, kind in connection.execute(statement.where(_link.c.event_id.is_(None)).order_by(_event.c.id)):
-        yield f"Audit: {_named(event_id, kind)} was added past the chain."
+        yield f"Audit: {_named(event_id, kind)} was added outside the chain."
 
 
 def _erased(connection: Connection) -> set[int]:
@@ -141,7 +126,7 @@ def _erased(connection: Connection) -> set[int]:
 
 
 def _links(connection: Connection) -> Iterator[tuple[Row[Any], Row[Any] | None]]:
-    """Every link with its content, if that is there, in order."""
+    """Yield every link in order, with its content or None if the content is missing."""
     known = 0
     while links := connection.execute(
         select(_link).where(_link.c.event_id > known).order_by(_link.c.event_id).limit(_PAGE)

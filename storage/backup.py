@@ -1,4 +1,4 @@
-"""Copies of the whole database, taken and put back while the console runs."""
+"""Backups of the whole database, made and restored while the console runs."""
 
 import os
 import secrets
@@ -16,14 +16,14 @@ from storage.migrations import file_revision, migrate
 
 
 def backup(url: str, target_path: str | Path) -> Path:
-    """Copies the database to a new file that only its user can read, and returns its path.
+    """Copy the database to a new file that only its user can read, and return the file's path.
 
-    The file has its name only once it is whole and checked. Raises StorageError where one is there already.
+    The file gets its name when it is complete and checked. Raise StorageError if the name is taken or the copy fails.
     """
     target = Path(target_path).expanduser().absolute()
     source = _database_file(url)
     if not source.exists():
-        raise StorageError(f"There is no database at {source} to back up.")
+        raise StorageError(f"Nothing to back up at {source}: the database is missing. Check INFERACT_DATABASE_URL.")
     target.parent.mkdir(parents=True, exist_ok=True)
     refuse_there(target)
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.unfinished")
@@ -33,41 +33,39 @@ def backup(url: str, target_path: str | Path) -> Path:
         _refuse_unsound(unfinished)
         _sync(unfinished)
         try:
-            # Linked and not renamed, so that a file of that name is never written over.
+            # Linked, not renamed, so that an existing file is never overwritten.
             target.hardlink_to(unfinished)
         except FileExistsError:
             refuse_there(target)
         _sync(target.parent)
     except sqlite3.Error as failed:
-        raise StorageError(
-            f"{target} was not written ({failed}); choose another place, or make room there."
-        ) from failed
+        raise StorageError(f"{target} was not written ({failed}); choose another path or free some space.") from failed
     finally:
         unfinished.unlink(missing_ok=True)
     return target
 
 
 def restore(url: str, source_path: str | Path) -> Path | None:
-    """Puts a backup in the place of the database and migrates it; returns where the replaced one is kept.
+    """Replace the database with a backup, migrated to the current tables; return the path of the replaced file.
 
-    Safe while the console runs: its next transaction sees the restored rows. Raises NotOurs, NewerSchema and
-    StorageError before anything is changed.
+    Safe while the console runs: the next transaction reads the restored rows. Raise NotOurs, OlderSchema, NewerSchema
+    or StorageError if the backup cannot be used; the database is then unchanged.
     """
     source, target = Path(source_path).expanduser().absolute(), _database_file(url)
     if not source.exists():
-        raise StorageError(f"There is no backup at {source}.")
+        raise StorageError(f"The backup {source} does not exist; name a backup file.")
     if source == target:
-        raise StorageError(f"{source} is the database itself; name the backup to restore.")
+        raise StorageError(f"{source} is the database itself; name a backup to restore.")
     if file_revision(source) is None:
         raise NotOurs(f"{source} is empty; name a backup made by `inferact db backup`.")
     _refuse_unsound(source)
     with TemporaryDirectory() as folder:
-        # Made ready apart: a backup that cannot be migrated is refused in time, and a running console never sees it.
+        # Migrated in a folder of its own, so that a backup that cannot be migrated never reaches a running console.
         ready = _ready(source, Path(folder) / "ready.db", _key(target))
         kept = _keep(target)
         create_private(target)
         _copy(ready, target, journal=None)
-    # What tells the file from others has to stand in it, not in the log beside it.
+    # The key that identifies the file must be in the file itself, not in its log.
     overwrite_freed(url)
     return kept
 
@@ -80,7 +78,7 @@ def _database_file(url: str) -> Path:
 
 
 def _copy(source: Path, target: Path, journal: str | None = "DELETE") -> None:
-    """Copies every page in one step, so that no writer in between can make it begin anew."""
+    """Copy every page in one step, so that no other writer can make the copy start again."""
     with closing(_open(source)) as origin, closing(_open(target)) as copy:
         origin.backup(copy)
         if journal is not None:
@@ -102,7 +100,7 @@ def _refuse_unsound(path: Path) -> None:
 
 
 def _ready(source: Path, copy: Path, key: str | None) -> Path:
-    """A copy of the backup, migrated, with the key of the database whose place it takes."""
+    """Return a migrated copy of the backup, with the key of the database that it replaces."""
     create_private(copy)
     _copy(source, copy)
     url = f"sqlite:///{copy}"
@@ -115,7 +113,7 @@ def _ready(source: Path, copy: Path, key: str | None) -> Path:
 
 
 def _key(target: Path) -> str | None:
-    """The key of the database that is there, None where there is none or it cannot be read."""
+    """Return the key of the present database, or None if the database is missing or cannot be read."""
     if not target.exists():
         return None
     try:
@@ -134,7 +132,7 @@ def _keep(target: Path) -> Path | None:
     try:
         _copy(target, kept)
     except sqlite3.DatabaseError:
-        # Too damaged to be read as a database: kept as it lies, out of the way of the new one.
+        # Too damaged to be read as a database: kept as it is, under another name.
         kept.unlink(missing_ok=True)
         target.rename(kept)
         for suffix in ("-wal", "-shm"):
@@ -144,13 +142,13 @@ def _keep(target: Path) -> Path | None:
 
 
 def refuse_there(target: Path) -> None:
-    """Raises StorageError where something has that name already."""
+    """Raise StorageError if the name is taken."""
     if os.path.lexists(target):
-        raise StorageError(f"{target} is already there; name a new file for the backup.")
+        raise StorageError(f"{target} already exists; name a new file for the backup.")
 
 
 def _sync(path: Path) -> None:
-    """Waits until the file, or the names in a folder, would survive a power cut."""
+    """Wait until the file, or the names in a folder, would survive a power cut."""
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)

@@ -1,4 +1,4 @@
-"""What is wrong with a database, in words: the file itself, its schema, and the sums that must agree."""
+"""Checks of a database that return problems as sentences: its file, its schema, and the sums that must agree."""
 
 import sqlite3
 import time
@@ -9,11 +9,13 @@ from sqlalchemy import Connection, text
 
 from storage import audit_chain
 from storage.engine import engine, sqlite_path
-from storage.migrations import head, revision
+from storage.errors import StorageError
+from storage.migrations import head, missing_sentence, refuse_unknown, revision
 from storage.queue.values import FAR_MS
+from storage.tables import IS_CURRENT
 
 _SHOWN = 20
-"""Problems of one kind that are listed; the rest are only counted."""
+"""How many problems of one kind are listed; the rest are only counted."""
 
 _HELD = "SELECT * FROM slot WHERE status IN ('claimed', 'decided')"
 
@@ -30,7 +32,7 @@ _RULES = {
         SELECT b.id, b.halted, count(i.id) FROM budget b
         LEFT JOIN ({_HELD}) s ON s.budget_id = b.id LEFT JOIN item i ON i.id = s.item_id AND i.kind = 'halted'
         GROUP BY b.id, b.halted HAVING b.halted <> count(i.id)""",
-    "Review slot {0}: its ledger adds up to {1}, but it stands {2}.": """
+    "Review slot {0}: its ledger adds up to {1}, but its status is {2}.": """
         SELECT s.id, coalesce(sum(l.units), 0), s.status FROM slot s LEFT JOIN ledger l ON l.slot_id = s.id
         GROUP BY s.id, s.status, s.units
         HAVING coalesce(sum(l.units), 0) <> CASE WHEN s.status IN ('claimed', 'decided') THEN s.units ELSE 0 END""",
@@ -38,22 +40,22 @@ _RULES = {
         SELECT i.id, i.open_slots, count(s.id), i.reviews_required FROM item i LEFT JOIN ({_HELD}) s ON s.item_id = i.id
         WHERE i.status NOT IN ('expired', 'cancelled') GROUP BY i.id, i.open_slots, i.reviews_required
         HAVING i.open_slots + count(s.id) <> i.reviews_required""",
-    "Item {0} stands {1}, but {2} slots are open and {3} claims live.": """
+    "Item {0} is {1}, but {2} slots are open and {3} claims are live.": """
         SELECT i.id, i.status, i.open_slots, count(s.id) FROM item i
         LEFT JOIN slot s ON s.item_id = i.id AND s.status = 'claimed' GROUP BY i.id, i.status, i.open_slots
         HAVING (i.status = 'pending') <> (i.open_slots > 0) OR (i.status <> 'pending' AND
                (i.status = 'claimed') <> (count(s.id) > 0))""",
-    "Review slot {0} is {1} and has {2} current decisions.": """
-        SELECT s.id, s.status, count(d.id) FROM slot s LEFT JOIN decision d ON d.slot_id = s.id AND NOT d.superseded
+    "Review slot {0} is {1} and has {2} current decisions.": f"""
+        SELECT s.id, s.status, count(d.id) FROM slot s LEFT JOIN decision d ON d.slot_id = s.id AND {IS_CURRENT}
         GROUP BY s.id, s.status HAVING count(d.id) <> CASE WHEN s.status = 'decided' THEN 1 ELSE 0 END""",
-    "Decision {0} was delivered, although it was taken back.": """
+    "Decision {0} was delivered, although it was undone.": """
         SELECT id FROM decision WHERE superseded AND delivered_ms IS NOT NULL""",
-    "Item {0} stands delivered, but decision {1} is not.": """
+    "Item {0} is delivered, but decision {1} is not.": f"""
         SELECT i.id, d.id FROM item i JOIN decision d ON d.item_id = i.id
-        WHERE i.status = 'delivered' AND NOT d.superseded AND d.delivered_ms IS NULL""",
-    "Review slot {0} is leased for longer than any lease; the clock stood wrong, and `inferact worker` frees it.": """
+        WHERE i.status = 'delivered' AND {IS_CURRENT} AND d.delivered_ms IS NULL""",
+    "Review slot {0} has a lease that ends too late, since the clock was wrong; run `inferact worker` to free it.": """
         SELECT id FROM slot WHERE status = 'claimed' AND lease_until_ms > :far_ms""",
-    "Item {0} has a deadline further away than any; the clock stood wrong, and `inferact worker` expires it.": """
+    "Item {0} has a deadline that is too late, since the clock was wrong; run `inferact worker` to expire it.": """
         SELECT i.id FROM item i JOIN ask a ON a.item_id = i.id
         WHERE i.status IN ('pending', 'claimed') AND a.deadline_ms > :far_ms""",
     "Decision {0} was made before its claim.": "SELECT id FROM decision WHERE decided_ms < claimed_ms",
@@ -64,12 +66,16 @@ _RULES = {
 
 
 def check(url: str) -> list[str]:
-    """Every problem of the database as a sentence, none if it is sound; raises NotOurs and changes nothing."""
+    """Return every problem of the database as a sentence, changing nothing; raise NotOurs if the file is foreign."""
     found = revision(url)
     if found is None:
-        return ["There is no database yet; any command makes it."]
+        return [missing_sentence(url)]
     path = sqlite_path(url)
     problems = file_problems(path) if path is not None else []
+    try:
+        refuse_unknown(url, found)
+    except StorageError as refusal:
+        return [*problems, str(refusal)]
     if found != head():
         return [*problems, f"The tables are of schema {found}, this console is of {head()}; run `inferact db upgrade`."]
     with engine(url).connect() as connection:
@@ -77,14 +83,14 @@ def check(url: str) -> list[str]:
         return problems + audit_chain.problems(connection)
 
 
-def audited(url: str) -> tuple[int, str]:
-    """(how many events the audit chain has, the hash that it ends in), to be noted elsewhere."""
+def chain_end(url: str) -> tuple[int, str]:
+    """Return the number of events in the audit chain and its last hash, to be stored elsewhere."""
     with engine(url).connect() as connection:
         return audit_chain.end_of(connection)
 
 
 def file_problems(path: Path) -> list[str]:
-    """What SQLite itself finds wrong with a file: damaged pages, rows that point nowhere."""
+    """Return what SQLite reports about a file: damaged pages, rows that point nowhere."""
     with closing(sqlite3.connect(path)) as connection:
         damage = [str(line) for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
         dangling = connection.execute("PRAGMA foreign_key_check").fetchmany(_SHOWN)

@@ -1,7 +1,6 @@
-"""The file of an SQLite database: private to its user, and known to be the same file before every transaction.
+"""The file of an SQLite database: private to its user, and verified to be the same file before every transaction.
 
-SQLite itself does not notice that its file was removed or replaced while it is open: it would go on writing into a file
-that nobody can find again.
+SQLite does not notice if its open file is removed or replaced, and would write into a file that has no name.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from storage.errors import DatabaseUnusable
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 _OTHERS = 0o077
 _FIRST_BYTES = 20
-"""Of a database: its magic words, its page size, and that it has a write-ahead log; a backup says that it has none."""
+"""The header bytes with magic string, page size and journal mode (write-ahead log, or none in a backup)."""
 _LOG_HEADER, _FRAME_HEADER, _LOG_MAGIC = 32, 24, b"\x37\x7f\x06"
 
-_AGAIN = "stop the console, put it back or restore a backup (inferact db restore FILE), and start it again"
+_AGAIN = "stop the console, restore the file or a backup (inferact db restore FILE), and start it again"
 _log = logging.getLogger(__name__)
 
 _FileId = tuple[int, int]
 
 
 class DatabaseFile:
-    """What this process knows of a database's file and its write-ahead log since it first found its key in there."""
+    """The identity of a database's file and of its write-ahead log, as recorded by this process."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._log_path = path, path.with_name(path.name + "-wal")
@@ -46,8 +45,8 @@ class DatabaseFile:
         self._log_size = 0
 
     def check(self) -> None:
-        """Raises DatabaseUnusable where the file or its log is not the one that this process has open; two stats."""
-        # As os.stat: every claim pays for this, and a path object's own costs half as much again.
+        """Raise DatabaseUnusable if the file or its log is not the one that this process opened; takes two stats."""
+        # os.stat, since every claim pays for this and Path.stat costs half as much again.
         file, log = _stat(self._path_text), _stat(self._log_text)
         if file and log and (*_id(file), file.st_size, file.st_mtime_ns) == self._seen and self._is_log(log):
             return
@@ -56,11 +55,11 @@ class DatabaseFile:
 
     @property
     def is_learned(self) -> bool:
-        """Whether it is known which file this is, so that no other one, nor a new one, may be opened in its place."""
+        """Return whether the file's identity is recorded, so that no other file may be opened in its place."""
         return self._anchor is not None
 
     def close(self) -> None:
-        """Forgets the file; the next check learns it anew. The caller has closed its own connections to it."""
+        """Forget the file until the next check; the caller must close its own connections first."""
         with self._lock:
             anchor, self._anchor, self._seen = self._anchor, None, ()
             if anchor is not None:
@@ -75,20 +74,20 @@ class DatabaseFile:
         return not log.st_size or os.pread(self._log_header, 3, 0) == _LOG_MAGIC
 
     def _look(self) -> None:
-        """Looks at the file as if for the first time; only then may it have changed by right."""
+        """Check the file in full; raise DatabaseUnusable if anything other than SQLite changed it."""
         if self._anchor is None:
             self._learn()
             return
         file = self._present()
         if os.pread(self._header, _FIRST_BYTES, 0) != self._first_bytes:
-            raise DatabaseUnusable(f"The database file {self._path} was damaged or written over; {_AGAIN}.")
+            raise DatabaseUnusable(f"The database file {self._path} was damaged or overwritten; {_AGAIN}.")
         self._look_at_log()
         if self._key_there() != self._key:
             raise DatabaseUnusable(f"The database file {self._path} was replaced by another database; {_AGAIN}.")
         self._seen = (*_id(file), file.st_size, file.st_mtime_ns)
 
     def _learn(self) -> None:
-        """Keeps what tells the file from others, once it holds a key; a connection stays open, so the log stays too."""
+        """Record the file's identity once it has a key; keep a connection open, so that the log is not deleted."""
         make_private(self._path)
         key = self._key_there() if self._path.exists() and self._path.stat().st_size else None
         if key is None:
@@ -99,7 +98,7 @@ class DatabaseFile:
             anchor.close()
             return
         file, log = self._path.stat(), self._log_path.stat()
-        # They stay open: closing one would drop the locks that SQLite holds on that file in this process.
+        # Kept open: closing one would drop the locks that SQLite holds on that file in this process.
         self._header = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         self._log_header = os.open(self._log_path, os.O_RDONLY | os.O_CLOEXEC)
         self._first_bytes = os.pread(self._header, _FIRST_BYTES, 0)
@@ -118,12 +117,12 @@ class DatabaseFile:
         return file
 
     def _look_at_log(self) -> None:
-        """Raises where the log is gone, another, cut short or overwritten; what it held is saved where it still can."""
+        """Raise DatabaseUnusable if the log is removed, replaced, cut or overwritten; first save a removed log."""
         log = self._log_there()
         if log is None:
             self._save_log()
             raise DatabaseUnusable(f"The log {self._log_path} of the database was removed; {_AGAIN}.")
-        cut = DatabaseUnusable(f"The log {self._log_path} of the database was emptied or written over; {_AGAIN}.")
+        cut = DatabaseUnusable(f"The log {self._log_path} of the database was emptied or overwritten; {_AGAIN}.")
         if log.st_size and os.pread(self._log_header, len(_LOG_MAGIC), 0) != _LOG_MAGIC:
             raise cut
         if log.st_size < self._log_size and log.st_size < self._log_needed(cut):
@@ -138,13 +137,13 @@ class DatabaseFile:
         return log if _id(log) == self._log_id else None
 
     def _save_log(self) -> None:
-        """Carries over into the file what is committed in a log that no longer has a name, but is still open."""
+        """Copy committed content into the database file from a log that is open but was removed."""
         if self._anchor is not None and not self._log_path.exists():
             with suppress(sqlite3.Error):
                 self._anchor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def _log_needed(self, cut: DatabaseUnusable) -> int:
-        """The bytes that the log must have for the frames that count; somebody may have emptied it by right."""
+        """Return the number of bytes that the log needs for its valid frames, or 0 if it has none."""
         if self._anchor is None:
             return 0
         try:
@@ -155,7 +154,7 @@ class DatabaseFile:
         return _LOG_HEADER + frames * (_FRAME_HEADER + page) if frames > 0 else 0
 
     def _key_there(self) -> str | None:
-        """The key as a new connection reads it, which knows no pages from before; None where there is none."""
+        """Return the key, read by a new connection without cached pages, or None if the database has no key."""
         try:
             with closing(_open(self._path)) as connection:
                 return _read_key(connection)
@@ -166,41 +165,41 @@ class DatabaseFile:
 
 
 def database_file(path: Path) -> DatabaseFile:
-    """What this process knows of that file."""
+    """Return this process's record of that file."""
     return _database_file(path, os.getpid())
 
 
 def make_private(path: Path) -> None:
-    """Takes the rights of everybody but its user from a database's file and what lies beside it, and says so."""
+    """Restrict a database's file and the files beside it to their user; log a warning if others had access."""
     for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
         _tighten(path.with_name(name), PRIVATE_FILE)
 
 
 def make_private_folder(folder: Path) -> None:
-    """Makes the folder, or takes everybody else's rights from one of ours; one that is shared by design stays."""
+    """Create the folder, or restrict an existing one to its user; leave shared folders as they are."""
     folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
     if not folder.stat().st_mode & stat.S_ISVTX and folder != Path.home():
         _tighten(folder, PRIVATE_FOLDER)
 
 
 def create_private(path: Path) -> None:
-    """Makes an empty file that only its user can read, unless there is a file."""
+    """Create an empty file that only its user can read, unless the file exists."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE_FILE))
 
 
 def sentence_of(error: BaseException | None, path: Path | None = None) -> str | None:
-    """What an error of SQLite means for whoever wants to write, in one sentence; None where it is none of the file."""
+    """Describe an SQLite error about the file in one sentence; return None for any other error."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     named = f"The database file {path}" if path else "The database file"
     return {
-        sqlite3.SQLITE_FULL: "The disk is full, so nothing of this was stored; make room, then try again.",
-        sqlite3.SQLITE_READONLY: f"{named} cannot be written to, so nothing of this was stored; "
-        "give its user the right to write there, then try again.",
-        sqlite3.SQLITE_BUSY: f"The database is busy ({error}), so nothing of this was stored; try again in a moment.",
-        sqlite3.SQLITE_IOERR: f"{named} cannot be read or written ({error}), so nothing of this was stored; "
-        "look after the disk, then try again.",
+        sqlite3.SQLITE_FULL: "The disk is full, so this was not stored; free some space, then try again.",
+        sqlite3.SQLITE_READONLY: f"{named} cannot be written, so this was not stored; "
+        "give its user write permission, then try again.",
+        sqlite3.SQLITE_BUSY: f"The database is busy ({error}), so this was not stored; try again in a moment.",
+        sqlite3.SQLITE_IOERR: f"{named} cannot be read or written ({error}), so this was not stored; "
+        "check the disk, then try again.",
         sqlite3.SQLITE_CORRUPT: f"{named} is damaged ({error}); {_AGAIN}.",
         sqlite3.SQLITE_NOTADB: f"{named} is damaged ({error}); {_AGAIN}.",
     }.get(code)
@@ -227,11 +226,13 @@ def _tighten(path: Path, mode: int) -> None:
         if not found.st_mode & _OTHERS or found.st_uid != os.getuid():
             return
         path.chmod(mode)
-        _log.warning("%s was open to other users of this machine; it is its user's alone now.", path)
+        _log.warning("%s was open to other users of this machine; now only its user can read it.", path)
     except FileNotFoundError:
         return
     except OSError as refused:
-        _log.warning("%s is open to other users of this machine and cannot be closed to them (%s).", path, refused)
+        _log.warning(
+            "%s is open to other users of this machine, and its permissions cannot be changed (%s).", path, refused
+        )
 
 
 def _stat(path: str) -> os.stat_result | None:

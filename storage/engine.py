@@ -1,4 +1,4 @@
-"""Engines and sessions: one pool per database, durability, way to begin and process, opened when first used."""
+"""Engines and sessions: one pool per database, durability, kind of transaction and process, opened on first use."""
 
 import os
 import time
@@ -22,7 +22,7 @@ CHECKPOINT_PAGES = 4_000
 
 
 class Durability(StrEnum):
-    """What a commit survives: `NORMAL` a killed process, `FULL` a power cut too."""
+    """The durability of commits: `NORMAL` survives a killed process, `FULL` survives a power cut as well."""
 
     NORMAL = "NORMAL"
     FULL = "FULL"
@@ -30,16 +30,16 @@ class Durability(StrEnum):
 
 @contextmanager
 def reading(url: str) -> Iterator[Session]:
-    """A session that sees one state of the database; whatever it changes is rolled back."""
+    """Open a session that reads one state of the database; roll back any changes."""
     with _in_words(url), Session(engine(url)) as session:
         yield session
 
 
 @contextmanager
 def writing(url: str, durability: Durability = Durability.FULL) -> Iterator[Session]:
-    """A session in one write transaction, durable unless told otherwise: committed at the end, undone on any error.
+    """Open a session in one write transaction; commit at the end, or roll back after an error.
 
-    Raises DatabaseUnusable where the file cannot take it, or is no longer the one that was opened.
+    Raise DatabaseUnusable if the file cannot be written, or if another file has replaced it.
     """
     opened = engine(url, durability, writes=True)
     with _in_words(url), Session(opened, expire_on_commit=False) as session, session.begin():
@@ -48,15 +48,15 @@ def writing(url: str, durability: Durability = Durability.FULL) -> Iterator[Sess
 
 
 def engine(url: str, durability: Durability = Durability.NORMAL, *, writes: bool = False) -> Engine:
-    """The engine of this process for that database; makes the folder of a new SQLite file.
+    """Return this process's engine for the database; create the folder of a new SQLite file.
 
-    One that writes takes SQLite's lock when its transaction begins, as a durable one does.
+    If `writes` is true or the durability is FULL, transactions take SQLite's write lock when they begin.
     """
     return _engine(url, durability, writes or durability is Durability.FULL, os.getpid())
 
 
 def close(url: str) -> None:
-    """Closes every idle connection of this process to that database; the next use opens new ones."""
+    """Close every idle connection of this process to the database; the next use opens new ones."""
     for opened in (engine(url), engine(url, writes=True), engine(url, Durability.FULL)):
         for idle in (_idle(opened, True), _idle(opened, False)):
             while idle:
@@ -68,9 +68,9 @@ def close(url: str) -> None:
 
 
 def overwrite_freed(url: str) -> None:
-    """Takes what was deleted out of SQLite's files, too, as far as nobody is reading what was there before.
+    """Remove deleted content from SQLite's write-ahead log, unless a reader still uses the old state.
 
-    Deleting leaves zeros in the pages; the log of writes is what still holds their old state.
+    Deleting overwrites content in the pages with zeros; only the log still contains the old content.
     """
     opened = engine(url)
     if opened.dialect.name != "sqlite":
@@ -84,9 +84,9 @@ def overwrite_freed(url: str) -> None:
 
 @contextmanager
 def changes(url: str) -> Iterator[Callable[[], bool]]:
-    """A question to be asked again and again: whether another connection has committed since it was asked last.
+    """Yield a function that returns whether another connection has committed since its last call.
 
-    SQLite answers it in microseconds; of a server nobody can say so, and the answer is always yes.
+    SQLite answers within microseconds; on a server the function always returns True.
     """
     opened = engine(url)
     if opened.dialect.name != "sqlite":
@@ -104,22 +104,22 @@ def changes(url: str) -> Iterator[Callable[[], bool]]:
         give_back(opened, connection)
 
 
-def shown(url: str) -> str:
-    """The URL as it may be printed: without its password."""
+def mask_password(url: str) -> str:
+    """Return the URL without its password, for printing."""
     return make_url(url).render_as_string(hide_password=True)
 
 
 def check_file(opened: Engine) -> None:
-    """Raises DatabaseUnusable where the engine's file is no longer the one that this process has opened."""
+    """Raise DatabaseUnusable if another file has replaced the file that this process opened."""
     file = _file(opened)
     if file is not None:
         file.check()
 
 
 def borrow(opened: Engine, *, waits: bool = True) -> Any:
-    """A raw connection outside any transaction, set up already; hand it back with `give_back`.
+    """Return a raw connection that is configured and not in a transaction; hand it back with `give_back`.
 
-    One that does not wait is refused at once where SQLite's lock is taken, so that its borrower sets the pace.
+    If `waits` is false, the connection fails at once if SQLite is locked, so that the caller chooses when to retry.
     """
     try:
         return _idle(opened, waits).pop()
@@ -128,7 +128,7 @@ def borrow(opened: Engine, *, waits: bool = True) -> Any:
 
 
 def give_back(opened: Engine, connection: Any, *, waits: bool = True) -> None:
-    """Keeps a raw connection for the next borrower; a server's goes back to its pool, which tests it."""
+    """Keep a raw connection for the next borrower; return a server's connection to its pool."""
     if opened.dialect.name == "sqlite":
         _idle(opened, waits).append(connection)
     else:
@@ -136,17 +136,17 @@ def give_back(opened: Engine, connection: Any, *, waits: bool = True) -> None:
 
 
 def sqlite_path(url: str) -> Path | None:
-    """The file of an SQLite URL, None for another database; raises StorageError for one in memory."""
+    """Return the file of an SQLite URL, or None for another database; raise StorageError if it is in memory."""
     parts = make_url(url)
     if parts.get_backend_name() != "sqlite":
         return None
     if not parts.database or parts.database == ":memory:":
-        raise StorageError("The console needs a database file; name one in INFERACT_DATABASE_URL (sqlite:////path).")
+        raise StorageError("The console needs a database file; set INFERACT_DATABASE_URL to one (sqlite:////path).")
     return Path(parts.database)
 
 
 def configure(dbapi_connection: Any, durability: Durability, *, foreign_keys: bool = True) -> None:
-    """Sets up a fresh sqlite3 connection: autocommit until we say BEGIN, WAL, a patient lock, foreign keys."""
+    """Set up a new sqlite3 connection: autocommit until BEGIN, WAL, a long lock timeout, foreign keys."""
     dbapi_connection.isolation_level = None
     cursor = dbapi_connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout={BUSY_MS}")
@@ -167,13 +167,13 @@ def _engine(url: str, durability: Durability, writes: bool, pid: int) -> Engine:
     made = create_engine(url, pool_size=8, max_overflow=-1, hide_parameters=True)
     event.listen(made, "do_connect", lambda *_: _before_connecting(path))
     event.listen(made, "connect", lambda connection, _record: configure(connection, durability))
-    # Two engines, and no execution option: an engine with one asks two sets of listeners about each statement.
+    # Two engines and no execution option, which would call two sets of listeners for each statement.
     event.listen(made, "begin", partial(_begin, "BEGIN IMMEDIATE" if writes else "BEGIN DEFERRED"))
     return made
 
 
 def _before_connecting(path: Path) -> None:
-    """Makes a new file private; where the file is known already, nothing new may be made in its place."""
+    """Make a file private, creating it if necessary; never create a file in place of a recorded one."""
     file = database_file(path)
     if file.is_learned:
         file.check()
@@ -191,7 +191,7 @@ def _file(opened: Engine) -> DatabaseFile | None:
 
 @contextmanager
 def _in_words(url: str) -> Iterator[None]:
-    """Turns what SQLite says of its file into one sentence; errors of ours and of a server stay as they are."""
+    """Raise DatabaseUnusable for SQLite errors about the database file; re-raise other errors."""
     try:
         yield
     except DBAPIError as error:

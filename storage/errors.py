@@ -1,31 +1,41 @@
-"""What the store can refuse.
+"""The errors of the store.
 
 StorageError
-├── NewerSchema               the file was written by a newer version
-├── NotOurs                   the file is no console database
-├── DatabaseUnusable          its file is gone, another, damaged, full, read-only or locked
-├── NoSuchItem                there is no item of that id
+├── NewerSchema               a newer version wrote the file
+├── OlderSchema               a version before the first release wrote the file
+├── NoDatabase                the database is missing or empty
+├── NotOurs                   the file is not a database of this console
+├── DatabaseUnusable          the file is missing, replaced, damaged, full, read-only or locked
+├── NoSuchItem                no item has that id
 └── QueueRefusal              the item is not in the state that the request needs
-    ├── BudgetSpent           the cap leaves no unit for it
-    ├── NotYours              the claim belongs to somebody else, or has lapsed
-    ├── AlreadyDecided        this reviewer's answer is in
-    └── AlreadyDelivered      the agent has the answer; it can no longer be taken back
+    ├── BudgetSpent           the cap leaves no unit for the claim
+    ├── NotYours              another reviewer has the claim, or it has expired
+    ├── AlreadyDecided        this reviewer has already decided
+    └── AlreadyDelivered      the agent has the decision; it can no longer be undone
 """
 
 
 class StorageError(Exception):
-    """The store could not do what was asked; without words of its own, an error says its docstring."""
+    """The store could not do what was asked; the docstring of an error is its default message."""
 
     def __str__(self) -> str:
         return super().__str__() or (self.__doc__ or "")
 
 
 class NewerSchema(StorageError):
-    """The database was written by a newer version of the console; upgrade the console to open it."""
+    """A newer version of the console wrote this database; upgrade the console to open it."""
+
+
+class OlderSchema(StorageError):
+    """A version before the first release wrote this database; export it with that version."""
+
+
+class NoDatabase(StorageError):
+    """The database does not exist; start one with `inferact serve`."""
 
 
 class NotOurs(StorageError):
-    """The file is not a database of this console."""
+    """The file is not a database of this console; name another file."""
 
 
 class DatabaseUnusable(StorageError):
@@ -33,11 +43,11 @@ class DatabaseUnusable(StorageError):
 
 
 class NoSuchItem(StorageError):
-    """There is no such review item."""
+    """This review item does not exist."""
 
 
 class QueueRefusal(StorageError):
-    """The item is not in the state that this needs."""
+    """The item is not in the state that this request needs."""
 
 
 class BudgetSpent(QueueRefusal):
@@ -45,11 +55,11 @@ class BudgetSpent(QueueRefusal):
 
 
 class NotYours(QueueRefusal):
-    """The claim on this item belongs to somebody else, or it has lapsed; open the item again."""
+    """Another reviewer has claimed this item, or your claim has expired; open the item again."""
 
 
 class AlreadyDecided(QueueRefusal):
-    """Your review of this item is already in."""
+    """You have already reviewed this item."""
 
 
 class AlreadyDelivered(QueueRefusal):

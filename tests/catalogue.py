@@ -21,10 +21,10 @@ from console import errors as console_errors
 from console.auth.identity import Role
 from console.environments.environment import Judging
 from console.review.edit_fields import FieldKind
-from console.review.presentation import Block, Standing
+from console.review.presentation import ActionStatus, Block
 from console.trajectory import Outcome
-from console.trajectory.data_files import read_data
 from console.trajectory.provenance import Source
+from console.trajectory.strict_yaml import read_data
 from storage import errors
 from storage.tables import DecisionKind, StudyStatus
 
@@ -63,7 +63,7 @@ def _names():
     """The values of enumerations that are drawn by name."""
     return [
         str(member)
-        for names in (DecisionKind, Outcome, StudyStatus, Role, Block, Standing, FieldKind, Source)
+        for names in (DecisionKind, Outcome, StudyStatus, Role, Block, ActionStatus, FieldKind, Source)
         for member in names
     ]
 

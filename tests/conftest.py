@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from collections import Counter
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ FIRST = (
     "tests/test_house.py",
     "tests/console/studies/report/test_report.py",
     "tests/console/studies/sessions/test_simulated.py",
-    "tests/test_earlier_files.py",
+    "tests/test_contract.py",
     "tests/console/web/studies/test_results.py",
     "tests/console/gate/test_processes.py",
     "tests/storage/test_processes.py",
@@ -60,8 +61,18 @@ SQLiteDialect_pysqlite.__eq__ = lambda self, other: type(self) is type(other)
 COMPILED = LRUCache(2_000)
 event.listen(Engine, "engine_connect", lambda connection: vars(connection.engine).update(_compiled_cache=COMPILED))
 
+NUMBERS = count()
+
 settings.register_profile("the house", max_examples=50, deadline=None)
 settings.load_profile("the house")
+
+
+@pytest.fixture
+def tmp_path(tmp_path):
+    """A folder whose path no earlier test of this process had: pytest uses the name of a removed folder again."""
+    path = tmp_path / str(next(NUMBERS))
+    path.mkdir()
+    return path
 
 
 @pytest.fixture(autouse=True)

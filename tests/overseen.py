@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from console import runs
 from console.database import reading, review_queue, writing
-from console.detection import verdicts
+from console.detection import batch
 from console.review import decisions
+from console.runs.options import run_options
 from storage import tables
 from storage.queue import Claim
 from storage.tables import DecisionKind
@@ -27,7 +28,7 @@ def queue(name, detector, *, cap=None, options="{}"):
     with reading() as session:
         run = runs.get(session, name)
         session.expunge(run)
-    verdicts.enqueue(run)
+    batch.queue_flagged(run, run_options(run))
     return run
 
 
@@ -40,7 +41,7 @@ def decide(run, kinds, *, trial=0, reviewer="ada", from_ms=MINUTE_MS, apart_ms=M
         )
         assert isinstance(claimed, Claim), claimed
         words = "The colour is wrong." if kinds[place] == DecisionKind.REJECT else ""
-        answer = decisions.Answer(kinds[place], words)
+        answer = decisions.ReviewDecision(kinds[place], words)
         decisions.submit(review_queue(), run, claimed, reviewer, answer, at + apart_ms // 2)
 
 

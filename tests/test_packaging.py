@@ -75,9 +75,9 @@ def test_the_wheel_holds_what_is_not_python(installed):
         "console/streamlit_config.toml",
         "console/web/handbook/reviewer.md",
         "console/web/widgets/css/page.css",
-        "console/web/widgets/hotkeys/hotkeys.js",
+        "console/web/widgets/scripts/hotkeys.js",
         "console/server/sign_in/templates/invite.html",
-        "storage/migrations/versions/0001_first.py",
+        "storage/migrations/versions/0013_baseline.sql",
     ):
         assert (installed / name).exists(), name
     assert not (installed / "tests").exists()

@@ -1,28 +1,29 @@
-"""Asking a model on an Actor's behalf: replies that cannot be read are asked for again, and every call is counted."""
+"""Model calls of an Actor: unreadable replies are requested again, and the usage of every call is counted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from console.llm import LLM, Message, Reply, connect
+from console.llm import LLM, Message, Reply, Sampling, connect
 from console.settings import settings
 
 T = TypeVar("T")
+Given = TypeVar("Given")
 
 NO_ACTION = "think[no action could be read in the model's reply]"
-"""A thought in place of an action: it does nothing in any world."""
+"""A thought in place of an action; it has no effect in any world."""
 RE_ASKS = 2
-"""How often a reply that cannot be read is asked for again."""
+"""How often an unreadable reply is requested again."""
 _TRIALS_AT_MOST = 1_000
 
 
 @dataclass(slots=True)
 class ModelUsage:
-    """The usage of a model over several calls; the cost is in USD, None where no price is known."""
+    """The usage of a model over several calls; the cost is in USD, or None if a price is unknown."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -30,7 +31,7 @@ class ModelUsage:
     cost_usd: float | None = 0.0
 
     def add(self, reply: Reply) -> None:
-        """Counts one reply, a cached one as nothing."""
+        """Count one reply; a cached reply adds nothing."""
         if reply.cached:
             return
         self.requests += reply.requests
@@ -40,22 +41,13 @@ class ModelUsage:
         self.cost_usd = None if unknown else (self.cost_usd or 0.0) + (reply.cost_usd or 0.0)
 
     def as_dict(self) -> dict[str, Any]:
-        """The usage as a step keeps it."""
+        """Return the usage as a dictionary for the record of a step."""
         return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How replies are drawn."""
-
-    temperature: float = 0.0
-    top_p: float | None = None
-    max_tokens: int = 512
 
 
 @dataclass(slots=True)
 class ModelCalls:
-    """A model as one Actor asks it for one move."""
+    """The model calls of one Actor for one move."""
 
     llm: LLM
     seed: int
@@ -63,7 +55,7 @@ class ModelCalls:
     usage: ModelUsage = field(default_factory=ModelUsage)
 
     async def read(self, messages: Sequence[Message], parse: Callable[[str], T | None]) -> T | None:
-        """What `parse` reads in the reply; None where it could read none of three."""
+        """Return the parsed reply, or None if three replies could not be parsed."""
         for take in range(RE_ASKS + 1):
             found = parse(await self.text(messages, take))
             if found is not None:
@@ -71,33 +63,33 @@ class ModelCalls:
         return None
 
     async def text(self, messages: Sequence[Message], take: int = 0) -> str:
-        """The reply as it is."""
-        how = self.sampling
-        reply = await self.llm.complete(
-            messages,
-            temperature=how.temperature,
-            top_p=how.top_p,
-            max_tokens=how.max_tokens,
-            seed=self.seed + take,
-            take=take,
-        )
+        """Return the text of a reply; different values of `take` give separate replies."""
+        reply = await self.llm.complete(messages, replace(self.sampling, seed=self.seed + take, take=take))
         self.usage.add(reply)
         return reply.text.strip()
 
 
-def question(text: str) -> list[Message]:
-    """A chat of one question."""
+def user_chat(text: str) -> list[Message]:
+    """Return a chat with a single user message."""
     return [{"role": "user", "content": text}]
 
 
-def chosen_model() -> LLM:
-    """The model of the settings; raises NoModel."""
+def with_chosen_model(function: Callable[[LLM, Given], Awaitable[T]]) -> Callable[[Given], Awaitable[T]]:
+    """Bind a function to the model of the settings; the connection opens at the first call."""
+
+    async def call(given: Given) -> T:
+        return await function(connect_chosen_model(), given)
+
+    return call
+
+
+def connect_chosen_model() -> LLM:
+    """Return the model of the settings; raise NoModel if none is set."""
     chosen = settings()
     return _connected(chosen.model, chosen.data_dir)
 
 
 @lru_cache(maxsize=4)
 def _connected(model: str | None, data_dir: Path) -> LLM:
-    # One client for all trials of a process, for its connections; a trial has one request out, so who runs the trials
-    # sets the limit.
+    # One client serves all trials of a process. A trial has one request at a time, so its runner sets the limit.
     return connect(model, concurrency=_TRIALS_AT_MOST)

@@ -1,4 +1,4 @@
-"""Actor, the view that it gets and the move that it answers: a function, so that a trial can be taken up anywhere."""
+"""Actors, their views and their moves. An Actor is a function of its view, so that a trial can resume at any step."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ MEMORY_WINDOW = 3
 """Entries of memory that an Actor sees (Reflexion; InferAct section 4.4)."""
 
 
-def listed(memory: Sequence[str]) -> str:
-    """The entries of memory that a prompt holds, a line each."""
+def format_memory(memory: Sequence[str]) -> str:
+    """Format the entries of memory for a prompt, one per line."""
     return "\n".join(f"- {' '.join(entry.split())}" for entry in memory[-MEMORY_WINDOW:])
 
 
 @dataclass(frozen=True, slots=True)
 class ActorView:
-    """The view of an Actor: the task, what it has done and seen in this trial, and its memory of earlier trials.
+    """The view of an Actor: the task, its steps and observations in this trial, and its memory of earlier trials.
 
-    `memory` holds the last entries, oldest first (window 3; Reflexion, InferAct section 4.4): a reviewer's own words,
-    or the plan that the Actor wrote after a rejection. `surroundings` is what is known of the environment; `critical`
-    are the patterns of actions that the gate may hold. `plan` is the plan for tasks of this type, where the run goes by
-    one, and `explores` says that the trial is one to learn a plan from.
+    `memory` holds the last entries, oldest first (window 3; Reflexion, InferAct section 4.4): each entry is the
+    feedback of a reviewer, or the plan that the Actor wrote after a rejection. `surroundings` is the environment;
+    `critical` holds the patterns of actions that the gate may hold. `plan` is the plan for tasks of this type, if the
+    run uses one; `explores` is true in a trial from which a plan is learnt.
     """
 
     environment: str
@@ -45,9 +45,9 @@ class ActorView:
 class Move:
     """A move: the next thought and action.
 
-    `extra` is stored with its step and comes back in the view, so that an Actor's own state lasts as long as its trial;
-    under `remedies` it holds what the Actor would do instead. Without an action the trial ends, since the Actor holds
-    the task for `done`: that is its answer.
+    `extra` is stored with the step of the move and returned in later views, so that an Actor keeps its state during a
+    trial. The key `remedies` holds alternative actions. A move without an action ends the trial; `done` is then the
+    answer.
     """
 
     thought: str
@@ -58,7 +58,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """The occasion of a reflection: the Actor's own trajectory up to the rejected action, never the gold."""
+    """The input of a reflection: the Actor's own trajectory up to the rejected action, without the gold answer."""
 
     environment: str
     instruction: str
@@ -69,10 +69,10 @@ class Reflection:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """An Actor: `act` chooses the next move, `reflect` writes the plan that binary feedback leaves in memory.
+    """An Actor: `act` returns the next move; `reflect` writes a plan for the memory after binary feedback.
 
-    `description` says in a few words how it acts, where somebody chooses one. `step_caps` are the actions of a trial
-    by environment, or under `any`, where the Actor has other limits than the environment.
+    `description` summarises how the Actor works. `step_caps` holds limits of actions per trial that replace the
+    environment's own limit: by environment, or under `any` for every environment.
     """
 
     name: str
@@ -83,5 +83,5 @@ class Actor:
     step_caps: Mapping[str, int] = field(default_factory=dict)
 
     def step_cap(self, environment: str) -> int | None:
-        """The Actor's own limit of actions in that environment, or None."""
+        """Return the Actor's own limit of actions in this environment, or None if the Actor has no own limit."""
         return self.step_caps.get(environment, self.step_caps.get("any"))

@@ -1,18 +1,18 @@
-"""ReAct, a model as Actor: it thinks, acts, sees, and remembers what earlier attempts taught (Reflexion memory)."""
+"""ReAct: an Actor that uses a model to think and act, and that remembers earlier lessons (Reflexion memory)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from console.actors.asking import chosen_model
-from console.actors.move import Actor, ActorView, Move, Reflection, listed
-from console.llm import LLM, Message
+from console.actors.asking import with_chosen_model
+from console.actors.move import Actor, ActorView, Move, Reflection, format_memory
+from console.llm import LLM, Message, Sampling
 from console.llm.prompts import name_for, render
 from console.trajectory import Step
 
 RE_ASKS = 6
-"""How often a reply of less than `SHORTEST` characters is asked for again (InferAct's reference loop)."""
+"""How often a reply shorter than `SHORTEST` characters is requested again (InferAct's reference loop)."""
 SHORTEST = 5
 _MOVE_TOKENS, _PLAN_TOKENS = 300, 500
 
@@ -25,28 +25,28 @@ _PLAN_LABEL = re.compile(r"^[\s*_#]*(?:new\s+)?plan\s*[*_]*\s*:[\s*_]*", re.IGNO
 
 
 async def act(llm: LLM, view: ActorView) -> Move:
-    """The model's next move; raises ModelError where it gives none."""
-    return read_move(await _reply(llm, conversation(view), _MOVE_TOKENS, view.seed))
+    """Return the model's next move; raise ModelError if the model gives no usable reply."""
+    return read_move(await _reply(llm, build_chat(view), _MOVE_TOKENS, view.seed))
 
 
 async def reflect(llm: LLM, reflection: Reflection) -> str:
-    """The plan that the model makes from its own trajectory, without any gold, as one line (Reflexion)."""
+    """Return a one-line plan that the model writes from its own trajectory, without the gold answer (Reflexion)."""
     prompt = render(
         name_for("reflect", reflection.environment, "plan"),
         instruction=reflection.instruction,
         trajectory=_record(reflection.steps),
         rejected_action=reflection.rejected_action,
-        memory=listed(reflection.memory),
+        memory=format_memory(reflection.memory),
     )
     reply = await _reply(llm, [{"role": "user", "content": prompt}], _PLAN_TOKENS, 0)
     return " ".join(_PLAN_LABEL.sub("", reply.strip()).split())
 
 
-def conversation(view: ActorView) -> list[Message]:
-    """The trial as a chat: what to do, the task with the memory, then each move and what came of it."""
+def build_chat(view: ActorView) -> list[Message]:
+    """Return the trial as a chat: instructions, the task with the memory, then each move and its observation."""
     task = render(
         name_for("react", view.environment, "task"),
-        memory=listed(view.memory),
+        memory=format_memory(view.memory),
         instruction=view.instruction,
         opening=view.opening,
     )
@@ -60,12 +60,14 @@ def conversation(view: ActorView) -> list[Message]:
 
 
 def read_move(reply: str) -> Move:
-    """The thought and the action in a reply. Without a labelled action the last line is taken for one.
+    """Parse the thought and the action of a reply; without a labelled action, use the last line.
 
-    What follows the first action is dropped: a model that writes its own observation has made it up. Nothing is
-    guessed: the environment answers an action that is none, and the trial goes on.
+    Text after the first action is dropped: an observation in a model's reply is invented. An invalid action is kept as
+    it is: the environment responds to it, and the trial goes on.
     """
-    text = _own_words(_FENCE.sub("", reply).strip())
+    text = _FENCE.sub("", reply).strip()
+    invented = (label.start() for label in _LABEL.finditer(text) if label[1].lower() == "observation")
+    text = text[: next(invented, len(text))]
     labels = list(_LABEL.finditer(text))
     at = next((index for index, label in enumerate(labels) if label[1].lower() == "action"), None)
     if at is None:
@@ -75,17 +77,12 @@ def read_move(reply: str) -> Move:
     return Move(_thought(text[: labels[at].start()]), _bare(_first_call(text[labels[at].end() : end])))
 
 
-def _own_words(text: str) -> str:
-    """What stands before the first observation that the model made up."""
-    return next((text[: label.start()] for label in _LABEL.finditer(text) if label[1].lower() == "observation"), text)
-
-
 def _thought(text: str) -> str:
     return _LABEL.sub("", text).strip()
 
 
 def _first_call(text: str) -> str:
-    """The first line; where brackets are still open at its end, as many more as close them."""
+    """Return the first line, with as many more lines as are needed to close its open brackets."""
     lines = text.strip().splitlines() or [""]
     for end in range(1, len(lines) + 1):
         so_far = "\n".join(lines[:end])
@@ -95,7 +92,7 @@ def _first_call(text: str) -> str:
 
 
 def _bare(action: str) -> str:
-    """The action without quotation marks, emphasis and the prompt sign that some models put before it."""
+    """Remove quotation marks, emphasis and a leading prompt sign from an action."""
     text = action.strip().removeprefix(">").strip()
     for sign in ("**", "`", '"'):
         if len(text) > 2 * len(sign) and text.startswith(sign) and text.endswith(sign):
@@ -104,10 +101,10 @@ def _bare(action: str) -> str:
 
 
 async def _reply(llm: LLM, messages: Sequence[Message], max_tokens: int, seed: int) -> str:
-    """The first reply that is long enough, or the last one there is."""
+    """Request replies and return the first that is long enough, or the last one."""
     text = ""
     for take in range(RE_ASKS + 1):
-        reply = await llm.complete(messages, temperature=0.0, max_tokens=max_tokens, seed=seed + take, take=take)
+        reply = await llm.complete(messages, Sampling(max_tokens=max_tokens, seed=seed + take, take=take))
         text = reply.text.strip()
         if len(text) >= SHORTEST:
             break
@@ -124,13 +121,5 @@ def _record(steps: Sequence[Step]) -> str:
     return "\n".join(turns)
 
 
-async def _act(view: ActorView) -> Move:
-    return await act(chosen_model(), view)
-
-
-async def _reflect(reflection: Reflection) -> str:
-    return await reflect(chosen_model(), reflection)
-
-
-REACT = Actor("react", "ReAct", _act, _reflect, "asks a model")
-"""The Actor that asks the model of the settings; it connects when it makes its first move."""
+REACT = Actor("react", "ReAct", with_chosen_model(act), with_chosen_model(reflect), "asks a model")
+"""The Actor with the model of the settings; it connects at its first move."""

@@ -1,1 +1,1 @@
-"""Figures: arrays and frames in; numbers, statistics and charts out. No database, no Streamlit."""
+"""Analysis: functions from arrays and frames to numbers, statistics and charts, without database or Streamlit."""

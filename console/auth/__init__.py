@@ -1,1 +1,1 @@
-"""Authentication: people, invitations and sessions, the tokens of agents, and the secrets that are kept for both."""
+"""Authentication: people, invitations and sessions, agents and their tokens, and stored secrets."""

@@ -1,4 +1,4 @@
-"""Identities: who is at a browser, and what their roles let them open."""
+"""Identities: the person or participant who uses a browser, and the roles that give access to pages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from console.errors import BadInput
 
 
 class Role(StrEnum):
-    """A reviewer sees Inbox and Review, a researcher every page; both see their own sessions.
+    """A role of a person, or of a participant, who sees only their study.
 
-    A researcher invites and disables whom has no other role than theirs, an admin everybody, whose sessions they end.
-
-    A participant sees their study and no more; no person has that role.
+    A reviewer sees Inbox and Review, a researcher every page; both see their own sessions. A researcher invites and
+    disables people who have no role beyond the researcher's own; an admin does so for all, and ends their sessions.
     """
 
     REVIEWER = "reviewer"
@@ -25,7 +24,10 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who is at the browser, and as what; a participant's name is their code, in the study of that id."""
+    """The person or participant who uses the browser, with their roles.
+
+    A participant's name is their code, and `study_id` is the id of their study.
+    """
 
     name: str
     roles: frozenset[Role]
@@ -33,22 +35,22 @@ class Identity:
     session_id: int | None = None
 
     def has(self, role: Role) -> bool:
-        """Whether that is one of their roles."""
+        """Return whether the person has this role."""
         return role in self.roles
 
 
 def participant_identity(code: str, study_id: int) -> Identity:
-    """The identity of a study's participant."""
+    """Return the identity of a study's participant."""
     return Identity(code, frozenset({Role.PARTICIPANT}), study_id)
 
 
 def roles_of(text: str) -> frozenset[Role]:
-    """The roles in words joined by commas; every person may review. Raises BadInput for any other word."""
+    """Parse comma-separated roles and add reviewer; raise BadInput if a role is unknown."""
     return as_roles(word.strip().lower() for word in text.split(",") if word.strip())
 
 
 def as_roles(words: Iterable[str]) -> frozenset[Role]:
-    """The roles of those words, reviewer always among them; raises BadInput for a word that is none."""
+    """Return the roles with these names and reviewer; raise BadInput if a role is unknown."""
     known = {str(role): role for role in (Role.REVIEWER, Role.RESEARCHER, Role.ADMIN)}
     roles = {Role.REVIEWER}
     for word in words:
@@ -59,5 +61,5 @@ def as_roles(words: Iterable[str]) -> frozenset[Role]:
 
 
 def roles_text(roles: Iterable[Role]) -> str:
-    """Those roles as words joined by commas."""
+    """Return the roles as comma-separated words."""
     return ",".join(sorted(str(role) for role in roles))

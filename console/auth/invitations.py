@@ -1,4 +1,4 @@
-"""Invitations: links that open once, for somebody known or for somebody who chooses a name."""
+"""Invitations: links that can be used once, by a known person or by a new person who chooses a name."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from sqlmodel import Session, col, select, update
 
 from console.auth.identity import Role, as_roles, roles_of, roles_text
-from console.auth.people import add_person, name_key, person_named, refuse_disabled
-from console.auth.tokens import new_token, token_hash
+from console.auth.kept_secrets import new_token, token_hash
+from console.auth.people import add_person, find_person, name_key, refuse_disabled
 from console.errors import Refused
 from console.language import _
 from storage import tables
@@ -19,15 +19,15 @@ DAYS = 7
 
 
 class UnusableInvitation(Refused):
-    """The invitation was used before, has expired, or was never given out; which of these is not said."""
+    """The invitation was used, has expired or never existed; the message does not say which."""
 
     def __init__(self) -> None:
-        super().__init__(_("This invitation cannot be used: it was used before, has expired, or was never given out."))
+        super().__init__(_("This invitation is not valid: it was used, has expired, or never existed."))
 
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """What an invitation that can be used says: whose it is, or None where a name is to be chosen, and its roles."""
+    """The content of a valid invitation: the person's name (None if the person chooses a name) and the roles."""
 
     name: str | None
     roles: frozenset[Role]
@@ -42,11 +42,12 @@ def invite(
     *,
     days: float = DAYS,
 ) -> str:
-    """The token of a new invitation: for that person, who is made or enabled again, or for a name of their choice.
+    """Return the token of a new invitation for the person `name`, or for a new person who chooses a name.
 
-    Without roles a person keeps theirs, and somebody new may review.
+    A named person is added or enabled again if necessary. Without `roles`, a known person keeps their roles, and a new
+    person becomes a reviewer.
     """
-    person = person_named(session, name) if name is not None else None
+    person = find_person(session, name) if name is not None else None
     given = as_roles(map(str, roles)) if roles is not None else None
     if name is not None and person is None:
         person = add_person(session, name, given or [Role.REVIEWER], now_ms)
@@ -68,18 +69,19 @@ def invite(
     return token
 
 
-def invited(session: Session, token: str, now_ms: int) -> Invited:
-    """What that invitation says; raises UnusableInvitation."""
+def read_invitation(session: Session, token: str, now_ms: int) -> Invited:
+    """Return the content of the invitation; raise UnusableInvitation if the invitation is not valid."""
     row = _usable(session, token, now_ms)
     person = session.get(tables.Person, row.person_id) if row.person_id is not None else None
     return Invited(person.name if person else None, roles_of(person.roles if person else row.roles))
 
 
 def accept(session: Session, token: str, name: str, now_ms: int) -> tables.Person:
-    """Uses the invitation up and returns whom it lets in; `name` counts where the invitation has none.
+    """Use the invitation and return the person who signs in; `name` is used only if the invitation has no name.
 
-    Raises UnusableInvitation, Refused where the name is taken or an address, by which an organisation may let somebody
-    else in, BadInput for a name that is none; the invitation then stays.
+    Raise UnusableInvitation if the invitation is not valid, or BadInput if the name is invalid. Raise Refused if the
+    name is taken or is an e-mail address, with which an organisation might identify another person. After BadInput or
+    Refused, the invitation stays valid.
     """
     row = _usable(session, token, now_ms)
     person = session.get(tables.Person, row.person_id) if row.person_id is not None else None
@@ -98,7 +100,7 @@ def accept(session: Session, token: str, name: str, now_ms: int) -> tables.Perso
 
 def _refuse_address(name: str) -> None:
     if "@" in name_key(name):
-        raise Refused(_("An e-mail address is a name only for whoever is invited under it; choose another name."))
+        raise Refused(_("Only a person invited under an e-mail address can use it as a name; choose another name."))
 
 
 def _usable(session: Session, token: str, now_ms: int) -> tables.Invitation:

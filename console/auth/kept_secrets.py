@@ -1,7 +1,8 @@
-"""Secrets that the console makes on first use and keeps in its data directory, readable by its own user alone."""
+"""Secrets: files in the data directory that only its user can read, and random tokens with their hashes."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 from contextlib import suppress
@@ -11,12 +12,12 @@ from console.settings import settings
 
 
 def path_of(name: str) -> Path:
-    """Where the secret of that name is kept."""
+    """Return the path of the secret with this name."""
     return settings().data_dir / name
 
 
 def kept_secret(name: str) -> str:
-    """The secret of that name, the same for every process."""
+    """Return the secret with this name, equal in every process; create the secret on first use."""
     path = path_of(name)
     if not path.exists():
         _keep(path)
@@ -35,3 +36,13 @@ def _keep(path: Path) -> None:
             path.hardlink_to(fresh)
     finally:
         fresh.unlink()
+
+
+def new_token() -> str:
+    """Return 256 random bits as text for use in an address or a cookie."""
+    return secrets.token_urlsafe(32)
+
+
+def token_hash(token: str) -> str:
+    """Return the SHA-256 (hex) of a token; 256 random bits do not require a slower hash."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""Who did something, and through which door: what every event and every decision says of where it comes from."""
+"""The origin of an action: the actor and the entry point. Every event and decision records its origin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Door(StrEnum):
-    """The ways into the console; `import` is a log that says that somebody decided elsewhere."""
+    """The entry points of the console; `import` marks decisions that are imported from a log."""
 
     BROWSER = "browser"
     CLI = "cli"
@@ -21,7 +21,7 @@ class Door(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """Who did it (a person's or an agent's name), through which door, and from where (an address, where known)."""
+    """The origin of an action: a person's or an agent's name, the entry point, and the client's address if known."""
 
     who: str
     door: Door
@@ -33,7 +33,7 @@ _present: ContextVar[By | None] = ContextVar("inferact_by", default=None)
 
 @contextmanager
 def acting(by: By) -> Iterator[None]:
-    """Whatever this thread or task records meanwhile was done by them, unless it says otherwise itself."""
+    """Attribute all records of this thread or task within the block to `by`, unless a record sets another origin."""
     token = _present.set(by)
     try:
         yield
@@ -41,6 +41,6 @@ def acting(by: By) -> Iterator[None]:
         _present.reset(token)
 
 
-def present() -> By | None:
-    """Who acts just now in this thread or task, None where nobody said so."""
+def current_origin() -> By | None:
+    """Return the origin set for this thread or task, or None if it is not set."""
     return _present.get()

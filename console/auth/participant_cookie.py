@@ -1,6 +1,7 @@
-"""The cookie of a study's participant: it holds, signed, the secret of the link that is theirs alone.
+"""The cookie of a study's participant: it contains the signed secret of the participant's own link.
 
-Who came from a platform has their id there in it too: it leads them back, and the console itself keeps no such id.
+For a participant from a platform, the cookie also contains the platform's id of the participant, which is needed to
+return them. The console itself does not store this id.
 """
 
 from __future__ import annotations
@@ -12,22 +13,22 @@ from console.auth.sessions import SESSION_DAYS
 
 
 def participant_cookie_name(port: int) -> str:
-    """The cookie of participants of a console at that port, beside the one of people."""
+    """Return the name of the participants' cookie for a console at this port."""
     return f"inferact_{port}_participant"
 
 
 def participant_cookie(secret: str, outside_id: str = "") -> str:
-    """The signed text that brings a participant back to where they were, and to the platform that they came from."""
+    """Return the signed text that identifies a participant and, if known, their id on a platform."""
     return _signer().dumps([secret, outside_id] if outside_id else secret)
 
 
 def secret_of(cookie: str | None) -> str | None:
-    """The participant's secret in a cookie of ours that is not older than 30 days, else None."""
+    """Return the participant's secret from our cookie, or None if the cookie is invalid or older than 30 days."""
     return _held(cookie)[0]
 
 
 def outside_id_of(cookie: str | None) -> str:
-    """The id on a platform in such a cookie, empty where there is none."""
+    """Return the platform id from a participant's cookie, or an empty string."""
     return _held(cookie)[1]
 
 

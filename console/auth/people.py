@@ -1,4 +1,4 @@
-"""People who may come in: their names, which nobody else can take, their roles, and the end of both."""
+"""People with access: their unique names, their roles, and how access ends."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MAX_NAME = 60
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
-"""Characters that count as printable and leave no mark, so that two names would look the same."""
+"""Printable characters without a visible mark, with which two names would look the same."""
 
 DISABLED = gettext_noop("{name} is disabled; an admin can invite them again: inferact person invite NAME")
 
 
 def clean_name(name: str) -> str:
-    """The name without blanks around and beside it; raises BadInput where it cannot be read."""
+    """Return the name without extra blanks; raise BadInput if it is empty, too long or unprintable."""
     cleaned = " ".join(name.split())
     if not cleaned:
         raise BadInput(_("Enter a name; your decisions are recorded under it."))
@@ -33,37 +33,37 @@ def clean_name(name: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """What two spellings of one name share: no regard to case, width or how an accent is put together."""
+    """Return a key that is equal for all spellings of a name, ignoring case, width and the composition of accents."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", clean_name(name)).casefold())
 
 
-def person_named(session: Session, name: str) -> tables.Person | None:
-    """Whoever has that name, however it is written, or None."""
+def find_person(session: Session, name: str) -> tables.Person | None:
+    """Return the person with this name, ignoring case and width, or None."""
     return session.exec(select(tables.Person).where(tables.Person.name_key == name_key(name))).first()
 
 
-def person_of(session: Session, name: str) -> tables.Person:
-    """Whoever has that name; raises Unknown."""
-    person = person_named(session, name)
+def get_person(session: Session, name: str) -> tables.Person:
+    """Return the person with this name; raise Unknown if they do not exist."""
+    person = find_person(session, name)
     if person is None:
-        raise Unknown("person", clean_name(name), [one.name for one in every_person(session)])
+        raise Unknown("person", clean_name(name), [one.name for one in list_people(session)])
     return person
 
 
-def every_person(session: Session) -> list[tables.Person]:
-    """All people by name, the disabled ones too."""
+def list_people(session: Session) -> list[tables.Person]:
+    """Return all people by name, including disabled ones."""
     return list(session.exec(select(tables.Person).order_by(tables.Person.name_key)))
 
 
 def add_person(session: Session, name: str, roles: Iterable[Role], now_ms: int) -> tables.Person:
-    """A new person; raises Refused where somebody has the name already, or one that looks the same could be meant."""
+    """Add a person; raise Refused if the name is taken, is the name of a role or has invisible characters."""
     if _UNSEEN.search(name):
-        raise Refused(_("The name holds a character that nobody can see; choose another name."))
-    taken = person_named(session, name)
+        raise Refused(_("The name contains an invisible character; choose another name."))
+    taken = find_person(session, name)
     if taken is not None:
-        raise Refused(_("Somebody is called {name} here already; choose another name.").format(name=taken.name))
+        raise Refused(_("The name {name} is taken; choose another name.").format(name=taken.name))
     if name_key(name) in tuple(Role):
-        # A rule that leaves a decision to admins must not be met by somebody who is called so.
+        # Otherwise a person called "admin" could meet a rule that leaves a decision to admins.
         raise Refused(_("{name} is the name of a role; choose another name.").format(name=clean_name(name)))
     person = tables.Person(
         name=clean_name(name), name_key=name_key(name), roles=roles_text(as_roles(map(str, roles))), created_ms=now_ms
@@ -74,8 +74,8 @@ def add_person(session: Session, name: str, roles: Iterable[Role], now_ms: int) 
 
 
 def known_reviewer(session: Session, name: str, now_ms: int) -> tuple[tables.Person, bool]:
-    """Who reviews at the command line under that name, and whether they are new; raises Refused where disabled."""
-    person = person_named(session, name)
+    """Return the reviewer of a command by name and whether they are new; raise Refused if disabled."""
+    person = find_person(session, name)
     if person is None:
         return add_person(session, name, [Role.REVIEWER], now_ms), True
     refuse_disabled(person)
@@ -83,28 +83,29 @@ def known_reviewer(session: Session, name: str, now_ms: int) -> tuple[tables.Per
 
 
 def refuse_disabled(person: tables.Person) -> None:
-    """Raises Refused where the person may no longer come in."""
+    """Raise Refused if the person is disabled."""
     if person.disabled_ms is not None:
         raise Refused(_(DISABLED).format(name=person.name))
 
 
 def refuse_beyond(by: Identity, roles: Iterable[Role], known: tables.Person | None) -> None:
-    """Raises Refused where `by` may not give or take those roles: nobody hands out what they do not have.
+    """Raise Refused if `by` may not give or remove these roles; people cannot grant roles that they do not have.
 
-    A new link for somebody `known` opens the console as them, so it takes an admin, as every role does.
+    Only an admin may create a new link for a `known` person, whatever the role, because the link signs in as this
+    person.
     """
     if by.has(Role.ADMIN):
         return
     if not by.has(Role.RESEARCHER):
-        raise Refused("Only researchers and admins do this.")
+        raise Refused("Only researchers and admins may do this.")
     if beyond := sorted(str(role) for role in roles if role not in by.roles):
-        raise Refused(f"The role {' and '.join(beyond)} is not yours to give or take; ask an admin.")
+        raise Refused(f"You cannot give or take the role {' and '.join(beyond)}, which you do not have; ask an admin.")
     if known is not None:
-        raise Refused(f"{known.name} is here already, and a new link would open the console as them; ask an admin.")
+        raise Refused(f"{known.name} already has access, and a new link would sign in as them; ask an admin.")
 
 
 def disable(session: Session, person: tables.Person, now_ms: int) -> None:
-    """Ends all that lets the person in: their sessions, and what nobody used of the invitations for or by them."""
+    """End the person's access: end their sessions, and revoke unused invitations for them or by them."""
     person.disabled_ms = person.disabled_ms or now_ms
     session.add(person)
     ended, unused = tables.PersonSession, tables.Invitation
@@ -116,5 +117,5 @@ def disable(session: Session, person: tables.Person, now_ms: int) -> None:
 
 
 def has_admin(session: Session) -> bool:
-    """Whether anybody can invite others in the browser."""
-    return any(Role.ADMIN in roles_of(one.roles) and one.disabled_ms is None for one in every_person(session))
+    """Return whether an enabled person is an admin."""
+    return any(Role.ADMIN in roles_of(one.roles) and one.disabled_ms is None for one in list_people(session))

@@ -1,4 +1,4 @@
-"""Sessions of people: opened by an invitation, looked up at every step, ended by their owner or an admin."""
+"""Sessions of people: opened at sign-in, checked on every request, and ended by their owner or an admin."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from sqlmodel import Session, col, select, update
 
 from console.auth.identity import Identity, Role, roles_of
-from console.auth.tokens import new_token, token_hash
+from console.auth.kept_secrets import new_token, token_hash
 from console.errors import Refused, Unknown
 from console.language import _
 from storage import tables
@@ -18,7 +18,7 @@ _DAY_MS = 86_400_000
 _SEEN_EVERY_MS = 300_000
 _MOST_CHARACTERS = 200
 
-# The first that is found names it: the later ones stand in the names of the earlier ones too.
+# The first match counts: the user agents of the earlier browsers also contain the later names.
 _BROWSERS = {
     "Edg": "Edge",
     "OPR/": "Opera",
@@ -42,7 +42,7 @@ _SYSTEMS = {
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """A session that is open; times are milliseconds since 1970."""
+    """An open session; times are milliseconds since 1970."""
 
     id: int
     name: str
@@ -54,7 +54,7 @@ class OpenSession:
 
 
 def browser_in_words(user_agent: str) -> str:
-    """The browser and its system in a person's words, such as "Chrome on Linux", as far as its user agent tells."""
+    """Describe the browser of a user agent, for example "Chrome on Linux"."""
     browser, system = (
         next((name for sign, name in known.items() if sign in user_agent), None) for known in (_BROWSERS, _SYSTEMS)
     )
@@ -63,12 +63,12 @@ def browser_in_words(user_agent: str) -> str:
 
 
 def cookie_name(port: int) -> str:
-    """The cookie of a console at that port; browsers send a cookie to every port of a host."""
+    """Return the session cookie's name; it includes the port, as browsers send cookies to all ports of a host."""
     return f"inferact_{port}"
 
 
 def open_session(session: Session, person: tables.Person, now_ms: int, *, browser: str = "", address: str = "") -> str:
-    """The token of a new session of that person."""
+    """Open a session for the person and return the session's token."""
     token = new_token()
     session.add(
         tables.PersonSession(
@@ -85,7 +85,7 @@ def open_session(session: Session, person: tables.Person, now_ms: int, *, browse
 
 
 def identity_of(session: Session, token: str | None, now_ms: int) -> Identity | None:
-    """Whose session that is, with the roles of this moment; None where it is over or none."""
+    """Return the session's identity with the person's current roles, or None if the session has ended or is unknown."""
     if not token:
         return None
     row, person = tables.PersonSession, tables.Person
@@ -95,20 +95,20 @@ def identity_of(session: Session, token: str | None, now_ms: int) -> Identity | 
 
 
 def is_stale(session: Session, token: str, now_ms: int) -> bool:
-    """Whether it is time to remember that the session is in use."""
+    """Return whether the session's last recorded use is more than five minutes old."""
     row = tables.PersonSession
     seen_ms = session.exec(select(row.seen_ms).where(row.token_hash == token_hash(token))).first()
     return seen_ms is not None and seen_ms < now_ms - _SEEN_EVERY_MS
 
 
 def mark_seen(session: Session, token: str, now_ms: int) -> None:
-    """Remembers that the session is in use; worth a write every five minutes."""
+    """Record that the session is used now."""
     row = tables.PersonSession
     session.execute(update(row).where(col(row.token_hash) == token_hash(token)).values(seen_ms=now_ms))
 
 
 def open_sessions(session: Session, now_ms: int, name: str | None = None) -> list[OpenSession]:
-    """The sessions that are open, the latest first; of that person alone, where one is named."""
+    """Return the open sessions, latest first; if `name` is given, return only the sessions of this person."""
     row, person = tables.PersonSession, tables.Person
     statement = select(row, person.name).join(person, col(person.id) == row.person_id).where(*_open(now_ms))
     if name is not None:
@@ -120,22 +120,22 @@ def open_sessions(session: Session, now_ms: int, name: str | None = None) -> lis
 
 
 def end_session(session: Session, token: str | None, now_ms: int) -> None:
-    """Ends the session of that token, if there is one."""
+    """End the session with this token, if it exists."""
     row = tables.PersonSession
     own = (col(row.token_hash) == token_hash(token or ""), col(row.ended_ms).is_(None))
     session.execute(update(row).where(*own).values(ended_ms=now_ms))
 
 
 def end_session_of(session: Session, session_id: int, by: Identity | None, now_ms: int) -> str:
-    """Ends that session and says whose it was; `by` must own it or be an admin, None is the machine's own command.
+    """End the session and return the name of its owner; `by` is None if a command ends the session.
 
-    Raises Unknown where it is not open, Refused where it is somebody else's.
+    Raise Unknown if the session is not open, or Refused if `by` is neither its owner nor an admin.
     """
     found = [one for one in open_sessions(session, now_ms) if one.id == session_id]
     if not found:
         raise Unknown("open session", session_id)
     if by is not None and by.name != found[0].name and not by.has(Role.ADMIN):
-        raise Refused(_("Only its owner or an admin ends a session."))
+        raise Refused(_("Only its owner or an admin can end a session."))
     row = tables.PersonSession
     session.execute(update(row).where(col(row.id) == session_id).values(ended_ms=now_ms))
     return found[0].name

@@ -1,17 +1,19 @@
-"""The `inferact` command line, put together from one file a noun: noun, then verb; a bare noun lists."""
+"""The `inferact` command line, one file per noun: noun, then verb; a noun without a verb lists."""
 
 from __future__ import annotations
 
 import gc
 
-# A collector that runs while modules load finds nothing, and takes a quarter of the command's start.
+# Garbage collection while modules load finds nothing and takes a quarter of the start-up time.
 gc.disable()
 
 import getpass
 import os
 import platform
 import sys
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial, reduce
 from typing import Any
 
 import typer
@@ -35,8 +37,9 @@ from console.cli import (
     study,
     trajectory,
 )
+from console.database import may_create
 from console.errors import ConsoleError
-from console.review.plain_text import visible
+from console.review.plain_text import escape_hidden
 from storage.errors import StorageError
 
 gc.freeze()
@@ -44,7 +47,7 @@ gc.enable()
 
 app = typer.Typer(
     name="inferact",
-    help="Stops an agent's critical action until a person has looked at it.",
+    help="Stop an agent's critical actions until a person has reviewed them.",
     epilog="Example: inferact demo",
     invoke_without_command=True,
     add_completion=False,
@@ -58,7 +61,7 @@ def _contents(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-_START, _WORK, _KEEP = "Start", "Work", "Keep"
+_START, _WORK, _ADMINISTER = "Start", "Work", "Administer"
 
 app.command("demo", epilog="Example: inferact demo", rich_help_panel=_START)(demo.demo)
 app.command("serve", epilog="Example: inferact serve --port 8600", rich_help_panel=_START)(serve.serve_console)
@@ -81,25 +84,43 @@ app.command("tune", epilog="Example: inferact tune hotpot --method rules", rich_
 app.command(
     "export", epilog="Example: inferact export decisions --run hotpot --out decisions.csv", rich_help_panel=_WORK
 )(export.export_file)
-app.add_typer(agent.app, name="agent", rich_help_panel=_KEEP)
-app.command("worker", epilog="Example: inferact worker --once", rich_help_panel=_KEEP)(serve.run_worker)
-app.add_typer(person.app, name="person", rich_help_panel=_KEEP)
-app.add_typer(prompt.app, name="prompt", rich_help_panel=_KEEP)
-app.add_typer(db.app, name="db", rich_help_panel=_KEEP)
-app.command("doctor", epilog="Example: inferact doctor", rich_help_panel=_KEEP)(db.doctor)
+app.command("chart", epilog="Example: inferact chart roc-curve roc.csv --out roc.html", rich_help_panel=_WORK)(
+    export.draw_chart
+)
+app.add_typer(agent.app, name="agent", rich_help_panel=_ADMINISTER)
+app.command("worker", epilog="Example: inferact worker --once", rich_help_panel=_ADMINISTER)(serve.run_worker)
+app.add_typer(person.app, name="person", rich_help_panel=_ADMINISTER)
+app.add_typer(prompt.app, name="prompt", rich_help_panel=_ADMINISTER)
+app.add_typer(db.app, name="db", rich_help_panel=_ADMINISTER)
+app.command("doctor", epilog="Example: inferact doctor", rich_help_panel=_ADMINISTER)(db.doctor)
+
+_STARTS_WORK = (
+    "demo",
+    "serve",
+    "trajectory import",
+    "run start",
+    "plan train",
+    "policy set",
+    "agent add",
+    "person invite",
+    "oversight fp-first",
+    "study create",
+    "study preset run",
+)
+"""The commands that create a missing database; every other one refuses, so that a mistyped path is noticed."""
 
 _Usage: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs one command; every refusal is one sentence on stderr, 2 for bad input and 1 for a failure."""
+    """Run one command and exit; print an error as one sentence on stderr, with exit code 2 for bad input, else 1."""
     sys.exit(run_command(arguments))
 
 
 def run_command(arguments: list[str] | None = None) -> int:
-    """The exit code of one command."""
+    """Run one command and return its exit code."""
     try:
-        with acting(By(_user(), Door.CLI, platform.node())):
+        with acting(By(_user(), Door.CLI, platform.node())), _creating(False):
             code = _commands().main(args=arguments, prog_name="inferact", standalone_mode=False)
     except ConsoleError as refusal:
         return _refuse(str(refusal), refusal.exit_code)
@@ -112,20 +133,38 @@ def run_command(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         return 0
     except output.EXPECTED as failure:
-        if (refused := output.refusal(failure)) is None:
+        if (refused := output.describe_failure(failure)) is None:
             raise
         return _refuse(*refused)
     return code if isinstance(code, int) else 0
 
 
-# Made once a process: every signature of every verb is read for it.
+# Built once per process because it reads the signature of every command.
 @cache
 def _commands() -> Any:
-    return typer.main.get_command(app)
+    commands: Any = typer.main.get_command(app)
+    for path in _STARTS_WORK:
+        command = reduce(lambda group, name: group.commands[name], path.split(), commands)
+        command.callback = partial(_with_new_database, command.callback)
+    return commands
+
+
+def _with_new_database(command: Callable[..., Any], **options: Any) -> Any:
+    with _creating(True):
+        return command(**options)
+
+
+@contextmanager
+def _creating(allowed: bool) -> Iterator[None]:
+    token = may_create.set(allowed)
+    try:
+        yield
+    finally:
+        may_create.reset(token)
 
 
 def _user() -> str:
-    """The operating system's name for whoever typed the command; a process in a container may have none."""
+    """Return the operating system's user name, or the user id if there is none, as in some containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -138,5 +177,5 @@ def _usage(misuse: Any) -> str:
 
 
 def _refuse(sentence: str, code: int) -> int:
-    sys.stderr.write(f"{visible(sentence)}\n")
+    sys.stderr.write(f"{escape_hidden(sentence)}\n")
     return code

@@ -1,4 +1,4 @@
-"""`inferact agent`: the agents that ask over HTTP, each with a token of its own."""
+"""`inferact agent`: agents that ask over HTTP, each with its own token."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import typer
 
 from console import runs
 from console.auth import agents
-from console.cli.output import Json, by_default, emit, emit_table
+from console.cli.output import Json, emit, emit_table, run_by_default
 from console.database import now_ms, reading, writing
 from console.runs import audit_log
 from storage import tables
 
 app = typer.Typer(
-    help="Agents that ask over HTTP: give each its token, take it back.",
+    help="Manage the tokens of agents that ask over HTTP.",
     epilog="Example: inferact agent add support-bot",
     invoke_without_command=True,
 )
@@ -24,7 +24,7 @@ Name = Annotated[str, typer.Argument(help="The agent's name.")]
 
 @app.command("add", epilog="Example: inferact agent add support-bot")
 def add_agent(name: Name, as_json: Json = False) -> None:
-    """Make an agent and print its token, which is shown this once."""
+    """Create an agent and print its token, which is shown only once."""
     with writing() as session:
         token = agents.add(session, name, now_ms())
         audit_log.record(session, None, "agent added", now_ms(), subject=name)
@@ -32,23 +32,26 @@ def add_agent(name: Name, as_json: Json = False) -> None:
 
 
 @app.command("list", epilog="Example: inferact agent list --json")
-@by_default(app)
+@run_by_default(app)
 def list_agents(as_json: Json = False) -> None:
-    """List the agents and when each was last heard of."""
+    """List the agents with the time of their last request."""
     with reading() as session:
-        rows = [_row(agent) for agent in agents.every(session)]
+        rows = [_row(agent) for agent in agents.list_agents(session)]
     emit_table(
-        rows, ("agent", "status", "created", "seen"), as_json, empty="No agent yet. Make one: inferact agent add NAME"
+        rows,
+        ("agent", "status", "created", "seen"),
+        as_json,
+        empty="No agents yet. Create one: inferact agent add NAME",
     )
 
 
 @app.command("disable", epilog="Example: inferact agent disable support-bot")
 def disable_agent(name: Name, as_json: Json = False) -> None:
-    """Take an agent's token its force, at once and for good."""
+    """Disable an agent's token immediately and permanently."""
     with writing() as session:
         agents.disable(session, name, now_ms())
         audit_log.record(session, None, "agent disabled", now_ms(), subject=name)
-    emit({"agent": name, "disabled": True}, as_json, f"{name} may no longer ask.")
+    emit({"agent": name, "disabled": True}, as_json, f"Disabled {name}. Its token no longer works.")
 
 
 def _row(agent: tables.Agent) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""`inferact db` and `inferact doctor`: keep the database, and check database and installation."""
+"""`inferact db` and `inferact doctor`: maintain the database, check database and installation."""
 
 from __future__ import annotations
 
@@ -12,21 +12,26 @@ from typing import Annotated
 
 import typer
 
-from console.cli.output import Json, by_default, emit, emit_json, say, show_table
+from console.actors import ACTORS
+from console.cli.output import Json, emit, emit_json, run_by_default, say, show_table
 from console.database import database_url, now_ms, writing
-from console.detection.fitness import fitness_of
+from console.detection.detectors import DETECTORS
+from console.detection.fitness import measure_fitness
+from console.environments import ENVIRONMENTS
 from console.errors import Refused
 from console.language import counted
-from console.llm.capabilities import capabilities_of
+from console.llm.capabilities import find_capabilities
+from console.plugins import list_all
 from console.runs import audit_log
+from console.runs.export.layouts import LAYOUTS
+from console.runs.importers import IMPORTERS
 from console.settings import settings
 from storage.backup import backup, refuse_there, restore
-from storage.check import audited, check
-from storage.engine import shown
-from storage.migrations import migrate
+from storage.check import chain_end, check
+from storage.engine import mask_password
 
 app = typer.Typer(
-    help="Keep the database: upgrade, check, back up, restore.",
+    help="Maintain the database: upgrade, check, back up, restore.",
     epilog="Example: inferact db backup console-backup.db",
     invoke_without_command=True,
 )
@@ -34,33 +39,34 @@ app = typer.Typer(
 
 @app.command("upgrade", epilog="Example: inferact db upgrade")
 def upgrade_database(as_json: Json = False) -> None:
-    """Bring the database to this version; every command does so by itself."""
-    url = settings().database_url
-    migrate(url)
-    emit({"database": shown(url), "upgraded": True}, as_json, f"{shown(url)} is at this version.")
+    """Upgrade the database to this version. Other commands do so automatically."""
+    url = database_url()
+    emit({"database": mask_password(url), "upgraded": True}, as_json, f"{mask_password(url)} is up to date.")
 
 
 @app.command("check", epilog="Example: inferact db check")
-@by_default(app)
+@run_by_default(app)
 def check_database(as_json: Json = False) -> None:
-    """Check the file, its references, and that every budget adds up."""
+    """Check the file, its references and every budget."""
     url = database_url()
     problems = check(url)
-    events, chain = audited(url)
-    sound = f"{shown(url)} is sound. Audit: {events} events, the chain ends in {chain[:16] or 'nothing'}."
-    document = {"database": shown(url), "problems": problems, "audit": {"events": events, "hash": chain}}
+    events, chain = chain_end(url)
+    sound = (
+        f"{mask_password(url)} has no problems. The audit log has {events} events, last hash {chain[:16] or 'none'}."
+    )
+    document = {"database": mask_password(url), "problems": problems, "audit": {"events": events, "hash": chain}}
     emit(document, as_json, "\n".join(problems) or sound)
     if problems:
         raise Refused(
-            f"{counted(len(problems), 'problem')} in {shown(url)}; restore a backup: inferact db restore FILE"
+            f"{mask_password(url)} has {counted(len(problems), 'problem')}. Restore a backup: inferact db restore FILE"
         )
 
 
 @app.command("backup", epilog="Example: inferact db backup console-friday.db")
-def backup_database(target: Annotated[Path, typer.Argument(help="The file to write.")], as_json: Json = False) -> None:
+def backup_database(target: Annotated[Path, typer.Argument(help="The file to create.")], as_json: Json = False) -> None:
     """Copy the database while the console runs."""
     refuse_there(target.expanduser())
-    # Told before, so that the copy holds it too.
+    # Recorded first, so that the copy contains the event.
     with writing() as session:
         audit_log.record(session, None, "database backed up", now_ms(), subject=str(target))
     try:
@@ -73,46 +79,65 @@ def backup_database(target: Annotated[Path, typer.Argument(help="The file to wri
 
 
 @app.command("restore", epilog="Example: inferact db restore console-friday.db")
-def restore_database(source: Annotated[Path, typer.Argument(help="A backup.")], as_json: Json = False) -> None:
-    """Put a backup in the database's place; the present file is kept beside it."""
+def restore_database(source: Annotated[Path, typer.Argument(help="The backup file.")], as_json: Json = False) -> None:
+    """Replace the database by a backup; the current file is kept next to it."""
     kept = restore(settings().database_url, source)
     with writing() as session:
         audit_log.record(session, None, "database restored", now_ms(), subject=str(source))
-    sentence = f"Restored from {source}." + (f" The file before it is kept as {kept}." if kept else "")
+    sentence = f"Restored from {source}." + (f" The previous file is kept as {kept}." if kept else "")
     emit({"restored": str(source), "kept": str(kept) if kept else None}, as_json, sentence)
 
 
 def doctor(as_json: Json = False) -> None:
-    """Tell what this installation is, whether it is sound, and which detectors its model can serve."""
-    url = database_url()
+    """Show version, settings and problems of this installation, and the detectors that its model supports."""
+    url, folder = settings().database_url, settings().data_dir
     facts = {
         "version": version("inferact-console"),
         "python": platform.python_version(),
         "streamlit": version("streamlit"),
-        "database": shown(url),
-        "database_problems": check(url),
-        "data_dir": str(settings().data_dir),
-        "data_dir_writable": os.access(settings().data_dir, os.W_OK),
+        "database": mask_password(url),
+        "database_problems": (problems := check(url)),
+        "data_dir": str(folder),
+        "data_dir_writable": os.access(next(one for one in (folder, *folder.parents) if one.exists()), os.W_OK),
         **_model_facts(),
     }
     detectors = _fitness(str(facts["model"])) if facts.get("model_answers") else []
+    plugins = _plugins()
     if as_json:
-        emit_json({**facts, "detectors": detectors})
-        return
+        emit_json({**facts, "detectors": detectors, "plugins": plugins})
+    else:
+        _print_facts(facts, detectors, plugins)
+    if problems:
+        raise Refused(problems[0])
+
+
+def _print_facts(
+    facts: dict[str, object], detectors: list[dict[str, object]], plugins: list[dict[str, object]]
+) -> None:
     rows = [{"what": key, "found": value if value != [] else "none"} for key, value in facts.items()]
     show_table(rows, ("what", "found"), empty="")
     if detectors:
-        say(f"\nWhich detectors {facts['model']} can serve, each tried on one small checkpoint:")
+        say(f"\nDetectors that {facts['model']} supports, each tried on one small checkpoint:")
         show_table(detectors, ("detector", "serves", "how", "requests", "prompt_tokens", "completion_tokens"), empty="")
+    if plugins:
+        say("\nPlug-ins of other packages:")
+        show_table(plugins, ("name", "group", "package", "version", "state"), empty="")
+
+
+def _plugins() -> list[dict[str, object]]:
+    # Plotly takes long to load, and no other command needs it to start.
+    from console.analysis.charts import CHARTS
+
+    return [asdict(one) for one in list_all((DETECTORS, IMPORTERS, ENVIRONMENTS, ACTORS, LAYOUTS, CHARTS))]
 
 
 def _fitness(model: str) -> list[dict[str, object]]:
-    return [asdict(one) for one in asyncio.run(fitness_of(settings().model or model))]
+    return [asdict(one) for one in asyncio.run(measure_fitness(settings().model or model))]
 
 
 def _model_facts() -> dict[str, object]:
     if not any(map(os.environ.get, ("OPENAI_BASE_URL", "OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"))):
-        return {"model": "none set: OPENAI_BASE_URL, OPENAI_API_KEY, INFERACT_MODEL"}
-    offered = asyncio.run(capabilities_of())
+        return {"model": "not set; set OPENAI_BASE_URL, OPENAI_API_KEY and INFERACT_MODEL"}
+    offered = asyncio.run(find_capabilities())
     known = {name: value for name, value in asdict(offered).items() if value not in (None, ())}
     return {f"model_{name}".replace("model_model", "model"): value for name, value in known.items()}

@@ -1,4 +1,4 @@
-"""`inferact demo`: agents really work offline, their flagged actions wait, and the console opens on them."""
+"""`inferact demo`: agents work offline, their flagged actions are queued, and the console opens on them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import typer
 from console import runs
 from console.auth.identity import Role
 from console.cli.output import Json, emit_json, say
-from console.cli.run import play
-from console.cli.serve import Host, Port, PublicUrl, link_for, site_of
-from console.cli.serve import start as start_console
+from console.cli.run import play_run
+from console.cli.serve import Host, Port, PublicUrl, create_link, get_site
+from console.cli.serve import serve_site as start_console
 from console.database import reading
 from console.runs.options import RunOptions
 from console.server import serve
@@ -32,16 +32,20 @@ _UP_WITHIN_S = 60.0
 
 
 def demo(
-    no_serve: Annotated[bool, typer.Option("--no-serve", help="Only fill the database.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run the agents anew; what is there already is kept.")] = False,
-    browser: Annotated[bool, typer.Option(help="Open the inbox in a browser.")] = True,
+    no_serve: Annotated[
+        bool, typer.Option("--no-serve", help="Only fill the database; do not start the console.")
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Run the agents again in a new run; existing runs are kept.")
+    ] = False,
+    browser: Annotated[bool, typer.Option(help="Open the console in a browser.")] = True,
     host: Host = None,
     port: Port = None,
     public_url: PublicUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Let agents shop, answer and tidy up offline, then review what they were stopped at."""
-    site = site_of(host, port, public_url)
+    """Run demo agents offline and open the console to review their stopped actions."""
+    site = get_site(host, port, public_url)
     if not no_serve:
         serve.refuse_to_serve(site.host, site.port)
     name, known = _name(fresh)
@@ -54,18 +58,17 @@ def demo(
         say(_sentence(document, known))
     if no_serve:
         return
-    link = (
-        f"{link_for(site, REVIEWER, frozenset({Role.REVIEWER, Role.RESEARCHER}))}?next=/review%3Frun={name}%26welcome=1"
-    )
+    roles = frozenset({Role.REVIEWER, Role.RESEARCHER})
+    link = f"{create_link(site, REVIEWER, roles)}?next=/review%3Frun={name}%26welcome=1"
     if browser and _has_screen():
         threading.Thread(target=_open_when_up, args=(link, site.host, site.port), daemon=True).start()
     start_console(site, link)
 
 
 def _name(fresh: bool) -> tuple[str, bool]:
-    """The latest demo run, or the next one; and whether it is there."""
+    """Return the name of the demo run to use (the latest one, else a new name), and whether that run exists."""
     with reading() as session:
-        taken = {run.name for run in runs.every(session)}
+        taken = {run.name for run in runs.list_runs(session)}
     number = 1
     while _numbered(number) in taken:
         number += 1
@@ -79,21 +82,21 @@ def _numbered(number: int) -> str:
 
 
 def _fill(name: str, known: bool) -> None:
-    """Plays the first trial; of a run that is there, only what was left open by a crash."""
+    """Play the first trial; if the run exists, play only the trials that a crash interrupted."""
     if not known:
         goes_on = RunOptions(goes_on=True).to_json()
-        start.start(name, TASKS, budget_percent=BUDGET_PERCENT, trials=4, blind=False, options=goes_on)
-    play(name, engine.resume)
+        start.start_run(name, TASKS, budget_percent=BUDGET_PERCENT, trials=4, blind=False, options=goes_on)
+    play_run(name, engine.resume)
 
 
 def _sentence(document: dict[str, object], known: bool) -> str:
     trials: list[dict[str, int]] = document["trials"]  # type: ignore[assignment]
     name, last = str(document["run"]), trials[-1]
-    begun = "is there already" if known else f"ran {last['tasks']} tasks offline, with no model and no network"
+    begun = "already exists" if known else f"ran {last['tasks']} tasks offline, without a model or a network"
     return (
         f"Run {name} {begun}. Trial {last['trial']}: {last['succeeded']} succeeded, {last['failed']} failed, "
-        f"{last['halted']} got stuck, {last['paused']} wait at an action that nobody has approved.\n"
-        "Look at what waits, reject with a reason or a few words, then let the agents try again, on the page or with: "
+        f"{last['halted']} halted, {last['paused']} are pending a review.\n"
+        "Review the pending items and reject with feedback. Then let the agents try again, on the page or with: "
         f"inferact run next {quote(name)}"
     )
 

@@ -1,4 +1,4 @@
-"""`inferact detect`, `evaluate`, `tune`, `recalibrate`, `detector`: detectors, their verdicts, how good those are."""
+"""`inferact detect`, `evaluate`, `tune`, `recalibrate`, `detector`: run detectors and measure their verdicts."""
 
 from __future__ import annotations
 
@@ -14,48 +14,61 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.cli.output import Json, RunName, by_default, emit_json, emit_table, names_of, progress, say, show_table
+from console.cli.output import (
+    Json,
+    RunName,
+    emit_json,
+    emit_table,
+    progress,
+    run_by_default,
+    say,
+    show_table,
+    split_names,
+)
 from console.database import now_ms, reading, writing
 from console.detection import batch, batch_jobs
-from console.detection.batch import DetectionReport
 from console.detection.detectors import DETECTORS, stacked
-from console.detection.detectors.shared.model_clients import Asking
+from console.detection.detectors.shared.model_clients import ModelOptions
 from console.detection.estimate import asks_models
-from console.detection.estimate import estimate as cost_estimate
+from console.detection.estimate import estimate_cost as cost_estimate
+from console.detection.reports import Detection, DetectionReport
 from console.errors import BadInput, Refused
 from console.llm import ClientUsage
-from console.review import inbox
 from console.runs import costs
 
+_BUILT_IN = f"{', '.join(DETECTORS.built_in)}, or one of a plug-in"
 Methods = Annotated[
-    str, typer.Option(help=f"Detectors, comma-separated: {', '.join(DETECTORS)}; NAME@MODEL binds one to a model.")
+    str,
+    typer.Option(help=f"Detectors, comma-separated: {_BUILT_IN}. NAME@MODEL selects a model for one."),
 ]
 Stated = Annotated[
     list[str] | None,
-    typer.Option("--cost", help="PATTERN=AMOUNT or PATTERN=price; ranks by expected cost."),
+    typer.Option("--cost", help="Cost of an error, as PATTERN=AMOUNT or PATTERN=price. Ranks items by expected cost."),
 ]
 Swap = Annotated[
-    bool, typer.Option("--swap-labels", help="Ask true-or-false questions both ways round; costs one more each.")
+    bool, typer.Option("--swap-labels", help="Ask true-or-false questions in both orders. Each costs one more request.")
 ]
-Bar = Annotated[float | None, typer.Option("--threshold", help="Flag above this score.")]
-DrawSeed = Annotated[int | None, typer.Option("--seed", help="For detectors that draw.")]
-Route = Annotated[str | None, typer.Option(help="The detector that flags and ranks; the first one used, else.")]
-Model = Annotated[str | None, typer.Option(help="The model to ask; INFERACT_MODEL, else.")]
-InferModel = Annotated[str | None, typer.Option(help="Another model to infer the agent's task.")]
-VerifyModel = Annotated[str | None, typer.Option(help="Another model to compare it, and for all else.")]
-Concurrency = Annotated[int | None, typer.Option(min=1, help="Requests to a model at a time.")]
-Effort = Annotated[str | None, typer.Option(help="How long reasoning models may think: low, medium, high.")]
-Why = Annotated[bool, typer.Option("--why", help="Let InferAct say why it flags; one more request each.")]
-Paper = Annotated[bool, typer.Option("--paper", help="Ask and read replies as the paper's reference code does.")]
+Bar = Annotated[
+    float | None, typer.Option("--threshold", help="Flag scores above this threshold (default: the detector's).")
+]
+DrawSeed = Annotated[int | None, typer.Option("--seed", help="Random seed of detectors.")]
+Route = Annotated[str | None, typer.Option(help="Detector that flags and ranks (default: the first one).")]
+Model = Annotated[str | None, typer.Option(help="Model to use (default: INFERACT_MODEL).")]
+InferModel = Annotated[str | None, typer.Option(help="Model that infers the agent's task (default: --model).")]
+VerifyModel = Annotated[str | None, typer.Option(help="Model for comparisons and everything else (default: --model).")]
+Concurrency = Annotated[int | None, typer.Option(min=1, help="Simultaneous requests to a model.")]
+Effort = Annotated[str | None, typer.Option(help="Reasoning effort of a reasoning model: low, medium or high.")]
+Why = Annotated[bool, typer.Option("--why", help="Let InferAct explain its flags. Each costs one more request.")]
+Paper = Annotated[bool, typer.Option("--paper", help="Use the prompts and the parsing of the paper's reference code.")]
 Batches = Annotated[
-    bool, typer.Option("--batch", help="Ask by the Batch API; stopped, the same command goes on with it.")
+    bool, typer.Option("--batch", help="Use the Batch API. If interrupted, the same command continues the batch.")
 ]
-Every = Annotated[float, typer.Option(min=0.05, help="With --batch: seconds between two looks at it.")]
-Cap = Annotated[float | None, typer.Option(min=0, help="Stop before spending more than this.")]
+Every = Annotated[float, typer.Option(min=0.05, help="With --batch: seconds between two status checks.")]
+Cap = Annotated[float | None, typer.Option(min=0, help="Spending limit in USD.")]
 OnlyCost = Annotated[
-    bool, typer.Option("--estimate", help="Only say what it would cost; judges a few checkpoints to count.")
+    bool, typer.Option("--estimate", help="Only estimate the cost, by judging up to three checkpoints.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before models are paid.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation before using paid models.")]
 
 
 def detect(
@@ -80,20 +93,22 @@ def detect(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Judge every checkpoint of a run that is not judged yet, and queue what the routing detector flags.
+    """Judge the checkpoints of a run that are not judged yet, and queue what the routing detector flags.
 
-    On a terminal it says first what models will cost, and asks.
+    On a terminal it first estimates the cost of models and asks for confirmation.
     """
-    methods = names_of(method, "detector with --method")
+    methods = split_names(method, "detector with --method")
     if paper and (swap_labels or why):
-        raise BadInput("The paper asks each question once and asks for no why; leave --swap-labels and --why out.")
+        raise BadInput("--paper asks each question once, without an explanation. Remove --swap-labels and --why.")
     if in_batches and cap_usd is not None:
-        raise BadInput("A batch is paid as a whole, so --cap-usd cannot stop it; ask with --estimate first.")
+        raise BadInput(
+            "--cap-usd cannot stop a batch, which is paid as a whole. Remove it, or check the cost with --estimate."
+        )
     models: dict[str, Any] = {"model": model, "infer_model": infer_model, "verify_model": verify_model}
     models |= {"concurrency": concurrency, "spending_cap_usd": cap_usd, "reasoning_effort": reasoning_effort}
-    # What is judged to count the cost is under the same cap.
+    # Checkpoints judged for the estimate count towards the same limit.
     account = f"detection {secrets.token_hex(8)}" if cap_usd is not None else None
-    asking = Asking(**models, account=account, swap_labels=swap_labels, paper=paper, explain=why)
+    asking = ModelOptions(**models, account=account, swap_labels=swap_labels, paper=paper, explain=why)
     asks = estimate or (not yes and not as_json and sys.stdin.isatty() and asks_models(methods))
     if asks and not _agreed(run, methods, asking, seed, only_told=estimate, as_json=as_json):
         return
@@ -105,32 +120,31 @@ def detect(
     _tell(run, detection, as_json)
 
 
-def _tell(run: str, detection: batch.Detection, as_json: bool) -> None:
-    """Prints what a detection did; raises Refused where verdicts are missing."""
+def _tell(run: str, detection: Detection, as_json: bool) -> None:
+    """Print the result of a detection; raise Refused if verdicts are missing."""
     rows = [asdict(report) for report in detection.reports]
     if as_json:
         lacking = {model: list(names) for model, names in detection.asked.lacking.items()}
         emit_json({"run": run, "detectors": rows, "asked": asdict(detection.asked.tally), "not_offered": lacking})
     else:
         _print(rows, detection.asked.tally)
-        for sentence in detection.lacks():
+        for sentence in detection.lacking:
             say(sentence)
     if missing := sum(report.errors for report in detection.reports):
         raise Refused(_without_verdict(missing, detection.reports, run))
     if not as_json:
-        say(_next(run, detection.reports))
+        say(_next(run, detection))
 
 
-def _next(run: str, reports: Sequence[batch.DetectionReport]) -> str:
-    if any(report.checkpoints or report.halted for report in reports):
-        with reading() as session:
-            return inbox.nothing_queued(session, runs.get(session, run)) or "Next: inferact serve"
-    return f"No action of {run} is critical, so nothing was judged. Next: inferact run critical {quote(run)}"
+def _next(run: str, detection: Detection) -> str:
+    if any(report.checkpoints or report.halted for report in detection.reports):
+        return detection.queue_note or "Next: inferact serve"
+    return f"{run} has no critical actions, so nothing was judged. Next: inferact run critical {quote(run)}"
 
 
-def _detected(run: str, methods: list[str], asking: Asking, options: dict[str, Any]) -> batch.Detection:
+def _detected(run: str, methods: list[str], asking: ModelOptions, options: dict[str, Any]) -> Detection:
     with progress("judging") as tell:
-        return batch.detect_and_tell(run, methods, asking=asking, progress=tell, **options)
+        return batch.run_detection(run, methods, asking=asking, progress=tell, **options)
 
 
 def _on_stderr(sentence: str) -> None:
@@ -138,19 +152,21 @@ def _on_stderr(sentence: str) -> None:
 
 
 _OWN = "console"
-"""The mode of verdicts and figures that are not the paper's."""
+"""The mode of verdicts and measures that are not the paper's."""
 
 
-def _agreed(run: str, methods: list[str], asking: Asking, seed: int | None, *, only_told: bool, as_json: bool) -> bool:
-    """Whether the detection may go on once it was said what it costs."""
-    _on_stderr("Counting what the models will cost; up to three checkpoints are judged for it.")
+def _agreed(
+    run: str, methods: list[str], asking: ModelOptions, seed: int | None, *, only_told: bool, as_json: bool
+) -> bool:
+    """Return whether the detection may continue after the user has seen its cost."""
+    _on_stderr("Estimating the cost of models by judging up to three checkpoints.")
     found = cost_estimate(run, methods, asking=asking, seed=seed)
     if only_told and as_json:
         told = {"requests": found.requests, "cost_usd": found.cost_usd}
         emit_json({"run": run, **asdict(found), **told})
         return False
     say(found.in_words())
-    return not only_told and (not found.requests or typer.confirm("Ask them?"))
+    return not only_told and (not found.requests or typer.confirm("Continue?"))
 
 
 def _print(rows: list[dict[str, Any]], tally: ClientUsage) -> None:
@@ -160,51 +176,58 @@ def _print(rows: list[dict[str, Any]], tally: ClientUsage) -> None:
         columns[1:1], columns[7:7] = ["model", "mode"], ["unparsed", "errors"]
     show_table(rows, columns, empty="")
     if asked:
-        again = f", {tally.retries} of them sent again" if tally.retries else ""
-        say(f"{tally.requests} requests{again}, {tally.cached} answers known already; {_spent(tally)}")
+        again = f", {tally.retries} of them retries" if tally.retries else ""
+        say(f"{tally.requests} requests{again}, {tally.cached} cached replies; {_spent(tally)}")
 
 
 def _spent(tally: ClientUsage) -> str:
     tokens = f"{tally.prompt_tokens:,} tokens in, {tally.completion_tokens:,} out"
     unpriced = tally.prompt_tokens and not tally.cost_usd
-    return f"{tokens}, at no known price" if unpriced else f"{tokens}, {tally.cost_usd:.4f} USD"
+    return f"{tokens}, price unknown" if unpriced else f"{tokens}, {tally.cost_usd:.4f} USD"
 
 
 def _without_verdict(missing: int, reports: Sequence[DetectionReport], run: str) -> str:
     why = sum((Counter(report.problems) for report in reports), Counter[str]())
     causes = ", ".join(f"{count} {name}" for name, count in why.most_common())
     verdicts = "verdict is" if missing == 1 else "verdicts are"
-    return f"{missing} {verdicts} missing in {run} ({causes}); the same command again asks only for those."
+    return f"{missing} {verdicts} missing in {run} ({causes}). Run the same command again to request only those."
 
 
 def evaluate(
-    run: Annotated[str | None, typer.Argument(help="The run's name; or give --scores.")] = None,
+    run: Annotated[str | None, typer.Argument(help="The run's name, or several with --across.")] = None,
     scores: Annotated[
-        Path | None, typer.Option(help="A CSV with the columns label, score and, if you like, detector.")
+        Path | None,
+        typer.Option(help="A CSV file with the columns label, score and optionally detector, instead of a run."),
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="With --scores: flag above it; 0.5, else. With --paper: from it on.")
+        float | None,
+        typer.Option(help="With --scores: flag scores above it (default: 0.5). With --paper: flag scores from it on."),
     ] = None,
     paper: Annotated[
-        bool, typer.Option("--paper", help="As the reference code: its thresholds, its scores, -1 for undefined.")
+        bool, typer.Option("--paper", help="Use the thresholds and scores of the reference code; -1 means undefined.")
     ] = False,
     across: Annotated[
         bool,
-        typer.Option("--across", help="Within each run and on runs not learnt from; RUN may be several, by commas."),
+        typer.Option(
+            "--across",
+            help="Compare results within each run and on runs not used for fitting. RUN may list several runs.",
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Measure detectors against labels: Macro-F1, cost, effective reliability, PR-AUC, calibration."""
     if across:
-        _evaluate_across(names_of(run or ""), as_json)
+        _evaluate_across(split_names(run or ""), as_json)
         return
     from console.analysis.metrics.score_file import evaluate_scores
     from console.detection.evaluation import metrics  # numpy, which only this command and tune need
 
     if (run is None) == (scores is None):
-        raise BadInput("Name a run, or a file with --scores.")
+        raise BadInput("Give either a run or a file with --scores.")
     if run is not None and threshold is not None and not paper:
-        raise BadInput("--threshold goes with --scores or --paper; the verdicts of a run have theirs from detect.")
+        raise BadInput(
+            "--threshold needs --scores or --paper. The verdicts of a run already have the threshold of `detect`."
+        )
     if scores is not None:
         document = evaluate_scores(scores, threshold)
     else:
@@ -224,26 +247,28 @@ def _evaluate_across(names: list[str], as_json: bool) -> None:
     from console.detection.evaluation import across  # numpy and scikit-learn, which only this needs
 
     with reading() as session:
-        sources = across.sources_of(session, names)
-    rows = across.across(sources)
+        sources = across.read_sources(session, names)
+    rows = across.evaluate_across(sources)
     if as_json:
         emit_json(
             {"sources": {name: len(cases) for name, cases in sources.items()}, "rows": [r.as_dict() for r in rows]}
         )
         return
-    shown = across.in_cells(rows)
+    shown = across.format_cells(rows)
     show_table(shown, list(shown[0]), empty="")
     say(across.NOTE)
 
 
 def tune(
     run: RunName,
-    method: Annotated[str, typer.Option(help="The detector.")],
-    dev_size: Annotated[int, typer.Option(min=1, help="How many trajectories to tune on; the others test.")] = 50,
-    seed: Annotated[int, typer.Option(help="Which trajectories those are.")] = 0,
+    method: Annotated[str, typer.Option(help="The detector's name.")],
+    dev_size: Annotated[
+        int, typer.Option(min=1, help="Number of trajectories to tune on; the others are the test set.")
+    ] = 50,
+    seed: Annotated[int, typer.Option(help="Random seed that selects these trajectories.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Find a detector's threshold by Macro-F1 on a dev set that the test never sees."""
+    """Find a detector's threshold by Macro-F1 on a dev set; the test set is never used for it."""
     from console.detection.evaluation import metrics  # numpy, which only this command and evaluate need
 
     with reading() as session:
@@ -258,17 +283,19 @@ def tune(
     say(f"Use it: inferact detect {quote(run)} --method {quote(method)} --threshold {document['threshold']:.4f}")
 
 
-app = typer.Typer(help="List detectors, fit a stack of them.", invoke_without_command=True)
+app = typer.Typer(help="List detectors, or fit a stack of detectors.", invoke_without_command=True)
 
-RunOption = Annotated[str, typer.Option("--run", help="The run whose labels teach.")]
-Labels = Annotated[str, typer.Option(help="reviewers: what people decided; gold: what the source knows.")]
-Seed = Annotated[int, typer.Option(help="Which tasks are held out together.")]
+RunOption = Annotated[str, typer.Option("--run", help="The run whose labels the stack learns from.")]
+Labels = Annotated[
+    str, typer.Option(help="Labels to learn from: reviewers (decisions of people) or gold (from the source).")
+]
+Seed = Annotated[int, typer.Option(help="Random seed that selects the held-out tasks.")]
 
 
 @app.command("list", epilog="Example: inferact detector list")
-@by_default(app)
+@run_by_default(app)
 def list_detectors(as_json: Json = False) -> None:
-    """List the detectors, and the stacks fitted so far."""
+    """List the detectors and the fitted stacks."""
     rows = [
         {"detector": name, "title": one.title, "asks_a_model": one.ask is not None, "threshold": one.threshold}
         for name, one in DETECTORS.items()
@@ -282,18 +309,18 @@ def list_detectors(as_json: Json = False) -> None:
 
 @app.command("fit", epilog="Example: inferact detector fit shop --run shop --method rules,inferact-prob")
 def fit(
-    name: Annotated[str, typer.Argument(help="What to call it; it is used as stacked@NAME.")],
+    name: Annotated[str, typer.Argument(help="The stack's name; use it as stacked@NAME.")],
     run: RunOption,
-    method: Annotated[str, typer.Option(help="The detectors to put together, comma-separated.")],
+    method: Annotated[str, typer.Option(help="The detectors to combine, comma-separated.")],
     labels: Labels = "reviewers",
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Fit a stack of detectors to a run's labels; refused where they are too few."""
+    """Fit a stack of detectors to a run's labels; it is refused if there are too few labels."""
     from console.detection import stacking  # scikit-learn's room, which only this needs
 
     path = stacked.path_of(name)
-    inputs = list(dict.fromkeys(names_of(method)))
+    inputs = list(dict.fromkeys(split_names(method)))
     with reading() as session:
         stack, learnt = stacking.fit_stack(session, runs.get(session, run), inputs, labels=labels, seed=seed)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -301,19 +328,19 @@ def fit(
     if as_json:
         emit_json({"detector": f"stacked@{name}", "inputs": stack.inputs, **asdict(learnt)})
         return
-    say(f"Learnt from {learnt.labels} labels, {learnt.misaligned} of them misaligned.")
-    say(f"On tasks held out: Macro-F1 {learnt.macro_f1:.3f} above {learnt.threshold:.3f}, AP {learnt.ap or 0:.3f}")
+    say(f"Fitted to {learnt.labels} labels, {learnt.misaligned} of them misaligned.")
+    say(f"On held-out tasks: Macro-F1 {learnt.macro_f1:.3f} above {learnt.threshold:.3f}, AP {learnt.ap or 0:.3f}")
     say(f"Next: inferact detect {quote(run)} --method stacked@{quote(name)} --threshold {learnt.threshold:.3f}")
 
 
 def recalibrate(
     run: RunName,
-    detector: Annotated[str, typer.Option(help="The detector whose scores become probabilities.")],
-    method: Annotated[str, typer.Option(help="platt (a sigmoid) or isotonic (any rising curve).")] = "platt",
-    seed: Annotated[int, typer.Option(help="For the folds of the cross-validation.")] = 0,
+    detector: Annotated[str, typer.Option(help="The detector whose scores are converted to probabilities.")],
+    method: Annotated[str, typer.Option(help="platt (a sigmoid) or isotonic (any increasing curve).")] = "platt",
+    seed: Annotated[int, typer.Option(help="Random seed of the cross-validation folds.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Learn P(misaligned) from what reviewers decided, as a further detector that can be measured beside the others."""
+    """Learn P(misaligned) from reviewers' decisions, as an additional detector that can be measured with the others."""
     from console.detection import recalibration  # numpy, which few commands need
 
     with writing() as session:
@@ -322,9 +349,9 @@ def recalibrate(
         emit_json(asdict(learnt))
         return
     learnt_from = f"{learnt.labels} labels, {learnt.misaligned} of them misaligned"
-    say(f"{learnt.detector}: {learnt.verdicts} verdicts with probabilities learnt from {learnt_from}")
+    say(f"{learnt.detector}: {learnt.verdicts} verdicts with probabilities, fitted to {learnt_from}")
     say(
-        f"On tasks not learnt from: ECE {learnt.ece_before:.3f} -> {learnt.ece:.3f}, "
+        f"On held-out tasks: ECE {learnt.ece_before:.3f} -> {learnt.ece:.3f}, "
         f"Brier {learnt.brier_before:.3f} -> {learnt.brier:.3f}"
     )
     say(f"Next: inferact evaluate {quote(run)}")

@@ -1,4 +1,4 @@
-"""`inferact export`: what a run or a study holds, as a file; alone because it is a noun of its own."""
+"""`inferact export`: write the data of a run or a study to a file; alone because it is a noun of its own."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from console.runs import export
 from console.studies.sessions import lifecycle
 
 _STUDY = "study"
-_SUFFIXES = "; ".join(f"{name} .{layout.suffix}" for name, layout in export.LAYOUTS.items())
-_ASKED_FOR = "What is left out for other tools otherwise: " + "; ".join(
+_KINDS = ", ".join((*export.KINDS, *export.LAYOUTS.built_in, _STUDY))
+_SUFFIXES = "; ".join(f"{name} .{layout.suffix}" for name, layout in export.LAYOUTS.built_in.items())
+_ASKED_FOR = "Optional parts for other tools: " + "; ".join(
     f"{name} ({words})" for name, words in export.ASKED_FOR.items()
 )
-_ASKED_FOR += "; of trajectories in a .jsonl file: pictures (the bytes of those in the log)"
+_ASKED_FOR += "; for trajectories in a .jsonl file: pictures (their bytes from the log)"
 
 
 def export_file(
-    kind: Annotated[str, typer.Argument(help=f"One of {', '.join((*export.KINDS, *export.LAYOUTS, _STUDY))}.")],
+    kind: Annotated[str, typer.Argument(help=f"One of {_KINDS}, or a layout of a plug-in.")],
     out: Annotated[
         Path,
-        typer.Option("--out", help=f"The file; .csv, .jsonl or .parquet, of a study also .zip; {_SUFFIXES}."),
+        typer.Option("--out", help=f"The file to create: .csv, .jsonl or .parquet; .zip for a study; {_SUFFIXES}."),
     ],
-    run: Annotated[str | None, typer.Option("--run", help="The run's name; for `export study` the study's.")] = None,
+    run: Annotated[str | None, typer.Option("--run", help="The run's name, or the study's for `export study`.")] = None,
     study: Annotated[str | None, typer.Option("--study", help="The study's name, for `export study`.")] = None,
     asked_for: Annotated[list[str] | None, typer.Option("--with", help=_ASKED_FOR)] = None,
-    licence: Annotated[str, typer.Option(help="The licence that the card of a datasets folder names.")] = "unknown",
+    licence: Annotated[str, typer.Option(help="The licence stated in the card of a datasets folder.")] = "unknown",
     as_json: Json = False,
 ) -> None:
-    """Write what a run holds as CSV, JSONL or parquet, or for another tool; of a study, its tables."""
+    """Write the data of a run as CSV, JSONL or parquet, or for another tool; write the tables of a study."""
     if kind == _STUDY:
         run, study = None, study or run
     if (kind == _STUDY) != (study is not None) or (run is None) == (study is None):
         raise BadInput(
-            "Say what to export: `export study --study NAME`, whose decisions a .csv holds and all its tables a .zip; "
+            "Give a run or a study: `export study --study NAME` (.csv for decisions, .zip for all tables), "
             "or another kind with `--run NAME`."
         )
     of = {"run": run} if study is None else {"study": study}
@@ -49,8 +50,8 @@ def export_file(
     pictures = asked_for == [export.PICTURES]
     if asked_for and not (pictures and kind == "trajectories"):
         raise BadInput(
-            f"--with goes with {', '.join(export.LAYOUTS)}, and --with pictures with trajectories; {kind} hold what "
-            "they hold."
+            f"--with does not apply to {kind}. Use it with {', '.join(export.LAYOUTS)}, or --with pictures with "
+            "trajectories."
         )
     rows = _of_study(study, out) if study is not None else _of_run(kind, run or "", out, pictures)
     emit({"kind": kind, **of, "out": str(out), "rows": rows}, as_json, f"{counted(rows, 'row')} of {kind} in {out}.")
@@ -76,3 +77,27 @@ def _of_study(name: str, out: Path) -> int:
     with reading() as session:
         frames = results.frames(session, lifecycle.get(session, name).id or 0)
     return csv_files.export(frames, out, lambda: results.record_export(name, out.name))
+
+
+def draw_chart(
+    name: Annotated[str, typer.Argument(help="The chart, such as roc-curve; an unknown name lists them all.")],
+    table: Annotated[Path, typer.Argument(help="A CSV file with the chart's table.")],
+    out: Annotated[Path, typer.Option("--out", help="The HTML file to write.")],
+    as_json: Json = False,
+) -> None:
+    """Draw a table in CSV as a chart, in an HTML file that works offline."""
+    # Charts and tables take long to load, and most commands need neither.
+    import pandas as pd
+
+    from console.analysis.charts import CHARTS
+
+    draw = CHARTS.pick(name)
+    try:
+        figure = draw(pd.read_csv(table))
+    except KeyError as missing:
+        raise BadInput(f"{table} has no column {missing}, which the chart {name} needs.") from missing
+    except ValueError as invalid:
+        raise BadInput(f"{table} is not a table of the chart {name}: {invalid}") from invalid
+    with export.atomic_file(out) as stream:
+        stream.write(figure.to_html(include_plotlyjs=True).encode())
+    emit({"chart": name, "out": str(out)}, as_json, f"The chart {name} is in {out}.")

@@ -1,4 +1,4 @@
-"""The output of commands: tables or one JSON document on stdout, progress and error sentences on stderr."""
+"""The output of commands: tables or one JSON document on stdout; progress and errors on stderr."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from rich.text import Text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from console.errors import BadInput
-from console.review.plain_text import visible
+from console.review.plain_text import escape_hidden
 from console.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
 EXPECTED = (OSError, sqlite3.Error, DBAPIError, ArgumentError, NoSuchModuleError, ModuleNotFoundError, ValidationError)
-"""Errors of the surroundings; any other is a fault of ours and shows its traceback."""
+"""Errors of the environment; any other error is a bug and shows its traceback."""
 
 
-def by_default(app: typer.Typer) -> Callable[[Command], Command]:
-    """A decorator of the command that a group runs where none of its commands is named."""
+def run_by_default(app: typer.Typer) -> Callable[[Command], Command]:
+    """Return a decorator for the command that a group runs if no subcommand is given."""
 
     def registered(command: Command) -> Command:
         @app.callback()
@@ -41,49 +41,51 @@ def by_default(app: typer.Typer) -> Callable[[Command], Command]:
     return registered
 
 
-def names_of(text: str, missing: str = "") -> list[str]:
-    """The names between the commas of an option; where there are none, BadInput says what is `missing`, if anything."""
+def split_names(text: str, missing: str = "") -> list[str]:
+    """Split a comma-separated option into names; raise BadInput if `missing` is set and no name is left."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if missing and not names:
         raise BadInput(f"Name at least one {missing}.")
     return names
 
 
-def refusal(failure: BaseException) -> tuple[str, int] | None:
-    """One sentence about the failure and the exit code, or None where the surroundings are not to blame."""
+def describe_failure(failure: BaseException) -> tuple[str, int] | None:
+    """Return a sentence about the failure and the exit code, or None if the failure is a bug."""
     match failure:
         case ValidationError(title=Settings.__name__):
             name = "_".join(["INFERACT", *(str(part).upper() for part in failure.errors()[0]["loc"])])
             why = str(failure.errors()[0]["msg"]).removeprefix("Value error, ").rstrip(".")
-            return f"The setting {name} cannot be used: {why}.", 2
+            return f"The setting {name} is invalid: {why}. Correct it and try again.", 2
         case ArgumentError() | NoSuchModuleError():
-            return "INFERACT_DATABASE_URL names no known kind of database; use sqlite:///FILE or postgresql://...", 2
+            return "INFERACT_DATABASE_URL is not a supported database. Use sqlite:///FILE or postgresql://...", 2
         case ModuleNotFoundError(name="psycopg" | "psycopg2"):
-            return "PostgreSQL needs its driver; install it: pip install 'inferact-console[postgres]'", 1
+            return "The PostgreSQL driver is missing. Install it: pip install 'inferact-console[postgres]'", 1
         case DBAPIError() | sqlite3.Error():
             cause = getattr(failure, "orig", failure)
-            return f"The database did not take it ({cause}); that change is undone, what was stored before is kept", 1
+            return f"The database refused the change ({cause}). Nothing was changed; run `inferact db check`.", 1
         case OSError():
             where = f"{failure.filename}: " if failure.filename else ""
-            return f"{where}{failure.strerror or failure}; choose another place, or mend its rights or room.", 1
+            return f"{where}{failure.strerror or failure}. Check the path, its permissions and the free disk space.", 1
     return None
 
 
 _PIPED_WIDTH = 180
-"""Columns where there is no terminal whose width counts."""
+"""Columns if the output is not a terminal."""
 
 RunName = Annotated[str, typer.Argument(help="The run's name.")]
-Budget = Annotated[str | None, typer.Option(help="Inspections per trial: a number, or P% of the non-halted.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
+Budget = Annotated[
+    str | None, typer.Option(help="Inspections per trial: a number, or P% of the non-halted trajectories.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
 def emit_json(document: object) -> None:
-    """Prints the document as JSON, one line."""
+    """Print the document as one line of JSON."""
     sys.stdout.write(orjson.dumps(document).decode("utf-8", "replace") + "\n")
 
 
 def emit(document: Mapping[str, Any], as_json: bool, sentence: str) -> None:
-    """Prints the document as JSON, or the sentence for a person."""
+    """Print the document if `as_json` is true, else the sentence."""
     if as_json:
         emit_json(document)
     else:
@@ -91,7 +93,7 @@ def emit(document: Mapping[str, Any], as_json: bool, sentence: str) -> None:
 
 
 def emit_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool, *, empty: str) -> None:
-    """Prints the rows as JSON, or those columns of them as a table."""
+    """Print all rows as JSON if `as_json` is true, else these columns as a table."""
     if as_json:
         emit_json(rows)
     else:
@@ -99,12 +101,12 @@ def emit_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_jso
 
 
 def say(text: str) -> None:
-    """Prints a line for a person, untouched by any markup."""
-    Console(soft_wrap=True).print(Text(visible(text)))
+    """Print a line for a person without interpreting markup."""
+    Console(soft_wrap=True).print(Text(escape_hidden(text)))
 
 
 def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: str) -> None:
-    """Prints the rows as a table, or the sentence that says what to do where there are none."""
+    """Print the rows as a table, or the `empty` sentence if there are none."""
     if not rows:
         say(empty)
         return
@@ -121,7 +123,7 @@ def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, emp
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[int, int | None], None]]:
-    """A progress bar on stderr, told (how many, of how many); it leaves nothing behind, and is silent in a pipe."""
+    """Show a progress bar on stderr, updated with (done, total), and remove it at the end; show none in a pipe."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -136,12 +138,12 @@ def _cell(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.3f}"
-    text = visible(" ".join(str(value).split()))
+    text = escape_hidden(" ".join(str(value).split()))
     return text if len(text) <= 90 else text[:89] + "…"
 
 
 def plain_rows(frame: Any) -> list[dict[str, Any]]:
-    """The rows of a pandas table, None for what is missing; whole numbers are whole again."""
+    """Return the rows of a pandas table with None for missing values and Python numbers."""
     rows: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
     return [{str(name): _plain(value) for name, value in row.items()} for row in rows]
 

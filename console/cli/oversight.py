@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from console import runs
-from console.cli import fp_first
-from console.cli.output import Json, RunName, emit_json, names_of, plain_rows, say, show_table
+from console.cli.output import Json, RunName, emit_json, plain_rows, say, show_table, split_names
+from console.cli.run import parse_task_counts, play_run
 from console.database import database_url, reading
+from console.review.simulated import simulate
+from console.trials import engine, release
+from console.trials.start import RunSettings, start_run
+from storage.tables import RunKind
 
+if TYPE_CHECKING:
+    from console.detection.oversight import Pool
+
+_PUBLISHED = "published"
+_FEEDBACK = ("binary", "nl")
+_SEES_ALL = "full-validation"
+"""This detector has no quota: the oracle sees every action (InferAct, section 5.2)."""
+_COUNTS = ("tp", "fp", "fn", "tn", "n", "budget", "kept", "lost", "caught")
 _CURVE = "curve"
 
 
@@ -20,13 +34,13 @@ class _RunByDefault(TyperGroup):
     """`oversight RUN` stands for `oversight curve RUN`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that the first word names, else the curve of the run that it names."""
+        """Return the command with this name; if there is none, return `curve` for the run with this name."""
         return super().resolve_command(ctx, args if args[0] in self.commands else [_CURVE, *args])
 
 
 app = typer.Typer(
     cls=_RunByDefault,
-    help="See what inspections catch: the oversight curve of a run, and the paper's simulation of a quota.",
+    help="Measure what inspections catch: a run's oversight curve, or the paper's simulation of a quota.",
     epilog="Example: inferact oversight shop --more 10",
     no_args_is_help=True,
 )
@@ -35,27 +49,27 @@ app = typer.Typer(
 @app.command(_CURVE, epilog="Example: inferact oversight curve shop --policy priority,random --more 10")
 def curve(
     run: RunName,
-    policy: Annotated[str | None, typer.Option(help="Orders of inspection, comma-separated; all, else.")] = None,
+    policy: Annotated[str | None, typer.Option(help="Orders of inspection, comma-separated (default: all).")] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="Where inspections end: a number, or P% of the non-halted; where the run's did, else."),
+        typer.Option(help="Number of inspections, or P% of the non-halted trajectories (default: what the run spent)."),
     ] = None,
-    more: Annotated[int, typer.Option(min=0, help="How many further inspections to count.")] = 10,
-    trial: Annotated[int | None, typer.Option(min=0, help="The trial; the first judged one, else.")] = None,
-    labels: Annotated[str, typer.Option(help="gold, or adjudicated (settled ones where there are any).")] = "gold",
-    seed: Annotated[int, typer.Option(help="For orders that draw.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Write every point of the curves to this CSV.")] = None,
+    more: Annotated[int, typer.Option(min=0, help="Number of further inspections to count.")] = 10,
+    trial: Annotated[int | None, typer.Option(min=0, help="The trial (default: the first judged one).")] = None,
+    labels: Annotated[str, typer.Option(help="gold, or adjudicated (settled labels if available).")] = "gold",
+    seed: Annotated[int, typer.Option(help="Random seed of inspection orders.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="CSV file for every point of the curves.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Count the misalignments that inspections catch, for each detector and order of inspection."""
+    """Count the misaligned actions that inspections catch, for each detector and inspection order."""
     from console.detection import oversight  # numpy and scipy, which few commands need
     from console.runs import export
     from console.runs.export.formats import as_csv
 
     with reading() as session:
-        pool = oversight.pool(session, runs.get(session, run), labels)
-    orders = names_of(policy, "order of inspection with --policy") if policy else oversight.ORDERS
-    counted = oversight.curves(pool, trial=trial, orders=orders, budget=budget, further=more, seed=seed)
+        pool = oversight.read_pool(session, runs.get(session, run), labels)
+    orders = split_names(policy, "order of inspection with --policy") if policy else oversight.ORDERS
+    counted = oversight.compute_curves(pool, trial=trial, orders=orders, budget=budget, further=more, seed=seed)
     if out is not None:
         with export.atomic_file(out) as stream:
             stream.write(as_csv(counted.points))
@@ -66,18 +80,146 @@ def curve(
         emit_json({**document, "curves": summary, "points": plain_rows(counted.points)})
         return
     columns = ("detector", "policy", "flagged", "misaligned", "spent", "caught", "corrected", "more", "area", "missed")
-    show_table([_readable(row) for row in summary], columns, empty="Nothing to count.")
-    say(f"more: what further inspections catch ({more:,} of them). area: 0 as in random order, 1 at best.")
+    show_table([_readable(row) for row in summary], columns, empty="No curves: the run has no judged trajectories.")
+    say(f"more: caught by {more:,} further inspections. area: 0 for random order, 1 for the best order.")
     if unlabelled := max(row["unlabelled"] for row in summary):
-        say(f"Flagged without a label, so left out: {unlabelled} of one detector at most.")
-
-
-app.command("fp-first", epilog="Example: inferact oversight fp-first --confusion published --budget 50%")(
-    fp_first.fp_first
-)
+        say(f"Excluded because they have no label: at most {unlabelled} flagged actions per detector.")
 
 
 def _readable(row: dict[str, Any]) -> dict[str, Any]:
-    """Counts without decimals; the mean over all orders with one."""
+    """Format counts without decimals, means with three digits."""
     counts = {name: f"{row[name]:.3g}" for name in ("caught", "corrected", "more") if row[name] is not None}
     return {**row, **counts}
+
+
+@app.command("fp-first", epilog="Example: inferact oversight fp-first --confusion published --budget 50%")
+def fp_first(
+    confusion: Annotated[
+        list[str] | None,
+        typer.Option(help="A CSV file with tp, fp, fn, tn; a run's name; or `published` for the paper's. Repeatable."),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option(help="Inspections per trial: a number, or P% of the non-halted trajectories.")
+    ] = "50%",
+    env: Annotated[
+        str | None, typer.Option(help="Play whole runs in these embedded environments, comma-separated.")
+    ] = None,
+    tasks: Annotated[str, typer.Option(help="With --env: tasks per environment.")] = "40",
+    method: Annotated[str, typer.Option(help="With --env: detectors, comma-separated.")] = "rules,full-validation",
+    actor: Annotated[str, typer.Option(help="With --env: the Actor.")] = "scripted",
+    trials: Annotated[int, typer.Option(min=1, help="Trials after the first one.")] = 3,
+    seed: Annotated[int, typer.Option(help="Random seed of tasks and inspection order.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Simulate a quota that false positives use up first: what each matrix keeps, and the success over trials."""
+    from console.detection import oversight  # numpy and scipy, which few commands need
+
+    given = list(confusion or ([] if env else [_PUBLISHED]))
+    played = _play_all(env, tasks, method, actor, budget, trials, seed) if env else []
+    names = [name for name in given if name != _PUBLISHED and not _is_file(name)]
+    # Both forms of feedback share their first trial, so one matrix serves both.
+    pools = [_pool(name) for name in [*names, *played[:: len(_FEEDBACK)]]]
+    rows: list[dict[str, Any]] = oversight.read_published_matrices() if _PUBLISHED in given else []
+    rows += [
+        row for name in given if name != _PUBLISHED and _is_file(name) for row in oversight.read_matrices(Path(name))
+    ]
+    rows += [row for pool in pools for row in oversight.tabulate_matrices(pool) if row["detector"] == pool.routing]
+    kept = plain_rows(oversight.quota_table(rows, budget))
+    success = _success([*names, *played], trials)
+    if as_json:
+        emit_json({"budget": budget, "kept": kept, "success": success})
+        return
+    _print(kept, success, trials)
+
+
+def _pool(name: str) -> Pool:
+    from console.detection import oversight
+
+    with reading() as session:
+        return oversight.read_pool(session, runs.get(session, name))
+
+
+def _is_file(name: str) -> bool:
+    return Path(name).suffix.lower() == ".csv" or Path(name).is_file()
+
+
+def _play_all(env: str, tasks: str, method: str, actor: str, budget: str, trials: int, seed: int) -> list[str]:
+    """Play one run per environment, detector and feedback, or continue it; return the names of the runs."""
+    detectors = split_names(method, "detector with --method")
+    cap, percent = runs.parse_budget(budget)
+    played = []
+    for environment, count in parse_task_counts(env, tasks).items():
+        for detector, feedback in product(detectors, _FEEDBACK):
+            limited = detector != _SEES_ALL
+            size = budget.replace("%", "pct") if limited else "all"
+            name = f"fp-first {environment} {count} {actor} {detector} {feedback} {size} {trials} seed {seed}"
+            settings = RunSettings(
+                budget_cap=cap if limited else None,
+                budget_percent=percent if limited else None,
+                feedback_mode=feedback,
+                trials=trials + 1,
+                halted_free=True,
+                undo_ms=0,
+                seed=seed,
+            )
+            with reading() as session:
+                known = runs.find(session, name) is not None
+            if not known:
+                start_run(name, {environment: count}, actor_name=actor, detector_name=detector, **settings)
+            _play(name, trials, seed)
+            played.append(name)
+    return played
+
+
+def _play(name: str, trials: int, seed: int) -> None:
+    """Play every trial: inspect within the quota, release the rest, retry the tasks with feedback."""
+    play_run(name, engine.resume)
+    for trial in range(trials + 1):
+        simulate.simulate(name, simulate.SimulationPlan(order="fp-first", seed=seed))
+        release.release_undecided(name, trial=trial)
+        play_run(name, engine.advance)
+
+
+def _success(names: Sequence[str], trials: int) -> list[dict[str, Any]]:
+    """Return the share of tasks solved by each trial of live runs, one row per trial; release undecided actions."""
+    rows = []
+    for name in names:
+        with reading() as session:
+            run = runs.get(session, name)
+            counted = runs.status(session, run)["trials"] if run.kind == RunKind.LIVE else []
+            run_columns = {
+                "run": name,
+                "method": run.detector,
+                "feedback": run.feedback_mode,
+                "environment": run.environment,
+            }
+        for trial in range(trials + 1 if counted else 0):
+            # A trial without any attempt leaves the results of the previous one.
+            last = counted[min(trial, len(counted) - 1)]
+            solved = last["success_paper"]
+            share = None if solved is None else solved / last["run_tasks"]
+            rows.append({**run_columns, "trial": trial, "success": share, "tasks": last["run_tasks"]})
+    return rows
+
+
+def _print(kept: Sequence[dict[str, Any]], success: Sequence[dict[str, Any]], trials: int) -> None:
+    names = [name for row in kept for name in row if name not in _COUNTS]
+    shown = [name for name in dict.fromkeys(names) if any(row.get(name) is not None for row in kept)]
+    show_table(kept, [*shown, *_COUNTS], empty="No matrices.")
+    say("kept: true positives inspected within the budget after all false positives. caught: kept / (tp + fn).")
+    for environment in dict.fromkeys(row["environment"] for row in success):
+        say(f"\n{environment}: % of tasks solved by trial N")
+        show_table(_wide([row for row in success if row["environment"] == environment]), _heads(trials), empty="")
+
+
+def _wide(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return one row per run, with one column per trial."""
+    lines: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        line = lines.setdefault(row["run"], {"method": row["method"], "feedback": row["feedback"]})
+        line[f"N={row['trial']}"] = None if row["success"] is None else f"{100 * row['success']:.1f}"
+    return list(lines.values())
+
+
+def _heads(trials: int) -> list[str]:
+    return ["method", "feedback", *(f"N={trial}" for trial in range(trials + 1))]

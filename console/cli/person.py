@@ -1,4 +1,4 @@
-"""`inferact person`: who may come in, the links that let them, and their sessions."""
+"""`inferact person`: people with access, their sign-in links and their sessions."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import typer
 from console import runs
 from console.auth import invitations, people, sessions
 from console.auth.identity import roles_of
-from console.cli.output import Json, by_default, emit, emit_json, emit_table, show_table
-from console.cli.serve import PublicUrl, ServedHost, ServedPort, site_of
+from console.cli.output import Json, emit, emit_json, emit_table, run_by_default, show_table
+from console.cli.serve import PublicUrl, ServedHost, ServedPort, get_site
 from console.database import now_ms, reading, writing
 from console.runs import audit_log
 from console.server import serve
 
 app = typer.Typer(
-    help="Invite people, disable them, end their sessions.",
+    help="Invite and disable people, and end their sessions.",
     epilog="Example: inferact person invite Ada --role researcher",
     invoke_without_command=True,
 )
 
-Name = Annotated[str, typer.Argument(help="The person's name, however it is written.")]
+Name = Annotated[str, typer.Argument(help="The person's name; case does not matter.")]
 
 
 @app.command("list", epilog="Example: inferact person list --json")
-@by_default(app)
+@run_by_default(app)
 def list_people(as_json: Json = False) -> None:
-    """List everybody who may come in, or might before they were disabled."""
+    """List everyone with access, and disabled people."""
     with reading() as session:
         rows: list[dict[str, Any]] = [
             {
@@ -36,10 +36,13 @@ def list_people(as_json: Json = False) -> None:
                 "since": runs.iso(one.created_ms),
                 "disabled": runs.iso(one.disabled_ms) if one.disabled_ms is not None else None,
             }
-            for one in people.every_person(session)
+            for one in people.list_people(session)
         ]
     emit_table(
-        rows, ("name", "roles", "since", "disabled"), as_json, empty="Nobody yet. Invite: inferact person invite NAME"
+        rows,
+        ("name", "roles", "since", "disabled"),
+        as_json,
+        empty="No people yet. Invite one: inferact person invite NAME",
     )
 
 
@@ -48,44 +51,42 @@ def invite_person(
     name: Name,
     role: Annotated[
         list[str] | None,
-        typer.Option(help="reviewer, researcher, admin, by commas or given again; without it those they have."),
+        typer.Option(help="reviewer, researcher or admin; comma-separated or repeated (default: the current roles)."),
     ] = None,
     host: ServedHost = None,
     port: ServedPort = None,
     public_url: PublicUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Print a link that opens the console once, for this person alone; a disabled one may come in again by it."""
-    site, asked = site_of(host, port, public_url), ",".join(role or []) or None
+    """Print a link that signs this person in once; it also restores access for a disabled person."""
+    site, asked = get_site(host, port, public_url), ",".join(role or []) or None
     roles = roles_of(asked) if asked else None
     with writing() as session:
         token = invitations.invite(session, name, roles, "inferact person", now_ms())
-        written = people.person_of(session, name).name
+        written = people.get_person(session, name).name
         audit_log.record(session, None, "person invited", now_ms(), subject=written, after=asked)
     link = serve.invitation_link(site, token)
     emit(
         {"name": written, "link": link, "days": invitations.DAYS},
         as_json,
-        f"For {written}, once, within a week:\n{link}",
+        f"Link for {written}, valid once within {invitations.DAYS} days:\n{link}",
     )
 
 
 @app.command("disable", epilog="Example: inferact person disable Ada")
 def disable_person(name: Name, as_json: Json = False) -> None:
-    """Keep a person out: their sessions end, their links open nothing, what they decided stays."""
+    """Disable a person: their sessions end and their links stop working; their decisions are kept."""
     with writing() as session:
-        person = people.person_of(session, name)
+        person = people.get_person(session, name)
         people.disable(session, person, now_ms())
         written = person.name
         audit_log.record(session, None, "person disabled", now_ms(), subject=written)
-    emit(
-        {"name": written, "disabled": True}, as_json, f"{written} cannot come in any more; open pages close in seconds."
-    )
+    emit({"name": written, "disabled": True}, as_json, f"Disabled {written}. Their open pages close within seconds.")
 
 
 @app.command("sessions", epilog="Example: inferact person sessions")
 def list_sessions(as_json: Json = False) -> None:
-    """List the browsers in which somebody is signed in."""
+    """List the browsers in which people are signed in."""
     with reading() as session:
         rows = [
             {
@@ -102,7 +103,7 @@ def list_sessions(as_json: Json = False) -> None:
         emit_json(rows)
         return
     worded = [row | {"browser": sessions.browser_in_words(str(row["browser"]))} for row in rows]
-    show_table(worded, ("id", "name", "since", "seen", "address", "browser"), empty="Nobody is signed in.")
+    show_table(worded, ("id", "name", "since", "seen", "address", "browser"), empty="No one is signed in.")
 
 
 @app.command("end-session", epilog="Example: inferact person end-session 3")

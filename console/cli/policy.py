@@ -1,4 +1,4 @@
-"""`inferact policy`: the rules that decide what an agent may do at once, what is judged, asked about or denied."""
+"""`inferact policy`: the rules of a gate: which actions are allowed, judged, reviewed or denied."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.auth.origin import present
+from console.auth.origin import current_origin
 from console.cli.output import Json, emit_json, emit_table, say, show_table
 from console.database import Session, database_url, now_ms, reading, writing
 from console.errors import BadInput
 from console.gate import Gate
-from console.gate.policy import policy_store
+from console.gate.policy import policy_store, read_policy
 from console.gate.policy.replay import replay_policy
 from console.gate.policy.rules import Policy, PolicyMode
 from console.runs.audit_log import CONSOLE
 from storage import tables
 from storage.tables import RunKind
 
-app = typer.Typer(help="See, check, try and set the rules of gates.", invoke_without_command=True)
+app = typer.Typer(help="Show, check, test and set the rules of gates.", invoke_without_command=True)
 
-RunName = Annotated[str, typer.Argument(help="The gate's run, or '*' for every run that has no policy of its own.")]
-File = Annotated[Path, typer.Argument(help="A policy as YAML.")]
+RunName = Annotated[str, typer.Argument(help="The gate's run, or '*' for every run without its own policy.")]
+File = Annotated[Path, typer.Argument(help="The policy as a YAML file.")]
 
 
 @app.callback()
@@ -34,32 +34,34 @@ def _default(context: typer.Context) -> None:
 
 @app.command("list", epilog="Example: inferact policy list")
 def list_policies(as_json: Json = False) -> None:
-    """List the gates with the version that each goes by."""
+    """List the gates with their policy versions."""
     with reading() as session:
-        gates = [run for run in runs.every(session) if run.kind == RunKind.GATE]
-        rows = [_row(run.name, policy_store.effective(session, run)) for run in gates]
-        rows += [_row(policy_store.EVERYWHERE, version) for version in policy_store.versions(session, None)[:1]]
+        gates = [run for run in runs.list_runs(session) if run.kind == RunKind.GATE]
+        rows = [_row(run.name, policy_store.effective_version(session, run)) for run in gates]
+        rows += [_row(policy_store.EVERYWHERE, version) for version in policy_store.list_versions(session, None)[:1]]
     columns = ("run", "version", "own", "rules", "default", "mode", "rollout", "author")
-    emit_table(rows, columns, as_json, empty="No gate has asked anything yet.")
+    emit_table(rows, columns, as_json, empty="No gate has sent a check yet.")
 
 
 @app.command("show", epilog="Example: inferact policy show support-bot")
 def show(run: RunName, as_json: Json = False) -> None:
-    """Show the policy that a run's checks go by, and what was allowed and asked about per tool."""
+    """Show the policy of a run, and its counts of allowed and reviewed actions per tool."""
     with reading() as session:
         found = _run(session, run)
-        version = policy_store.common(session) if found is None else policy_store.effective(session, found)
-        counts = [] if found is None else policy_store.counts(session, found)
+        version = (
+            policy_store.common_version(session) if found is None else policy_store.effective_version(session, found)
+        )
+        counts = [] if found is None else policy_store.count_by_tool(session, found)
     if as_json:
         emit_json({**_row(run, version), "text": version.text if version else "", "counts": counts})
         return
     if version is None:
-        say(f"{run} has no policy yet; its first check makes one that asks about everything.")
+        say(f"{run} has no policy yet. Its first check creates one that asks about every action.")
         return
-    whose = "" if version.own or run == policy_store.EVERYWHERE else ", the one of every run without its own"
+    whose = "" if version.own or run == policy_store.EVERYWHERE else ", shared by every run without its own policy"
     say(f"Version {version.version} by {version.author}{whose}:")
     say(version.text.rstrip())
-    show_table(counts, ("tool", "allowed", "judged", "asked", "denied", "watched"), empty="No check went by it yet.")
+    show_table(counts, ("tool", "allowed", "judged", "asked", "denied", "watched"), empty="No check has used it yet.")
 
 
 @app.command("set", epilog="Example: inferact policy set support-bot refunds.yaml")
@@ -67,13 +69,13 @@ def set_policy(
     run: RunName,
     file: File,
     author: Annotated[
-        str | None, typer.Option(help="Who wrote it, if not you; the audit names you either way.")
+        str | None, typer.Option(help="The author, if it is not you. The audit log names you in any case.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Save a policy as the next version; a gate of that name is made where there is none yet."""
+    """Store a policy as the next version; create a gate with this name if it does not exist."""
     text = _read(file)
-    policy_store.check(text)
+    read_policy(text)
     if run != policy_store.EVERYWHERE:
         with reading() as session:
             is_there = runs.find(session, run) is not None
@@ -85,62 +87,62 @@ def set_policy(
     if as_json:
         emit_json(row)
     else:
-        watches = "; it only watches and holds nothing back" if version.policy.mode is PolicyMode.SHADOW else ""
+        watches = "; it only records and never stops an action" if version.policy.mode is PolicyMode.SHADOW else ""
         share = f", for {version.policy.rollout * 100:g}% of its tasks" if version.policy.rollout < 1 else ""
-        who = run if version.own else "Every run without a policy of its own"
-        say(f"{who} goes by version {version.version} from its next check on{share}{watches}.")
+        who = run if version.own else "Every run without its own policy"
+        say(f"{who} uses version {version.version} from its next check on{share}{watches}.")
 
 
 @app.command("check", epilog="Example: inferact policy check refunds.yaml")
 def check(file: File, as_json: Json = False) -> None:
-    """Say whether a policy can be saved, with the line and the reason where it cannot."""
-    policy = policy_store.check(_read(file))
+    """Check whether a policy is valid; report the line and the reason if it is not."""
+    policy = read_policy(_read(file))
     if as_json:
         emit_json(_summary(policy))
     else:
-        say(policy_store.savable(policy))
+        say(policy_store.describe_savable(policy))
 
 
 @app.command("test", epilog="Example: inferact policy test refunds.yaml --run support-bot")
 def try_policy(
-    policy: Annotated[str, typer.Argument(help="A policy as YAML, or the run whose stored policy is tried.")],
-    run: Annotated[str | None, typer.Option("--run", help="The run whose actions are replayed.")] = None,
+    policy: Annotated[str, typer.Argument(help="A YAML file, or the run whose stored policy is tested.")],
+    run: Annotated[str | None, typer.Option("--run", help="The run whose recorded actions are used.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Replay what a run recorded against a policy: what it would have asked, denied and allowed, and today's count."""
+    """Test a policy on the recorded actions of a run: what it asks about, denies and allows."""
     path = Path(policy)
     with reading() as session:
         if path.is_file():
             if run is None:
-                raise BadInput("Name the run to replay with --run.")
-            tried = policy_store.check(_read(path))
+                raise BadInput("Name the run to test with: --run NAME.")
+            tried = read_policy(_read(path))
         else:
-            version = policy_store.effective(session, runs.get(session, policy))
+            version = policy_store.effective_version(session, runs.get(session, policy))
             if version is None:
-                raise BadInput(f"{policy} has no policy; give a file.")
+                raise BadInput(f"{policy} has no policy. Give a YAML file instead.")
             tried = version.policy
         found = replay_policy(session, runs.get(session, run or policy), tried)
     if as_json:
         emit_json({"run": run or policy, **found.to_dict()})
         return
     say(found.sentence)
-    show_table(found.by_tool, ("tool", "allow", "judge", "ask", "deny"), empty="The run has recorded no action.")
+    show_table(found.by_tool, ("tool", "allow", "judge", "ask", "deny"), empty="The run has no recorded actions.")
 
 
 def _user() -> str:
-    acting = present()
+    acting = current_origin()
     return acting.who if acting else CONSOLE
 
 
 def _run(session: Session, name: str) -> tables.Run | None:
-    return None if name == policy_store.EVERYWHERE else policy_store.gate_run(session, name)
+    return None if name == policy_store.EVERYWHERE else policy_store.get_gate_run(session, name)
 
 
 def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise BadInput(f"{file} is no text in UTF-8.") from None
+        raise BadInput(f"{file} is not UTF-8 text. Save it as UTF-8 and try again.") from None
 
 
 def _row(run: str, version: policy_store.PolicyVersion | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`inferact review`: the review queue without a browser, for people and simulated reviewers; gold is never printed."""
+"""`inferact review`: the review queue on the command line, for people and simulated reviewers; it never shows gold."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import typer
 from console import runs
 from console.auth.identity import roles_of
 from console.auth.origin import Door
-from console.auth.people import clean_name, known_reviewer, person_named, refuse_disabled
+from console.auth.people import clean_name, find_person, known_reviewer, refuse_disabled
 from console.cli.output import Json, emit, emit_json, emit_table, progress, say, show_table
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput, Unknown
 from console.language import counted
 from console.review import blinding, decisions, inbox, plain_text
+from console.review.blinding import get_remedy, list_remedies
 from console.review.edits import OtherTool
-from console.review.remedies import remedies, remedy_of
 from console.review.simulated import INSPECTION_ORDERS, REVIEWERS, Noise
 from console.review.simulated.simulate import SimulationPlan, as_dict, simulate
 from console.runs import audit_log
@@ -28,7 +28,7 @@ from storage.queue import Claim, DecisionRow, NoClaim
 from storage.tables import RunKind
 
 app = typer.Typer(
-    help="Work through the review queue without a browser.",
+    help="Review pending items on the command line.",
     epilog="Example: inferact review list --run hotpot",
     invoke_without_command=True,
 )
@@ -36,9 +36,7 @@ app = typer.Typer(
 RunOption = Annotated[str, typer.Option("--run", help="The run's name.")]
 Reviewer = Annotated[
     str,
-    typer.Option(
-        "--reviewer", help="The name that the decision is recorded under.", callback=lambda name: clean_name(name)
-    ),
+    typer.Option("--reviewer", help="The reviewer's name.", callback=lambda name: clean_name(name)),
 ]
 Item = Annotated[int, typer.Argument(help="The item's id.")]
 
@@ -51,14 +49,14 @@ def _default(context: typer.Context) -> None:
 
 @app.command("list", epilog="Example: inferact review list --run hotpot --json")
 def list_items(
-    run: Annotated[str | None, typer.Option("--run", help="The run's name; without it, all runs.")] = None,
+    run: Annotated[str | None, typer.Option("--run", help="The run's name (default: all runs).")] = None,
     as_json: Json = False,
 ) -> None:
-    """List review items, the next to be offered first."""
+    """List review items, the next one first."""
     with reading() as session:
-        wanted = [runs.get(session, run)] if run else runs.every(session)
-        rows = [{"run": one.name, **row} for one in wanted for row in inbox.listing(session, one)]
-        nothing = inbox.nothing_queued(session, wanted[0]) if run else ""
+        wanted = [runs.get(session, run)] if run else runs.list_runs(session)
+        rows = [{"run": one.name, **row} for one in wanted for row in inbox.list_items(session, one)]
+        nothing = inbox.explain_empty_queue(session, wanted[0]) if run else ""
     columns = ("run", "item_id", "trial", "kind", "status", "score", "detector", "claimed_by")
     emit_table(
         rows, columns, as_json, empty=nothing or "The queue is empty. Fill it: inferact detect RUN --method rules"
@@ -67,26 +65,26 @@ def list_items(
 
 @app.command("claim", epilog="Example: inferact review claim --run hotpot --reviewer ada")
 def claim(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
-    """Claim the next item and show all that a reviewer may see of it."""
+    """Claim the next item and show everything that a reviewer may see of it."""
     queue, (reviewer, roles) = review_queue(), _known(reviewer)
     with reading() as session:
         row = runs.get(session, run)
-        claimed = decisions.next_item(queue, session, row, reviewer, now_ms())
+        claimed = decisions.claim_next_item(queue, session, row, reviewer, now_ms())
     if isinstance(claimed, NoClaim):
-        reason = inbox.why_nothing(claimed)
+        reason = inbox.explain_no_item(claimed)
         emit({"item": None, "reason": reason}, as_json, reason)
         return
     with reading() as session:
-        view = blinding.review_view(session, queue, row, claimed, reviewer, unblinded=False)
-        # Whatever the answer would be, so that nobody reads for nothing what they cannot answer by command.
-        refusal = decisions.terms_of(session, claimed.item_id).refusal("respond", reviewer, roles, Door.CLI)
+        view = blinding.build_review_view(session, queue, row, claimed, reviewer, unblinded=False)
+        # Checked early, so that no one reads an item that they cannot decide here.
+        refusal = decisions.get_review_terms(session, claimed.item_id).refusal("respond", reviewer, roles, Door.CLI)
     if refusal:
-        refusal += (
-            f" Pass it on, or give it back: inferact review release {claimed.item_id} --reviewer {quote(reviewer)}"
-        )
-    document = {"item": _item_document(view) | {"remedies": list(remedies(claimed))}, "reason": refusal or ""}
-    offered = "".join(f"REMEDY {n}  {plain_text.visible(one)}\n" for n, one in enumerate(remedies(claimed), start=1))
-    shown = f"ITEM {claimed.item_id}\n{plain_text.presentation_as_text(view.presentation)}{offered}"
+        refusal += f" Escalate or release it: inferact review release {claimed.item_id} --reviewer {quote(reviewer)}"
+    document = {"item": _item_document(view) | {"remedies": list(list_remedies(claimed))}, "reason": refusal or ""}
+    offered = "".join(
+        f"REMEDY {n}  {plain_text.escape_hidden(one)}\n" for n, one in enumerate(list_remedies(claimed), start=1)
+    )
+    shown = f"ITEM {claimed.item_id}\n{plain_text.format_presentation(view.presentation)}{offered}"
     emit(document, as_json, f"{refusal or ''}\n{shown}".lstrip())
 
 
@@ -97,31 +95,31 @@ def decide(
     item: Item,
     reviewer: Reviewer,
     decision: Annotated[str, typer.Option(help="approve, reject, edit, respond or escalate.")],
-    feedback: Annotated[str, typer.Option(help="Words to the agent.")] = "",
-    edited_action: Annotated[str | None, typer.Option(help="With edit: the action to do instead.")] = None,
-    reason: Annotated[
-        list[str] | None, typer.Option(help='A reason in a few words, such as "wrong option"; may be given again.')
-    ] = None,
-    note: Annotated[str, typer.Option(help="With escalate: a note to the colleague; the agent never gets it.")] = "",
-    to: Annotated[str, typer.Option(help="With escalate: the colleague that it is marked for.")] = "",
-    remedy: Annotated[int | None, typer.Option(min=1, help="With edit: that one of the agent's remedies.")] = None,
+    feedback: Annotated[str, typer.Option(help="Feedback for the agent.")] = "",
+    edited_action: Annotated[str | None, typer.Option(help="With edit: the action to perform instead.")] = None,
+    reason: Annotated[list[str] | None, typer.Option(help='A short reason ("wrong option"); repeatable.')] = None,
+    note: Annotated[
+        str, typer.Option(help="With escalate: a note for the next reviewer; the agent never gets it.")
+    ] = "",
+    to: Annotated[str, typer.Option(help="With escalate: the colleague that it is addressed to.")] = "",
+    remedy: Annotated[int | None, typer.Option(min=1, help="With edit: number of the agent's remedy to use.")] = None,
     label: Annotated[str | None, typer.Option(help="With respond: aligned or misaligned.")] = None,
     other_tool: Annotated[
-        bool, typer.Option("--other-tool", help="With edit: another tool than the pending one is meant.")
+        bool, typer.Option("--other-tool", help="With edit: confirm a different tool than the pending one.")
     ] = False,
-    submit_key: Annotated[str | None, typer.Option(help="The same key never records twice.")] = None,
+    submit_key: Annotated[str | None, typer.Option(help="A key that prevents duplicate decisions.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Record a decision about an item that this reviewer has claimed."""
+    """Record a decision on an item that this reviewer has claimed."""
     reviewer = _written(reviewer)
     with reading() as session:
-        claimed = decisions.claim_of(session, item, reviewer)
+        claimed = decisions.get_claim(session, item, reviewer)
         run = _run_of(session, claimed)
     if remedy is not None and (decision != "edit" or edited_action):
-        raise BadInput("--remedy goes with --decision edit, and in place of --edited-action.")
+        raise BadInput("--remedy needs --decision edit and replaces --edited-action. Remove one of them.")
     if remedy is not None:
-        edited_action, other_tool = remedy_of(claimed, remedy), True
-    answer = decisions.Answer(
+        edited_action, other_tool = get_remedy(claimed, remedy), True
+    answer = decisions.ReviewDecision(
         decision,
         feedback,
         edited_action,
@@ -137,37 +135,41 @@ def decide(
     try:
         row = decisions.submit(*answered, submit_key=submit_key, roles=roles)
     except OtherTool as refusal:
-        raise OtherTool(f"{refusal} Add --other-tool for that.") from refusal
+        raise OtherTool(f"{refusal} Add --other-tool to confirm.") from refusal
     emit(_decision_document(row), as_json, f"Recorded: {row.decision} on item {item} by {reviewer}.")
 
 
 @app.command("release", epilog="Example: inferact review release 12 --reviewer ada")
 def release(item: Item, reviewer: Reviewer, as_json: Json = False) -> None:
-    """Give a claimed item back to the queue; its unit of the budget comes back too."""
+    """Return a claimed item to the queue; its inspection is refunded."""
     reviewer = _written(reviewer)
     with reading() as session:
-        claimed = decisions.claim_of(session, item, reviewer)
+        claimed = decisions.get_claim(session, item, reviewer)
     review_queue().release(item_id=item, reviewer=reviewer, token=claimed.token, now_ms=now_ms())
-    emit({"item_id": item, "released": True}, as_json, f"Item {item} is back in the queue.")
+    emit({"item_id": item, "released": True}, as_json, f"Item {item} is pending again.")
 
 
 @app.command("undo", epilog="Example: inferact review undo --run hotpot --reviewer ada")
 def undo(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
-    """Take back this reviewer's last decision that the agent has not got yet; the item is claimed again."""
+    """Undo this reviewer's last undelivered decision; the item is claimed again."""
     reviewer = _written(reviewer)
     with reading() as session:
         row = runs.get(session, run)
-        last = decisions.last_decision(session, row, reviewer)
+        last = decisions.find_undelivered_decision(session, row, reviewer)
     if last is None:
-        raise BadInput(f"{reviewer} has no decision in {run} that can still be taken back.")
+        raise BadInput(f"{reviewer} has no decision in {run} that can still be undone.")
     again = review_queue().undo(item_id=last.item_id, reviewer=reviewer, now_ms=now_ms(), lease_ms=row.lease_ms)
-    emit({"item_id": again.item_id, "undone": True}, as_json, f"Taken back; item {again.item_id} is yours again.")
+    emit(
+        {"item_id": again.item_id, "undone": True},
+        as_json,
+        f"Undone. {reviewer} has claimed item {again.item_id} again.",
+    )
 
 
 def _written(reviewer: str) -> str:
-    """The name as its person writes it; as it is where nobody has it. Raises Refused for a disabled person."""
+    """Return the person's name as stored, or a new name unchanged; raise Refused if the person is disabled."""
     with reading() as session:
-        person = person_named(session, reviewer)
+        person = find_person(session, reviewer)
         if person is None:
             return reviewer
         refuse_disabled(person)
@@ -175,14 +177,14 @@ def _written(reviewer: str) -> str:
 
 
 def _known(reviewer: str) -> tuple[str, frozenset[str]]:
-    """The name as it is written and the roles; a free name becomes a reviewer, as whoever can run this has the file."""
+    """Return the person's name and roles; add a new name as a reviewer, because this user can access the database."""
     with writing() as session:
         person, is_new = known_reviewer(session, reviewer, now_ms())
         name, roles = person.name, frozenset(map(str, roles_of(person.roles)))
         if is_new:
             audit_log.record(session, None, "person added", now_ms(), subject=name)
     if is_new:
-        typer.echo(f"{name} is new here and may review from now on.", err=True)
+        typer.echo(f"Added {name} as a reviewer.", err=True)
     return name, roles
 
 
@@ -226,17 +228,17 @@ def _decision_document(row: DecisionRow) -> dict[str, Any]:
 
 @app.command("answers", epilog="Example: inferact review answers wiki --name wiki-answers")
 def answers(
-    source: Annotated[str, typer.Argument(help="The run whose answers are to be judged.")],
-    name: Annotated[str, typer.Option("--name", help="The name of the rating, a run of its own.")],
-    annotators: Annotated[int, typer.Option(min=1, help="People for each answer.")] = answer_rating.ANNOTATORS,
+    source: Annotated[str, typer.Argument(help="The run whose answers are rated.")],
+    name: Annotated[str, typer.Option("--name", help="The name of the rating, which is a new run.")],
+    annotators: Annotated[int, typer.Option(min=1, help="Annotators per answer.")] = answer_rating.ANNOTATORS,
     as_json: Json = False,
 ) -> None:
-    """Put the answers of a run up for judgement: approve is correct, reject incorrect, the words are the comment."""
-    count = answer_rating.begin(name, source, annotators)
+    """Queue the answers of a run for rating: approve means correct, reject means incorrect, feedback is the comment."""
+    count = answer_rating.start_rating(name, source, annotators)
     emit(
         {"run": name, "answers": count},
         as_json,
-        f"{name} holds {counted(count, 'answer')}, each for {counted(annotators, 'annotator')}.",
+        f"{name} has {counted(count, 'answer')}, each for {counted(annotators, 'annotator')}.",
     )
 
 
@@ -245,38 +247,40 @@ def ratings(
     name: Annotated[str, typer.Argument(help="The rating's name.")],
     as_json: Json = False,
 ) -> None:
-    """Show what people made of the answers: majority, comments, and how far they agree."""
+    """Show the ratings of answers: majority, comments and agreement."""
     with reading() as session:
-        found = answer_rating.ratings_of(session, runs.get(session, name))
+        found = answer_rating.get_ratings(session, runs.get(session, name))
     measures = {kind: one.value for kind, one in found.agreement.items()}
     if as_json:
         emit_json({"run": name, "accuracy": found.accuracy, "agreement": measures, "answers": found.answers})
         return
     rows = [{**asdict(one), "comments": " / ".join(one.comments)} for one in found.answers]
-    show_table(rows, ("task_id", "answer", "correct", "incorrect", "majority", "comments"), empty="No answers.")
+    show_table(
+        rows, ("task_id", "answer", "correct", "incorrect", "majority", "comments"), empty="This rating has no answers."
+    )
     agreed = ", ".join(f"{kind} {_share(value)}" for kind, value in measures.items())
     say(f"Correct by majority: {_share(found.accuracy)}. Agreement: {agreed}.")
 
 
 def _share(value: float | None) -> str:
-    return "not known yet" if value is None else f"{value:.3f}"
+    return "unknown" if value is None else f"{value:.3f}"
 
 
 @app.command("simulate", epilog="Example: inferact review simulate --run demo --reviewer oracle")
 def simulate_reviewer(
     run: Annotated[str, typer.Option("--run", help="The run's name.")],
-    reviewer: Annotated[str, typer.Option(help=f"Who reviews: {', '.join(REVIEWERS)}.")] = "oracle",
-    policy: Annotated[str, typer.Option(help=f"In which order: {', '.join(INSPECTION_ORDERS)}.")] = "priority",
-    false_accept: Annotated[float, typer.Option(help="noisy: share of misaligned actions that pass.")] = 0.1,
-    false_reject: Annotated[float, typer.Option(help="noisy: share of aligned actions that are turned down.")] = 0.1,
-    seconds: Annotated[float, typer.Option(help="noisy: mean seconds that an item takes.")] = 30.0,
-    seed: Annotated[int, typer.Option(help="For orders, errors and wordings.")] = 0,
+    reviewer: Annotated[str, typer.Option(help=f"The simulated reviewer: {', '.join(REVIEWERS)}.")] = "oracle",
+    policy: Annotated[str, typer.Option(help=f"The inspection order: {', '.join(INSPECTION_ORDERS)}.")] = "priority",
+    false_accept: Annotated[float, typer.Option(help="noisy: share of misaligned actions that it approves.")] = 0.1,
+    false_reject: Annotated[float, typer.Option(help="noisy: share of aligned actions that it rejects.")] = 0.1,
+    seconds: Annotated[float, typer.Option(help="noisy: mean seconds per item.")] = 30.0,
+    seed: Annotated[int, typer.Option(help="Random seed of orders, errors and wordings.")] = 0,
     model: Annotated[
-        str | None, typer.Option(help="model-user: the model that plays the user; INFERACT_MODEL, else.")
+        str | None, typer.Option(help="model-user: the model that plays the user (default: INFERACT_MODEL).")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Let a simulated reviewer, who knows the gold, decide all that the budget allows."""
+    """Let a simulated reviewer, who knows the gold, decide all items within the budget."""
     noise = Noise(false_accept, false_reject, seconds) if reviewer == "noisy" else Noise()
     plan = SimulationPlan(reviewer, policy, noise, seed, model=model)
     with progress(f"{run}: reviewing") as tell:
@@ -288,9 +292,9 @@ def simulate_reviewer(
         goes_on = runs.get(session, run).kind in (RunKind.LIVE, RunKind.REPLAY)
     named = quote(run)
     then = f"run next {named}" if goes_on else f"export decisions --run {named} --out {named}-decisions.csv"
-    asked = f"A model was asked {counted(tally.requests, 'time')}. " if tally.requests else ""
+    asked = f"It used {counted(tally.requests, 'model request')}. " if tally.requests else ""
     say(
-        f"{reviewer} inspected {tally.inspected} of {counted(tally.waiting, 'waiting item')}: "
-        f"{tally.approved} approved, {tally.rejected} rejected, {tally.responded} halted answered; "
-        f"{tally.left} beyond the budget. {asked}Then: inferact {then}"
+        f"{reviewer} inspected {tally.inspected} of {counted(tally.waiting, 'pending item')}: "
+        f"{tally.approved} approved, {tally.rejected} rejected, {tally.responded} halted with feedback; "
+        f"{tally.left} beyond the budget. {asked}Next: inferact {then}"
     )

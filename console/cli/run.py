@@ -1,4 +1,4 @@
-"""`inferact run`: start a run, list runs, show a run's status, play its next trial, change its settings."""
+"""`inferact run`: start and list runs, show their status, play the next trial, change settings."""
 
 from __future__ import annotations
 
@@ -10,63 +10,76 @@ import typer
 
 from console import runs
 from console.actors import ACTORS
-from console.cli.output import Budget, Json, RunName, by_default, emit, emit_json, names_of, progress, say, show_table
+from console.cli.output import (
+    Budget,
+    Json,
+    RunName,
+    emit,
+    emit_json,
+    progress,
+    run_by_default,
+    say,
+    show_table,
+    split_names,
+)
 from console.database import database_url, now_ms, reading, writing
-from console.environments import playable
+from console.environments import ENVIRONMENTS, list_playable
 from console.errors import BadInput, Refused
 from console.language import counted
 from console.review import inbox
-from console.runs import critical_suggestions, housekeeping, ingest
+from console.runs import critical_suggestions, housekeeping
 from console.trials import engine, release, replay, start
 from console.trials.round import Advance
 from storage.engine import overwrite_freed
 from storage.tables import RunKind
 
 
-def task_counts(env: str | None, tasks: str) -> dict[str, int]:
-    """How many tasks of each environment, of `--env` and `--tasks`; raises BadInput."""
+def parse_task_counts(env: str | None, tasks: str) -> dict[str, int]:
+    """Return the number of tasks per environment from `--env` and `--tasks`; raise BadInput if one is invalid."""
     if env is None:
-        raise BadInput(f"Say where the Actor acts: --env {','.join(playable())}, or --actor replay --from RUN.")
-    names = names_of(env)
+        raise BadInput(
+            f"Name an environment, --env {','.join(list_playable())}, or replay a run: --actor replay --from RUN."
+        )
+    names = split_names(env)
     numbers = tasks.split(",")
     if len(numbers) not in (1, len(names)) or not all(number.strip().isdecimal() for number in numbers):
-        raise BadInput(f"--tasks is one whole number, or one for each of {', '.join(names)}; not {tasks!r}.")
+        raise BadInput(f"--tasks {tasks!r} is invalid. Give one whole number, or one for each of {', '.join(names)}.")
     return dict(zip(names, map(int, numbers * (len(names) if len(numbers) == 1 else 1)), strict=True))
 
 
-def play(run: str, work: Callable[..., Advance], **options: int | None) -> Advance:
-    """One round of a live run behind a progress bar; `work` is the engine's function."""
+def play_run(run: str, work: Callable[..., Advance], **options: int | None) -> Advance:
+    """Play one round of a live run with a progress bar; `work` is the engine's function to call."""
     with progress(f"{run}: trials") as tell:
         return work(run, progress=tell, **options)
 
 
-def sentences(run: str, done: Advance) -> str:
-    """The sentences about a round: what it did, and what to do where something did not go on."""
+def describe_round(run: str, done: Advance) -> str:
+    """Describe what the round did, and how to continue interrupted trials."""
     parts = [done.in_words(now_ms()), *done.problems]
     if done.interrupted:
-        parts.append(f"{done.interrupted} trials were interrupted; go on with: inferact run resume {quote(run)}")
+        parts.append(f"{done.interrupted} trials were interrupted. Continue them: inferact run resume {quote(run)}")
     return " ".join(parts)
 
 
 app = typer.Typer(
-    help="Start runs, see how each trial stands, run the next trial.",
+    help="Start runs, show their status, run the next trial.",
     epilog="Example: inferact run list",
     invoke_without_command=True,
 )
 
-Concurrency = Annotated[int | None, typer.Option(min=1, help="Trials at once.")]
+Concurrency = Annotated[int | None, typer.Option(min=1, help="Trials to play at the same time.")]
 
 
 @app.command("list", epilog="Example: inferact run list")
-@by_default(app)
+@run_by_default(app)
 def list_runs(
-    archived: Annotated[bool, typer.Option(help="Those that were archived, too.")] = False,
+    archived: Annotated[bool, typer.Option(help="Include archived runs.")] = False,
     tag: Annotated[str | None, typer.Option(help="Only runs with this tag.")] = None,
     as_json: Json = False,
 ) -> None:
     """List all runs, the newest first."""
     with reading() as session:
-        rows = [runs.summary(session, run) for run in runs.every(session, archived=archived)]
+        rows = [runs.summary(session, run) for run in runs.list_runs(session, archived=archived)]
     rows = [row for row in rows if tag is None or tag in row["tags"]]
     if as_json:
         emit_json(rows)
@@ -79,7 +92,7 @@ def list_runs(
 
 @app.command("status", epilog="Example: inferact run status hotpot --json")
 def status(run: RunName, as_json: Json = False) -> None:
-    """Show how each trial of a run stands: outcomes, flagged, inspections used and left."""
+    """Show the status of each trial of a run: outcomes, flags, used and remaining inspections."""
     document, rows, nothing = _status(run)
     if as_json:
         emit_json(document)
@@ -95,75 +108,85 @@ def start_run(
     source: Annotated[
         str | None, typer.Option("--from", help="With --actor replay: the archive run to replay.")
     ] = None,
-    actor: Annotated[str | None, typer.Option(help=f"Who acts: replay, {', '.join(ACTORS)}.")] = None,
-    env: Annotated[str | None, typer.Option(help=f"Where: {', '.join(playable())}; several with commas.")] = None,
-    tasks: Annotated[str, typer.Option(help="Tasks per environment; several numbers with commas.")] = "20",
-    trials: Annotated[int, typer.Option(min=1, help="Trials of a task at most, the first one included.")] = 4,
-    detector: Annotated[str, typer.Option(help="The routing detector: it flags and ranks.")] = "rules",
+    actor: Annotated[str | None, typer.Option(help=f"The Actor: replay, {', '.join(ACTORS.built_in)}.")] = None,
+    env: Annotated[
+        str | None,
+        typer.Option(help=f"Environments, comma-separated: {', '.join(list_playable(ENVIRONMENTS.built_in))}."),
+    ] = None,
+    tasks: Annotated[str, typer.Option(help="Tasks per environment: one number, or one for each, with commas.")] = "20",
+    trials: Annotated[int, typer.Option(min=1, help="Maximum trials per task, including the first one.")] = 4,
+    detector: Annotated[str, typer.Option(help="The detector that flags and ranks.")] = "rules",
     budget: Budget = None,
-    feedback: Annotated[str, typer.Option(help="nl (words), binary, or none (no inspections, plain retries).")] = "nl",
-    threshold: Annotated[float | None, typer.Option(help="Flag above this score.")] = None,
-    seed: Annotated[int, typer.Option(help="For tasks, Actors and detectors that draw.")] = 0,
-    blind: Annotated[bool, typer.Option(help="Reviewers see no gold, outcomes or others' answers.")] = True,
-    reviews_per_item: Annotated[int, typer.Option(min=1, help="Reviews that every item needs.")] = 1,
-    halted_free: Annotated[bool, typer.Option(help="Halted trials cost nothing, as in the paper.")] = False,
-    undo_seconds: Annotated[float, typer.Option(min=0, help="How long a decision can be taken back for sure.")] = 5.0,
-    plan: Annotated[str | None, typer.Option(help="With --actor autoplan: the plan that it goes by.")] = None,
-    fine_errors: Annotated[bool, typer.Option(help="ALFWorld says why nothing happened.")] = False,
+    feedback: Annotated[str, typer.Option(help="nl (text), binary, or none (retries without inspections).")] = "nl",
+    threshold: Annotated[float | None, typer.Option(help="Flag scores above this threshold.")] = None,
+    seed: Annotated[int, typer.Option(help="Random seed of tasks, Actors and detectors.")] = 0,
+    blind: Annotated[bool, typer.Option(help="Hide gold, outcomes and others' decisions from reviewers.")] = True,
+    reviews_per_item: Annotated[int, typer.Option(min=1, help="Reviews per item.")] = 1,
+    halted_free: Annotated[bool, typer.Option(help="Reviews of halted trials are free, as in the paper.")] = False,
+    undo_seconds: Annotated[float, typer.Option(min=0, help="Seconds in which a decision can be undone.")] = 5.0,
+    plan: Annotated[str | None, typer.Option(help="With --actor autoplan: the plan to use.")] = None,
+    fine_errors: Annotated[bool, typer.Option(help="Let ALFWorld explain why an action had no effect.")] = False,
     concurrency: Concurrency = None,
     as_json: Json = False,
 ) -> None:
-    """Start a run: an Actor does tasks and stops before critical actions, or a log is replayed trial by trial."""
+    """Start a run: an Actor works on tasks and stops before critical actions, or a log is replayed trial by trial."""
     _refuse_what_does_not_go_together(actor, source, env, plan)
     cap, percent = runs.parse_budget(budget)
-    fields: dict[str, Any] = {
-        "budget_cap": cap,
-        "budget_percent": percent,
-        "feedback_mode": feedback,
-        "threshold": threshold,
-        "seed": seed,
-        "blind": blind,
-        "reviews_per_item": reviews_per_item,
-        "halted_free": halted_free,
-        "undo_ms": round(undo_seconds * 1_000),
-    }
+    settings = start.RunSettings(
+        budget_cap=cap,
+        budget_percent=percent,
+        feedback_mode=feedback,
+        threshold=threshold,
+        seed=seed,
+        blind=blind,
+        reviews_per_item=reviews_per_item,
+        halted_free=halted_free,
+        undo_ms=round(undo_seconds * 1_000),
+        trials=trials,
+    )
+    problems: Sequence[str] = ()
     if actor == "replay" or source is not None:
-        problems = _start_replay(name, source, detector, fields)
+        _start_replay(name, source, detector, settings)
     else:
-        fields |= {"actor_name": actor or "scripted", "detector_name": detector, "trials": trials, "plan": plan}
-        start.start(name, task_counts(env, tasks), task_options=_FINE if fine_errors else None, **fields)
-        problems = play(name, engine.resume, concurrency=concurrency).problems
+        options = {"errors": "fine"} if fine_errors else None
+        counts = parse_task_counts(env, tasks)
+        start.start_run(name, counts, actor or "scripted", detector, plan=plan, task_options=options, **settings)
+        problems = play_run(name, engine.resume, concurrency=concurrency).problems
+    _report_start(name, problems, as_json)
+
+
+def _report_start(name: str, problems: Sequence[str], as_json: bool) -> None:
     document, _, nothing = _status(name)
-    onward = nothing or f"Review it: inferact serve. Then: inferact run next {quote(name)}"
+    onward = nothing or f"Review its items: inferact serve. Then: inferact run next {quote(name)}"
     emit(document, as_json, f"Started {name}. {onward}")
     if problems:
-        raise Refused(f"{' '.join(problems)} When that is mended: inferact run resume {quote(name)}")
+        raise Refused(f"{' '.join(problems)} Correct this, then: inferact run resume {quote(name)}")
 
 
 @app.command("next", epilog="Example: inferact run next shop")
 def next_trial(run: RunName, concurrency: Concurrency = None, as_json: Json = False) -> None:
-    """Deliver the decisions that are due and run the next trial of every task that got feedback."""
+    """Deliver the decisions that are due and run the next trial of every task with feedback."""
     with reading() as session:
         live = runs.get(session, run).kind == RunKind.LIVE
-    done = play(run, engine.advance, concurrency=concurrency) if live else replay.advance(run)
-    emit({"run": run, **done.as_dict()}, as_json, sentences(run, done))
+    done = play_run(run, engine.advance, concurrency=concurrency) if live else replay.advance(run)
+    emit({"run": run, **done.as_dict()}, as_json, describe_round(run, done))
 
 
 @app.command("resume", epilog="Example: inferact run resume shop")
 def resume(run: RunName, concurrency: Concurrency = None, as_json: Json = False) -> None:
-    """Take up the trials that were under way when a run was stopped or a model failed; nothing new starts."""
-    done = play(run, engine.resume, concurrency=concurrency)
-    emit({"run": run, **done.as_dict()}, as_json, sentences(run, done))
+    """Continue trials that were interrupted by a crash or a failing model; this starts no new trials."""
+    done = play_run(run, engine.resume, concurrency=concurrency)
+    emit({"run": run, **done.as_dict()}, as_json, describe_round(run, done))
 
 
 @app.command("release", epilog="Example: inferact run release shop")
 def release_undecided(
     run: RunName,
-    trial: Annotated[int | None, typer.Option(min=0, help="Only that trial's.")] = None,
+    trial: Annotated[int | None, typer.Option(min=0, help="Only this trial.")] = None,
     as_json: Json = False,
 ) -> None:
-    """For experiments: let undecided actions run in the embedded environments, as the paper's numbers assume."""
-    done = play(run, release.release, trial=trial)
+    """Run undecided actions in the embedded environments, as the paper's experiments do."""
+    done = play_run(run, release.release_undecided, trial=trial)
     emit({"run": run, **done.as_dict()}, as_json, f"Released {counted(done.released, 'undecided action')}.")
 
 
@@ -171,13 +194,13 @@ def release_undecided(
 def critical(
     run: RunName,
     add: Annotated[list[str] | None, typer.Option(help="A pattern to add.")] = None,
-    remove: Annotated[list[str] | None, typer.Option(help="A pattern to take away.")] = None,
+    remove: Annotated[list[str] | None, typer.Option(help="A pattern to remove.")] = None,
     accept: Annotated[
-        bool, typer.Option("--accept", help="Add the first candidates where nothing is critical.")
+        bool, typer.Option("--accept", help="Add the suggested patterns if no action is critical.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show or change the patterns of a run's critical actions, with candidates from the tools that the run used."""
+    """Show or change the patterns of a run's critical actions, with suggestions from its tools."""
     withdrawn: list[int] = []
     with writing() as session:
         changed = runs.get(session, run)
@@ -192,43 +215,50 @@ def critical(
     candidates = [{"pattern": one.pattern, "count": one.count, "why": one.why} for one in looked.found]
     if as_json:
         emit_json({"run": run, "critical": patterns, "candidates": candidates, "withdrawn": withdrawn,
-                   "seen": looked.seen, "trajectories": looked.total})  # fmt: skip
+                   "seen": looked.seen, "trajectories": looked.total,
+                   "unapplied": looked.unapplied})  # fmt: skip
         return
     if withdrawn:
         say(runs.withdrawn_sentence(withdrawn))
     of_policy = changed.kind == RunKind.GATE
     told = (
-        f"as its policy says: inferact policy show {quote(run)}" if of_policy else ", ".join(patterns) or "nothing yet"
+        f"set by its policy: inferact policy show {quote(run)}"
+        if of_policy
+        else ", ".join(patterns) or "no patterns yet"
     )
     say(f"Critical: {told}")
-    show_table(candidates, ("pattern", "count", "why"), empty="No further candidates among the actions.")
+    show_table(candidates, ("pattern", "count", "why"), empty="No further suggestions.")
     say(looked.share)
+    if looked.unapplied:
+        say(critical_suggestions.unapplied_sentence(looked.unapplied))
 
 
 @app.command("budget", epilog="Example: inferact run budget hotpot 50%")
 def budget(
     run: RunName,
-    cap: Annotated[str, typer.Argument(help="Inspections per trial: a number, or P% of the non-halted of trial 0.")],
+    cap: Annotated[
+        str, typer.Argument(help="Inspections per trial: a number, or P% of the non-halted trajectories of trial 0.")
+    ],
     as_json: Json = False,
 ) -> None:
-    """Set the inspection budget of every trial of a run; it cannot go below what is spent."""
-    wanted = ingest.set_budget(run, cap)
-    emit({"run": run, "cap": wanted}, as_json, ingest.budget_sentence(run, wanted))
+    """Set the inspection budget of every trial of a run; it cannot be less than what is spent."""
+    wanted = runs.set_budget(run, cap)
+    emit({"run": run, "cap": wanted}, as_json, runs.budget_sentence(run, wanted))
 
 
 @app.command("rename", epilog="Example: inferact run rename shop shop-pilot")
 def rename(run: RunName, to: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
-    """Give a run another name."""
+    """Rename a run."""
     with writing() as session:
         housekeeping.rename(session, runs.get(session, run), to, now_ms())
-    emit({"run": to, "before": run}, as_json, f"{run} is now {to}.")
+    emit({"run": to, "before": run}, as_json, f"Renamed {run} to {to}.")
 
 
 @app.command("tag", epilog="Example: inferact run tag shop --add pilot --remove draft")
 def tag(
     run: RunName,
     add: Annotated[list[str] | None, typer.Option(help="A tag to add.")] = None,
-    remove: Annotated[list[str] | None, typer.Option(help="A tag to take away.")] = None,
+    remove: Annotated[list[str] | None, typer.Option(help="A tag to remove.")] = None,
     as_json: Json = False,
 ) -> None:
     """Show or change the tags of a run."""
@@ -239,53 +269,53 @@ def tag(
 
 @app.command("archive", epilog="Example: inferact run archive shop")
 def archive(
-    run: RunName, undo: Annotated[bool, typer.Option("--undo", help="Put it back.")] = False, as_json: Json = False
+    run: RunName,
+    undo: Annotated[bool, typer.Option("--undo", help="Restore it to the lists.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Take a run in which nothing waits out of the lists, with all that it holds kept."""
+    """Archive a run without pending items: hide it from the lists and keep its data."""
     with writing() as session:
         housekeeping.set_archived(session, runs.get(session, run), not undo, now_ms())
-    told = f"{run} is back in the lists." if undo else f"{run} is archived; inferact run archive {quote(run)} --undo"
+    told = f"Restored {run}." if undo else f"Archived {run}. Undo: inferact run archive {quote(run)} --undo"
     emit({"run": run, "archived": not undo}, as_json, told)
 
 
 @app.command("delete", epilog="Example: inferact run delete shop --yes")
 def delete(
-    run: RunName, yes: Annotated[bool, typer.Option("--yes", help="Really.")] = False, as_json: Json = False
+    run: RunName,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm the deletion.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Delete a run with all that it holds, its decisions and the content of its events too; this cannot be undone."""
+    """Delete a run permanently with all its data, including decisions and the content of its events."""
     with writing() as session:
         found = runs.get(session, run)
-        held = housekeeping.holdings(session, found)
+        held = housekeeping.count_records(session, found)
         what = ", ".join(f"{count} {name}" for name, count in held.items())
         if not yes:
-            raise Refused(f"{run} holds {what}. To delete them for good: inferact run delete {quote(run)} --yes")
+            raise Refused(f"{run} has {what}. To delete them permanently: inferact run delete {quote(run)} --yes")
         housekeeping.remove(session, found, now_ms())
     overwrite_freed(database_url())
     emit({"run": run, "deleted": held}, as_json, f"Deleted {run}: {what}.")
 
 
-_FINE = {"errors": "fine"}
-
-
 def _status(name: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
-    """(the run's status, the same as rows of a table, a sentence where nothing came into its queue)."""
+    """Return the run's status, its table rows, and a sentence if its queue is empty."""
     with reading() as session:
         run = runs.get(session, name)
         status = runs.status(session, run)
-        return status, runs.status_rows(status, run.kind), inbox.nothing_queued(session, run)
+        return status, runs.status_rows(status, run.kind), inbox.explain_empty_queue(session, run)
 
 
 def _refuse_what_does_not_go_together(actor: str | None, source: str | None, env: str | None, plan: str | None) -> None:
     if plan is not None and actor != "autoplan":
-        raise BadInput("--plan goes with --actor autoplan; the other Actors go by none.")
+        raise BadInput("--plan needs --actor autoplan; other Actors do not use plans.")
     if source is not None and (env is not None or actor not in (None, "replay")):
-        raise BadInput("--from goes with --actor replay; an Actor gets its tasks from --env.")
+        raise BadInput("--from needs --actor replay. For other Actors, name the environment with --env.")
 
 
-def _start_replay(name: str, source: str | None, detector: str, fields: dict[str, Any]) -> Sequence[str]:
+def _start_replay(name: str, source: str | None, detector: str, settings: start.RunSettings) -> None:
     if source is None:
-        raise BadInput("Say which archive run is to be replayed: --from RUN.")
-    if fields["feedback_mode"] not in ("nl", "binary"):
-        raise BadInput(f"Feedback of a replay is nl or binary, not {fields['feedback_mode']!r}.")
-    replay.start_replay(name, source, detector, **fields)
-    return ()
+        raise BadInput("Name the archive run to replay: --from RUN.")
+    if settings["feedback_mode"] not in ("nl", "binary"):
+        raise BadInput(f"--feedback {settings['feedback_mode']!r} is invalid for a replay. Use nl or binary.")
+    replay.start_replay(name, source, detector, **settings)

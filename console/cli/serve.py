@@ -1,4 +1,4 @@
-"""`inferact serve` and `inferact worker`: the processes that run until they are stopped."""
+"""`inferact serve` and `inferact worker`: processes that run until they are stopped."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ import typer
 
 from console.auth import invitations, people
 from console.auth.identity import Role, roles_of, roles_text
-from console.auth.kept_secrets import path_of
 from console.cli.output import say
 from console.database import database_url, now_ms, reading, writing
 from console.runs import audit_log
 from console.server import serve
 from console.server.site import Site, site_at
 from console.settings import settings
-from storage.engine import shown
+from storage.engine import mask_password
 
-Host = Annotated[str | None, typer.Option(help="Where to listen.")]
+Host = Annotated[str | None, typer.Option(help="The address to listen on.")]
 Port = Annotated[int | None, typer.Option(help="The port.", min=1, max=65_535)]
-ServedHost = Annotated[str | None, typer.Option("--host", help="Where the console listens, as given to `serve`.")]
-ServedPort = Annotated[int | None, typer.Option("--port", help="Its port.")]
-PublicUrl = Annotated[str | None, typer.Option("--public-url", help="The address that people type, if not this one.")]
+ServedHost = Annotated[str | None, typer.Option("--host", help="The console's host, as given to `serve`.")]
+ServedPort = Annotated[int | None, typer.Option("--port", help="The console's port, as given to `serve`.")]
+PublicUrl = Annotated[
+    str | None, typer.Option("--public-url", help="The public address of the console, if it differs.")
+]
 _PRINTED_DAYS = 1
 
 
@@ -29,38 +30,36 @@ def serve_console(
     host: Host = None,
     port: Port = None,
     public_url: PublicUrl = None,
-    invite: Annotated[str | None, typer.Option(help="Print a link that opens the console for that person.")] = None,
+    invite: Annotated[str | None, typer.Option(help="Print a sign-in link for this person.")] = None,
     role: Annotated[
-        list[str] | None, typer.Option(help="With --invite: reviewer, researcher, admin, or several.")
+        list[str] | None, typer.Option(help="With --invite: reviewer, researcher or admin; repeatable.")
     ] = None,
 ) -> None:
-    """Start the console; print a link for the first admin, or for whom you invite."""
-    site = site_of(host, port, public_url)
+    """Start the console and print a sign-in link for the first admin, or for the invited person."""
+    site = get_site(host, port, public_url)
     serve.refuse_to_serve(site.host, site.port)
-    start(site, _first_link(site, invite, role))
+    serve_site(site, _first_link(site, invite, role))
 
 
-def site_of(host: str | None, port: int | None, public_url: str | None) -> Site:
-    """The site of those options and the settings."""
+def get_site(host: str | None, port: int | None, public_url: str | None) -> Site:
+    """Return the site from these options and the settings."""
     given = settings()
     return site_at(host or given.host, port or given.port, public_url or given.public_url)
 
 
-def start(site: Site, link: str | None) -> None:
-    """Says where everything is and serves until it is stopped."""
+def serve_site(site: Site, link: str | None) -> None:
+    """Print the addresses and serve until stopped."""
     url = database_url()
     agents = serve.api_address(site)
-    typer.echo(f"Database    {shown(url)}\nConsole     {site.base}/")
-    typer.echo(f"Your link   {link} (opens once)" if link else "Links       inferact person invite NAME")
+    typer.echo(f"Database    {mask_password(url)}\nConsole     {site.base}/")
+    typer.echo(f"Your link   {link} (valid once)" if link else "Links       inferact person invite NAME")
     typer.echo(f"Agents      {agents}")
-    if path_of("researcher.key").exists():
-        typer.echo(f"{path_of('researcher.key')} opens nothing any more; people have links of their own. Delete it.")
     typer.echo("Stop with Ctrl+C.")
     serve.serve(site)
 
 
-def link_for(site: Site, name: str | None, roles: frozenset[Role] | None) -> str:
-    """A printed link for that person, or for whoever opens it first."""
+def create_link(site: Site, name: str | None, roles: frozenset[Role] | None) -> str:
+    """Create a sign-in link for this person, or for the first person who opens it."""
     with writing() as session:
         token = invitations.invite(session, name, roles, "inferact serve", now_ms(), days=_PRINTED_DAYS)
         given = roles_text(roles) if roles else None
@@ -70,21 +69,18 @@ def link_for(site: Site, name: str | None, roles: frozenset[Role] | None) -> str
 
 def _first_link(site: Site, invite: str | None, role: list[str] | None) -> str | None:
     if invite is not None:
-        return link_for(site, invite, roles_of(asked) if (asked := ",".join(role or ())) else None)
+        return create_link(site, invite, roles_of(asked) if (asked := ",".join(role or ())) else None)
     with reading() as session:
         if people.has_admin(session):
             return None
-    return link_for(site, None, frozenset({Role.REVIEWER, Role.RESEARCHER, Role.ADMIN}))
+    return create_link(site, None, frozenset({Role.REVIEWER, Role.RESEARCHER, Role.ADMIN}))
 
 
 def run_worker(
-    once: Annotated[bool, typer.Option("--once", help="One round, then end; for a timer.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Run one round and exit, for use with a timer.")] = False,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two rounds.")] = 1.0,
 ) -> None:
-    """Free lapsed claims, advance runs whose decisions are due, and send webhooks, until Ctrl+C."""
+    """Free expired claims, advance runs with due decisions and send webhooks, until Ctrl+C."""
     from console.server.worker import work  # brings an HTTP client, which only this command should pay for
 
-    database_url()
-    if not once:
-        say("Working. Stop with Ctrl+C.")
     work(say, once=once, every_s=every)

@@ -1,4 +1,4 @@
-"""`inferact study`: design a study, create it, list what there is."""
+"""`inferact study`: design, create, list and show studies; invitations, payments and presets."""
 
 from __future__ import annotations
 
@@ -8,24 +8,31 @@ from typing import Annotated
 
 import typer
 
-from console.cli import study_people, study_plan, study_preset, study_run
-from console.cli.output import Json, by_default, emit_json, emit_table, say, show_table
+from console.cli import study_plan, study_run
+from console.cli.output import Json, emit, emit_json, emit_table, plain_rows, run_by_default, say, show_table
+from console.cli.serve import PublicUrl, ServedHost, ServedPort, get_site
+from console.cli.study_run import ReportPath, create_report, simulate_study
 from console.database import now_ms, reading
-from console.studies.design import conditions, varied
+from console.errors import Refused
+from console.language import counted
+from console.runs.export import atomic_file
+from console.settings import settings
+from console.studies.design import Design, conditions, varied
 from console.studies.design.allocation import promise
-from console.studies.design.giveaways import giveaways
-from console.studies.design.yaml_file import changed, dump, example, load
-from console.studies.sessions import lifecycle
+from console.studies.design.giveaways import find_giveaways
+from console.studies.design.presets import preset, presets
+from console.studies.design.yaml_file import change_design, dump, example, load, read_text_file
+from console.studies.sessions import joining, lifecycle
+from storage import tables
 
 _SIZES = ("participants", "conditions", "tasks")
 
 app = typer.Typer(
-    help="Design user studies, assign participants, run them, see what they show.",
+    help="Design and run user studies, and analyse their results.",
     epilog="Example: inferact study example > pilot.yaml",
     invoke_without_command=True,
 )
 
-app.add_typer(study_preset.app, name="preset")
 app.command("assign", epilog="Example: inferact study assign pilot --out allocation.csv")(study_plan.show_allocation)
 app.command("preregister", epilog="Example: inferact study preregister pilot --out pilot.md")(study_plan.write_plan)
 app.command("power", epilog="Example: inferact study power pilot.yaml --n 4,8,12")(study_plan.estimate_power)
@@ -35,8 +42,6 @@ app.command("close", epilog="Example: inferact study close pilot")(study_run.clo
 app.command("simulate", epilog="Example: inferact study simulate pilot --all")(study_run.simulate_participants)
 app.command("board", epilog="Example: inferact study board pilot --json")(study_run.show_board)
 app.command("withdraw", epilog="Example: inferact study withdraw pilot P07")(study_run.withdraw_participant)
-app.command("invite", epilog="Example: inferact study invite pilot --count 12")(study_people.invite)
-app.command("payments", epilog="Example: inferact study payments pilot --out payments.csv")(study_people.list_payments)
 app.command("results", epilog="Example: inferact study results pilot --table differences")(study_run.show_results)
 app.command("report", epilog="Example: inferact study report pilot --out pilot-report")(study_run.write_report)
 
@@ -51,14 +56,14 @@ def print_example() -> None:
 
 @app.command("create", epilog="Example: inferact study create pilot.yaml")
 def create(
-    file: Annotated[Path, typer.Argument(help="The design, as YAML.")],
-    name: Annotated[str | None, typer.Option(help="Another name than the design's.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Another seed than the design's.")] = None,
+    file: Annotated[Path, typer.Argument(help="The design as a YAML file.")],
+    name: Annotated[str | None, typer.Option(help="The study's name (default: the design's).")] = None,
+    seed: Annotated[int | None, typer.Option(help="The random seed (default: the design's).")] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a draft of a study: sample its tasks, give every place its conditions."""
+    """Create a draft of a study: sample its tasks and assign conditions to every slot."""
     wanted = {key: value for key, value in (("name", name), ("seed", seed)) if value is not None}
-    design = changed(load(file), **wanted)
+    design = change_design(load(file), **wanted)
     study = lifecycle.create(design, now_ms())
     with reading() as session:
         row = lifecycle.summary(session, study)
@@ -66,15 +71,15 @@ def create(
         emit_json(row)
         return
     sizes = ", ".join(f"{row[what]} {what if row[what] != 1 else what[:-1]}" for what in _SIZES)
-    say(f"Created {study.name}: {sizes}. Look it over: inferact study assign {quote(study.name)}")
+    say(f"Created {study.name}: {sizes}. Check it: inferact study assign {quote(study.name)}")
 
 
 @app.command("list", epilog="Example: inferact study list --json")
-@by_default(app)
+@run_by_default(app)
 def list_studies(as_json: Json = False) -> None:
     """List all studies, the newest first."""
     with reading() as session:
-        rows = [lifecycle.summary(session, study) for study in lifecycle.every(session)]
+        rows = [lifecycle.summary(session, study) for study in lifecycle.list_studies(session)]
     columns = (
         "study",
         "status",
@@ -88,7 +93,7 @@ def list_studies(as_json: Json = False) -> None:
         "people",
         "people_finished",
     )
-    emit_table(rows, columns, as_json, empty="No studies yet. Begin with: inferact study example > pilot.yaml")
+    emit_table(rows, columns, as_json, empty="No studies yet. Start with: inferact study example > pilot.yaml")
 
 
 @app.command("show", epilog="Example: inferact study show pilot --json")
@@ -103,12 +108,134 @@ def show(name: Name, as_json: Json = False) -> None:
         document = {
             "conditions": rows,
             "promise": promise(design),
-            "warnings": giveaways(design),
+            "warnings": find_giveaways(design),
             "design": design.model_dump(mode="json"),
         }
         emit_json({"state": row, **document})
         return
     show_table([row], ("study", "status", "participants", "joined", "finished", "join_code", "created_at"), empty="")
     show_table(rows, ("condition", *(varied(design) or ("detector",))), empty="")
-    say("\n".join((*promise(design), *(f"Warning: {said}" for said in giveaways(design)))))
+    say("\n".join((*promise(design), *(f"Warning: {said}" for said in find_giveaways(design)))))
     say(f"\n{dump(design)}")
+
+
+@app.command("invite", epilog="Example: inferact study invite pilot --count 12")
+def invite(
+    name: Name,
+    count: Annotated[int, typer.Option(help="Number of links.")] = 1,
+    host: ServedHost = None,
+    port: ServedPort = None,
+    public_url: PublicUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print invitation links to a study; each is valid for one participant."""
+    site = get_site(host, port, public_url)
+    links = [f"{site.base}/participate?invitation={token}" for token in joining.invite(name, count)]
+    emit({"study": name, "links": links}, as_json, "\n".join(links))
+
+
+@app.command("payments", epilog="Example: inferact study payments pilot --out payments.csv")
+def list_payments(
+    name: Name,
+    ids: Annotated[
+        Path | None,
+        typer.Option(help="The platform's list of ids, as text or CSV; marks the participants that it contains."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The CSV file to create.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List who has finished or was screened out, with completion code and bonus."""
+    from console.runs.export.formats import as_csv  # pandas, which few commands need
+    from console.studies import results
+    from console.studies.results.participants import COLUMNS, ids_in, payments
+
+    with reading() as session:
+        study = lifecycle.get(session, name)
+        frame = payments(session, study, ids_in(read_text_file(ids)) if ids else ())
+    if out is not None:
+        with atomic_file(out) as stream:
+            stream.write(as_csv(frame))
+            results.record_export(name, out.name)
+    if as_json:
+        emit_json(plain_rows(frame))
+    elif out is not None:
+        say(f"The payment list of {name} is in {out}: {counted(len(frame), 'participant')}.")
+    else:
+        show_table(plain_rows(frame), COLUMNS, empty="No one has joined yet.")
+
+
+preset_app = typer.Typer(
+    help="Ready designs for research questions: show one, or run it with simulated reviewers.",
+    epilog="Example: inferact study preset run appendix-f --out appendix-f-report",
+    invoke_without_command=True,
+)
+
+PresetName = Annotated[str, typer.Argument(help="The preset's name.")]
+WithModel = Annotated[
+    bool, typer.Option("--with-model", help="Let its detectors use the model of the settings, as in the paper.")
+]
+
+
+@preset_app.command("list", epilog="Example: inferact study preset list --json")
+@run_by_default(preset_app)
+def list_presets(as_json: Json = False) -> None:
+    """List the presets with their research questions."""
+    rows = [
+        {
+            "preset": one.name,
+            "question": one.title,
+            "comparison": one.design.comparison,
+            "conditions": len(conditions(one.design)),
+            "tasks": one.design.tasks,
+            "participants": one.design.participants.human,
+        }
+        for one in presets().values()
+    ]
+    emit_table(rows, list(rows[0]), as_json, empty="")
+
+
+@preset_app.command("show", epilog="Example: inferact study preset show appendix-f > mine.yaml")
+def show_preset(name: PresetName, with_model: WithModel = False) -> None:
+    """Print a preset's design as YAML, to edit and then create a study from it."""
+    found = preset(name)
+    about = f"{found.title} {found.about}" if found.title.endswith("?") else f"{found.title}. {found.about}"
+    typer.echo(f"# {about}\n{dump(found.designed(with_model=with_model))}", nl=False)
+
+
+@preset_app.command("run", epilog="Example: inferact study preset run appendix-f --out appendix-f-report")
+def run_preset(
+    name: PresetName,
+    out: ReportPath,
+    with_model: WithModel = False,
+    tasks: Annotated[int | None, typer.Option(min=1, help="Tasks per condition (default: the preset's).")] = None,
+    study: Annotated[str | None, typer.Option(help="The study's name (default: the preset's).")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a preset's study with simulated reviewers and write its report; repeat the command to continue it."""
+    if with_model and not settings().model:
+        raise Refused("No model is set. Set INFERACT_MODEL and OPENAI_BASE_URL.")
+    changes = {"name": study or name} | ({} if tasks is None else {"tasks": tasks})
+    made = _opened(preset(name).designed(simulated=True, with_model=with_model, **changes))
+    tally = simulate_study(made.name)
+    written = create_report(made.name, out)
+    emit(
+        {"study": made.name, "decisions": tally.decisions, "files": [str(path) for path in written]},
+        as_json,
+        f"Wrote the report of {made.name} (simulated reviewers only) to {written[0]}.",
+    )
+
+
+def _opened(design: Design) -> tables.Study:
+    """Return the open study with this design, created if needed; raise Refused if its name has another design."""
+    with reading() as session:
+        found = lifecycle.find(session, design.name)
+    if found is None:
+        lifecycle.create(design, now_ms())
+    elif lifecycle.design_of(found) != design:
+        raise Refused(
+            f"A study named {design.name!r} with a different design exists. Give this one another name with --study."
+        )
+    return lifecycle.open_study(design.name)
+
+
+app.add_typer(preset_app, name="preset")

@@ -1,9 +1,10 @@
-"""`inferact study assign|preregister|power`: the plan of a study, before anybody takes part."""
+"""`inferact study assign|preregister|power`: the plan of a study before anyone takes part."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from shlex import quote
@@ -18,12 +19,12 @@ from console.errors import BadInput
 from console.runs.export.formats import format_of
 from console.studies.design import Design, PlannedCondition, balance, varied
 from console.studies.design.allocation import promise
-from console.studies.design.giveaways import giveaways
-from console.studies.design.strata import KnownTask, block_rows, said_of_blocks
+from console.studies.design.giveaways import find_giveaways
+from console.studies.design.strata import KnownTask, block_rows, describe_blocks
 from console.studies.design.yaml_file import load
 from console.studies.sessions import lifecycle
 
-NameOrFile = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A study's name, or a design as YAML.")]
+NameOrFile = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A study's name, or a design as a YAML file.")]
 Simulations = Annotated[int, typer.Option(min=1, max=100_000, help="Simulated studies for each n.")]
 _MOST_SHOWN = 40
 _FEW = 3
@@ -31,10 +32,10 @@ _FEW = 3
 
 def show_allocation(
     name: Annotated[str, typer.Argument(help="The study's name.")],
-    out: Annotated[Path | None, typer.Option("--out", help="Write the table: .csv, .jsonl or .parquet.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The file for the table: .csv, .jsonl or .parquet.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show who gets which condition at which position on which tasks, and how even that is."""
+    """Show each participant's conditions, positions and tasks, and how balanced they are."""
     from console.studies.design.allocation_table import COLUMNS, rows  # pyarrow, which few commands need
 
     design, planned = _study(name)
@@ -42,19 +43,19 @@ def show_allocation(
     if out is not None:
         _write(out, COLUMNS, table)
     known = _known(design, planned)
-    blocks, uneven = block_rows(planned, known), said_of_blocks(planned, known)
+    blocks, uneven = block_rows(planned, known), describe_blocks(planned, known)
     named = [dict(zip((column.name for column in COLUMNS), row, strict=True)) for row in table]
     if as_json:
         counted = {
             "promise": (*promise(design), *uneven),
             "balance": _balance(planned),
             "blocks": blocks,
-            "warnings": giveaways(design),
+            "warnings": find_giveaways(design),
         }
         emit_json({"study": name, **counted, "rows": named})
         return
     brief = [row | {"tasks": _few(row["tasks"])} for row in named[:_MOST_SHOWN]]
-    show_table(brief, ("participant", "kind", "position", "condition", "tasks"), empty="Nobody is left.")
+    show_table(brief, ("participant", "kind", "position", "condition", "tasks"), empty="The study has no participants.")
     if len(named) > _MOST_SHOWN:
         more = len(named) - _MOST_SHOWN
         say(f"... and {more} more; all of them: inferact study assign {quote(name)} --out allocation.csv")
@@ -64,7 +65,7 @@ def show_allocation(
         say("")
         show_table(blocks, ("block", "tasks", "solved", "score", "steps"), empty="")
     say("\n".join((*promise(design), *uneven)))
-    for said in giveaways(design):
+    for said in find_giveaways(design):
         say(f"Warning: {said}")
     if out is not None:
         say(f"{len(table)} rows in {out}.")
@@ -72,11 +73,13 @@ def show_allocation(
 
 def write_plan(
     study: NameOrFile,
-    out: Annotated[Path, typer.Option("--out", help="The Markdown file.")],
-    with_power: Annotated[bool, typer.Option("--power", help="With the estimated power, by 1000 simulations.")] = False,
+    out: Annotated[Path, typer.Option("--out", help="The Markdown file to create.")],
+    with_power: Annotated[
+        bool, typer.Option("--power", help="Include the estimated power, from 1000 simulations.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Write the plan of a study for a registry: questions, conditions, allocation, procedure, measures, analysis."""
+    """Write a study's preregistration: questions, conditions, allocation, procedure, measures and analysis."""
     from console.studies.design.power import power  # scipy and statsmodels, which few commands need
     from console.studies.design.preregistration import fingerprint, preregistration
 
@@ -87,27 +90,33 @@ def write_plan(
     emit(
         {"study": design.name, "out": str(out), "fingerprint": mark},
         as_json,
-        f"The plan of {design.name} is in {out}; its fingerprint is {mark}.",
+        f"Wrote the plan of {design.name} to {out}; its fingerprint is {mark}.",
     )
 
 
 def estimate_power(
     study: NameOrFile,
-    n: Annotated[str, typer.Option("--n", help="Numbers of participants, with commas; by default the design's.")] = "",
+    n: Annotated[
+        str, typer.Option("--n", help="Numbers of participants, comma-separated (default: the design's).")
+    ] = "",
     simulations: Simulations = 200,
-    start: Annotated[float, typer.Option(help="Success rate at the last trial under the first level.")] = 0.33,
-    effect: Annotated[float, typer.Option(help="By how much it is higher under the last level.")] = 0.10,
-    factor: Annotated[str | None, typer.Option(help="The factor compared; by default each that varies.")] = None,
-    participant_sd: Annotated[float, typer.Option(help="Spread of participants, on the logit scale.")] = 0.5,
-    effect_sd: Annotated[float, typer.Option(help="Spread of the participants' own effects, likewise.")] = 0.25,
-    task_sd: Annotated[float, typer.Option(help="Spread of the tasks, likewise.")] = 1.0,
-    alpha: Annotated[float | None, typer.Option(help="Level of the tests; by default the design's.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For the simulated participants and tasks.")] = 0,
+    start: Annotated[float, typer.Option(help="Success rate of the first level at the last trial.")] = 0.33,
+    effect: Annotated[float, typer.Option(help="Increase of the success rate under the last level.")] = 0.10,
+    factor: Annotated[str | None, typer.Option(help="The factor to compare (default: each that varies).")] = None,
+    participant_sd: Annotated[
+        float, typer.Option(help="Standard deviation between participants, on the logit scale.")
+    ] = 0.5,
+    effect_sd: Annotated[
+        float, typer.Option(help="Standard deviation of participants' effects, on the logit scale.")
+    ] = 0.25,
+    task_sd: Annotated[float, typer.Option(help="Standard deviation between tasks, on the logit scale.")] = 1.0,
+    alpha: Annotated[float | None, typer.Option(help="Significance level (default: the design's).")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the simulation.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Estimate how often a study of n participants would find each factor's effect, by simulated participants."""
-    from console.studies.design.power import Assumptions, compared, power  # scipy and statsmodels, likewise
-    from console.studies.design.procedure import assumed
+    """Estimate the power of a study with n participants for each factor's effect, by simulation."""
+    from console.studies.design.power import Assumptions, compared_levels, power  # scipy and statsmodels, likewise
+    from console.studies.design.procedure import describe_assumptions
 
     design = _design(study)
     spreads = (participant_sd, effect_sd, task_sd)
@@ -115,35 +124,27 @@ def estimate_power(
     factors: list[str | None] = [factor] if factor else [*varied(design)] or [None]
     asked = [Assumptions(start, effect, *spreads, name, level) for name in factors]
     with progress("Simulating studies") as tell:
-        powers = [
-            one
-            for assumptions in asked
-            for one in power(
-                design,
-                assumptions,
-                participants=_numbers(n),
-                simulations=simulations,
-                seed=seed,
-                progress=tell,
-            )
-        ]
+        estimate = partial(power, design, participants=_numbers(n), simulations=simulations, seed=seed, progress=tell)
+        powers = [one for assumptions in asked for one in estimate(assumptions)]
     rows = [asdict(one) for one in powers]
     if as_json:
-        levels = [dict(zip(("factor", "first", "last"), compared(design, one.factor), strict=True)) for one in asked]
+        levels = [
+            dict(zip(("factor", "first", "last"), compared_levels(design, one.factor), strict=True)) for one in asked
+        ]
         emit_json(
             {"study": design.name, "compared": levels[0], "factors": levels, "assumed": asdict(asked[0]), "power": rows}
         )
         return
     for assumptions in asked:
-        say(assumed(design, assumptions, simulations))
+        say(describe_assumptions(design, assumptions, simulations))
     show_table(rows, ("contrast", "participants", "power", "low", "high", "half_width"), empty="")
-    say("low and high: 95 % interval of the power; half width: of the interval that such a study gives the effect.")
+    say("low, high: 95% interval of the power. half width: half the width of the effect's interval in such a study.")
 
 
 def _study(name: str) -> tuple[Design, tuple[PlannedCondition, ...]]:
     with reading() as session:
         study = lifecycle.get(session, name)
-        return lifecycle.design_of(study), lifecycle.places(session, study)
+        return lifecycle.design_of(study), lifecycle.list_places(session, study)
 
 
 def _design(name: str) -> Design:
@@ -171,7 +172,7 @@ def _numbers(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise BadInput(f"--n takes whole numbers with commas, such as 4,8,12, not {text!r}.") from None
+        raise BadInput(f"--n {text!r} is invalid. Give whole numbers with commas, such as 4,8,12.") from None
 
 
 def _balance(planned: Sequence[PlannedCondition]) -> list[dict[str, Any]]:
@@ -198,4 +199,4 @@ def _save(out: Path, content: bytes) -> None:
     try:
         out.write_bytes(content)
     except OSError as failed:
-        raise BadInput(f"{out} cannot be written ({failed.strerror}); choose another --out.") from failed
+        raise BadInput(f"{out} cannot be written ({failed.strerror}). Choose another --out.") from failed

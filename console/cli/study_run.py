@@ -1,4 +1,4 @@
-"""`inferact study open|pause|close|simulate|board|withdraw|results|report`: a study while it runs, and its results."""
+"""`inferact study open|pause|close|simulate|board|withdraw|results|report`: run a study and show its results."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from console.database import now_ms, reading
 from console.errors import Unknown
 from console.runs.export import atomic_file
 from console.studies.sessions import lifecycle, simulated, withdrawal
-from console.studies.sessions.progress import Row, board
+from console.studies.sessions.progress import Row, read_board
 from storage import tables
 
 Name = Annotated[str, typer.Argument(help="The study's name.")]
-ReportPath = Annotated[Path, typer.Option("--out", help="A folder for report.html and its CSVs, or a .zip of them.")]
+ReportPath = Annotated[Path, typer.Option("--out", help="A folder for report.html and its CSV files, or a .zip file.")]
 _MOST_COLUMNS = 12
 
 
 def show_results(
     name: Name,
-    table: Annotated[str, typer.Option("--table", help="Which table; another word tells which there are.")] = "success",
+    table: Annotated[
+        str, typer.Option("--table", help="The table; an unknown name lists the available ones.")
+    ] = "success",
     as_json: Json = False,
 ) -> None:
-    """Show a table of a study's results; `report` has them all."""
+    """Show one table of a study's results; `report` has all of them."""
     from console.studies import results  # pandas and statsmodels, which few commands need
     from console.studies.analysis import computations
     from console.studies.analysis.format import numbered
@@ -50,10 +52,10 @@ def show_results(
     counted = [f"{head.human_decisions:,} decisions by people"] if people else []
     if head.simulated:
         counted.append(f"{head.decisions - head.human_decisions:,} by simulated reviewers")
-    say(f"{who}; {', '.join(counted)} (practice and checks left out).")
+    say(f"{who}; {', '.join(counted)} (without practice and checks).")
     frame, notes = numbered(frame.drop(columns="method", errors="ignore"))
     columns = [str(column) for column in frame if column != "note"][:_MOST_COLUMNS]
-    show_table(plain_rows(frame), [*columns, *(["note"] if notes else [])], empty="There is nothing to show yet.")
+    show_table(plain_rows(frame), [*columns, *(["note"] if notes else [])], empty="This table has no rows yet.")
     for place, note in enumerate(notes, 1):
         say(f"{place}. {note}")
 
@@ -63,22 +65,24 @@ def write_report(
     out: ReportPath,
     as_json: Json = False,
 ) -> None:
-    """Write the report: one HTML file that needs no network, with the tables that it is computed from."""
-    written = reported(name, out)
+    """Write the report: one HTML file that works offline, with the tables behind it."""
+    written = create_report(name, out)
     emit(
-        {"study": name, "files": [str(path) for path in written]}, as_json, f"The report of {name} is in {written[0]}."
+        {"study": name, "files": [str(path) for path in written]},
+        as_json,
+        f"Wrote the report of {name} to {written[0]}.",
     )
 
 
-def reported(name: str, out: Path) -> list[Path]:
-    """Writes the study's report; returns its files, the page first, or the one zip."""
+def create_report(name: str, out: Path) -> list[Path]:
+    """Write the study's report; return its files (the page first) or the zip file."""
     from console.studies import results  # pandas, plotly and statsmodels, which few commands need
-    from console.studies.report import bundle, stamped, write
+    from console.studies.report import bundle, make_stamp, write
 
     with reading() as session:
         study = lifecycle.get(session, name)
         design, frames = lifecycle.design_of(study), results.frames(session, study.id or 0)
-        stamp = stamped(session, study, now_ms())
+        stamp = make_stamp(session, study, now_ms())
     if out.suffix.lower() != ".zip":
         results.record_export(name, out.name)
         return write(design, frames, stamp, out)
@@ -105,53 +109,53 @@ _SHOWN = (
 
 
 def open_study(name: Name, as_json: Json = False) -> None:
-    """Open a study: people can join, and go on where it was paused."""
+    """Open a study: people can join, and continue if it was paused."""
     _change(lifecycle.open_study, name, as_json, "is open. {joining}")
 
 
 def pause(name: Name, as_json: Json = False) -> None:
-    """Pause a study: everybody stays where they are until it is opened again."""
-    _change(lifecycle.pause, name, as_json, "is paused. Go on with: inferact study open {name}")
+    """Pause a study: participants keep their position until it is opened again."""
+    _change(lifecycle.pause, name, as_json, "is paused. Continue: inferact study open {name}")
 
 
 def close(name: Name, as_json: Json = False) -> None:
-    """Close a study for good: nobody joins or goes on."""
+    """Close a study permanently: no one can join or continue."""
     _change(lifecycle.close, name, as_json, "is closed. See: inferact study results {name}")
 
 
 def simulate_participants(
     name: Name,
     all_places: Annotated[
-        bool, typer.Option("--all", help="A dry run: the free places of people go to simulated reviewers for good.")
+        bool, typer.Option("--all", help="Dry run: fill the free slots of people with simulated reviewers permanently.")
     ] = False,
     beside_people: Annotated[
-        bool, typer.Option("--beside-people", help="With --all: also where people take part; reports say so.")
+        bool, typer.Option("--beside-people", help="With --all: allow it in a study with people; reports mention it.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Let the simulated participants do the study; stopped, it goes on when called again."""
-    tally = played(name, all_places=all_places, beside_people=beside_people)
+    """Let the simulated participants complete the study; repeat the command to continue it."""
+    tally = simulate_study(name, all_places=all_places, beside_people=beside_people)
     if as_json:
         emit_json(asdict(tally))
         return
     done = f"participants {tally.participants}, conditions {tally.conditions}, decisions {tally.decisions}"
-    known = f" ({tally.on_known_answers} of them on items of known answer)" if tally.on_known_answers else ""
+    known = f" ({tally.on_known_answers} of them on items with known answers)" if tally.on_known_answers else ""
     say(f"Finished: {done}{known}.")
     study = quote(name)
-    say(f"See: inferact study results {study}, or write: inferact study report {study} --out {study}-report")
+    say(f"Next: inferact study results {study}, or: inferact study report {study} --out {study}-report")
 
 
-def played(name: str, **which: bool) -> simulated.StudySimulation:
-    """Lets the simulated participants play on, with a progress bar; `which` as `simulate` has it."""
+def simulate_study(name: str, **which: bool) -> simulated.StudySimulation:
+    """Let the simulated participants continue, with a progress bar; `which` are the options of `simulate`."""
     with progress(f"{name}: conditions") as tell:
         return simulated.simulate(name, tell, **which)
 
 
 def show_board(name: Name, as_json: Json = False) -> None:
-    """Show who is where, what waits for them and what is left of their budget."""
+    """Show each participant's position, pending items and remaining budget."""
     with reading() as session:
-        rows = [_row_document(row) for row in board(session, lifecycle.get(session, name))]
-    emit_table(rows, (*_SHOWN, "last_seen_at"), as_json, empty="Nobody has a place in this study.")
+        rows = [_row_document(row) for row in read_board(session, lifecycle.get(session, name))]
+    emit_table(rows, (*_SHOWN, "last_seen_at"), as_json, empty="This study has no participants yet.")
 
 
 def withdraw_participant(
@@ -159,21 +163,21 @@ def withdraw_participant(
     code: Annotated[str, typer.Argument(help="The participant's code, such as P07.")],
     as_json: Json = False,
 ) -> None:
-    """Take a participant out of a study: their data is removed or anonymised, as the consent says."""
+    """Withdraw a participant: their data is removed or anonymised, as the consent states."""
     with reading() as session:
         study = lifecycle.get(session, name)
         how = lifecycle.design_of(study).consent.withdrawal
-        participant = withdrawal.of_code(session, study, code)
+        participant = withdrawal.find_by_code(session, study, code)
     withdrawal.withdraw(participant.id or 0)
     emit(
         {"study": name, "withdrawn": code, "withdrawal": how},
         as_json,
-        f"{code} has left {name}; their data is {'removed' if how == 'remove' else 'anonymised'}.",
+        f"Withdrew {code} from {name}. Their data is {'removed' if how == 'remove' else 'anonymised'}.",
     )
 
 
 def _row_document(row: Row) -> dict[str, Any]:
-    """The row as `--json` prints it, its times in ISO-8601."""
+    """Return the row in the shape of `--json`, with ISO 8601 times."""
     document = {key: value for key, value in asdict(row).items() if not key.endswith("_ms")}
     return document | {"oldest_at": runs.iso(row.oldest_ms), "last_seen_at": runs.iso(row.last_seen_ms)}
 
@@ -190,9 +194,9 @@ def _change(change: Callable[[str], tables.Study], name: str, as_json: bool, end
 def _joining(study: tables.Study) -> str:
     recruiting = (design := lifecycle.design_of(study)).recruiting
     if not design.participants.human:
-        return f"Simulated participants alone do it: inferact study simulate {quote(study.name)}"
+        return f"It has simulated participants only: inferact study simulate {quote(study.name)}"
     if platform := recruiting.of_platform:
-        return f"People come from {platform.title} by the link that the page Studies shows."
+        return f"People join from {platform.title} with the link on the page Studies."
     if recruiting.by_invitation:
-        return f"People join by links of their own: inferact study invite {quote(study.name)} --count 12"
+        return f"People join with invitation links: inferact study invite {quote(study.name)} --count 12"
     return f"People join with the code {study.join_code}."

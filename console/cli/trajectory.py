@@ -1,11 +1,11 @@
-"""`inferact trajectory`: import agent logs, list trajectories, show one."""
+"""`inferact trajectory`: import agent logs, list and show trajectories."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -13,18 +13,18 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.cli.output import Budget, Json, by_default, emit, emit_json, emit_table, progress, say
+from console.cli.output import Budget, Json, emit, emit_json, emit_table, progress, run_by_default, say
 from console.database import now_ms, reading, writing
 from console.errors import BadInput
 from console.language import counted
 from console.review import plain_text
-from console.runs import critical_suggestions, housekeeping, ingest, trajectory_list
+from console.runs import critical_suggestions, housekeeping, ingest, trajectory_list, trajectory_rows
 from console.runs.importers import IMPORTERS
 from console.runs.importers.parts.likeness import CANONICAL_LINE
 from console.runs.ingest import FileReport
 
 app = typer.Typer(
-    help="Import agent logs, list trajectories, open one.",
+    help="Import agent logs, list and show trajectories.",
     epilog="Example: inferact trajectory list --run hotpot",
     invoke_without_command=True,
 )
@@ -37,29 +37,33 @@ _INPUT = "-"
 def import_logs(
     paths: Annotated[
         list[Path],
-        typer.Argument(help="Log files, also in gz, zst or zip; a folder stands for the files in it, - for the input."),
+        typer.Argument(help="Log files (also gz, zst or zip) or folders of them; - reads standard input."),
     ],
     run: Annotated[str | None, typer.Option("--run", help="The run's name.")] = None,
     format: Annotated[
         str,
-        typer.Option(help=f"One of auto, {', '.join(IMPORTERS)}. A line of jsonl to aim at: {CANONICAL_LINE}"),
+        typer.Option(
+            help=f"One of auto, {', '.join(IMPORTERS.built_in)}. Example of a line of jsonl: {CANONICAL_LINE}"
+        ),
     ] = "auto",
     budget: Budget = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Import nothing; show how one record is read.")] = False,
-    record: Annotated[int, typer.Option(help="With --explain: which record of the file, from 1.")] = 1,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show how one record is interpreted, without importing.")
+    ] = False,
+    record: Annotated[int, typer.Option(help="With --explain: the number of the record, from 1.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Import agent logs into a run, each file whole or not at all; what is known already is not imported twice."""
+    """Import agent logs into a run; each file is imported completely or not at all, and duplicates are skipped."""
     if explain:
-        for line in ingest.explanation(next(_files(paths)), format, record):
+        for line in ingest.explain_record(next(_files(paths)), format, record):
             say(line)
         return
     if run is None:
-        raise BadInput("Name the run that the logs belong to: --run NAME.")
+        raise BadInput("Name the run for these logs: --run NAME.")
     runs.parse_budget(budget)
     reports = [report for path in _files(paths) for report in _import_one(path, run, format)]
     if budget is not None and any(not report.rejected for report in reports):
-        ingest.set_budget(run, budget)
+        runs.set_budget(run, budget)
     document: dict[str, Any] = {
         "files": [report.to_dict() for report in reports],
         "imported": sum(report.imported for report in reports),
@@ -67,16 +71,19 @@ def import_logs(
     }
     end = _dead_end(run) if any(not report.rejected for report in reports) else None
     document["nothing_critical"] = {"looks_critical": end[1]} if end else None
+    document["unapplied"] = {} if document["rejected"] else _unapplied(run)
     if as_json:
         emit_json(document)
     else:
         for report in reports:
-            for good, sentence in ingest.sentences(report):
+            for good, sentence in ingest.list_lines(report):
                 if good:
                     say(sentence)
+        if document["unapplied"]:
+            say(critical_suggestions.unapplied_sentence(document["unapplied"]))
         _say_next(run, end, bool(document["imported"]))
     if document["rejected"]:
-        raise BadInput("\n".join(text for report in reports for good, text in ingest.sentences(report) if not good))
+        raise BadInput("\n".join(text for report in reports for good, text in ingest.list_lines(report) if not good))
 
 
 def _dead_end(run: str) -> tuple[str, list[str]] | None:
@@ -84,8 +91,15 @@ def _dead_end(run: str) -> tuple[str, list[str]] | None:
         return critical_suggestions.dead_end(session, runs.get(session, run))
 
 
+def _unapplied(run: str) -> Mapping[str, int]:
+    with reading() as session:
+        imported = runs.get(session, run)
+        over_arguments = any("=" in pattern for pattern in runs.patterns(imported))
+        return critical_suggestions.candidates(session, imported).unapplied if over_arguments else {}
+
+
 def _say_next(run: str, end: tuple[str, list[str]] | None, imported: bool) -> None:
-    """What to do now; where nothing is critical, what looks it, and one key that accepts it."""
+    """Print the next step; if no action is critical, suggest patterns and offer to add them."""
     if end is None:
         if imported:
             say(f"Next: inferact detect {quote(run)} --method rules")
@@ -94,29 +108,31 @@ def _say_next(run: str, end: tuple[str, list[str]] | None, imported: bool) -> No
     say(sentence)
     if not patterns:
         return
-    if sys.stdin.isatty() and typer.confirm("Count them as critical?", default=False):
+    if sys.stdin.isatty() and typer.confirm("Mark them as critical?", default=False):
         with writing() as session:
             found = runs.get(session, run)
             runs.set_patterns(session, found, [*runs.patterns(found), *patterns], now_ms())
         say(f"Next: inferact detect {quote(run)} --method rules")
     else:
-        say(f"To count them as critical: inferact run critical {quote(run)} --accept")
+        say(f"Mark them as critical: inferact run critical {quote(run)} --accept")
 
 
 @app.command("list", epilog="Example: inferact trajectory list --run hotpot --json")
-@by_default(app)
+@run_by_default(app)
 def list_trajectories(
-    run: Annotated[str | None, typer.Option(help="The run's name; without it, all runs.")] = None,
-    search: Annotated[str, typer.Option(help="Only those with these words; refund* for all that begin so.")] = "",
-    place: Annotated[str, typer.Option("--in", help=f"Where: {', '.join(trajectory_list.PLACES)}.")] = "anywhere",
+    run: Annotated[str | None, typer.Option(help="The run's name (default: all runs).")] = None,
+    search: Annotated[str, typer.Option(help="Only trajectories with these words; refund* matches a prefix.")] = "",
+    place: Annotated[
+        str, typer.Option("--in", help=f"Where to search: {', '.join(trajectory_list.PLACES)}.")
+    ] = "anywhere",
     as_json: Json = False,
 ) -> None:
-    """List the trajectories of a run, or those in which words stand."""
+    """List the trajectories of a run, or those that match a search."""
     wanted = trajectory_list.Filter(text=search, place=place)
     if search:
-        trajectory_list.catch_up_index()
+        trajectory_rows.catch_up_index()
     with reading() as session:
-        among = [runs.get(session, run)] if run else runs.every(session)
+        among = [runs.get(session, run)] if run else runs.list_runs(session)
         rows = [{"run": one.name, **row} for one in among for row in trajectory_list.rows(session, one, wanted)]
     columns = ("run", "trajectory_id", "task_id", "trial", "outcome", "label", "n_steps", "instruction")
     emit_table(
@@ -126,38 +142,38 @@ def list_trajectories(
 
 @app.command("show", epilog="Example: inferact trajectory show 12")
 def show(
-    trajectory_id: Annotated[int, typer.Argument(help="The id that `trajectory list` prints.")],
+    trajectory_id: Annotated[int, typer.Argument(help="The id from `trajectory list`.")],
     as_json: Json = False,
 ) -> None:
-    """Show one trajectory, with what came after its critical action; --json has very long texts whole."""
+    """Show one trajectory, including the steps after its critical action; --json has long texts in full."""
     with reading() as session:
         record = trajectory_list.load(session, trajectory_id)
     if as_json:
         emit_json({"trajectory_id": trajectory_id, **record.to_dict()})
     else:
-        say(plain_text.record_as_text(record, full=True))
+        say(plain_text.format_record(record, full=True))
 
 
 @app.command("move", epilog="Example: inferact trajectory move 12 13 --to pilot")
 def move(
-    ids: Annotated[list[int], typer.Argument(help="The ids that `trajectory list` prints.")],
-    to: Annotated[str, typer.Option("--to", help="The archive run that they go to; a new one is made.")],
+    ids: Annotated[list[int], typer.Argument(help="The ids from `trajectory list`.")],
+    to: Annotated[str, typer.Option("--to", help="The target archive run; it is created if needed.")],
     as_json: Json = False,
 ) -> None:
-    """Move trajectories that nobody has reviewed to another run of imported logs, with their verdicts."""
+    """Move trajectories that no one has reviewed, with their verdicts, to another run of imported logs."""
     with writing() as session:
         done = housekeeping.move(session, ids, to, now_ms())
-    told = f"Moved {len(done.moved)} to {to}; queue what is flagged there: inferact detect {quote(to)}"
+    told = f"Moved {len(done.moved)} to {to}. Queue its flagged actions: inferact detect {quote(to)}"
     if done.there_already:
-        told += f". {len(done.there_already)} stayed: {to} has them already."
+        told += f" --method rules. {len(done.there_already)} were not moved because {to} already has them."
     emit({"to": to, "moved": done.moved, "there_already": done.there_already}, as_json, told)
 
 
 @app.command("imports", epilog="Example: inferact trajectory imports --run hotpot")
 def imports(run: RunOption, as_json: Json = False) -> None:
-    """List the files that were imported into a run, and which of those imports were undone."""
+    """List the files imported into a run, and which of these imports were undone."""
     with reading() as session:
-        rows = housekeeping.imports(session, runs.get(session, run))
+        rows = housekeeping.list_imports(session, runs.get(session, run))
     emit_table(
         rows, ("import_id", "file", "at", "imported", "still_there", "undone"), as_json, empty=f"No imports into {run}."
     )
@@ -165,9 +181,9 @@ def imports(run: RunOption, as_json: Json = False) -> None:
 
 @app.command("undo", epilog="Example: inferact trajectory undo 3")
 def undo(
-    import_id: Annotated[int, typer.Argument(help="The id that `trajectory imports` prints.")], as_json: Json = False
+    import_id: Annotated[int, typer.Argument(help="The id from `trajectory imports`.")], as_json: Json = False
 ) -> None:
-    """Undo an import: delete what it brought, as long as nobody has reviewed any of it."""
+    """Undo an import: delete its trajectories if no one has reviewed any of them."""
     with writing() as session:
         run, gone = housekeeping.undo_import(session, import_id, now_ms())
     emit({"run": run.name, "deleted": gone}, as_json, f"Deleted {counted(gone, 'trajectory')} of {run.name}.")

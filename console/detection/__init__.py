@@ -1,1 +1,1 @@
-"""Detection: checkpoints judged by detectors, flagged, enqueued; detectors measured."""
+"""Detection: detectors judge checkpoints, flagged checkpoints are queued for review, and detectors are measured."""

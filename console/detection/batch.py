@@ -1,6 +1,6 @@
-"""Detection: verdicts for every checkpoint of a run, and review items for those that its routing detector flags.
+"""Detection of a run: a verdict for every checkpoint, and review items for those flagged by the routing detector.
 
-A report counts what was done, detector by detector; the pending checkpoints are those without a fresh verdict.
+A checkpoint is pending for a detector if its verdict is missing or stale.
 """
 
 from __future__ import annotations
@@ -17,87 +17,29 @@ from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
 from console import runs
-from console.database import now_ms, reading, writing
+from console.database import now_ms, reading, review_queue, writing
 from console.detection import concurrent
-from console.detection.concurrent import Asked, Job
+from console.detection.concurrent import Job
 from console.detection.detectors import UNPARSED, Detector, detector
-from console.detection.detectors.shared.model_clients import Asking, Setup
+from console.detection.detectors.shared.model_clients import ModelOptions, Setup
 from console.detection.detectors.verdict import NO_REPLY, PAPER_MODE
-from console.detection.verdicts import enqueue, is_locked, judges_beforehand, keep_verdicts, refuse_changes, verdict_row
+from console.detection.reports import Detection, DetectionReport, DetectionUsage
+from console.detection.routing import (
+    flagged_and_halted_items,
+    is_judged_beforehand,
+    is_locked,
+    obsolete_items,
+    refuse_changes,
+)
+from console.detection.verdicts import judge_as_row, store_verdicts
 from console.errors import Refused
-from console.llm.errors import Deferred, ModelError
+from console.review import inbox
 from console.runs import audit_log, run_checkpoints
-from console.runs.options import Costs, run_options
+from console.runs.options import Costs, RunOptions, run_options
 from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
-
-
-@dataclass(slots=True)
-class DetectionReport:
-    """What one detection did; `excluded` trajectories have no critical action, so nothing could be judged.
-
-    `unparsed` verdicts (flagged, among all there are) come from replies that could not be read; `errors` checkpoints
-    have no verdict, for the reasons counted in `problems`; `waiting` ones have none until a batch is done. The `mode`
-    is paper where models are asked as the paper's reference code does. Requests, tokens and USD are those that the new
-    verdicts rest on: detectors that share a reply count it each.
-    """
-
-    run: str
-    detector: str
-    threshold: float
-    model: str | None = None
-    judged: int = 0
-    cached: int = 0
-    checkpoints: int = 0
-    flagged: int = 0
-    unparsed: int = 0
-    errors: int = 0
-    problems: dict[str, int] = field(default_factory=dict)
-    waiting: int = 0
-    halted: int = 0
-    excluded: int = 0
-    queued: int = 0
-    routing: bool = False
-    mode: str = "console"
-    requests: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float | None = None
-
-    def note(self, row: dict[str, Any]) -> None:
-        """Counts a new verdict."""
-        parameters = orjson.loads(row["parameters"])
-        self.judged += 1
-        self.flagged += row["flagged"]
-        self.unparsed += bool(parameters.get(UNPARSED))
-        self.requests += row["requests"]
-        self.prompt_tokens += row["prompt_tokens"]
-        self.completion_tokens += row["completion_tokens"]
-        if row["cost_usd"] is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + row["cost_usd"]
-
-    def fail(self, failure: ModelError) -> None:
-        """Counts a checkpoint without a verdict, or whose question waits in a batch."""
-        if isinstance(failure, Deferred):
-            self.waiting += 1
-            return
-        name = type(failure).__name__
-        self.errors += 1
-        self.problems[name] = self.problems.get(name, 0) + 1
-
-
-@dataclass(frozen=True, slots=True)
-class Detection:
-    """The report of each detector, what the models were really asked, and what their endpoints did not give."""
-
-    reports: list[DetectionReport]
-    asked: Asked
-
-    def lacks(self) -> list[str]:
-        """One sentence for each model whose endpoint did not give all that was wanted."""
-        return self.asked.lacks(paper=any(report.mode == PAPER_MODE for report in self.reports))
-
+from storage.tables import RunKind
 
 MODES = ("console", PAPER_MODE)
 _PAGE = 200
@@ -115,15 +57,15 @@ class _Known:
 
 @dataclass(slots=True)
 class PendingCheckpoints:
-    """A run's jobs; counts in `reports` what needs no verdict, or has one that is fresh."""
+    """The pending checkpoints of a run; `reports` counts the excluded, halted and judged ones."""
 
     run: tables.Run
-    asking: Asking
+    asking: ModelOptions
     reports: dict[str, DetectionReport]
     _setups: dict[tuple[str, str], Setup] = field(default_factory=dict)
 
     def pages(self) -> list[Page]:
-        """The run's trajectories that can be judged, in the order of their ids."""
+        """Return the ids of the run's trajectories that can be judged, in pages, by rising id."""
         record = tables.Trajectory
         statement = (
             select(record.id)
@@ -136,14 +78,14 @@ class PendingCheckpoints:
         return [ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE)]
 
     def setup(self, judge: Detector, environment: str) -> Setup:
-        """What a verdict of that detector depends on, read once for each environment."""
+        """Return the setup of the detector's verdicts, computed once for each environment."""
         key = (judge.name, environment)
         if key not in self._setups:
             self._setups[key] = self.asking.setup(judge, environment, self.run.seed)
         return self._setups[key]
 
     def jobs(self, page: Page, judges: Sequence[Detector]) -> list[Job]:
-        """The checkpoints of a page that at least one of the detectors has to judge."""
+        """Return the checkpoints of a page that are pending for at least one of the detectors."""
         with reading() as session:
             found = _bodies(session, page)
             known = {judge.name: _known_verdicts(session, judge, page) for judge in judges}
@@ -209,7 +151,7 @@ def _known_verdicts(session: Session, judge: Detector, page: Page) -> dict[tuple
 Progress = Callable[[int, int], None]
 
 
-def detect_and_tell(
+def run_detection(
     run_name: str,
     methods: Sequence[str],
     *,
@@ -217,23 +159,23 @@ def detect_and_tell(
     seed: int | None = None,
     route: str | None = None,
     progress: Progress | None = None,
-    asking: Asking | None = None,
+    asking: ModelOptions | None = None,
     stated: Costs | None = None,
 ) -> Detection:
-    """Judges what is not judged yet, then queues what the routing detector flags.
+    """Judge the pending checkpoints of a run, queue those flagged by the routing detector, and return the reports.
 
-    The first method ever used on a run becomes its routing detector; `route` names another. Verdicts are made outside
-    any transaction and recorded in short ones, so a killed detection goes on where it stopped. A live or gate run has
-    judged its actions before they ran: its queue, its settings and those verdicts stay as they are. `progress` counts
-    trajectories, those that ask models all together.
+    The first method used on a run becomes its routing detector; `route` names another one. Verdicts are computed
+    outside transactions and stored in short transactions, so an interrupted detection can be continued. Live and gate
+    runs keep their queue, settings and routing verdicts, because their actions were judged before they ran. `progress`
+    counts trajectories, once for each offline detector and once for all detectors that use models.
 
-    Raises Refused, NoModel, SpendingCapReached and, where the endpoint only fails, ModelError; the verdicts so far are
-    kept.
+    Raises Refused, NoModel, SpendingCapReached, or ModelError if every request fails; verdicts stored before an error
+    remain.
     """
-    judges, asking = [detector(name) for name in dict.fromkeys(methods)], asking or Asking()
+    judges, asking = [detector(name) for name in dict.fromkeys(methods)], asking or ModelOptions()
     labels = {judge.name: asking.label(judge) for judge in judges if judge.ask}
     modes = dict.fromkeys(labels, MODES[asking.paper])
-    run = _prepare(run_name, judges, threshold, seed, route, stated)
+    run, options = _prepare(run_name, judges, threshold, seed, route, stated)
     bars = {judge.name: _bar(run, judge, threshold) for judge in judges}
     reports = {
         name: DetectionReport(run.name, name, bar, labels.get(name), routing=name == run.detector)
@@ -248,14 +190,33 @@ def detect_and_tell(
         if judge.ask is None:
             _judge_offline(backlog, judge, bars[judge.name], progress)
     asked = _ask_models(backlog, [judge for judge in judges if judge.ask], bars, progress)
-    if not judges_beforehand(run) and run.detector in reports:
-        reports[run.detector].queued = enqueue(run)
-    return Detection(list(reports.values()), asked)
+    if not is_judged_beforehand(run) and run.detector in reports:
+        reports[run.detector].queued = queue_flagged(run, options)
+    with reading() as session:
+        queue_note = inbox.explain_empty_queue(session, run)
+    return Detection(list(reports.values()), asked, asked.explain_lacking(paper=asking.paper), queue_note)
+
+
+def queue_flagged(run: tables.Run, options: RunOptions) -> int:
+    """Queue flagged and halted trajectories, withdraw other pending items, and return the number of new items."""
+    queue, run_id = review_queue(), run.id or 0
+    with reading() as session:
+        cap = runs.cap(session, run)
+        items = flagged_and_halted_items(session, run, options, now_ms())
+        withdrawn = obsolete_items(session, run, items)
+        trials = {item.trial for item in items}
+        if run.kind != RunKind.LIVE:  # The engine opens those of live runs.
+            of_run = select(tables.Trajectory.trial).where(tables.Trajectory.run_id == run_id)
+            trials |= set(session.exec(of_run.distinct()))
+    if withdrawn:
+        queue.cancel(item_ids=withdrawn, now_ms=now_ms())
+    runs.open_budgets(queue, run_id, sorted(trials), cap)
+    return queue.put(items)
 
 
 def detect(run_name: str, methods: Sequence[str], **options: Any) -> list[DetectionReport]:
-    """The reports alone of the same detection."""
-    return detect_and_tell(run_name, methods, **options).reports
+    """Judge as `run_detection` does, and return only the reports."""
+    return run_detection(run_name, methods, **options).reports
 
 
 def _prepare(
@@ -265,18 +226,19 @@ def _prepare(
     seed: int | None,
     route: str | None,
     stated: Costs | None,
-) -> tables.Run:
+) -> tuple[tables.Run, RunOptions]:
     with writing() as session:
         run = runs.get(session, run_name)
-        if run_options(run).rates_answers:
+        options = run_options(run)
+        if options.rates_answers:
             raise Refused(
                 f"Run {run_name!r} holds answers for people to judge; detectors judge the run they came from."
             )
-        if judges_beforehand(run):
+        if is_judged_beforehand(run):
             session.expunge(run)
             refuse_changes(run, [judge.name for judge in judges], threshold, seed, route)
             run.seed = run.seed if seed is None else seed
-            return run
+            return run, options
         before = _settings(run)
         routing = detector(route or run.detector or judges[0].name)
         run.seed = run.seed if seed is None else seed
@@ -287,16 +249,17 @@ def _prepare(
             run.threshold = routing.threshold
         run.detector = routing.name
         if stated is not None:
-            run.options = replace(run_options(run), costs=stated).to_json()
+            options = replace(options, costs=stated)
+            run.options = options.to_json()
         session.add(run)
         judged = {"detectors": [judge.name for judge in judges]}
         audit_log.record(session, run, "judged", now_ms(), before=before, after=_settings(run), detail=judged)
         session.expunge(run)
-    return run
+    return run, options
 
 
 def _settings(run: tables.Run) -> dict[str, object]:
-    """What of a run says which of its actions a person is asked about."""
+    """Return the settings of a run that determine which actions are reviewed."""
     return {"detector": run.detector, "threshold": run.threshold, "seed": run.seed}
 
 
@@ -307,17 +270,17 @@ def _bar(run: tables.Run, judge: Detector, threshold: float | None) -> float:
 
 
 def _judge_offline(backlog: PendingCheckpoints, judge: Detector, bar: float, progress: Progress | None) -> None:
-    """Judges page by page, one short transaction each."""
+    """Judge page by page, with one short transaction each."""
     pages, done = backlog.pages(), 0
     total = sum(map(len, pages))
     for page in pages:
         jobs = backlog.jobs(page, [judge])
-        rows = [verdict_row(backlog.run, judge, bar, job.trajectory_id, job.checkpoint) for job in jobs]
+        rows = [judge_as_row(backlog.run, judge, bar, job.trajectory_id, job.checkpoint) for job in jobs]
         for row in rows:
             backlog.reports[judge.name].note(row)
         if rows:
             with writing() as session:
-                keep_verdicts(session, rows)
+                store_verdicts(session, rows)
         done += len(page)
         if progress:
             progress(done, total)
@@ -325,12 +288,12 @@ def _judge_offline(backlog: PendingCheckpoints, judge: Detector, bar: float, pro
 
 def _ask_models(
     backlog: PendingCheckpoints, judges: Sequence[Detector], bars: Mapping[str, float], progress: Progress | None
-) -> Asked:
-    """Asks for all detectors at once, checkpoint by checkpoint; returns what was asked."""
+) -> DetectionUsage:
+    """Run all detectors that use models at once, checkpoint by checkpoint, and return the usage."""
     pages = backlog.pages() if judges else []
     count = _Count(sum(map(len, pages)), progress)
     if not pages:
-        return Asked()
+        return DetectionUsage()
 
     def opened(page: Page) -> list[Job]:
         jobs = backlog.jobs(page, judges)
@@ -352,7 +315,7 @@ def _ask_models(
 
 @dataclass(slots=True)
 class _Count:
-    """Trajectories with nothing left to judge, told to `progress` as they become more."""
+    """The number of trajectories with no pending checkpoint, reported to `progress` as it grows."""
 
     total: int
     progress: Progress | None
@@ -360,13 +323,13 @@ class _Count:
     left: Counter[int] = field(default_factory=Counter)
 
     def open(self, page: Page, jobs: Sequence[Job]) -> None:
-        """Takes a page's jobs in; its other trajectories are done."""
+        """Add a page's jobs; count its other trajectories as done."""
         todo = Counter(job.trajectory_id for job in jobs)
         self.left += todo
         self.done += len(page) - len(todo)
 
     def close(self, trajectory_id: int) -> None:
-        """Takes one job off."""
+        """Remove one job of a trajectory."""
         self.left[trajectory_id] -= 1
         self.done += self.left[trajectory_id] == 0
         if self.progress:
@@ -374,7 +337,7 @@ class _Count:
 
 
 def _move_threshold(run: tables.Run, judge: Detector, bar: float) -> None:
-    """Applies the threshold to the verdicts there are; one that could not be read stays flagged."""
+    """Apply the threshold to the stored verdicts; verdicts from unreadable replies stay flagged."""
     verdict = tables.Verdict
     mine = (col(verdict.run_id) == run.id, col(verdict.detector) == judge.name, col(verdict.threshold) != bar)
     readable = not_(col(verdict.parameters).contains(f'"{UNPARSED}":true'))

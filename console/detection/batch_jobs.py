@@ -1,7 +1,7 @@
-"""Batch jobs: a detection whose questions go by the endpoint's Batch API, round by round.
+"""Batch jobs: a detection whose requests go through the endpoint's Batch API, round by round.
 
-A question that rests on another's answer waits for the next round. Whatever is under way is found again by the same
-command, in another process too.
+A request that depends on another reply is sent in the next round. Running the same command again continues a batch,
+also in another process.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from console.detection import batch
-from console.detection.batch import Detection
-from console.detection.detectors.shared.model_clients import Asking
+from console.detection.detectors.shared.model_clients import ModelOptions
+from console.detection.reports import Detection
 from console.llm import ClientUsage
 from console.llm.batch_api import BatchOffice
 from console.llm.endpoint import BatchState, Endpoint
@@ -24,27 +24,29 @@ Tell = Callable[[str], None]
 
 
 def detect(
-    run_name: str, methods: Sequence[str], asking: Asking, *, every_s: float, tell: Tell, **options: Any
+    run_name: str, methods: Sequence[str], asking: ModelOptions, *, every_s: float, tell: Tell, **options: Any
 ) -> Detection:
-    """The detection once every batch that it takes is done; raises as `detect_and_tell` does."""
+    """Run a detection until all its batches are done, and return the detection; raise the same errors as
+    `run_detection`.
+    """
     office = BatchOffice(settings().data_dir / "cache")
     asking = replace(asking, transport=office.transport)
     rounds: list[Detection] = []
     while True:
         _wait(office, every_s, tell)
-        rounds.append(batch.detect_and_tell(run_name, methods, asking=asking, **options))
+        rounds.append(batch.run_detection(run_name, methods, asking=asking, **options))
         posted = asyncio.run(office.post())
         if posted:
             tell(f"{posted:,} requests are posted as a batch. You may stop; the same command goes on with it.")
         elif not office.under_way():
-            return _together(rounds)
+            return _combine(rounds)
 
 
 _SUMMED = ("judged", "requests", "prompt_tokens", "completion_tokens")
 
 
-def _together(rounds: Sequence[Detection]) -> Detection:
-    """All rounds as one detection: the last one's reports, with what every round judged."""
+def _combine(rounds: Sequence[Detection]) -> Detection:
+    """Return all rounds as one detection: the last round's reports, with the counts of every round."""
     last = rounds[-1]
     for report, *others in zip(last.reports, *(earlier.reports for earlier in rounds[:-1]), strict=True):
         # What an earlier round judged is known already to the last one.
@@ -55,19 +57,19 @@ def _together(rounds: Sequence[Detection]) -> Detection:
         report.cost_usd = sum(costs) if costs else None
         report.queued += sum(other.queued for other in others)
     tally = sum((each.asked.tally for each in rounds), ClientUsage())
-    return Detection(last.reports, replace(last.asked, tally=tally))
+    return replace(last, asked=replace(last.asked, tally=tally))
 
 
 def _wait(office: BatchOffice, every_s: float, tell: Tell) -> None:
-    """Waits until nothing is under way at the endpoint."""
+    """Wait until the endpoint has no open batch."""
     told = ""
     while states := asyncio.run(office.collect(Endpoint())):
-        if (now := " ".join(map(_in_words, states))) != told:
+        if (now := " ".join(map(_describe, states))) != told:
             tell(now)
             told = now
         time.sleep(every_s)
 
 
-def _in_words(state: BatchState) -> str:
+def _describe(state: BatchState) -> str:
     counted = f", {state.done:,} of {state.total:,} done" if state.total else ""
     return f"Batch {state.id}: {state.status.replace('_', ' ')}{counted}."

@@ -1,4 +1,6 @@
-"""Detectors that ask models, side by side: each checkpoint is on the bench once, verdicts are written as they come."""
+"""Concurrent detection by models: each checkpoint is opened once for all detectors, and verdicts are stored as they
+arrive.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +11,28 @@ from typing import Any
 
 from console.database import writing
 from console.detection.detectors import Detector
-from console.detection.detectors.shared.model_clients import Asking, Clients, Setup
+from console.detection.detectors.shared.model_clients import Clients, ModelOptions, Setup
 from console.detection.detectors.shared.query_cache import QueryCache
-from console.detection.detectors.shared.reply_verdict import silence_of
-from console.detection.verdicts import keep_verdicts, row_of
-from console.llm import ClientUsage
+from console.detection.detectors.shared.reply_verdict import explain_silence
+from console.detection.reports import DetectionUsage
+from console.detection.verdicts import build_row, store_verdicts
 from console.llm.errors import Deferred, ModelError, ModelSilent
 from console.settings import settings
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
 
 _HOPELESS = 20
-"""So many failures with no answer before, between or after: nothing will come of going on."""
+"""The number of failures in a row after which a detection stops."""
 
 SILENCE = 10
-"""So many empty or refused replies in a row: the model does not answer such questions."""
+"""The number of empty or refused replies in a row after which a detection stops."""
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A checkpoint and the detectors that have no fresh verdict of it."""
+    """A checkpoint and the detectors for which it is pending."""
 
     trajectory_id: int
     checkpoint: Checkpoint
@@ -39,51 +41,24 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class ConcurrentJudge:
-    """What to do with each outcome: `judged` takes the row, `failed` the endpoint's error, `over` a finished job."""
+    """The options and callbacks of a detection: `judged` gets a row, `failed` an endpoint's error, `over` a finished
+    job.
+    """
 
     run: tables.Run
     bars: Mapping[str, float]
-    asking: Asking
+    asking: ModelOptions
     setup: Callable[[Detector, str], Setup]
     judged: Callable[[Detector, Row], None]
     failed: Callable[[Detector, ModelError], None]
     over: Callable[[Job], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What models were asked, and by model what their endpoint did not give of what was wanted."""
+def judge(panel: ConcurrentJudge, pages: Iterable[Callable[[], Sequence[Job]]]) -> DetectionUsage:
+    """Judge the jobs of all pages and return the usage; only failed checkpoints do not get a verdict.
 
-    tally: ClientUsage = field(default_factory=ClientUsage)
-    lacking: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def lacks(self, *, paper: bool) -> list[str]:
-        """One sentence for each model whose endpoint did not give all that was wanted, and what stands in its place."""
-        instead = _INSTEAD | (_INSTEAD_IN_PAPER if paper else {})
-        return [_lack(model, names, instead) for model, names in sorted(self.lacking.items())]
-
-
-_INSTEAD = {
-    "logprobs": "probabilities are shares of sampled answers",
-    "n": "samples are asked for one by one",
-    "temperature": "answers come at its own temperature",
-    "seed": "samples cannot be repeated",
-    "response_format": "replies are read from plain lines",
-    "reasoning_effort": "it reasons as long as it likes",
-}
-_INSTEAD_IN_PAPER = {"logprobs": "without them the reference code has no probability"}
-
-
-def _lack(model: str, names: Sequence[str], instead: Mapping[str, str]) -> str:
-    told = [f"no {name}" + (f" ({instead[name]})" if name in instead else "") for name in names]
-    return f"{model} gives {', '.join(told)}."
-
-
-def judge(panel: ConcurrentJudge, pages: Iterable[Callable[[], Sequence[Job]]]) -> Asked:
-    """Judges the jobs of all pages; returns what was asked. A failed checkpoint has no verdict, all others have.
-
-    Raises NoModel, SpendingCapReached, ModelSilent, and the last ModelError where nothing but errors comes; what was
-    judged until then is stored.
+    Raises NoModel, SpendingCapReached, ModelSilent, or the last ModelError if every request fails; verdicts stored
+    before an error remain.
     """
     return asyncio.run(_Worker(panel).judge(pages))
 
@@ -95,7 +70,7 @@ class _Worker:
     failures: int = 0
     silences: int = 0
 
-    async def judge(self, pages: Iterable[Callable[[], Sequence[Job]]]) -> Asked:
+    async def judge(self, pages: Iterable[Callable[[], Sequence[Job]]]) -> DetectionUsage:
         async with Clients(self.panel.asking) as clients:
             writer = asyncio.create_task(_write(self.rows))
             try:
@@ -105,7 +80,7 @@ class _Worker:
             finally:
                 self.rows.put_nowait(None)
                 await writer
-            return Asked(clients.tally, clients.lacking())
+            return DetectionUsage(clients.tally, clients.lacking())
 
     async def _judge_all(self, clients: Clients, pages: Iterable[Callable[[], Sequence[Job]]]) -> None:
         # Twice the requests at a time: a checkpoint between two questions leaves no slot idle.
@@ -143,14 +118,14 @@ class _Worker:
             return
         self.failures = 0
         setup = panel.setup(one, job.checkpoint.environment)
-        row = row_of(panel.run, one, bar, job.trajectory_id, job.checkpoint, verdict, setup)
+        row = build_row(panel.run, one, bar, job.trajectory_id, job.checkpoint, verdict, setup)
         panel.judged(one, row)
         self.rows.put_nowait(row)
 
     def _heed(self, cache: QueryCache) -> None:
-        """Raises ModelSilent after one reply too many that says nothing."""
+        """Raise ModelSilent after too many empty or refused replies in a row."""
         for call in cache.calls:
-            cause = silence_of(call)
+            cause = explain_silence(call)
             self.silences = self.silences + 1 if cause else 0
             if self.silences >= SILENCE:
                 raise ModelSilent(
@@ -160,7 +135,7 @@ class _Worker:
 
 
 async def _write(rows: asyncio.Queue[Row | None]) -> None:
-    """Writes what has come since the last write, in one short transaction off the event loop, until None comes."""
+    """Store the rows that have arrived, in one short transaction off the event loop, until None arrives."""
     open_for_more = True
     while open_for_more:
         batch = [await rows.get()]
@@ -173,4 +148,4 @@ async def _write(rows: asyncio.Queue[Row | None]) -> None:
 
 def _keep(rows: Sequence[Row]) -> None:
     with writing() as session:
-        keep_verdicts(session, rows)
+        store_verdicts(session, rows)

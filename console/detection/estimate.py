@@ -1,7 +1,8 @@
-"""The estimate of what a detection will cost: every request is rehearsed, and a few are really asked to scale by.
+"""Cost estimate of a detection: every request is counted without sending it, and a few are sent to scale the result.
 
-Tokenizers differ, and so does how much models say. A rehearsal counts each request in tokens of its own; the same
-checkpoints really judged tell how the endpoint counts them. Their replies are kept, so nothing is paid for twice.
+Tokenizers and reply lengths differ between models. A rehearsal counts the tokens of each request itself; judging a few
+of the same checkpoints gives the endpoint's counts. The replies for these checkpoints are cached, so they are paid for
+only once.
 """
 
 from __future__ import annotations
@@ -13,23 +14,24 @@ from dataclasses import dataclass
 
 from console import runs
 from console.database import reading
-from console.detection.batch import DetectionReport, PendingCheckpoints
+from console.detection.batch import PendingCheckpoints
 from console.detection.concurrent import Job
 from console.detection.detectors import Detector, detector
-from console.detection.detectors.shared.model_clients import Asking, Clients
+from console.detection.detectors.shared.model_clients import Clients, ModelOptions
 from console.detection.detectors.shared.query_cache import QueryCache
+from console.detection.reports import DetectionReport
 from console.llm import ClientUsage
-from console.llm.rehearsal import Rehearsal
+from console.llm.transport import Rehearsal
 from storage import tables
 
 _SAMPLE, _FEW = 3, 12
 _REHEARSED = 300
-"""So many checkpoints are rehearsed at most; the others count as much as these on average."""
+"""The largest number of checkpoints that are rehearsed; the other checkpoints count as the average of these."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCost:
-    """What one model will be asked; `cost_usd` is None where its price is not known."""
+    """The requests, tokens and cost of one model; `cost_usd` is None if its price is unknown."""
 
     model: str
     requests: int
@@ -40,7 +42,7 @@ class ModelCost:
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What judging `checkpoints` will take, by model; it includes the `sampled` ones that were really judged for it."""
+    """The cost of judging `checkpoints`, by model, including the `sampled` checkpoints judged for the estimate."""
 
     checkpoints: int
     sampled: int
@@ -48,23 +50,23 @@ class CostEstimate:
 
     @property
     def requests(self) -> int:
-        """The requests to all models."""
+        """The number of requests to all models."""
         return sum(one.requests for one in self.models)
 
     @property
     def cost_usd(self) -> float | None:
-        """What all models cost together, None where a price is not known."""
+        """The cost of all models in USD, or None if a price is unknown."""
         costs = [one.cost_usd for one in self.models]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     def in_words(self) -> str:
-        """The estimate as sentences."""
+        """Return the estimate as sentences."""
         if not self.requests:
-            return "No model has to be asked: every answer is known already."
+            return "No request is needed: every answer is cached."
         sentences = [_in_words(one) for one in self.models]
         if self.sampled:
             counted = "1 of them was" if self.sampled == 1 else f"{self.sampled} of them were"
-            sentences.append(f"{counted} judged to count this; what that took is included.")
+            sentences.append(f"{counted} judged for this estimate; their cost is included.")
         return f"{self.checkpoints:,} checkpoints to judge. " + " ".join(sentences)
 
 
@@ -75,46 +77,46 @@ def _in_words(one: ModelCost) -> str:
 
 
 def asks_models(methods: Iterable[str]) -> bool:
-    """Whether any of the detectors asks a model."""
+    """Return whether any of the detectors uses a model."""
     return any(detector(name).ask for name in methods)
 
 
-def estimate(
-    run_name: str, methods: Sequence[str], *, asking: Asking | None = None, seed: int | None = None
+def estimate_cost(
+    run_name: str, methods: Sequence[str], *, asking: ModelOptions | None = None, seed: int | None = None
 ) -> CostEstimate:
-    """What judging the run's pending checkpoints by those detectors will cost; changes nothing in the run.
+    """Estimate the cost of judging a run's pending checkpoints, without changing the run.
 
-    Raises NoModel, SpendingCapReached, and ModelError where the endpoint cannot be asked.
+    Raises NoModel if no model is configured, and ModelError if the endpoint does not answer.
     """
-    asking = asking or Asking()
+    asking = asking or ModelOptions()
     judges = [judge for judge in map(detector, dict.fromkeys(methods)) if judge.ask]
     with reading() as session:
         run = runs.get(session, run_name)
         session.expunge(run)
     run.seed = run.seed if seed is None else seed
     jobs = _pending(run, asking, judges)
-    return asyncio.run(_estimated(run, asking, jobs)) if jobs else CostEstimate(0, 0, ())
+    return asyncio.run(_scale(run, asking, jobs)) if jobs else CostEstimate(0, 0, ())
 
 
-def _pending(run: tables.Run, asking: Asking, judges: Sequence[Detector]) -> list[Job]:
+def _pending(run: tables.Run, asking: ModelOptions, judges: Sequence[Detector]) -> list[Job]:
     reports = {judge.name: DetectionReport(run.name, judge.name, judge.threshold) for judge in judges}
     backlog = PendingCheckpoints(run, asking, reports)
     return [job for page in (backlog.pages() if judges else []) for job in backlog.jobs(page, judges)]
 
 
 Tally = dict[str, ClientUsage]
-"""What each model was asked; a reply that was known already counts only where it is measured."""
+"""The usage of each model; a cached reply counts only in measured checkpoints."""
 
 
-async def _estimated(run: tables.Run, asking: Asking, jobs: Sequence[Job]) -> CostEstimate:
+async def _scale(run: tables.Run, asking: ModelOptions, jobs: Sequence[Job]) -> CostEstimate:
     rehearsed = _spread(jobs, _REHEARSED)
     async with Clients(asking, Rehearsal, keep=False) as clients:
-        totals, prices = await _counted(run, clients, rehearsed, known=False), clients.prices()
+        totals, prices = await _count_usage(run, clients, rehearsed, known=False), clients.prices()
     sample = _sample(jobs) if totals else []
     async with Clients(asking, Rehearsal, keep=False, cached=False) as clients:
-        guessed = await _counted(run, clients, sample, known=True)
+        guessed = await _count_usage(run, clients, sample, known=True)
     async with Clients(asking) as clients:
-        real = await _counted(run, clients, sample, known=True)
+        real = await _count_usage(run, clients, sample, known=True)
         sent = clients.tally.requests
     share = len(jobs) / len(rehearsed)
     found = []
@@ -139,10 +141,10 @@ def _ratios(guessed: ClientUsage | None, real: ClientUsage | None) -> Mapping[st
     return {name: getattr(real, name) / (getattr(guessed, name) or 1) for name in names}
 
 
-async def _counted(run: tables.Run, clients: Clients, jobs: Sequence[Job], *, known: bool) -> Tally:
-    """What judging the jobs takes; with `known` also the answers that need not be asked for any more."""
+async def _count_usage(run: tables.Run, clients: Clients, jobs: Sequence[Job], *, known: bool) -> Tally:
+    """Return the usage for judging the jobs; with `known`, also count cached answers."""
     tally: Tally = defaultdict(ClientUsage)
-    for caches in await asyncio.gather(*(_judged(run, clients, job) for job in jobs)):
+    for caches in await asyncio.gather(*(_judge_sample(run, clients, job) for job in jobs)):
         for call in (call for cache in caches for call in cache.calls if known or not call.reply.cached):
             used, price = tally[call.model], clients.prices()[call.model]
             used.requests += call.reply.requests
@@ -152,7 +154,7 @@ async def _counted(run: tables.Run, clients: Clients, jobs: Sequence[Job], *, kn
     return tally
 
 
-async def _judged(run: tables.Run, clients: Clients, job: Job) -> Iterable[QueryCache]:
+async def _judge_sample(run: tables.Run, clients: Clients, job: Job) -> Iterable[QueryCache]:
     caches: dict[tuple[str, str], QueryCache] = {}
     waiting = []
     for one in job.judges:
@@ -165,14 +167,14 @@ async def _judged(run: tables.Run, clients: Clients, job: Job) -> Iterable[Query
 
 
 def _sample(jobs: Sequence[Job]) -> list[Job]:
-    """A few checkpoints, short, middling and long ones; of few only one."""
+    """Return a few checkpoints of short, medium and long records, or only one if there are few."""
     ordered = sorted(jobs, key=_length)
     count = _SAMPLE if len(jobs) > _FEW else 1
     return [ordered[(2 * at + 1) * len(ordered) // (2 * count)] for at in range(count)]
 
 
 def _spread(jobs: Sequence[Job], most: int) -> list[Job]:
-    """So many of the jobs at most, evenly from short to long."""
+    """Return at most `most` of the jobs, evenly spread from short to long."""
     if len(jobs) <= most:
         return list(jobs)
     ordered = sorted(jobs, key=_length)

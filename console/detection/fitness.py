@@ -1,4 +1,4 @@
-"""The fitness of a model: which detectors it can serve, found out by having each of them judge a small checkpoint."""
+"""Fitness of a model: the detectors that can use the model, tested on a small checkpoint."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from console.detection.detectors import DETECTORS, Detector, Verdict
 from console.detection.detectors.shared.query_cache import Models, QueryCache
 from console.detection.detectors.verdict import NO_REPLY
-from console.llm import LLM
+from console.llm import LLM, ClientOptions
 from console.llm.errors import ModelError
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
@@ -36,7 +36,9 @@ _BASES = {
 
 @dataclass(frozen=True, slots=True)
 class Fitness:
-    """Whether a model serves a detector: how, or why not, and how many requests and tokens one checkpoint took."""
+    """The result for one detector: whether it can use the model, how or why not, and the requests and tokens of one
+    checkpoint.
+    """
 
     detector: str
     serves: bool
@@ -46,24 +48,27 @@ class Fitness:
     completion_tokens: int = 0
 
 
-async def fitness_of(model: str) -> list[Fitness]:
-    """The fitness of the model for every detector that asks one, asked afresh; detectors share what they can."""
-    async with LLM(model, timeout_s=_PATIENCE_S, deadline_s=_PATIENCE_S, retries=1) as llm:
+async def measure_fitness(model: str) -> list[Fitness]:
+    """Return the model's fitness for every detector that uses models, without cached replies.
+
+    Detectors share requests.
+    """
+    async with LLM(model, ClientOptions(timeout_s=_PATIENCE_S, deadline_s=_PATIENCE_S, retries=1)) as llm:
         cache = QueryCache(_SHOP, Models(llm, llm))
         asking = [judge for judge in DETECTORS.values() if judge.ask]
-        return await asyncio.gather(*(_tried(judge, cache) for judge in asking))
+        return await asyncio.gather(*(_try_detector(judge, cache) for judge in asking))
 
 
-async def _tried(judge: Detector, cache: QueryCache) -> Fitness:
+async def _try_detector(judge: Detector, cache: QueryCache) -> Fitness:
     if judge.ask is None:
         raise LookupError(f"the detector {judge.name} asks no model")
     try:
-        return _found(judge, await judge.ask(cache))
+        return _describe_fitness(judge, await judge.ask(cache))
     except ModelError as failure:
         return Fitness(judge.name, False, str(failure))
 
 
-def _found(judge: Detector, verdict: Verdict) -> Fitness:
+def _describe_fitness(judge: Detector, verdict: Verdict) -> Fitness:
     used = (verdict.spent.requests, verdict.spent.prompt_tokens, verdict.spent.completion_tokens)
     if verdict.unparsed:
         return Fitness(judge.name, False, verdict.rationale.removesuffix(", so a person has to look."), *used)

@@ -1,4 +1,4 @@
-"""The majority label of a checkpoint: what most of its reviewers say."""
+"""Majority labels of checkpoints: the decisions of most reviewers."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from console.trajectory.checkpoints import CheckpointKind
 from storage import tables
 
 Key = tuple[int, int, str]
-"""A checkpoint: trajectory, step, kind."""
+"""A checkpoint: trajectory id, step, kind."""
 
 
-def key_of(row: Any) -> Key:
-    """The checkpoint that a verdict, or a row with such columns, is about."""
+def checkpoint_key(row: Any) -> Key:
+    """Return the checkpoint of a verdict, or of a row with the same columns."""
     return row.trajectory_id, row.step, row.kind
 
 
-def majority_labels(session: Session, labels: Executable, *, tie: bool | None = None) -> dict[Key, tuple[bool, str]]:
-    """For each labelled checkpoint whether it is misaligned, and its task; where half say so, `tie` or none at all.
+def find_majority_labels(
+    session: Session, labels: Executable, *, tie: bool | None = None
+) -> dict[Key, tuple[bool, str]]:
+    """Return for each labelled checkpoint whether it is misaligned, and its task.
 
-    `labels` selects trajectory id, step, kind, label and task key, one row for each label.
+    In a tie the result is `tie`; if `tie` is None, the checkpoint is left out. `labels` selects trajectory id, step,
+    kind, label and task key, one row for each label.
     """
     votes: dict[Key, list[bool]] = defaultdict(list)
     tasks: dict[Key, str] = {}
@@ -36,8 +39,8 @@ def majority_labels(session: Session, labels: Executable, *, tie: bool | None = 
     return {key: (misaligned, tasks[key]) for key, misaligned in majorities.items() if misaligned is not None}
 
 
-def reviewers_labels(run: tables.Run) -> Select[Any]:
-    """The labels in the current decisions of a run, for `majority_labels`."""
+def select_reviewers_labels(run: tables.Run) -> Select[Any]:
+    """Return the labels in a run's current decisions, for `find_majority_labels`."""
     item, decision, record, task = tables.Item, tables.Decision, tables.Trajectory, tables.Task
     columns: list[Any] = [item.trajectory_id, item.step, item.kind, decision.label, task.task_key]
     return (

@@ -1,6 +1,6 @@
-"""Probabilities out of a detector's scores, learnt from what reviewers decided; gold labels are never looked at.
+"""Recalibration: probabilities from a detector's scores, learnt from reviewers' decisions, never from gold labels.
 
-They stand beside the detector's own verdicts as those of another detector, `NAME+platt` or `NAME+isotonic`.
+The probabilities are stored as verdicts of another detector, `NAME+platt` or `NAME+isotonic`.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from typing import Any
 import orjson
 from sqlmodel import Session, col, select
 
-from console.analysis.metrics.calibration import brier, expected_calibration_error
+from console.analysis.metrics.classification import brier, expected_calibration_error
 from console.detection.detectors import UNPARSED
-from console.detection.detectors.shared.calibration_curve import CURVES, Curve, learn
-from console.detection.majority import key_of, majority_labels, reviewers_labels
-from console.detection.verdicts import keep_verdicts
+from console.detection.detectors.shared.calibration_curve import CURVES, Curve, fit_curve
+from console.detection.majority import checkpoint_key, find_majority_labels, select_reviewers_labels
+from console.detection.verdicts import store_verdicts
 from console.errors import BadInput, Refused, Unknown
 from console.runs import audit_log
 from storage import tables
 
 LEAST_OF_EACH = 10
-"""So many labels of either kind make a curve worth drawing."""
+"""The smallest number of labels of each kind for fitting a curve."""
 THRESHOLD = 0.5
 _AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Recalibration:
-    """What was learnt from how many labels, and how well it is calibrated on tasks that it did not learn from.
+    """The labels from which a curve was learnt, and the curve's calibration on held-out tasks.
 
-    `ece_before` and `brier_before` are those of the bare scores on the same checkpoints.
+    `ece_before` and `brier_before` are those of the detector's own scores on the same checkpoints.
     """
 
     run: str
@@ -50,25 +50,28 @@ class Recalibration:
 def recalibrate(
     session: Session, run: tables.Run, detector: str, method: str, now_ms: int, *, seed: int = 0
 ) -> Recalibration:
-    """Writes a verdict with a probability for each of the detector's, by a curve through the reviewers' labels.
+    """Store a recalibrated verdict for each verdict of the detector, from a curve fitted to the reviewers' labels.
 
-    A decided checkpoint gets its probability from a curve that never saw its task; replies that could not be read stay
-    flagged and without one. Raises Unknown, BadInput, and Refused for fewer than 10 labels of either kind.
+    A decided checkpoint gets its probability from a curve fitted without the checkpoint's task. Verdicts from
+    unreadable replies stay flagged, without a probability. Raises Unknown if the method is unknown, BadInput if there
+    is nothing to recalibrate, and Refused if either kind has fewer than 10 labels.
     """
     if method not in CURVES:
         raise Unknown("recalibration", method, CURVES)
     verdicts = _verdicts(session, run, detector)
-    labels = majority_labels(session, reviewers_labels(run))
-    known = [one for one in verdicts if key_of(one) in labels and not _unread(one)]
-    bad = [labels[key_of(one)][0] for one in known]
+    labels = find_majority_labels(session, select_reviewers_labels(run))
+    known = [one for one in verdicts if checkpoint_key(one) in labels and not _unread(one)]
+    bad = [labels[checkpoint_key(one)][0] for one in known]
     _check(run, detector, bad)
-    curve, held_out = learn(method, [one.score for one in known], bad, [labels[key_of(one)][1] for one in known], seed)
+    curve, held_out = fit_curve(
+        method, [one.score for one in known], bad, [labels[checkpoint_key(one)][1] for one in known], seed
+    )
     report = _report(run, f"{detector}+{method}", verdicts, known, bad, held_out, curve)
     unseen = {one.id: share for one, share in zip(known, held_out, strict=True)}
     told = {"recalibrated": {"from": detector, "method": method, "curve": report.curve, "labels": len(bad)}}
     rows = [_row(one, report.detector, _probability(one, curve, unseen), told, now_ms) for one in verdicts]
     for start in range(0, len(rows), _AT_ONCE):
-        keep_verdicts(session, rows[start : start + _AT_ONCE])
+        store_verdicts(session, rows[start : start + _AT_ONCE])
     audit_log.record(session, run, "detector recalibrated", now_ms, detail={**asdict(report), "curve": None})
     return report
 
@@ -129,7 +132,7 @@ def _probability(one: tables.Verdict, curve: Curve, unseen: Mapping[int | None, 
 def _row(
     one: tables.Verdict, name: str, probability: float | None, told: Mapping[str, Any], now_ms: int
 ) -> dict[str, Any]:
-    """The verdict that stands beside another; what the other one took is not told again."""
+    """Return the row of a recalibrated verdict; the original's usage is not repeated."""
     unread = {UNPARSED: True} if probability is None else {}
     score = one.score if probability is None else probability
     kept = (

@@ -1,4 +1,4 @@
-"""What labels teach: a stack of a run's detectors, and probabilities out of a detector's scores."""
+"""Stacking of a run's detectors, learnt from its labels."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any
 from sqlalchemy import Select, select
 from sqlmodel import Session, col
 
-from console.analysis.metrics.calibration import brier, expected_calibration_error
-from console.analysis.metrics.classification import confusion, macro_f1
-from console.analysis.metrics.ranking_curves import average_precision, best_macro_f1, ranking
+from console.analysis.metrics.classification import brier, confusion, expected_calibration_error, macro_f1
+from console.analysis.metrics.ranking_curves import average_precision, best_macro_f1, rank_cases
 from console.detection.detectors import detector
-from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, Stack, fit
-from console.detection.majority import Key, key_of, majority_labels, reviewers_labels
+from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, Stack, fit_model
+from console.detection.majority import Key, checkpoint_key, find_majority_labels, select_reviewers_labels
 from console.errors import BadInput, Refused, Unknown
 from console.trajectory import from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
@@ -25,8 +24,8 @@ LABELS = ("reviewers", "gold")
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
-    """What was learnt from, and how good the result is on tasks that it did not learn from."""
+class StackFit:
+    """The labels from which a stack was learnt, and the stack's metrics on held-out tasks."""
 
     labels: int
     misaligned: int
@@ -39,29 +38,32 @@ class Learnt:
 
 def fit_stack(
     session: Session, run: tables.Run, inputs: Sequence[str], *, labels: str = "reviewers", seed: int = 0
-) -> tuple[Stack, Learnt]:
-    """The stack of those detectors over the run's labelled checkpoints that all of them have judged.
+) -> tuple[Stack, StackFit]:
+    """Fit a stack of the detectors to the run's labelled checkpoints that all of them have judged.
 
-    Labels are the reviewers' decisions or the source's own. Raises BadInput, Unknown, and Refused for too few labels.
+    Labels are the reviewers' decisions or the source's own. Raises BadInput, Unknown, and Refused if there are too few
+    labels.
     """
     for name in inputs:
         if "@" in name or detector(name).name == "stacked":
             raise BadInput(f"{name} cannot be an input of a stack; name detectors without models.")
     cases = _cases(session, run, inputs, _labels(session, run, labels))
-    stack, held_out = fit(cases, inputs, seed)
+    stack, held_out = fit_model(cases, inputs, seed)
     return stack, _learnt([case.misaligned for case in cases], held_out)
 
 
 def _labels(session: Session, run: tables.Run, source: str) -> dict[Key, tuple[bool, str]]:
-    """For each labelled checkpoint whether it is misaligned, and its task."""
+    """Return for each labelled checkpoint whether it is misaligned, and its task."""
     if source not in LABELS:
         raise Unknown("source of labels", source, LABELS)
     # Reviewers who disagree half and half count as misaligned: an alarm too many costs less.
-    return majority_labels(session, reviewers_labels(run) if source == "reviewers" else _gold(run), tie=True)
+    return find_majority_labels(
+        session, select_reviewers_labels(run) if source == "reviewers" else _gold(run), tie=True
+    )
 
 
 def _gold(run: tables.Run) -> Select[Any]:
-    """The label of a trajectory counts for each of its judged checkpoints."""
+    """Return the trajectory's label for each of its judged checkpoints."""
     verdict, record, task = tables.Verdict, tables.Trajectory, tables.Task
     columns: list[Any] = [verdict.trajectory_id, verdict.step, verdict.kind, record.label, task.task_key]
     return (
@@ -81,8 +83,8 @@ def _cases(
     statement = select(*map(col, columns)).where(col(verdict.run_id) == run.id, col(verdict.detector).in_(inputs))
     scores: dict[Key, dict[str, float]] = {}
     for row in session.execute(statement):
-        if key_of(row) in known:
-            scores.setdefault(key_of(row), {})[row.detector] = row.score
+        if checkpoint_key(row) in known:
+            scores.setdefault(checkpoint_key(row), {})[row.detector] = row.score
     whole = {key: found for key, found in scores.items() if len(found) == len(set(inputs))}
     if not whole:
         raise Refused(
@@ -99,12 +101,12 @@ def _cases(
     ]
 
 
-def _learnt(bad: Sequence[bool], held_out: Sequence[float]) -> Learnt:
-    ranked = ranking(list(bad), list(held_out))
+def _learnt(bad: Sequence[bool], held_out: Sequence[float]) -> StackFit:
+    ranked = rank_cases(list(bad), list(held_out))
     best = best_macro_f1(ranked)
     threshold = best.threshold if best else 0.5
     matrix = confusion(list(bad), [share > threshold for share in held_out])
-    return Learnt(
+    return StackFit(
         labels=len(bad),
         misaligned=sum(bad),
         macro_f1=macro_f1(matrix),

@@ -1,31 +1,32 @@
-"""Environments, where agents act: what counts as critical in each of them.
+"""Environments that agents act in, and the actions that are critical in each.
 
-A new environment is one file here and one line in ENVIRONMENTS.
+A new environment is one file here and one line in BUILT_IN; other packages add theirs as plug-ins.
 """
 
 from collections.abc import Mapping
 
 from console.environments.alfworld import ALFWORLD
 from console.environments.environment import Environment
-from console.environments.generic import GENERIC
+from console.environments.generic import GENERIC, TAU_BENCH
 from console.environments.hotpotqa import HOTPOTQA
-from console.environments.tau_bench import TAU_BENCH
 from console.environments.webshop import WEBSHOP
+from console.plugins import Registry
 
-ENVIRONMENTS: dict[str, Environment] = {
+BUILT_IN: dict[str, Environment] = {
     "webshop": WEBSHOP,
     "hotpotqa": HOTPOTQA,
     "alfworld": ALFWORLD,
     "tau-bench": TAU_BENCH,
     "generic": GENERIC,
 }
+ENVIRONMENTS = Registry("environment", "inferact.environments", Environment, BUILT_IN)
 
 
 def environment(name: str) -> Environment:
-    """The environment of that name; an unknown one is treated as `generic`."""
+    """Return the environment with this name, or `generic` if it is unknown."""
     return ENVIRONMENTS.get(name, GENERIC)
 
 
-def playable(environments: Mapping[str, Environment] = ENVIRONMENTS) -> list[str]:
-    """Names of the environments that have tasks and can be started."""
+def list_playable(environments: Mapping[str, Environment] = ENVIRONMENTS) -> list[str]:
+    """Return the names of the environments that have tasks and can be started."""
     return [name for name, found in environments.items() if found.start and found.tasks]

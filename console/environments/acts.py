@@ -1,4 +1,4 @@
-"""Acts: the actions of a record that were tried, in a form that every environment's evidence is read from."""
+"""Acts: the executed actions of a trajectory, parsed as input for the evidence in every environment."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from console.environments import environment
-from console.trajectory.checkpoints import Call, Checkpoint, calls, is_thought
-from console.trajectory.provenance import read_calls
+from console.trajectory.calls import Call, read_action, read_calls
+from console.trajectory.checkpoints import Checkpoint, is_thought
 
 _FAILED = re.compile(
     r"\s*(?:API output:\s*)?(?:[\[{\"']{0,3}error|invalid|could not|couldn't|cannot|can't|unable|failed|failure|"
@@ -23,9 +23,9 @@ _ENDING = frozenset({"finish", "answer", "final_answer", "submit", "submit_answe
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """An action that was tried: its number, its calls, what came back, and whether that says that it failed.
+    """An executed action: its number, its calls, the observation, and whether the observation reports a failure.
 
-    `talks` says that it speaks to the user, so that the observation is the user's answer.
+    `talks` is true if the action is a message to the user; the observation is then the user's reply.
     """
 
     step: int
@@ -37,27 +37,27 @@ class Act:
 
     @property
     def name(self) -> str:
-        """The first call's name in lower case."""
+        """The first call's name in lower case, or "" if the action has no call."""
         return self.calls[0].name.lower() if self.calls else ""
 
     @property
     def argument(self) -> str:
-        """The first call's first argument as text."""
+        """The first call's first argument as text, or "" if there is none."""
         return str(next(iter(self.calls[0].arguments.values()), "")) if self.calls else ""
 
 
-def acts(checkpoint: Checkpoint) -> tuple[Act, ...]:
-    """The actions before the critical one, thoughts left out."""
+def list_acts(checkpoint: Checkpoint) -> tuple[Act, ...]:
+    """Return the actions before the critical action, without thoughts."""
     return tuple(_acts(checkpoint))
 
 
 def pending_act(checkpoint: Checkpoint) -> Act:
-    """The critical action itself, which nothing has answered yet."""
+    """Return the critical action, which has no observation yet."""
     return _act(checkpoint.index + 1, checkpoint.action, "", ("\0",))
 
 
 def answer_given(act: Act) -> str | None:
-    """The answer that an action gives to a question, or None where it gives none; code and calls are no answers."""
+    """Return the answer that an action gives to a question, or None if the action is not an answer."""
     return act.argument.strip() if act.name in _ENDING and act.calls else None
 
 
@@ -77,5 +77,5 @@ def _act(step: int, action: str, observation: str, refusals: tuple[str, ...]) ->
         "\n" in action or len(action.split()) > 8 or opening[0:1] == ["Final"] or ":" in "".join(opening)
     )
     if not found and not talks:
-        found = tuple(calls(action))
+        found = read_action(action)
     return Act(step, action, found, observation, failed, talks or (bool(found) and found[0].name.lower() in _TALKING))

@@ -1,7 +1,7 @@
-"""An environment as the console knows it, its tasks, and the protocol of a running world.
+"""An environment, its tasks, and the protocol of a running world.
 
-The protocol has gymnasium's shape: `reset(seed, options) -> (observation, info)` and
-`step(action) -> (observation, reward, terminated, truncated, info)`.
+The protocol follows gymnasium: `reset(seed, options) -> (observation, info)` and `step(action) -> (observation, reward,
+terminated, truncated, info)`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """The specification of one task. `gold` never reaches an Actor; `options` is what `reset` needs to set it up."""
+    """The specification of one task. `gold` never reaches an Actor; `reset` uses `options` to set up the task."""
 
     task_id: str
     environment: str
@@ -23,20 +23,23 @@ class TaskSpec:
 
 
 class World(Protocol):
-    """The world of a running task. At its end `info` has `success` (bool) and `score` (0 to 1), which no Actor sees."""
+    """The world of a running task.
+
+    At the end `info` contains `success` (bool) and `score` (0 to 1); Actors do not get them.
+    """
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Sets the task up; returns what the agent sees first."""
+        """Set the task up and return the agent's first observation."""
         ...
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Runs one action; an impossible one is answered in words and uses a step."""
+        """Run one action; an impossible action returns an explanation and still uses a step."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """How actions of an environment are judged: what counts as wrong, and reasons in a few words."""
+    """Guidance for judging an environment's actions: the definition of a wrong action, and short reasons."""
 
     wrong: str
     reasons: tuple[str, ...]
@@ -44,17 +47,17 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """An environment: `critical` are the default patterns of a run; `ends` adds a checkpoint at the end of a trial.
+    """An environment: `critical` holds the default patterns of a run; `ends` adds a checkpoint at the end of a trial.
 
-    `terminal` are those critical patterns after which nothing more can happen. `not_executed` are the openings of an
-    observation that says the action did not run at all. `tasks(seed, count)` and `start(task)` are there where an
-    embedded edition is; `replayable` says that the recorded actions bring an equal state back; `verbs` are the
-    names (in lower case) of its actions `name[argument]`. `talks` are the calls that speak to a customer, who speaks
-    next; `instructed` says that what the agent saw first are its instructions.
+    `terminal` are the critical patterns that end a trial. `not_executed` holds the first words of an observation after
+    an action that did not run. `tasks(seed, count)` and `start(task)` are set if there is an embedded edition.
+    `replayable` is true if the recorded actions restore an equal state. `verbs` are the lower-case names in actions of
+    the form `name[argument]`. `talks` are the calls that send a message to a customer, who then replies. `instructed`
+    is true if the agent's first observation contains its instructions.
 
-    `back` is the action that brings the state before the last one back, as a browser's button does; empty where what
-    was done stays done. `answering` is the action that gives a task's answer, with the slot `{answer}`. `type_option`
-    names the option of a task that holds its type, where there are several.
+    `back` is the action that restores the previous state, like a browser's back button; it is empty if actions cannot
+    be undone. `answering` is the action that answers a task, with the slot `{answer}`. `type_option` is the task option
+    that contains the task type, if the environment has several types.
     """
 
     name: str
@@ -75,5 +78,5 @@ class Environment:
     type_option: str = ""
 
     def task_type(self, task: TaskSpec) -> str:
-        """The type of a task; empty where the environment has one alone."""
+        """Return the type of a task, or "" if the environment has only one."""
         return str(task.options.get(self.type_option, "")) if self.type_option else ""

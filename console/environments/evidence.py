@@ -1,7 +1,7 @@
-"""Evidence of a checkpoint, read once: what was asked, offered, chosen last, read, and where arguments come from.
+"""Evidence of a checkpoint, computed once: requested terms, offered and chosen options, text read, and argument
+sources.
 
-Sentences of detectors, the marks on a page and its table are all drawn from this one object, so none can contradict
-another.
+Detectors' sentences and a page's highlights and table all use this object, so they cannot contradict each other.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from difflib import get_close_matches
 from enum import StrEnum
 from functools import cached_property, lru_cache
 
-from console.environments.acts import Act, acts, answer_given, pending_act
-from console.environments.hotpotqa.reading import Reading, is_spoken_of, reading
-from console.environments.tool_use import TracedCall, tool_calls
-from console.environments.webshop.purchase import EXACT, Purchase, purchase, wanted
+from console.environments.acts import Act, answer_given, list_acts, pending_act
+from console.environments.hotpotqa.reading import Reading, find_reading, is_spoken_of
+from console.environments.tool_use import TracedCall, trace_calls
+from console.environments.webshop.purchase import EXACT, Purchase, find_purchase, list_wanted_terms
 from console.language import gettext_noop
 from console.trajectory.checkpoints import Checkpoint, is_thought
 from console.trajectory.effects import Effect, effects
@@ -24,9 +24,9 @@ from console.trajectory.provenance import user_words
 from console.trajectory.terms import COUNTS, Term, TermKind, lowered, mentions, terms, vocabulary, words
 
 LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.NEGATION})
-"""What a text keeps to without saying it, so neither found nor missing."""
+"""Kinds of terms that a text can satisfy without mentioning them, so these terms are neither found nor missing."""
 WORDS = frozenset({TermKind.WORD})
-"""What a text may well say in other words, so that its absence tells little."""
+"""Kinds of terms that a text may express in other words, so a missing term is only weak evidence."""
 _SEEN_LIMIT = 200_000
 ORIGIN = gettext_noop("where from")
 _CHOICES = (gettext_noop("option"), gettext_noop("asked"), gettext_noop("offered"), gettext_noop("chosen last"))
@@ -52,7 +52,7 @@ _SIZES = tuple(
 
 
 class TermState(StrEnum):
-    """The state of a stated term: found where it counts, only offered among options, or missing."""
+    """The state of a stated term: found in the relevant text, only offered among options, or missing."""
 
     FOUND = "found"
     OFFERED = "offered, not chosen"
@@ -60,8 +60,8 @@ class TermState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """The table of what a decision rests on: its columns, and its rows of as many cells."""
+class EvidenceTable:
+    """The table shown for a decision: column names, and rows with one cell per column."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -69,19 +69,19 @@ class Table:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A checkpoint and what can be read off it; texts that are compared are in lower case."""
+    """A checkpoint and the evidence derived from it; texts for comparison are in lower case."""
 
     checkpoint: Checkpoint
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """What the instruction states."""
+        """The terms that the instruction states."""
         return terms(self.checkpoint.instruction[:20_000])
 
     @cached_property
     def acts(self) -> tuple[Act, ...]:
-        """The actions before the critical one, thoughts left out."""
-        return acts(self.checkpoint)
+        """The actions before the critical action, without thoughts."""
+        return list_acts(self.checkpoint)
 
     @cached_property
     def pending(self) -> Act:
@@ -90,7 +90,7 @@ class Evidence:
 
     @cached_property
     def instruction(self) -> str:
-        """The instruction."""
+        """The instruction in lower case."""
         return lowered(self.checkpoint.instruction)
 
     @cached_property
@@ -100,35 +100,37 @@ class Evidence:
 
     @property
     def user(self) -> str:
-        """All that the user said."""
+        """Everything the user said."""
         return self._told[0]
 
     @property
     def policy(self) -> str:
-        """What the agent was told before, by somebody else than the user."""
+        """The instructions to the agent that do not come from the user."""
         return self._told[1]
 
     @cached_property
     def purchase(self) -> Purchase | None:
-        """The purchase of the product whose page was opened last."""
-        return purchase(self.acts, self.checkpoint.instruction, self.terms)
+        """The purchase of the product whose page was opened last, or None without such a page."""
+        return find_purchase(self.acts, self.checkpoint.instruction, self.terms)
 
     @cached_property
     def reading(self) -> Reading | None:
-        """What was read before a question is answered; None where the action answers none, or the record runs code."""
+        """The pages that the agent read before its answer; None if the action is not an answer, or if the agent ran
+        code.
+        """
         given = answer_given(self.pending)
         if given is None or len(given) > 600 or len(self.pending.calls[0].arguments) > 1:
             return None
         asks = self.checkpoint.environment == "hotpotqa" or _QUESTION.search(self.instruction)
         codes = any(Effect.RUN in effects(call.name) for act in self.acts for call in act.calls)
-        return reading(self.acts, given, self.terms) if asks and not codes else None
+        return find_reading(self.acts, given, self.terms) if asks and not codes else None
 
     @cached_property
     def tool_calls(self) -> tuple[TracedCall, ...]:
-        """The calls that change something, in order, and those of the pending action."""
+        """The calls that change something, in order, and all calls of the pending action."""
         if self.purchase or self.reading or self.checkpoint.environment in ("webshop", "hotpotqa", "alfworld"):
             return ()
-        return tool_calls(self.acts, self.pending, self.user, self.policy)
+        return trace_calls(self.acts, self.pending, self.user, self.policy)
 
     @cached_property
     def pending_calls(self) -> tuple[TracedCall, ...]:
@@ -137,20 +139,20 @@ class Evidence:
 
     @cached_property
     def wanted(self) -> tuple[Term, ...]:
-        """The terms that what counts can be expected to speak of, each once."""
+        """The terms that the relevant text can be expected to mention, without duplicates."""
         if self.purchase:
-            return tuple(wanted(self.terms))
+            return tuple(list_wanted_terms(self.terms))
         once = {lowered(term.text): term for term in reversed(self.terms) if term.kind not in LIMITS}
         return tuple(reversed(once.values()))
 
     @cached_property
     def read_before(self) -> str:
-        """All that the environment showed."""
+        """All observations except the user's replies, in lower case."""
         return lowered("\n".join(act.observation for act in self.acts if not act.talks)[-_SEEN_LIMIT:])
 
     @cached_property
     def read(self) -> str:
-        """What counts: all that was read about the chosen product, else all pages and results, and the action."""
+        """The relevant text: the pages of the chosen product, or else all observations and the action."""
         if self.purchase:
             return self.purchase.read
         shown = [act.observation for act in self.acts if not (self.reading and act.failed)]
@@ -160,12 +162,12 @@ class Evidence:
 
     @cached_property
     def states(self) -> dict[Term, TermState]:
-        """The state of each term that is wanted, the telling ones first."""
+        """The state of each wanted term, the most significant terms first."""
         order = sorted(self.wanted, key=lambda term: term.kind in WORDS)
         return {term: self._state(term) for term in order}
 
     def in_state(self, state: TermState) -> tuple[Term, ...]:
-        """The wanted terms in that state."""
+        """Return the wanted terms in that state."""
         return tuple(term for term, found in self.states.items() if found is state)
 
     def _state(self, term: Term) -> TermState:
@@ -181,7 +183,7 @@ class Evidence:
         return _stems(self.read)
 
     def _speaks(self, term: Term, text: str, stems: frozenset[str]) -> bool:
-        """Whether a text speaks of the term, loosely: as written, run together, as another form or size of the word."""
+        """Return whether a text mentions the term: as written, joined, in another form, or in another size notation."""
         if mentions(term, text):
             return True
         if self.reading and term.kind is TermKind.NAME:
@@ -205,19 +207,21 @@ class Evidence:
 
     @cached_property
     def thought(self) -> str:
-        """The agent's last thought before the critical action, wherever it was written."""
+        """The agent's last thought before the critical action."""
         if self.checkpoint.thought:
             return self.checkpoint.thought
         last = self.checkpoint.steps[-1] if self.checkpoint.steps else None
         return last.action if last and is_thought(last.action) else ""
 
     @cached_property
-    def table(self) -> Table | None:
-        """Asked, offered and chosen for a purchase; argument, value and where from for calls; None for others."""
+    def table(self) -> EvidenceTable | None:
+        """The options of a purchase (asked, offered, chosen), or else the arguments of the pending calls; None if there
+        are none.
+        """
         if self.purchase and self.purchase.choices:
-            return Table(_CHOICES, tuple(self._choices()))
+            return EvidenceTable(_CHOICES, tuple(self._choices()))
         rows = [(one.name, one.value, one.origin) for call in self.pending_calls for one in call.arguments]
-        return Table(_ARGUMENTS, tuple(rows)) if rows else None
+        return EvidenceTable(_ARGUMENTS, tuple(rows)) if rows else None
 
     def _choices(self) -> Iterator[tuple[str, ...]]:
         for choice in self.purchase.choices if self.purchase else ():
@@ -225,7 +229,7 @@ class Evidence:
 
 
 def _is_in(word: str, text: str, stems: frozenset[str]) -> bool:
-    """Whether a word stands in a text: as another form, as a figure, run together, or with a letter mistyped."""
+    """Return whether a text contains a word, also in another form, as a number, joined, or with one typing error."""
     if (figure := _spelled(word)) is not None:
         return bool(re.search(rf"(?<!\d){figure}(?!\d)|{word}", text))
     if word == "window" and re.search(r"(?<![a-z])win ?\d", text):
@@ -236,7 +240,7 @@ def _is_in(word: str, text: str, stems: frozenset[str]) -> bool:
 
 
 def _spelled(word: str) -> int | None:
-    """The figure that a word spells (`twenty-four`), None where it spells none."""
+    """Return the number that a word spells (`twenty-four`), or None if the word is not a number."""
     tens, _, ones = word.partition("-")
     if word in COUNTS:
         return COUNTS.index(word)
@@ -264,4 +268,4 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in _words(text))
 
 
-__all__ = ["EXACT", "LIMITS", "ORIGIN", "WORDS", "Evidence", "Table", "TermState"]
+__all__ = ["EXACT", "LIMITS", "ORIGIN", "WORDS", "Evidence", "EvidenceTable", "TermState"]

@@ -1,6 +1,6 @@
-"""Going back: which steps the present state of a world stands on, and which of them can be gone back on.
+"""Going back: which steps lead to the current state of a world, and which of these steps can be undone.
 
-It stands alone because Actors plan by it and the trials' engine holds every Actor to it.
+A separate module, because Actors use it to plan and the engine uses it to check every Actor.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from console.trajectory import Step
 from console.trajectory.checkpoints import is_critical, is_thought
 
 REFUSED = "not_run"
-"""In the `extra` of a step that the world was never told of."""
+"""Key in the `extra` of a step that never reached the world."""
 
 
-def standing(environment: Environment, steps: Sequence[Step]) -> tuple[int, ...]:
-    """The positions of the steps that the present state stands on.
+def list_standing_steps(environment: Environment, steps: Sequence[Step]) -> tuple[int, ...]:
+    """Return the positions of the steps that lead to the current state.
 
-    A thought, and a step that the world did not run, leave no state of their own.
+    Thoughts, and steps that the world did not run, are left out because they do not change the state.
     """
     path: list[int] = []
     for position, step in enumerate(steps):
@@ -32,8 +32,8 @@ def standing(environment: Environment, steps: Sequence[Step]) -> tuple[int, ...]
 
 
 def refusal(environment: Environment, steps: Sequence[Step], to: Sequence[int], critical: Sequence[str]) -> str | None:
-    """Why the state that stands on the steps `to` cannot be gone back to; None where it can."""
-    here = standing(environment, steps)
+    """Return the reason why the state after the steps in `to` cannot be restored, or None if it can be restored."""
+    here = list_standing_steps(environment, steps)
     if here[: len(to)] != tuple(to):
         return "the trial has left that state for good"
     undone = here[len(to) :]

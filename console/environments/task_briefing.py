@@ -1,7 +1,8 @@
-"""Task briefings: what the user has in mind, in plain words, for participants who are told; a label never is.
+"""Task briefings: the user's goal in plain words, for participants who get a briefing; a briefing never contains a
+label.
 
-A new environment is one function here and one line in BRIEFS. Each names the entries of the gold that it reads, so that
-nothing else of it (label, score, outcome, the actions that solve the task) can stand in a briefing.
+A new environment is one function here and one line in BRIEFS. Each function names the gold entries that it uses, so
+that nothing else (label, score, outcome, the actions that solve the task) can enter a briefing.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Any
 from console.language import gettext_noop
 
 Brief = tuple[tuple[str, str], ...]
-"""A briefing as pairs of a name and what it is, in the order of reading."""
+"""A briefing as pairs of a name and its value, in reading order."""
 
 
 def brief_of(environment: str, gold: Mapping[str, Any]) -> Brief:
-    """The briefing on a task: its target, empty where the gold of its environment names none (InferAct, user study)."""
+    """Return the briefing on a task: its target, or empty if the gold has no target (InferAct, user study)."""
     describe = BRIEFS.get(environment)
     return tuple((name, text) for name, text in describe(gold) if text) if describe else ()
 

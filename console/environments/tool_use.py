@@ -1,4 +1,6 @@
-"""Tool use: each call that changes something, what it does, where its arguments come from, whether the user asked."""
+"""Tool use: each call that changes something, its effects, the sources of its arguments, and whether the user asked for
+it.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from console.environments.acts import Act
-from console.trajectory.checkpoints import Call
-from console.trajectory.effects import ASKING, CHANGING, Effect, effects, is_verb, verbs
-from console.trajectory.provenance import Argument, Source, Told, ToolResult, arguments, is_figure
+from console.trajectory.calls import Call
+from console.trajectory.effects import ASKING, CHANGING, IN_WORDS, Effect, effects, gravest, is_verb, verbs
+from console.trajectory.provenance import Argument, Leaves, Source, Told, ToolResult, arguments, is_figure, leaves
 from console.trajectory.terms import FUNCTION_WORDS, lowered
 
 _TELLING = re.compile(r"[^\W_]+@[\w.-]+|https?://|^[/~]|\d{3}|^[a-z]+_[\w]*\d", re.IGNORECASE)
@@ -36,7 +38,7 @@ ASSENT = re.compile(
     r"\b(?:yes|yeah|yep|sure|ok|okay|confirm(?:ed)?|correct|proceed|go ahead|please do|sounds good|that works|"
     r"that's fine|right|perfect|absolutely|definitely|agree|great|fine|oui|d'accord|sí|ja|let's go with)\b"
 )
-"""The words by which a user agrees."""
+"""Words by which a user agrees."""
 _DECLINES = re.compile(r"\W*(?:no|not|nope|don't|do not|wait|stop|never|what|why|how|which)\b")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\\n|\n|<[^<>]*>|['\"{}]\s*[,:]\s*['\"]")
 _TO_ME = re.compile(
@@ -74,15 +76,17 @@ _SYNONYMS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class TracedCall:
-    """A call that changes something: its step, what it does, its arguments' sources, and whether the user asked for it.
+    """A call that changes something: its step, its effects, the sources of its arguments, and whether the user asked
+    for it.
 
-    `ordered` is the sentence of a tool's result that asks for it, with that result's step; empty where none does.
-    `agreed_in` is the step in which the agent offered it and the user said yes; 0 where nobody did.
+    `ordered` is the sentence in a tool's result that asks for the call, or empty; `ordered_by` is the step of that
+    result. `agreed_in` is the step in which the agent offered the call and the user agreed, else 0.
     """
 
     step: int
     call: Call
     effects: frozenset[Effect]
+    leaves: Leaves
     arguments: tuple[Argument, ...]
     asked: bool
     failed: bool = False
@@ -92,22 +96,14 @@ class TracedCall:
 
     @property
     def does(self) -> str:
-        """The gravest thing it does, as a verb for people."""
-        return next(words for effect, words in _DOES if effect in self.effects)
+        """The most serious effect, as a verb for display."""
+        return IN_WORDS[gravest(self.effects)]
 
 
-_DOES = (
-    (Effect.PAY, "moves money"),
-    (Effect.DELETE, "removes or cancels something"),
-    (Effect.SEND, "sends something"),
-    (Effect.RUN, "runs code"),
-    (Effect.WRITE, "changes something"),
-    (Effect.READ, "only reads"),
-)
-
-
-def tool_calls(done: Sequence[Act], pending: Act, user: str, policy: str) -> tuple[TracedCall, ...]:
-    """The calls that changed something on the way, and all those of the pending action, with what was known then."""
+def trace_calls(done: Sequence[Act], pending: Act, user: str, policy: str) -> tuple[TracedCall, ...]:
+    """Return the earlier calls that changed something, and all pending calls, each traced with the information
+    available at its step.
+    """
     results = tuple(
         ToolResult(act.step, _tool_name(act), lowered(act.observation[:60_000]))
         for act in done
@@ -125,14 +121,14 @@ def tool_calls(done: Sequence[Act], pending: Act, user: str, policy: str) -> tup
 
 
 def _tool_name(act: Act) -> str:
-    """The name of the tool that was called first, without what is left of arguments that could not be read."""
+    """Return the name of the tool that was called first, without remains of unreadable arguments."""
     return re.split(r"[(\[{=\"'\s]", act.calls[0].name, maxsplit=1)[0] if act.calls else ""
 
 
 def _agreed_in(one: TracedCall, done: Sequence[Act]) -> int:
-    """The step of the agent's words just before a call, where they offer what it does and the user agrees; else 0.
+    """Return the step of the agent's last message if the message offers the call and the user agrees, else 0.
 
-    They offer it by its verb, or by the thing that it is about together with every figure that is passed.
+    A message offers a call if it contains the call's verb, or its object and every number among its arguments.
     """
     talks = [act for act in done if act.talks and act.step < one.step]
     if not talks:
@@ -145,20 +141,21 @@ def _agreed_in(one: TracedCall, done: Sequence[Act]) -> int:
     return talks[-1].step if (names and figures) or _verb_stems(one.call) & _stems(offer) else 0
 
 
-def telling(value: str) -> bool:
-    """Whether a value points at something: an address, an account, an id, a path, a figure; a date is worked out."""
+def is_identifying(value: str) -> bool:
+    """Return whether a value identifies something: an address, account, id, path or number, but not a date."""
     return bool(
         len(value) <= 100 and not _MOMENT.fullmatch(value.strip()) and (_TELLING.search(value) or is_figure(value))
     )
 
 
-def names_somebody(name: str) -> bool:
-    """Whether an argument of that name says who or what gets something."""
+def names_recipient(name: str) -> bool:
+    """Return whether an argument with this name specifies a recipient."""
     return bool(_RECIPIENT.search(name)) and not name.lower().startswith(("from", "source", "sender"))
 
 
 def _tool_call(act: Act, call: Call, does: frozenset[Effect], told: Told) -> TracedCall:
-    made = TracedCall(act.step, call, does, arguments(call, told), is_asked_for(call, does, told.user), act.failed)
+    passed, asked = tuple(leaves(call.arguments)), is_asked_for(call, does, told.user)
+    made = TracedCall(act.step, call, does, passed, arguments(call, passed, told), asked, act.failed)
     if not does & CHANGING or (made.asked and not does & {Effect.PAY, Effect.SEND}):
         return made
     foreign = [one for one in made.arguments if one.source is Source.TOOL and one.step is not None]
@@ -170,7 +167,7 @@ def _tool_call(act: Act, call: Call, does: frozenset[Effect], told: Told) -> Tra
 
 
 def _order(text: str, call: Call, does: frozenset[Effect], values: Sequence[str], user: str) -> str:
-    """The sentence in a tool's result that asks for this call; what the user said is no such sentence."""
+    """Return the sentence in a tool's result that asks for this call, or "" if none does or the user said it too."""
     if not _ORDER.search(text) and not any(stem in _stems(text[:20_000]) for stem in _verb_stems(call)):
         return ""
     for part in _SENTENCES.split(text[:40_000]):
@@ -190,7 +187,7 @@ def _order(text: str, call: Call, does: frozenset[Effect], values: Sequence[str]
 
 
 def is_asked_for(call: Call, does: frozenset[Effect], user: str) -> bool:
-    """Whether the user's words ask for what the call does, by the tool's verb or another one for the same."""
+    """Return whether the user asks for what the call does, by the tool's verb or a synonym."""
     if not does & CHANGING:
         return True
     said = _requests(user)
@@ -216,14 +213,14 @@ def is_asked_for(call: Call, does: frozenset[Effect], user: str) -> bool:
 
 
 def _told_apart(call: Call) -> list[str]:
-    """The words by which an argument says what a tool of many uses is to do (`operation_id`: grab)."""
+    """Return the words of an argument that selects one of a tool's operations (`operation_id`: grab)."""
     told = [value for name, value in call.arguments.items() if re.search(r"operation|action(?:_id)?$", name)]
     return [word for value in told if isinstance(value, str) for word in verbs(value)]
 
 
 @lru_cache(maxsize=64)
 def _requests(user: str) -> frozenset[str]:
-    """The stems of a user's words; what was done already, or is to be told to the user, is no request to others."""
+    """Return the stems of a user's requests, without past events and questions about them."""
     return _stems(_NO_REQUEST.sub(" ", _TO_ME.sub(" ", user)))
 
 

@@ -1,8 +1,8 @@
-"""The gate: an agent asks before a critical action and gets a person's decision where a detector doubts it.
+"""The gate: an agent submits a critical action before running it; if a detector flags it, a person decides.
 
-`client` holds `Gate`, what an agent calls; `run_spec` is the run behind it, `request` what it asks and `types` what it
-gets. `submit` judges and stores a request unless it is known, `wait` looks for its answer, `resolve` hands that out
-until it begins, once.
+`client` holds `Gate`, which agents call; `run_spec` describes its run, `request` the request and `types` the decision.
+`submit` judges and stores a new request, `wait` looks for its decision, and `resolve` returns the decision to the agent
+until the action begins.
 """
 
 from console.gate.client import Gate

@@ -1,4 +1,4 @@
-"""The client of the gate: `Gate`, what an agent calls before a critical action."""
+"""The gate's client: `Gate`, which an agent calls before a critical action."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ from console.gate.types import GateDecision
 from console.gate.wait import Cancellation, Wait
 from console.settings import Settings, settings
 
-_REJECT = "reject"
 
+class CheckOptions(TypedDict, total=False):
+    """Options of one check: the task's id and trial, the time to wait, and a signal to cancel.
 
-class Waiting(TypedDict, total=False):
-    """Which task it is, and how long to wait: `timeout_s` replaces the gate's own.
-
-    `tool_schema` is the JSON schema of the tool's arguments, which a reviewer's edit has to fit.
+    `timeout_s` replaces the gate's own timeout. `tool_schema` is the JSON schema of the tool's arguments; a reviewer's
+    edit must match this schema.
     """
 
     task_id: str | None
@@ -44,18 +43,20 @@ class Waiting(TypedDict, total=False):
 
 
 class Gate:
-    """Asks for permission before critical actions: `check` answers at once, or when a person has decided.
+    """Permission for critical actions: `check` returns at once, or when a person has decided.
 
-    The run's policy in the console decides. A run that is made here gets one from `critical`, globs over actions, tool
-    names and arguments (`refund_*`, `transfer.amount=*`; without any, those of the environment, and where it has none,
-    every action): a detector judges what they match, a person is asked about everything else. For a run that is there
-    they only make it stricter, as do `threshold`, `reviews_per_item` and `timeout_s`; what `rules`, the console's own
-    detector, flags is asked about whatever `detector` says. A gate may be shared by threads
-    and made again in any process. Raises BadInput.
+    The policy that the console stores for the run decides. If this gate creates the run, the policy comes from
+    `critical`: globs over actions, tool names and arguments (`refund_*`, `transfer.amount=*`). A detector judges the
+    actions that match a glob, and a person is asked about all other actions. If `critical` is empty, the patterns of
+    the environment are used; if the environment has none, every action matches.
 
-    A person has 30 minutes to decide, or `timeout_s` or the rule's deadline where that is less; what is decided later
-    never lets the action run. With a `url` of http or https and an agent's `token` (`inferact agent add NAME`) it asks
-    a served console instead of a database.
+    For an existing run, `critical`, `threshold`, `reviews_per_item` and `timeout_s` can only tighten its policy. A
+    person is asked about every action that the detector `rules` flags, even if `detector` names another one. Threads
+    may share a gate, and each process may create its own. Raise BadInput if a setting is invalid.
+
+    A person has 30 minutes to decide, or less if `timeout_s` or the rule's deadline is shorter; a later decision does
+    not allow the action. If `url` is an address (http or https) and `token` an agent's token (`inferact agent add
+    NAME`), the gate uses a served console instead of a database.
     """
 
     def __init__(
@@ -69,8 +70,6 @@ class Gate:
         budget: int | None = None,
         reviews_per_item: int = 1,
         timeout_s: float | None = None,
-        on_timeout: str = _REJECT,
-        on_spent_budget: str = _REJECT,
         poll_s: float = 0.2,
         undo_s: float = 5.0,
         url: str | None = None,
@@ -85,7 +84,6 @@ class Gate:
             raise BadInput(f"critical has {len(critical):,} patterns; give at most {MAX_RULES}.")
         for pattern in critical:
             check_pattern(pattern)
-        _refuse_approval(on_timeout=on_timeout, on_spent_budget=on_spent_budget)
         _refuse_number("budget", budget, 0)
         _refuse_number("reviews_per_item", reviews_per_item, 1)
         _refuse_number("threshold", threshold, 0, 1)
@@ -104,9 +102,9 @@ class Gate:
             raise BadInput("A token is for a served console: give its address, such as http://127.0.0.1:8501, as url.")
 
     def open(self) -> str:
-        """Makes the run if there is none yet and returns the database's URL; the first check does so by itself.
+        """Create the run if it does not exist, and return the database's URL; the first check calls `open`.
 
-        Where a served console is asked, it makes the run, and its address is returned.
+        A served console creates the run itself; return the console's address.
         """
         if self._served is not None:
             return self._served.address
@@ -122,16 +120,16 @@ class Gate:
         return self._url
 
     def check(
-        self, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
+        self, task: str, steps: Sequence[StepLike], action: ActionLike, **options: Unpack[CheckOptions]
     ) -> GateDecision:
-        """Whether the action may run; where a person is asked, the answer comes when they have decided.
+        """Return the decision on the action; if a person is asked, wait for the person's decision.
 
-        Give each task a `task_id` of its own: it lets the gate know a request again after a crash.
+        Give each task its own `task_id`, so that the gate recognizes a repeated request after a crash.
         """
-        request = self._request(task, steps, action, waiting)
+        request = self._request(task, steps, action, options)
         if self._served is not None:
-            return self._served.check(request, self._timeout_of(waiting), waiting.get("cancel"))
-        answer = self._asked(request, waiting, begins=True)
+            return self._served.check(request, self._timeout_of(options), options.get("cancel"))
+        answer = self._submit_request(request, options, begins=True)
         if isinstance(answer, GateDecision):
             return self.begin(answer)
         try:
@@ -143,53 +141,55 @@ class Gate:
         return self.begin(decision)
 
     def ask(
-        self, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
+        self, task: str, steps: Sequence[StepLike], action: ActionLike, **options: Unpack[CheckOptions]
     ) -> GateDecision | Wait:
-        """As `check`, but where a person has to decide, the wait itself, to be looked at when the caller likes.
+        """Return the decision, or a wait to look at later if a person has to decide.
 
-        Whatever it lets run has not begun: say `begin` just before. Raises BadInput where a served console is asked.
+        Call `begin` just before the action runs. Raise BadInput if the gate uses a served console.
         """
         if self._served is not None:
-            raise BadInput("Over HTTP there is no wait to hand out; use check or acheck, or the API itself.")
-        return self._asked(self._request(task, steps, action, waiting), waiting, begins=False)
+            raise BadInput("Cannot return a wait over HTTP; use check or acheck, or the API itself.")
+        return self._submit_request(self._request(task, steps, action, options), options, begins=False)
 
     def ask_for(
-        self, asker: Asker, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
+        self, asker: Asker, task: str, steps: Sequence[StepLike], action: ActionLike, **options: Unpack[CheckOptions]
     ) -> GateDecision | Wait:
-        """As `ask`, for an agent that showed its token, and that has said nothing of a heartbeat yet.
+        """Like `ask`, for an agent that authenticated with its token and has not sent a heartbeat yet.
 
-        Such an agent chooses the run's name itself, so where it makes the run everything asks a person.
+        Such an agent chooses the run's name itself, so a person is asked about every action of a run that the agent
+        creates.
         """
-        # No look of its own at the run: the check's looks for it, and makes it where there is none.
+        # The check itself looks for the run and creates it if it does not exist.
         spec = replace(self._spec, judged=(), is_agents=asker.agent_id is not None)
-        request = self._request(task, steps, action, waiting)
-        return submit(replace(self._options(waiting), run=spec, asker=asker, opens=True, beats=False), request)
+        request = self._request(task, steps, action, options)
+        return submit(replace(self._options(options), run=spec, asker=asker, opens=True, beats=False), request)
 
-    def _asked(self, request: CheckRequest, waiting: Waiting, *, begins: bool) -> GateDecision | Wait:
+    def _submit_request(self, request: CheckRequest, options: CheckOptions, *, begins: bool) -> GateDecision | Wait:
         self.open()
-        return submit(replace(self._options(waiting), begins=begins), request)
+        return submit(replace(self._options(options), begins=begins), request)
 
     def begin(self, decision: GateDecision) -> GateDecision:
-        """Says that the action runs now, once: a second time it is `already_handed_out`. `check` does so by itself.
+        """Record that the action starts now; on a second call, return `already_handed_out`.
 
-        A decision that lets nothing run, or has begun, comes back as it is.
+        `check` calls `begin` automatically. Return the decision unchanged if it does not allow the action or the action
+        has already begun.
         """
         if not decision.approved or decision.check_id is None or decision.intent_id is not None:
             return decision
-        return checks.begun(self.open(), CheckId(decision.check_id), self._asker)
+        return checks.begin_check(self.open(), CheckId(decision.check_id), self._asker)
 
     async def acheck(
-        self, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
+        self, task: str, steps: Sequence[StepLike], action: ActionLike, **options: Unpack[CheckOptions]
     ) -> GateDecision:
-        """As `check`, without ever blocking the event loop; a cancelled task takes its item out of the queue."""
-        request = self._request(task, steps, action, waiting)
+        """Like `check`, without blocking the event loop; if the asyncio task is cancelled, withdraw its item."""
+        request = self._request(task, steps, action, options)
         if self._served is not None:
-            return await self._served.acheck(request, self._timeout_of(waiting), waiting.get("cancel"))
+            return await self._served.acheck(request, self._timeout_of(options), options.get("cancel"))
         cancellable = _CancellableSubmit()
         await asyncio.to_thread(self.open)
-        options = replace(self._options(waiting), begins=True)
+        begun = replace(self._options(options), begins=True)
         try:
-            answer = await asyncio.to_thread(cancellable.submit, options, request)
+            answer = await asyncio.to_thread(cancellable.submit, begun, request)
             while not isinstance(answer, GateDecision):
                 await asyncio.sleep(self._poll_s)
                 answer = await asyncio.to_thread(answer.look) or answer
@@ -199,46 +199,48 @@ class Gate:
         return await asyncio.to_thread(self.begin, answer)
 
     def done(self, decision: GateDecision, observation: str = "") -> None:
-        """Records what came of an action that was let run; safe to repeat. Raises BadInput where none was."""
+        """Record the result of an action that was allowed to run; safe to repeat. Raise BadInput if no action was."""
         if self._served is not None and decision.approved and decision.check_id is not None:
             self._served.done(decision.check_id, observation)
             return
         if decision.intent_id is None:
-            raise BadInput("This decision let no stored action run, so there is no result to record.")
+            raise BadInput(
+                "Cannot record a result: this decision let no stored action run. Call done only if decision.approved."
+            )
         with writing(self.open()) as session:
             run = store.current_run(session, self._spec.name)
-            store.finish(session, run, decision.intent_id, observation, now_ms())
+            store.store_result(session, run, decision.intent_id, observation, now_ms())
 
-    def _request(self, task: str, steps: Sequence[StepLike], action: ActionLike, waiting: Waiting) -> CheckRequest:
+    def _request(self, task: str, steps: Sequence[StepLike], action: ActionLike, options: CheckOptions) -> CheckRequest:
         return check_request(
             task,
             steps,
             action,
-            task_id=waiting.get("task_id"),
-            trial=waiting.get("trial", 0),
+            task_id=options.get("task_id"),
+            trial=options.get("trial", 0),
             environment=self._spec.environment,
-            tool_schema=waiting.get("tool_schema"),
+            tool_schema=options.get("tool_schema"),
         )
 
-    def _options(self, waiting: Waiting) -> SubmitOptions:
+    def _options(self, options: CheckOptions) -> SubmitOptions:
         return SubmitOptions(
             url=self._database(),
             run=self._spec,
             critical=self._critical,
             tightened=self._tightened,
-            timeout_ms=round(self._timeout_of(waiting) * 1_000),
-            cancel=waiting.get("cancel"),
+            timeout_ms=round(self._timeout_of(options) * 1_000),
+            cancel=options.get("cancel"),
             asker=self._asker,
         )
 
-    def _timeout_of(self, waiting: Waiting) -> float:
-        """Seconds that a person has, at most the half hour that nobody exceeds."""
-        seconds = waiting.get("timeout_s", self._timeout_s)
+    def _timeout_of(self, options: CheckOptions) -> float:
+        """Return the seconds that a person has, at most 30 minutes."""
+        seconds = options.get("timeout_s", self._timeout_s)
         _refuse_number("timeout_s", seconds, 0)
         return DEADLINE_S if seconds is None else min(seconds, DEADLINE_S)
 
     def _question(self, critical: Sequence[str]) -> dict[str, Any]:
-        """What a served console is told of the run with every question."""
+        """Return what each question tells a served console about the run."""
         spec = self._spec
         return {
             "run": spec.name,
@@ -253,7 +255,7 @@ class Gate:
 
 
 class _CancellableSubmit:
-    """A task that may be cancelled while its request is on the way: whoever comes second takes the item back."""
+    """A submission that can be cancelled while it runs; the later of `submit` and `cancel` withdraws the item."""
 
     def __init__(self) -> None:
         self._answer: GateDecision | Wait | None = None
@@ -272,12 +274,6 @@ class _CancellableSubmit:
     def _withdraw(self) -> None:
         if isinstance(self._answer, Wait):
             self._answer.withdraw()
-
-
-def _refuse_approval(**wanted: str) -> None:
-    for name, word in wanted.items():
-        if word != _REJECT:
-            raise BadInput(f"{name} is {word!r}; it can only be {_REJECT!r}: what nobody decided on does not run.")
 
 
 def _refuse_number(name: str, value: float | None, least: int, most: int = MOST) -> None:

@@ -1,8 +1,8 @@
-"""The client of a served console: a check over HTTP, asked, waited for and begun.
+"""The client of a served console: submits a check over HTTP, waits for its decision and begins the action.
 
-Whatever goes wrong on the way, the answer is a decision that lets nothing run, with the reason `unreachable`: a lost
-connection is tried again, with the same question and so the same check, until the time of the check is over; what the
-console refuses (a wrong token, a run of another kind) is not.
+Any failure becomes a decision that does not allow the action, with the reason `unreachable`. After a lost connection,
+the client repeats the same request, which the console treats as the same check, until the time of the check is over.
+The client does not retry if the console refuses the request (a wrong token, a run of another kind).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from console.review.edits import TOOL_SCHEMA
 
 _POLL_S = 5
 _ANSWER_S = 30
-"""How long an answer may take beyond the wait that was asked for."""
+"""Seconds that a reply may take beyond the requested wait."""
 _PAUSE_S = 0.3
 _GRACE_S = 15
-"""The console itself says that the time is over; only where it cannot be heard is this the end."""
+"""Seconds after the deadline; if the console is still unreachable then, the check counts as ended."""
 _DONE_S = 60
 _NOT_BEGUN = {403: Reason.DENIED, 409: Reason.ALREADY_HANDED_OUT}
 
@@ -40,7 +40,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """What the console answered; its status is 0 where it cannot be heard now."""
+    """The console's reply; status 0 means that the console cannot be reached now."""
 
     status: int
     document: Mapping[str, Any]
@@ -48,22 +48,22 @@ class _Reply:
 
 _AWAY = _Reply(0, {})
 _Talk = Generator[_Call | float, _Reply, GateDecision]
-"""Yields calls, each to be answered with its reply, and seconds to pause."""
+"""A generator of calls, to be resumed with their replies, and of pauses in seconds; it returns the decision."""
 
 
 def is_served(url: str | None) -> bool:
-    """Whether the URL is a console's address rather than a database's."""
+    """Return whether the URL is the address of a served console rather than of a database."""
     return url is not None and url.startswith(("http://", "https://"))
 
 
 class ServedConsole:
-    """The console at an address, asked as one agent about one run; raises BadInput without a token."""
+    """A served console, used by one agent for one run; raise BadInput if no token is given."""
 
     def __init__(self, address: str, token: str | None, run: Mapping[str, Any]) -> None:
         if not token:
-            raise BadInput("A served console asks for the agent's token: `inferact agent add NAME` prints one.")
+            raise BadInput("A served console needs the agent's token; `inferact agent add NAME` prints one.")
         self.address, self._run = address.rstrip("/"), dict(run)
-        # Proxies and .netrc of the agent's shell have no business between it and its console.
+        # Proxies and .netrc of the agent's shell must not come between the agent and its console.
         self._options: dict[str, Any] = {
             "base_url": f"{self.address}/api/v1/",
             "headers": {"Authorization": f"Bearer {token}"},
@@ -72,7 +72,7 @@ class ServedConsole:
         }
 
     def check(self, request: CheckRequest, timeout_s: float, cancel: Cancellation | None) -> GateDecision:
-        """The decision, begun where it lets the action run."""
+        """Return the decision on a request; if the decision allows the action, begin the action."""
         question = self._question(request, timeout_s)
         talk, reply = _talk(request.action, question, timeout_s, cancel), _AWAY
         with httpx.Client(**self._options) as client:
@@ -82,17 +82,17 @@ class ServedConsole:
                     if isinstance(step, float):
                         time.sleep(step)
                     else:
-                        reply = _answered(client, step)
+                        reply = _send(client, step)
                     step = talk.send(reply)
             except StopIteration as end:
                 decision: GateDecision = end.value
                 return decision
             except KeyboardInterrupt:
-                self._leave(question)
+                self._withdraw_check(question)
                 raise
 
     async def acheck(self, request: CheckRequest, timeout_s: float, cancel: Cancellation | None) -> GateDecision:
-        """As `check`, without blocking the event loop; a cancelled task takes its check back."""
+        """Like `check`, without blocking the event loop; if the asyncio task is cancelled, withdraw its check."""
         question = self._question(request, timeout_s)
         talk, reply = _talk(request.action, question, timeout_s, cancel), _AWAY
         async with httpx.AsyncClient(**self._options) as client:
@@ -102,33 +102,33 @@ class ServedConsole:
                     if isinstance(step, float):
                         await asyncio.sleep(step)
                     else:
-                        reply = await _answered_meanwhile(client, step)
+                        reply = await _send_async(client, step)
                     step = talk.send(reply)
             except StopIteration as end:
                 decision: GateDecision = end.value
                 return decision
             except asyncio.CancelledError:
-                await asyncio.shield(asyncio.to_thread(self._leave, question))
+                await asyncio.shield(asyncio.to_thread(self._withdraw_check, question))
                 raise
 
     def done(self, check_id: str, observation: str) -> None:
-        """Records the result; raises Refused, and ConsoleError where the console is away for a minute."""
+        """Record the result; raise Refused if the console rejects it, ConsoleError if unreachable for a minute."""
         until = time.monotonic() + _DONE_S
         call = _Call("POST", f"checks/{check_id}/result", {"observation": observation})
         with httpx.Client(**self._options) as client:
-            while (reply := _answered(client, call)) is _AWAY and time.monotonic() < until:
+            while (reply := _send(client, call)) is _AWAY and time.monotonic() < until:
                 time.sleep(_PAUSE_S)
         if reply is _AWAY:
-            raise ConsoleError("The console cannot be reached, so the result is not recorded; call done again.")
+            raise ConsoleError("Cannot reach the console, so the result is not recorded; call done again.")
         if reply.status >= 400:
-            raise Refused(_words(reply))
+            raise Refused(_error_text(reply))
 
-    def _leave(self, question: Mapping[str, Any]) -> None:
-        """Takes the check back that this question made, where the console can be heard."""
+    def _withdraw_check(self, question: Mapping[str, Any]) -> None:
+        """Withdraw the check of this request if the console can be reached."""
         with httpx.Client(**self._options) as client:
-            check = _answered(client, _Call("POST", "checks", question))
+            check = _send(client, _Call("POST", "checks", question))
             if check.status == 202:
-                _answered(client, _Call("DELETE", f"checks/{check.document['check_id']}"))
+                _send(client, _Call("DELETE", f"checks/{check.document['check_id']}"))
 
     def _question(self, request: CheckRequest, timeout_s: float) -> dict[str, Any]:
         record = request.record
@@ -145,7 +145,7 @@ class ServedConsole:
 
 
 def _talk(action: str, question: Mapping[str, Any], timeout_s: float, cancel: Cancellation | None) -> _Talk:
-    """Asks until there is a decision, and begins what it lets run."""
+    """Repeat calls until there is a decision; if the decision allows the action, begin the action."""
     until = time.monotonic() + timeout_s + question["undo_s"] + _GRACE_S
     call = _Call("POST", "checks", question)
     while True:
@@ -155,11 +155,11 @@ def _talk(action: str, question: Mapping[str, Any], timeout_s: float, cancel: Ca
         elif reply.status == 200:
             break
         elif reply is not _AWAY:
-            return _unreachable(action, _words(reply))
+            return _unreachable(action, _error_text(reply))
         elif time.monotonic() >= until:
-            return _unreachable(action, "The console could not be reached, so nobody could look at this action.")
+            return _unreachable(action, "The console could not be reached, so no one reviewed this action.")
         else:
-            # The same question is the same check, wherever the connection was lost.
+            # The console treats the same request as the same check, so it is safe to repeat.
             call = _Call("POST", "checks", question)
             yield _PAUSE_S
     decision = _decision(reply.document)
@@ -179,13 +179,13 @@ def _begin(decision: GateDecision, until: float) -> _Talk:
     while (reply := (yield call)) is _AWAY:
         if time.monotonic() >= until:
             return _unreachable(
-                decision.action, "The console could not be told that the action begins, so it must not."
+                decision.action, "The console could not be reached before the action began, so it must not run."
             )
         yield _PAUSE_S
     if reply.status == 200:
         return _decision(reply.document)
     reason = _NOT_BEGUN.get(reply.status, Reason.UNREACHABLE)
-    return replace(decision, approved=False, feedback=_words(reply), reason=reason)
+    return replace(decision, approved=False, feedback=_error_text(reply), reason=reason)
 
 
 def _unreachable(action: str, words: str) -> GateDecision:
@@ -205,26 +205,26 @@ def _decision(check: Mapping[str, Any]) -> GateDecision:
     )
 
 
-def _words(reply: _Reply) -> str:
+def _error_text(reply: _Reply) -> str:
     return str(reply.document.get("error") or f"The console answered {reply.status}.")
 
 
-def _answered(client: httpx.Client, call: _Call) -> _Reply:
+def _send(client: httpx.Client, call: _Call) -> _Reply:
     try:
-        return _read(client.request(call.method, call.path, json=call.body))
+        return _parse_reply(client.request(call.method, call.path, json=call.body))
     except httpx.TransportError:
         return _AWAY
 
 
-async def _answered_meanwhile(client: httpx.AsyncClient, call: _Call) -> _Reply:
+async def _send_async(client: httpx.AsyncClient, call: _Call) -> _Reply:
     try:
-        return _read(await client.request(call.method, call.path, json=call.body))
+        return _parse_reply(await client.request(call.method, call.path, json=call.body))
     except httpx.TransportError:
         return _AWAY
 
 
-def _read(response: httpx.Response) -> _Reply:
-    """The reply; what no console says, such as a proxy's page, is none."""
+def _parse_reply(response: httpx.Response) -> _Reply:
+    """Parse a reply; treat a reply that no console sends, such as a proxy's page, as a lost connection."""
     try:
         document = response.json()
     except ValueError:

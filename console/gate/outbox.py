@@ -1,4 +1,4 @@
-"""The outbox of webhooks: which decisions are to be sent, when again, and what became of each attempt."""
+"""The outbox of webhooks: decisions to send, the time of each retry, and the outcome of each attempt."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from sqlalchemy import insert, update
 from sqlmodel import Session, col, func, select
 
 from console.gate.checks import check_id_of_item
-from console.review.reasons import words_to_agent
+from console.review.reasons import feedback_to_agent
 from console.runs.current_decisions import is_current
 from storage import tables
 from storage.tables import RunKind
 
 RETRIES_S = (1, 5, 30, 120, 600, 1_800, 3_600)
-"""How long to wait after the first failure, the second, ...; after the last one a decision is given up."""
+"""Seconds to wait after the first failure, the second, ...; after the last, the decision is not sent again."""
 GIVEN_UP = "given up: "
 
 _HELD_MS = 60_000
-"""Longer than any attempt takes: until then no other process sends the same."""
+"""How long a message is claimed: longer than any attempt, so that no other process sends the message too."""
 _PAST_MS = 7 * 24 * 3_600_000
-"""Decisions older than this are history for a receiver that is named now."""
+"""Older decisions are not sent to a new receiver."""
 _FAR_MS = 1 << 61
 _MARGIN = 500
 _REASON = 300
@@ -33,7 +33,7 @@ _REASON = 300
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A decision on its way: the row that keeps track of it, its stable id, and what is sent."""
+    """A decision to send: its row in the outbox, the number of attempts, its stable id, and its body."""
 
     delivery_id: int
     attempts: int
@@ -42,15 +42,15 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
-    """Decisions that are due and not in the outbox, and the decision from which to look next time."""
+class DueDecisions:
+    """Decisions that are due and not yet in the outbox, and the id at which the next search starts."""
 
     decision_ids: tuple[int, ...]
     look_from: int
 
 
-def news(session: Session, url: str, look_from: int, now_ms: int) -> News:
-    """What came in among the decisions from `look_from` on: those of gate runs that can no longer be taken back."""
+def find_due(session: Session, url: str, look_from: int, now_ms: int) -> DueDecisions:
+    """Find the decisions of gate runs, from the id `look_from` on, that can no longer be undone."""
     decision, item, run, delivery = tables.Decision, tables.Item, tables.Run, tables.WebhookDelivery
     current = is_current() & (col(decision.id) >= look_from)
     known = select(delivery.id).where(delivery.decision_id == col(decision.id), delivery.url == url).exists()
@@ -66,18 +66,18 @@ def news(session: Session, url: str, look_from: int, now_ms: int) -> News:
     open_from = session.exec(select(func.min(decision.id)).where(current, col(decision.deliverable_ms) > now_ms)).one()
     last = session.exec(select(func.max(decision.id))).one() or 0
     # On a server, a lower id may be committed after a higher one.
-    return News(decision_ids, min(open_from or last, last) - _MARGIN)
+    return DueDecisions(decision_ids, min(open_from or last, last) - _MARGIN)
 
 
-def collect(session: Session, url: str, decision_ids: Sequence[int], now_ms: int) -> None:
-    """Puts the decisions into the outbox."""
+def add_to_outbox(session: Session, url: str, decision_ids: Sequence[int], now_ms: int) -> None:
+    """Add the decisions to the outbox."""
     rows = [{"decision_id": id, "url": url, "attempts": 0, "next_ms": now_ms, "failure": ""} for id in decision_ids]
     if rows:
         session.execute(insert(tables.WebhookDelivery), rows)
 
 
-def take(session: Session, url: str, now_ms: int, limit: int) -> list[Message]:
-    """The messages to send now, held for this process for a minute."""
+def claim_messages(session: Session, url: str, now_ms: int, limit: int) -> list[Message]:
+    """Claim for one minute the messages that this process is to send now."""
     delivery = tables.WebhookDelivery
     due = (
         select(delivery)
@@ -93,8 +93,8 @@ def take(session: Session, url: str, now_ms: int, limit: int) -> list[Message]:
     return [_message(session, row) for row in taken]
 
 
-def is_anything_due(session: Session, url: str, now_ms: int) -> bool:
-    """Whether there is anything to send now."""
+def has_due_message(session: Session, url: str, now_ms: int) -> bool:
+    """Return whether there is a message to send now."""
     delivery = tables.WebhookDelivery
     due = select(delivery.id).where(
         delivery.url == url, col(delivery.delivered_ms).is_(None), delivery.next_ms <= now_ms
@@ -102,13 +102,13 @@ def is_anything_due(session: Session, url: str, now_ms: int) -> bool:
     return session.exec(due.limit(1)).first() is not None
 
 
-def settle(session: Session, results: Sequence[tuple[Message, str | None]], now_ms: int) -> None:
-    """Writes what became of attempts: None is delivered, a text says why it failed."""
+def store_outcomes(session: Session, results: Sequence[tuple[Message, str | None]], now_ms: int) -> None:
+    """Store the outcome of each attempt: None if the message was delivered, otherwise the reason for the failure."""
     for message, failure in results:
-        session.execute(_settled(message, failure, now_ms))
+        session.execute(_outcome_update(message, failure, now_ms))
 
 
-def _settled(message: Message, failure: str | None, now_ms: int) -> Any:
+def _outcome_update(message: Message, failure: str | None, now_ms: int) -> Any:
     delivery = tables.WebhookDelivery
     if failure is None:
         changed: dict[str, Any] = {"delivered_ms": now_ms, "failure": ""}
@@ -116,7 +116,7 @@ def _settled(message: Message, failure: str | None, now_ms: int) -> Any:
         changed = {"next_ms": _FAR_MS, "failure": f"{GIVEN_UP}{failure.removeprefix(GIVEN_UP)}"[:_REASON]}
     else:
         changed = {"next_ms": now_ms + RETRIES_S[message.attempts - 1] * 1_000, "failure": failure[:_REASON]}
-    # An attempt that took so long that another process made the next one says nothing any more.
+    # Ignore an attempt that took so long that another process has made the next one.
     same = (col(delivery.id) == message.delivery_id) & (col(delivery.attempts) == message.attempts)
     return update(delivery).where(same).values(**changed)
 
@@ -146,7 +146,7 @@ def _document(session: Session, decision: tables.Decision) -> dict[str, Any]:
             "revision": decision.revision,
             "decision": decision.decision,
             "label": decision.label,
-            "feedback": words_to_agent(decision),
+            "feedback": feedback_to_agent(decision),
             "edited_action": decision.edited_action,
             "action_digest": decision.action_digest,
             "reviews_required": item.reviews_required,
@@ -156,7 +156,7 @@ def _document(session: Session, decision: tables.Decision) -> dict[str, Any]:
 
 
 def _is_late(session: Session, decision: tables.Decision) -> bool:
-    """Whether it came after the deadline of the agent that asked, so that it lets nothing run."""
+    """Return whether the decision came after the agent's deadline, so that the action may not run."""
     ask = tables.Ask
     deadline = select(ask.deadline_ms).where(ask.item_id == decision.item_id).order_by(col(ask.id).desc())
     deadline_ms = session.exec(deadline).first()

@@ -1,4 +1,4 @@
-"""The request of an agent: the task, the steps so far and the very action, known by a digest of all three."""
+"""An agent's request: the task, the steps so far and the action, identified by a digest of all three."""
 
 from __future__ import annotations
 
@@ -26,41 +26,41 @@ MOST = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks: an agent with a token of its own has an id; without one it is whoever has the database open."""
+    """The agent that submits a request; `agent_id` is None if the agent has no token but direct database access."""
 
     agent_id: int | None = None
     name: str = ""
 
 
 NOBODY = Asker()
-"""Whoever has the database open and gives no name."""
+"""A caller with access to the database that gives no name."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """May the action at the end of this trajectory run? `named` says that the caller gave the task an id."""
+    """A request to run the action at the end of a trajectory; `named` is true if the caller gave the task an id."""
 
     record: Trajectory
     action: str
     named: bool
     digest: str
     follows: int | None = None
-    """The id of the ask that nobody answered and that this one takes the place of."""
+    """The id of the undecided ask that this request replaces."""
     asker: Asker = NOBODY
 
     @property
     def own_digest(self) -> str:
-        """The digest, unlike that of the same request made before."""
+        """The digest of this request, made different from that of an earlier identical request."""
         return self.digest if self.follows is None else f"{self.digest}:{self.follows}"
 
     @property
     def step(self) -> int:
-        """The place of the action among the steps."""
+        """The index of the action among the steps."""
         return len(self.record.steps)
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What a detector or a reviewer may see of it."""
+        """The checkpoint that detectors and reviewers may see."""
         return checkpoint_at(self.record, self.step, CheckpointKind.ACTION)
 
 
@@ -74,16 +74,17 @@ def check_request(
     environment: str = "generic",
     tool_schema: Mapping[str, Any] | None = None,
 ) -> CheckRequest:
-    """The request in the console's words; raises BadInput in one sentence where it is not complete.
+    """Build the request; raise BadInput if an argument is missing or invalid.
 
-    `tool_schema`, the JSON schema of the tool's arguments, is kept beside the action and no part of its digest.
+    `tool_schema` is the JSON schema of the tool's arguments. The schema is stored beside the action and is not part of
+    the digest.
     """
     if not isinstance(task, str) or not task.strip():
-        raise BadInput("The gate needs the task: the text of what the user asked the agent to do.")
+        raise BadInput("task is missing: give the text of what the user asked the agent to do.")
     if isinstance(trial, bool) or not isinstance(trial, int) or not 0 <= trial <= MOST:
         raise BadInput(f"trial is {trial!r}; trials are whole numbers that count from 0, at most {MOST}.")
     if isinstance(steps, str) or not isinstance(steps, Sequence):
-        raise BadInput("steps is no list; give the steps before the action, each with action and observation.")
+        raise BadInput("steps is not a list; give the steps before the action, each with action and observation.")
     if tool_schema is not None:
         check_tool_schema(tool_schema)
     text = action_text(action)
@@ -101,8 +102,8 @@ def check_request(
     return CheckRequest(record, text, task_id is not None, _digest(record))
 
 
-def asked_by(request: CheckRequest, asker: Asker) -> CheckRequest:
-    """The request as that agent's own: another agent that asks the very same asks something else."""
+def bind_asker(request: CheckRequest, asker: Asker) -> CheckRequest:
+    """Return the request bound to the agent; an identical request by another agent has another digest."""
     if asker.agent_id is None:
         return replace(request, asker=asker)
     own = hashlib.sha256(f"agent {asker.agent_id}: {request.digest}".encode()).hexdigest()
@@ -110,14 +111,15 @@ def asked_by(request: CheckRequest, asker: Asker) -> CheckRequest:
 
 
 def action_text(action: ActionLike) -> str:
-    """The exact text of an action; a tool call becomes `name({arguments as JSON, keys sorted})`; raises BadInput."""
+    """Return the exact text of an action; a tool call becomes `name({json})` with sorted keys.
+
+    Raise BadInput if the action is empty or cannot be stored.
+    """
     text = action if isinstance(action, str) else _call_text(action)
     if not text.strip():
         raise BadInput("The action is empty; give its text, or a tool call with name and arguments.")
     if _clean(text) != text:
-        raise BadInput(
-            "The action holds a NUL or half a character (a lone surrogate), so it cannot be stored as it is."
-        )
+        raise BadInput("The action contains a NUL or a lone surrogate, so it cannot be stored exactly; remove it.")
     return text
 
 
@@ -162,12 +164,12 @@ def _text(value: object) -> str:
 
 
 def _clean(text: str) -> str:
-    """The text with half characters and NULs spelled out, since JSON or a database cannot hold them."""
+    """Escape lone surrogates and NULs, since JSON or a database cannot store them."""
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def _digest(record: Trajectory) -> str:
-    """SHA-256 (hex) of task, trial, prefix and action: any change makes another request."""
+    """Return the SHA-256 (hex) of task, trial, steps and action; any change gives another digest."""
     steps = [[step.thought, step.action, step.observation] for step in record.steps]
     known = [record.task_id, record.trial, record.environment, record.instruction, steps, record.critical_action]
     return hashlib.sha256(orjson.dumps(known)).hexdigest()

@@ -1,7 +1,7 @@
-"""Resolving an open check: what its agent is answered, and how a go-ahead begins.
+"""Resolution of an open check: the decision that the agent gets, and the start of an allowed action.
 
-What the reviewers' answers come to is `console.review.resolution`; here it becomes the decision that the agent gets. A
-go-ahead may be fetched again until its agent says that it begins, which is the intent to run: that is said once.
+`console.review.resolution` combines the reviewers' decisions; this module turns the result into the agent's decision.
+An agent can fetch a go-ahead repeatedly until it begins the action; beginning writes the intent to run it, once.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from console.gate.policy.rules import PolicyMode
 from console.gate.request import CheckRequest
 from console.gate.store import FAILED, intent_of, set_outcome
 from console.gate.types import GateDecision, Reason
-from console.review.decisions import Terms
-from console.review.reasons import words_to_agent
-from console.review.resolution import Resolution, ResolutionReason, current_answers, resolution
+from console.review.decisions import ReviewTerms
+from console.review.reasons import feedback_to_agent
+from console.review.resolution import Resolution, ResolutionReason, list_current_decisions, resolve_decisions
 from console.runs import audit_log
 from console.runs.current_decisions import is_current
 from console.runs.trajectory_rows import intend
@@ -39,21 +39,21 @@ _REASONS = {
     ResolutionReason.EDITED: Reason.EDITED,
     ResolutionReason.RESPONDED: Reason.RESPONDED,
 }
-"""Reasons of a resolution as the agent gets them; any other is a rejection."""
+"""The agent's reason for each reason of a resolution; any other reason becomes a rejection."""
 
-_DENIES = "A rule of the policy denies what the reviewers let run."
+_DENIES = "A rule of the policy denies the action that the reviewers let run."
 _LEAVES_TO_OTHERS = (
-    "For what the reviewers wrote the policy wants more or other people, other doors or no edit; ask for it itself."
+    "The policy wants more or other people, other doors or no edit for the reviewers' edit; ask for that action itself."
 )
 _WITHDRAWN = "The policy no longer gives this go-ahead, so nothing may begin; ask again."
 _WORDS = {
     Reason.REJECTED: "The reviewers did not let this action run.",
     Reason.RESPONDED: "The reviewers answered instead of letting this action run.",
     Reason.DENIED: "A rule of the policy denies this action.",
-    Reason.TIMEOUT: "Nobody decided in time.",
-    Reason.BUDGET_SPENT: "The inspection budget is spent, so nobody could look at this action.",
-    Reason.CANCELLED: "The question was taken back before anybody decided, so the action was not let run.",
-    Reason.DETECTOR_FAILED: "The detector failed and nobody looked at this action, so it was not let run.",
+    Reason.TIMEOUT: "No one decided in time.",
+    Reason.BUDGET_SPENT: "The inspection budget is spent, so no one could review this action.",
+    Reason.CANCELLED: "The question was withdrawn before a decision, so the action may not run.",
+    Reason.DETECTOR_FAILED: "The detector failed and no one reviewed this action, so it may not run.",
     Reason.ALREADY_HANDED_OUT: "The go-ahead for exactly this action has begun before and is not given twice: "
     "find out whether it ran. If this is another task, give it a task_id of its own.",
 }
@@ -61,7 +61,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class OpenCheck:
-    """One request in its run, as stored."""
+    """A stored check: its run, its request and its ask."""
 
     run: tables.Run
     request: CheckRequest
@@ -70,7 +70,7 @@ class OpenCheck:
 
 @dataclass(frozen=True, slots=True)
 class WaitState:
-    """When we look, and whether the agent has waited long enough (`late`) or wants no answer (`cancelled`)."""
+    """The time of a look, and whether the agent's time is over (`late`) or the agent stopped waiting (`cancelled`)."""
 
     now_ms: int
     late: bool = False
@@ -78,65 +78,65 @@ class WaitState:
 
 
 ANEW = (Reason.TIMEOUT, Reason.CANCELLED, Reason.BUDGET_SPENT, Reason.DETECTOR_FAILED, Reason.DENIED, Reason.SHADOW)
-"""Nobody gave these answers: the same request may be made anew."""
+"""Reasons without a person's decision; the same request may be submitted again."""
 
 
 def stored_answer(session: Session, check: OpenCheck) -> GateDecision | None:
-    """The answer to a request that was answered before, None where it is open or may be made anew.
+    """Return the stored decision on a request, or None if the request is open or may be submitted again.
 
-    An action that nobody doubted runs once too, if its task has an id; without one it may well be another task.
+    An unflagged action also runs only once if its task has an id; without an id, the request may be for another task.
     """
     ask = check.ask
     intent = intent_of(session, check.request, ask.trajectory_id)
     if intent is not None and ask.answer == Reason.NOT_FLAGGED and not check.request.named:
         return None
     if intent is not None:
-        return _begun_before(session, check, intent)
+        return _decision_already_begun(session, check, intent)
     if ask.action is not None:
-        return _fetched_again(session, check, ask.action)
+        return _repeat_go_ahead(session, check, ask.action)
     if ask.answer is None or ask.answer in ANEW:
         return None
-    return _repeated(session, check)
+    return _repeat_decision(session, check)
 
 
-def _begun_before(session: Session, check: OpenCheck, intent: tables.Intent) -> GateDecision:
-    """What is answered about a go-ahead that has begun."""
+def _decision_already_begun(session: Session, check: OpenCheck, intent: tables.Intent) -> GateDecision:
+    """Return the decision on a go-ahead whose action has already begun."""
     given = {"action": intent.action, "decision_id": intent.decision_id, "intent_id": intent.id}
-    return _decision(session, check, Reason.ALREADY_HANDED_OUT, **given)
+    return _make_decision(session, check, Reason.ALREADY_HANDED_OUT, **given)
 
 
-def _fetched_again(session: Session, check: OpenCheck, action: str) -> GateDecision:
-    """The go-ahead as it was given, for an agent that lost it on the way and has not begun."""
-    feedback = resolution(current_answers(session, check.ask.item_id), check.request.action).feedback
+def _repeat_go_ahead(session: Session, check: OpenCheck, action: str) -> GateDecision:
+    """Return the go-ahead again, for an agent that lost it before beginning the action."""
+    feedback = resolve_decisions(list_current_decisions(session, check.ask.item_id), check.request.action).feedback
     given = {"action": action, "decision_id": check.ask.decision_id, "feedback": feedback}
-    return _decision(session, check, Reason(check.ask.answer or Reason.APPROVED), approved=True, **given)
+    return _make_decision(session, check, Reason(check.ask.answer or Reason.APPROVED), approved=True, **given)
 
 
 def begin(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
-    """Writes the intent to run the action that was allowed, once; a second time it is `already_handed_out`.
+    """Write the intent to run the allowed action, once; on a second call, return `already_handed_out`.
 
-    Raises Refused where the check has no go-ahead.
+    Raise Refused if the check has no go-ahead.
     """
     if check.ask.item_id is not None:
-        claims.locked_item(Transaction.joined(session), check.ask.item_id)
+        claims.lock_item(Transaction.joined(session), check.ask.item_id)
         session.refresh(check.ask)
     intent = intent_of(session, check.request, check.ask.trajectory_id)
     if intent is not None:
-        return _begun_before(session, check, intent)
+        return _decision_already_begun(session, check, intent)
     if check.ask.action is None:
-        raise Refused(f"Check {check.ask.token} has no go-ahead, so nothing may begin.")
-    if _withheld(session, check, check.ask.action):
-        return _decision(session, check, Reason.DENIED, feedback=_WITHDRAWN)
+        raise Refused(f"Check {check.ask.token} has no go-ahead, so no action may begin.")
+    if _reason_to_withhold(session, check, check.ask.action):
+        return _make_decision(session, check, Reason.DENIED, feedback=_WITHDRAWN)
     if session.get_one(tables.Trajectory, check.ask.trajectory_id).n_steps > check.ask.step:
         # The agent went on as if the action had run, so it may have.
-        return _decision(session, check, Reason.ALREADY_HANDED_OUT, action=check.ask.action)
+        return _make_decision(session, check, Reason.ALREADY_HANDED_OUT, action=check.ask.action)
     given = (check.ask.action, check.ask.decision_id, now_ms)
     intent_id = intend(session, check.ask.trajectory_id, check.ask.step, *given)
-    return replace(_fetched_again(session, check, check.ask.action), intent_id=intent_id)
+    return replace(_repeat_go_ahead(session, check, check.ask.action), intent_id=intent_id)
 
 
-def anything_new(session: Session, item_id: int, now_ms: int) -> bool:
-    """Whether the item may have an answer by now, or can no longer get one; one look without a lock."""
+def may_have_answer(session: Session, item_id: int, now_ms: int) -> bool:
+    """Return whether the item may have a decision now, or can no longer get one; read once, without a lock."""
     item = session.get_one(tables.Item, item_id)
     if item.status == ItemStatus.DECIDED:
         return _is_due(session, item_id, now_ms)
@@ -144,47 +144,47 @@ def anything_new(session: Session, item_id: int, now_ms: int) -> bool:
 
 
 def resolve(session: Session, check: OpenCheck, state: WaitState) -> GateDecision | None:
-    """The answer if there is one now, written as handed out; None while the agent has to wait."""
+    """Return the decision and mark it as delivered, or return None if the agent has to keep waiting."""
     item_id = check.ask.item_id or 0
-    claims.locked_item(Transaction.joined(session), item_id)
+    claims.lock_item(Transaction.joined(session), item_id)
     session.refresh(check.ask)
     item = session.get_one(tables.Item, item_id)
     if check.ask.answer is not None:
-        return stored_answer(session, check) or _decision(session, check, Reason(check.ask.answer))
+        return stored_answer(session, check) or _make_decision(session, check, Reason(check.ask.answer))
     if item.status in UNREVIEWED:
         return _unanswered(session, check, item, state)
     if item.status == ItemStatus.DECIDED and _is_decided_late(session, check):
-        return _too_late(session, check, state.now_ms)
+        return _answer_late(session, check, state.now_ms)
     if item.status == ItemStatus.DECIDED and not _is_due(session, item_id, state.now_ms):
-        # An answer that came in time is waited for, even beyond the deadline, since it may be a no.
-        return _decision(session, check, Reason.CANCELLED) if state.cancelled else None
+        # Wait for a decision that came in time even beyond the deadline, since it may be a rejection.
+        return _make_decision(session, check, Reason.CANCELLED) if state.cancelled else None
     if item.status == ItemStatus.DECIDED:
-        return _delivered(session, check, state.now_ms)
+        return _deliver(session, check, state.now_ms)
     if item.status == ItemStatus.DELIVERED:
-        return _repeated(session, check)
+        return _repeat_decision(session, check)
     reason = Reason.TIMEOUT if item.status == ItemStatus.EXPIRED else Reason.CANCELLED
-    return _closed(session, check, reason, state.now_ms)
+    return _close_check(session, check, reason, state.now_ms)
 
 
 def _unanswered(session: Session, check: OpenCheck, item: tables.Item, state: WaitState) -> GateDecision | None:
     if state.cancelled:
-        return _withdrawn(session, check, Reason.CANCELLED, state.now_ms)
+        return _withdraw_item(session, check, Reason.CANCELLED, state.now_ms)
     if _is_spent(session, item):
-        return _withdrawn(session, check, Reason.BUDGET_SPENT, state.now_ms)
+        return _withdraw_item(session, check, Reason.BUDGET_SPENT, state.now_ms)
     if not state.late:
         return None
     if check.ask.deadline_ms is None or check.ask.deadline_ms > state.now_ms:
-        # Somebody has asked the same since and still waits: the item stays theirs.
-        return _decision(session, check, Reason.TIMEOUT)
-    return _withdrawn(session, check, Reason.TIMEOUT, state.now_ms)
+        # Another agent has submitted the same request since and still waits, so its item stays in the queue.
+        return _make_decision(session, check, Reason.TIMEOUT)
+    return _withdraw_item(session, check, Reason.TIMEOUT, state.now_ms)
 
 
-def _withdrawn(session: Session, check: OpenCheck, reason: Reason, now_ms: int) -> GateDecision:
-    """Takes the item out of the queue; the action does not run."""
+def _withdraw_item(session: Session, check: OpenCheck, reason: Reason, now_ms: int) -> GateDecision:
+    """Remove the item from the queue and return a decision that does not allow the action."""
     item_id = check.ask.item_id or 0
-    answers = current_answers(session, item_id)
+    answers = list_current_decisions(session, item_id)
     status = ItemStatus.EXPIRED if reason is Reason.TIMEOUT else ItemStatus.CANCELLED
-    if not (reason is Reason.TIMEOUT and _is_held(session, item_id)):
+    if not (reason is Reason.TIMEOUT and _is_claimed(session, item_id)):
         claims.withdraw_items(Transaction.joined(session), [item_id], status, now_ms)
     if reason is Reason.BUDGET_SPENT and _detector_failed(session, item_id):
         reason = Reason.DETECTOR_FAILED
@@ -192,56 +192,59 @@ def _withdrawn(session: Session, check: OpenCheck, reason: Reason, now_ms: int) 
     audit_log.record(
         session, check.run, f"gate: {reason}", now_ms, actor="gate", subject=f"item {item_id}", detail=detail
     )
-    return _closed(session, check, reason, now_ms, feedback=resolution(answers, check.request.action).feedback)
+    return _close_check(
+        session, check, reason, now_ms, feedback=resolve_decisions(answers, check.request.action).feedback
+    )
 
 
 def _is_decided_late(session: Session, check: OpenCheck) -> bool:
-    """Whether an answer came after the deadline; one that did makes the whole late."""
+    """Return whether a decision came after the deadline; one late decision makes the result late."""
     deadline_ms = check.ask.deadline_ms
-    answers = current_answers(session, check.ask.item_id)
+    answers = list_current_decisions(session, check.ask.item_id)
     return deadline_ms is not None and any(answer.decided_ms > deadline_ms for answer in answers)
 
 
-def _too_late(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
-    """The decision stays recorded, and its words reach the agent; it lets nothing run."""
-    answers, item_id = current_answers(session, check.ask.item_id), check.ask.item_id
+def _answer_late(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
+    """Return a timeout with the reviewers' feedback; their late decisions are kept but do not allow the action."""
+    answers, item_id = list_current_decisions(session, check.ask.item_id), check.ask.item_id
     detail = {"item_id": item_id, "decided after the deadline": True, "let run": False}
     kind = f"gate: {Reason.TIMEOUT}"
     audit_log.record(session, check.run, kind, now_ms, actor="gate", subject=f"item {item_id}", detail=detail)
-    feedback = resolution(answers, check.request.action).feedback
-    return _closed(session, check, Reason.TIMEOUT, now_ms, feedback=feedback)
+    feedback = resolve_decisions(answers, check.request.action).feedback
+    return _close_check(session, check, Reason.TIMEOUT, now_ms, feedback=feedback)
 
 
-def _delivered(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
-    """Marks the decisions as delivered and keeps what they allow, to be fetched until it begins."""
+def _deliver(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
+    """Mark the decisions as delivered; store an allowed action for the agent to fetch until it begins."""
     decision = tables.Decision
     due = select(decision.id).where(decision.item_id == check.ask.item_id, is_current())
     answering.deliver(Transaction.joined(session), sorted(id for id in session.exec(due) if id is not None), now_ms)
     agreed, reason = _agreed(session, check)
-    if agreed.action is not None and (because := _withheld(session, check, agreed.action)):
-        return _denied(session, check, agreed, because, now_ms)
+    if agreed.action is not None and (because := _reason_to_withhold(session, check, agreed.action)):
+        return _deny_withheld(session, check, agreed, because, now_ms)
     if agreed.action is not None:
         return _let_run(session, check, reason, agreed.action, agreed.decision_id, now_ms, agreed.feedback)
     set_outcome(session, check.run, check.ask.trajectory_id, Outcome.REJECTED)
-    return _closed(session, check, reason, now_ms, decision_id=agreed.decision_id, feedback=agreed.feedback)
+    return _close_check(session, check, reason, now_ms, decision_id=agreed.decision_id, feedback=agreed.feedback)
 
 
-def _denied(session: Session, check: OpenCheck, agreed: Resolution, because: str, now_ms: int) -> GateDecision:
-    """What people let run and a rule withholds by now, or withholds as they edited it; it does not run."""
+def _deny_withheld(session: Session, check: OpenCheck, agreed: Resolution, because: str, now_ms: int) -> GateDecision:
+    """Deny an action, or its edit, that the reviewers allowed but that a rule now withholds."""
     detail = {"item_id": check.ask.item_id, "let run": False, "action": agreed.action}
     subject = f"item {check.ask.item_id}"
     audit_log.record(session, check.run, f"gate: {Reason.DENIED}", now_ms, actor="gate", subject=subject, detail=detail)
     words = f"{because} {agreed.feedback}".strip()
-    return _closed(session, check, Reason.DENIED, now_ms, decision_id=agreed.decision_id, feedback=words)
+    return _close_check(session, check, Reason.DENIED, now_ms, decision_id=agreed.decision_id, feedback=words)
 
 
-def _withheld(session: Session, check: OpenCheck, action: str) -> str | None:
-    """Why the policy does not give that go-ahead by now, None where it does.
+def _reason_to_withhold(session: Session, check: OpenCheck, action: str) -> str | None:
+    """Return the reason why the policy now withholds this go-ahead, or None if there is none.
 
-    It denies the action, asks a person about what a detector alone let pass, or leaves what reviewers wrote to others.
+    The policy may deny the action, ask a person about an action that only a detector passed, or require other
+    reviewers.
     """
     request = check.request
-    version = policy_store.effective(session, check.run, request.record.task_id)
+    version = policy_store.effective_version(session, check.run, request.record.task_id)
     if version is None or version.policy.mode is PolicyMode.SHADOW:
         return None
     facts = CheckFacts(action, request.asker.name, check.run.environment or "", request.record.instruction)
@@ -252,29 +255,32 @@ def _withheld(session: Session, check: OpenCheck, action: str) -> str | None:
 
 
 def _is_left_to_others(session: Session, check: OpenCheck, found: Ruling) -> bool:
-    """Whether the rule on an edited action wants more people than wrote it, or others, other doors, or no edit."""
-    answers, terms = current_answers(session, check.ask.item_id), Terms(found.decisions or None, found.who, found.doors)
+    """Return whether the rule for an edited action needs other or more people or entry points, or forbids edits."""
+    answers, terms = (
+        list_current_decisions(session, check.ask.item_id),
+        ReviewTerms(found.decisions or None, found.who, found.doors),
+    )
     if found.then is Then.ALLOW:
         return False
     return len(answers) < found.reviews or any(_refuses(session, terms, answer) for answer in answers)
 
 
-def _refuses(session: Session, terms: Terms, answer: tables.Decision) -> bool:
+def _refuses(session: Session, terms: ReviewTerms, answer: tables.Decision) -> bool:
     roles = session.exec(select(tables.Person.roles).where(tables.Person.name == answer.reviewer)).first()
     return terms.refusal(answer.decision, answer.reviewer, roles_of(roles) if roles else (), answer.door) is not None
 
 
-def _repeated(session: Session, check: OpenCheck) -> GateDecision:
-    """What the reviewers said, as often as it is asked for; no go-ahead comes of what another check was given."""
+def _repeat_decision(session: Session, check: OpenCheck) -> GateDecision:
+    """Return the reviewers' decision again, but do not repeat a go-ahead that another check received."""
     agreed, reason = _agreed(session, check)
     if agreed.action is not None:
         given = {"action": agreed.action, "decision_id": agreed.decision_id}
-        return _decision(session, check, Reason.ALREADY_HANDED_OUT, **given)
-    return _decision(session, check, reason, decision_id=agreed.decision_id, feedback=agreed.feedback)
+        return _make_decision(session, check, Reason.ALREADY_HANDED_OUT, **given)
+    return _make_decision(session, check, reason, decision_id=agreed.decision_id, feedback=agreed.feedback)
 
 
 def _agreed(session: Session, check: OpenCheck) -> tuple[Resolution, Reason]:
-    agreed = resolution(current_answers(session, check.ask.item_id), check.request.action)
+    agreed = resolve_decisions(list_current_decisions(session, check.ask.item_id), check.request.action)
     return agreed, _REASONS.get(agreed.reason, Reason.REJECTED)
 
 
@@ -290,11 +296,11 @@ def _let_run(
     check.ask.action, check.ask.decision_id = action, decision_id
     set_outcome(session, check.run, check.ask.trajectory_id, Outcome.RUNNING)
     given = {"action": action, "decision_id": decision_id, "feedback": feedback}
-    return _closed(session, check, reason, now_ms, approved=True, **given)
+    return _close_check(session, check, reason, now_ms, approved=True, **given)
 
 
 def _is_spent(session: Session, item: tables.Item) -> bool:
-    """Whether a review is missing that nobody has begun and no unit is left for."""
+    """Return whether the item lacks a review, no one has claimed it, and no budget is left."""
     budget = tables.Budget
     if not item.open_slots:
         return False
@@ -302,11 +308,11 @@ def _is_spent(session: Session, item: tables.Item) -> bool:
     state = session.exec(of_trial).first()
     if state is None or state.cap is None or state.used < state.cap:
         return False
-    return not _is_held(session, item.id or 0)
+    return not _is_claimed(session, item.id or 0)
 
 
-def _is_held(session: Session, item_id: int) -> bool:
-    """Whether a reviewer is at work on the item."""
+def _is_claimed(session: Session, item_id: int) -> bool:
+    """Return whether a reviewer has claimed the item."""
     slot = tables.Slot
     held = select(func.count()).where(col(slot.item_id) == item_id, col(slot.status) == SlotStatus.CLAIMED)
     return session.exec(held).one() > 0
@@ -327,15 +333,15 @@ def _detector_failed(session: Session, item_id: int) -> bool:
     return verdict is not None and FAILED in verdict.parameters
 
 
-def _closed(session: Session, check: OpenCheck, reason: Reason, now_ms: int, **more: Any) -> GateDecision:
-    """The decision, written as the answer of the check."""
+def _close_check(session: Session, check: OpenCheck, reason: Reason, now_ms: int, **more: Any) -> GateDecision:
+    """Return the decision and store it as the answer of the check."""
     check.ask.answer, check.ask.answered_ms = reason, now_ms
     session.add(check.ask)
-    return _decision(session, check, reason, **more)
+    return _make_decision(session, check, reason, **more)
 
 
-def _decision(session: Session, check: OpenCheck, reason: Reason, **more: Any) -> GateDecision:
-    """A decision that lets nothing run unless `more` says so; where no person left words, ours stand there."""
+def _make_decision(session: Session, check: OpenCheck, reason: Reason, **more: Any) -> GateDecision:
+    """Return a decision that allows nothing to run unless `more` overrides it; add default feedback if it has none."""
     score, token = _score(session, check), check.ask.token
     bare = GateDecision(False, check.request.action, "", reason, check.ask.item_id, score=score, check_id=token)
     decision = replace(bare, **more)
@@ -343,7 +349,7 @@ def _decision(session: Session, check: OpenCheck, reason: Reason, **more: Any) -
 
 
 def _score(session: Session, check: OpenCheck) -> float | None:
-    """The score of the verdict that asked a person; where none did, that of the run's detector."""
+    """Return the score of the item's verdict, or of the run's detector if the check has none."""
     verdict, item = tables.Verdict, tables.Item
     if check.ask.item_id is not None:
         asking = select(verdict.score).join(item, col(item.verdict_id) == verdict.id)
@@ -358,10 +364,10 @@ def _score(session: Session, check: OpenCheck) -> float | None:
 
 
 def rejected_before(session: Session, run: tables.Run, request: CheckRequest) -> GateDecision | None:
-    """The rejection of exactly this action earlier in the same task, whatever the steps before it; None without one.
+    """Return the earlier rejection of exactly this action in the same task, or None if there is none.
 
-    A task without an id of its own may well be another one, so there nothing is repeated;
-    nor is what another agent was told.
+    The steps before the action may differ. A rejection is not repeated if the task has no id, since the request may be
+    for another task, or if another agent received the rejection.
     """
     if not request.named:
         return None
@@ -371,11 +377,11 @@ def rejected_before(session: Session, run: tables.Run, request: CheckRequest) ->
     if decision_id is None:
         return None
     found = session.get_one(tables.Decision, decision_id)
-    words = f"This action was already rejected in this task. {words_to_agent(found)}".strip()
+    words = f"This action was already rejected in this task. {feedback_to_agent(found)}".strip()
     return GateDecision(False, request.action, words, Reason.ALREADY_REJECTED, found.item_id, found.id)
 
 
-# Built once, because every critical action asks for it.
+# Built once, because every critical action needs it.
 @cache
 def _rejections() -> Select[Any]:
     task, record, ask, decision = tables.Task, tables.Trajectory, tables.Ask, tables.Decision

@@ -1,4 +1,4 @@
-"""The gate's rows: its run, the checks that it was asked, their trajectories and intents.
+"""The gate's rows: its run, its checks, their trajectories and intents.
 
 Each function is part of the caller's transaction.
 """
@@ -15,45 +15,46 @@ from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select, update
 
 from console import runs
-from console.detection.verdicts import flagged_item
+from console.detection.routing import flagged_item
 from console.errors import Unknown
 from console.gate.policy.policy_store import Ruled
 from console.gate.request import CheckRequest
 from console.gate.types import Reason
 from console.review.edits import TOOL_SCHEMA
 from console.runs import audit_log
+from console.runs.options import run_options
 from console.runs.trajectory_rows import Prepared, insert_row, prepare, write
 from console.trajectory import Outcome, Step, Trajectory, from_json
-from console.trials.store import UNKNOWN_EXECUTION, stopped
+from console.trials.store import UNKNOWN_EXECUTION, end_trial
 from storage import tables
 from storage.queue import statements as sql
 from storage.queue.transaction import Transaction
 
 FAILED = "detector_failed"
-"""The parameter of a verdict that no detector gave."""
+"""The parameter that marks a verdict whose detector failed."""
 
 
 def current_run(session: Session, name: str) -> tables.Run:
-    """The run as it stands now; raises Unknown where it was taken away."""
-    run = found_run(session, name) or runs.get(session, name)
+    """Return the run as it is now; raise Unknown if it was deleted."""
+    run = find_run(session, name) or runs.get(session, name)
     session.expunge(run)
     return run
 
 
-def found_run(session: Session, name: str) -> tables.Run | None:
-    """The run of that name, or None."""
-    found: tables.Run | None = session.execute(_named(), {"name": name}).scalars().first()
+def find_run(session: Session, name: str) -> tables.Run | None:
+    """Return the run of that name, or None if there is none."""
+    found: tables.Run | None = session.execute(_run_by_name(), {"name": name}).scalars().first()
     return found
 
 
-# Built once, because every critical action asks for it.
+# Built once, because every critical action needs it.
 @cache
-def _named() -> Select[Any]:
+def _run_by_name() -> Select[Any]:
     return select(tables.Run).where(col(tables.Run.name) == bindparam("name"))
 
 
 def latest_ask(session: Session, run: tables.Run, request: CheckRequest) -> tables.Ask | None:
-    """The last time this request came in, None where it never did."""
+    """Return the latest ask with this request's digest, or None if there is none."""
     asked = {"run_id": run.id, "digest": request.digest}
     ask_id = session.connection().execute(_ask_id(), asked).scalar()
     return None if ask_id is None else session.get(tables.Ask, ask_id)
@@ -68,20 +69,20 @@ def _ask_id() -> Select[Any]:
 
 
 def intent_of(session: Session, request: CheckRequest, trajectory_id: int) -> tables.Intent | None:
-    """The intent to run the action of this request, None where it was not let run."""
+    """Return the intent to run this request's action, or None if the action was not allowed to run."""
     intent = tables.Intent
     statement = select(intent).where(intent.trajectory_id == trajectory_id, intent.step == request.step)
     return session.exec(statement).first()
 
 
 def set_outcome(session: Session, run: tables.Run, trajectory_id: int, outcome: Outcome) -> None:
-    """Gives the stored trajectory its new outcome."""
+    """Set the outcome of a stored trajectory."""
     body = session.get_one(tables.TrajectoryBody, trajectory_id)
     write(session, trajectory_id, replace(from_json(body.body), outcome=outcome), runs.patterns(run))
 
 
-def finish(session: Session, run: tables.Run, intent_id: int, observation: str, now_ms: int) -> None:
-    """Writes the result beside the intent and, where the trajectory still stands there, as its next step."""
+def store_result(session: Session, run: tables.Run, intent_id: int, observation: str, now_ms: int) -> None:
+    """Store the result with the intent, and add it as the trajectory's next step if no later step exists."""
     intent = session.get(tables.Intent, intent_id)
     if intent is None:
         raise Unknown("intent to run an action", intent_id)
@@ -92,29 +93,29 @@ def finish(session: Session, run: tables.Run, intent_id: int, observation: str, 
     record = from_json(session.get_one(tables.TrajectoryBody, intent.trajectory_id).body)
     if len(record.steps) == intent.step:
         step = Step(action=intent.action, observation=observation, extra=_origin(session, intent))
-        moved = replace(reopened(record), steps=(*record.steps, step), critical_action=None, outcome=Outcome.RUNNING)
+        moved = replace(resume(record), steps=(*record.steps, step), critical_action=None, outcome=Outcome.RUNNING)
         write(session, intent.trajectory_id, moved, runs.patterns(run))
 
 
-def lose(session: Session, run: tables.Run, intent_id: int, now_ms: int) -> None:
-    """Ends the trajectory of an agent that asks again about its action and brings no result; one may still come."""
+def mark_unreported(session: Session, run: tables.Run, intent_id: int, now_ms: int) -> None:
+    """End the trajectory of an agent that repeats its request without a result; the result may still arrive."""
     intent = session.get_one(tables.Intent, intent_id)
     record = from_json(session.get_one(tables.TrajectoryBody, intent.trajectory_id).body)
     if intent.finished_ms is not None or record.outcome is Outcome.ERROR or len(record.steps) != intent.step:
         return
-    write(session, intent.trajectory_id, stopped(record, Outcome.ERROR, UNKNOWN_EXECUTION), runs.patterns(run))
+    write(session, intent.trajectory_id, end_trial(record, Outcome.ERROR, UNKNOWN_EXECUTION), runs.patterns(run))
     detail = {"trajectory_id": intent.trajectory_id, "intent_id": intent_id, "action": intent.action}
     audit_log.record(session, run, f"gate: {UNKNOWN_EXECUTION}", now_ms, actor="gate", detail=detail)
 
 
-def reopened(record: Trajectory) -> Trajectory:
-    """The trajectory without the mark of an unknown execution, now that it goes on."""
+def resume(record: Trajectory) -> Trajectory:
+    """Return the trajectory, which its agent continues, without the mark of an unknown execution."""
     kept = {name: value for name, value in record.extra.items() if (name, value) != ("reason", UNKNOWN_EXECUTION)}
     return replace(record, extra=kept)
 
 
 def _without_schema(record: Trajectory) -> Trajectory:
-    """The trajectory without the schema of the tool that was pending before."""
+    """Return the trajectory without the tool schema of the previous pending action."""
     return replace(record, extra={name: value for name, value in record.extra.items() if name != TOOL_SCHEMA})
 
 
@@ -138,9 +139,9 @@ def store_request(
     *,
     beats: bool = False,
 ) -> dict[str, Any]:
-    """Writes the request with its verdict and, where a person has to look, its item; returns the row of its ask.
+    """Store the request with its verdict, and its item if a person has to decide; return the ask's row.
 
-    Raises IntegrityError where it is there already.
+    Raise IntegrityError if the request is stored already.
     """
     asks = ruled.asks(verdict)
     trajectory_id = _store_asked(session, run, request, Outcome.PAUSED if asks else Outcome.RUNNING, now_ms)
@@ -151,7 +152,7 @@ def store_request(
         "run_id": run.id,
         "digest": request.digest,
         "trajectory_id": trajectory_id,
-        "item_id": _enqueued(session, run, request, tables.Verdict(**row), ruled, now_ms) if asks else None,
+        "item_id": _enqueue(session, run, request, tables.Verdict(**row), ruled, now_ms) if asks else None,
         "asked_ms": now_ms,
         "heartbeat_ms": now_ms,
         "deadline_ms": deadline_ms,
@@ -168,7 +169,7 @@ def store_request(
 def store_answered(
     session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled, answer: Reason, now_ms: int
 ) -> None:
-    """Writes a request that the policy answers by itself; raises IntegrityError where it is there already."""
+    """Store a request that the policy answers by itself; raise IntegrityError if it is stored already."""
     outcome = Outcome.REJECTED if answer is Reason.DENIED else Outcome.RUNNING
     asked: dict[str, Any] = {
         "run_id": run.id,
@@ -184,7 +185,7 @@ def store_answered(
 
 
 def _asker_columns(request: CheckRequest) -> dict[str, Any]:
-    """The columns of the ask that say who asks, at which step, and by which token it is found again."""
+    """Return the columns of the ask that hold the agent, the step, and the token by which the ask is found."""
     asker = request.asker
     return {"token": secrets.token_hex(16), "step": request.step, "agent_id": asker.agent_id, "asker": asker.name}
 
@@ -196,14 +197,14 @@ def _store_asked(session: Session, run: tables.Run, request: CheckRequest, outco
     return _store_trajectory(session, run, request, replace(request.record, outcome=outcome), now_ms)
 
 
-def _enqueued(
+def _enqueue(
     session: Session, run: tables.Run, request: CheckRequest, verdict: tables.Verdict, ruled: Ruled, now_ms: int
 ) -> int:
-    """The id of the item that was put in the queue."""
+    """Add the item to the queue and return its id."""
     if FAILED in verdict.parameters:
         detail = {"trajectory_id": verdict.trajectory_id, "reason": verdict.rationale}
         audit_log.record(session, run, "detector failed", now_ms, actor="gate", detail=detail)
-    item = flagged_item(run, request.record.trial, verdict, lambda: request.checkpoint, now_ms)
+    item = flagged_item(run, run_options(run), request.record.trial, verdict, lambda: request.checkpoint, now_ms)
     item = replace(item, reviews_required=ruled.reviews(run))
     Transaction.joined(session).run_many(sql.PUT, [vars(item)])
     at = select(tables.Item.id).where(
@@ -215,13 +216,13 @@ def _enqueued(
 
 
 def _store_trajectory(session: Session, run: tables.Run, request: CheckRequest, asked: Trajectory, now_ms: int) -> int:
-    """The id of the trial's latest trajectory grown to what is asked, or of a new one where it does not continue it."""
+    """Extend the trial's latest trajectory, or store a new one if the steps differ; return its id."""
     task_id, trajectory_id, body = _latest_of_trial(session, run, asked, request.asker.agent_id)
     if trajectory_id is not None:
         before = from_json(body)
         if _continues(session, trajectory_id, before, asked):
             steps = before.steps + asked.steps[len(before.steps) :]
-            grown = replace(_without_schema(reopened(before)), steps=steps, critical_action=asked.critical_action)
+            grown = replace(_without_schema(resume(before)), steps=steps, critical_action=asked.critical_action)
             grown = replace(grown, outcome=asked.outcome, extra={**grown.extra, **asked.extra})
             write(session, trajectory_id, grown, runs.patterns(run))
             return trajectory_id
@@ -241,7 +242,7 @@ def _inserted(session: Session, run: tables.Run, task_id: int | None, ready: Pre
 def _latest_of_trial(
     session: Session, run: tables.Run, asked: Trajectory, agent_id: int | None
 ) -> tuple[int | None, int | None, str]:
-    """Ids of the task and of its trial's latest trajectory of that agent, None where there is none, with the body."""
+    """Return (task id, trajectory id, body) of the agent's latest trajectory in the trial; missing ids are None."""
     trial = {"run_id": run.id, "task": asked.task_id, "instruction": asked.instruction, "trial": asked.trial}
     trial["agent_id"] = agent_id
     found = session.connection().execute(_latest_trajectory(), trial).first()
@@ -268,7 +269,7 @@ def _latest_trajectory() -> Select[Any]:
 
 
 def _continues(session: Session, trajectory_id: int, before: Trajectory, asked: Trajectory) -> bool:
-    """Whether the steps go on from those stored, so that what earlier reviewers saw stays as they saw it."""
+    """Return whether the steps continue the stored steps, so that no step that a reviewer has seen changes."""
     held = len(before.steps)
     if len(asked.steps) < held or not all(map(_same, before.steps, asked.steps)):
         return False

@@ -1,4 +1,4 @@
-"""A request submitted: the run's policy rules on it, then it is known and answered, known and open, or new."""
+"""Submission of a request: after the policy's ruling, the request is answered, still open, or new."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from sqlmodel import Session
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import Detector, Verdict, detector
-from console.detection.verdicts import OWN_DETECTOR, routing_name, verdict_row
+from console.detection.routing import OWN_DETECTOR, routing_name
+from console.detection.verdicts import judge_as_row
 from console.errors import Refused
 from console.gate.policy import CheckFacts, Then, policy_store
 from console.gate.policy.policy_store import Ruled, Tightened
 from console.gate.policy.rules import DEADLINE_S, PolicyMode
-from console.gate.request import NOBODY, Asker, CheckRequest, asked_by
+from console.gate.request import NOBODY, Asker, CheckRequest, bind_asker
 from console.gate.resolve import ANEW, OpenCheck, rejected_before, stored_answer
-from console.gate.run_spec import RunSpec, make_run, stored_run
-from console.gate.store import FAILED, latest_ask, lose, store_answered, store_request
+from console.gate.run_spec import RunSpec, create_run, stored_run
+from console.gate.store import FAILED, latest_ask, mark_unreported, store_answered, store_request
 from console.gate.types import GateDecision, Reason
 from console.gate.wait import Cancellation, Wait
 from console.runs.trajectory_rows import intend
@@ -35,11 +36,11 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class SubmitOptions:
-    """Where and how a request is submitted: the database, the run, who asks, how long the agent waits.
+    """Options of a submission: the database, the run, the agent, and its waiting time.
 
-    `opens` makes the run where there is none. `critical` are the caller's own patterns: what they match is at least
-    judged, whatever the policy allows. `begins` lets an action that is not flagged begin at once; `beats` says that the
-    agent waits with a heartbeat.
+    `opens` creates the run if it does not exist. `critical` holds the caller's own patterns; an action that matches one
+    is at least judged. `begins` lets an unflagged action begin at once. `beats` is true if the agent sends heartbeats
+    while it waits.
     """
 
     url: str
@@ -54,67 +55,71 @@ class SubmitOptions:
     beats: bool = True
 
     def deadline_ms(self, at_ms: int, ruled: Ruled) -> int:
-        """When an agent that asks at `at_ms` stops waiting: its own time or the rule's, at most `DEADLINE_S`."""
+        """Return the deadline of a request at `at_ms`, by the agent's limit, the rule's, and `DEADLINE_S`."""
         stated = ruled.ruling.deadline_s
         waits = [self.timeout_ms, None if stated is None else round(stated * 1_000), DEADLINE_S * 1_000]
         return at_ms + min(wait for wait in waits if wait is not None)
 
 
 def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait:
-    """The answer where there is one at once, otherwise the wait for it; raises Refused and StorageError."""
-    request = asked_by(request, options.asker)
+    """Return the decision on a request, or a wait for the decision.
+
+    Raise Refused if the run was deleted or is of another kind, and StorageError if several agents submit the request at
+    once.
+    """
+    request = bind_asker(request, options.asker)
     for _ in range(_TRIES):
         with reading(options.url) as session:
             run = stored_run(session, options.run)
-            ruled = None if run is None else _ruled(session, options, run, request)
-            known = None if run is None or ruled is None else _known(session, run, request, ruled)
+            ruled = None if run is None else _rule_request(session, options, run, request)
+            known = None if run is None or ruled is None else _find_known(session, run, request, ruled)
         if run is None and not options.opens:
-            raise Refused(f"Run {options.run.name!r} was deleted since this gate opened it; make the gate anew.")
+            raise Refused(f"Run {options.run.name!r} was deleted since this gate opened it; create the gate again.")
         if run is None:
-            make_run(options.url, options.run)
+            create_run(options.url, options.run)
             continue
         if ruled is None:
-            # On a server, another process can give it one between our look and our write.
+            # On a server, another process can store a policy between our look and our write.
             with suppress(IntegrityError), writing(options.url) as session:
-                policy_store.begin(session, session.get_one(tables.Run, run.id), now_ms(), ())
+                policy_store.ensure_policy(session, session.get_one(tables.Run, run.id), now_ms(), ())
             continue
-        answer = _answered(options, run, ruled, known or request)
+        answer = _try_answer(options, run, ruled, known or request)
         if answer is not None:
             return answer
-    raise StorageError("The same question is being asked by several agents at once; ask again in a moment.")
+    raise StorageError("Several agents ask the same question at once; ask again in a moment.")
 
 
-def _answered(
+def _try_answer(
     options: SubmitOptions, run: tables.Run, ruled: Ruled, known: GateDecision | OpenCheck | CheckRequest
 ) -> GateDecision | Wait | None:
-    """The answer or the wait; None where another process stored the request in between."""
+    """Return the decision or the wait, or None if another process stored the request in between."""
     if isinstance(known, GateDecision):
         _lose_unreported(options, run, known)
         return known
     if isinstance(known, OpenCheck):
-        return _reconnected(options, known, ruled)
+        return _resume_wait(options, known, ruled)
     if ruled.version.policy.mode is PolicyMode.SHADOW:
-        return _by_policy(options, run, known, ruled, Reason.SHADOW)
+        return _answer_by_policy(options, run, known, ruled, Reason.SHADOW)
     if ruled.ruling.then is Then.ALLOW:
         return _allowed(options, run, known, ruled)
     if ruled.ruling.then is Then.DENY:
-        return _by_policy(options, run, known, ruled, Reason.DENIED)
-    return _judged(options, run, known, ruled)
+        return _answer_by_policy(options, run, known, ruled, Reason.DENIED)
+    return _judge_new(options, run, known, ruled)
 
 
-def _ruled(session: Session, options: SubmitOptions, run: tables.Run, request: CheckRequest) -> Ruled | None:
-    """What the stored policy says, None where the run has none yet."""
-    version = policy_store.effective(session, run, request.record.task_id)
+def _rule_request(session: Session, options: SubmitOptions, run: tables.Run, request: CheckRequest) -> Ruled | None:
+    """Return the ruling of the stored policy, or None if the run has no policy yet."""
+    version = policy_store.effective_version(session, run, request.record.task_id)
     if version is None:
         return None
     facts = CheckFacts(request.action, options.asker.name, run.environment, request.record.instruction)
     return Ruled(version, policy_store.rule_on(version, facts, options.critical), options.tightened)
 
 
-def _known(
+def _find_known(
     session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled
 ) -> GateDecision | OpenCheck | CheckRequest | None:
-    """The stored answer, the open check, or the request as it has to be stored now; None where that does not matter."""
+    """Return the stored decision, the open check, or the request to store; None if the ruling needs no check."""
     if ruled.ruling.then is Then.ALLOW or ruled.version.policy.mode is PolicyMode.SHADOW:
         return None
     ask = latest_ask(session, run, request)
@@ -135,7 +140,7 @@ def _rejected(session: Session, run: tables.Run, request: CheckRequest, ruled: R
 
 
 def _is_stricter_now(ruled: Ruled, answer: GateDecision) -> bool:
-    """Whether a go-ahead that has not begun is one that the policy no longer gives; a person's holds where it asks."""
+    """Return whether the policy now withholds a go-ahead; under `ask`, a person's approval stays valid."""
     then, judged = ruled.ruling.then, answer.reason is Reason.NOT_FLAGGED
     return answer.approved and (then is Then.DENY or (then is Then.ASK and judged))
 
@@ -147,10 +152,10 @@ def _allowed(options: SubmitOptions, run: tables.Run, request: CheckRequest, rul
     return GateDecision(True, request.action, "", Reason.NOT_CRITICAL)
 
 
-def _by_policy(
+def _answer_by_policy(
     options: SubmitOptions, run: tables.Run, request: CheckRequest, ruled: Ruled, reason: Reason
 ) -> GateDecision | None:
-    """The policy's own answer, stored as such; None where another process stored the request in between."""
+    """Store and return the policy's decision, or return None if another process stored the request in between."""
     then, because = ruled.ruling.then, ruled.ruling.because
     if reason is Reason.SHADOW:
         words = f"The policy only watches; it would have said {then} (rule {ruled.ruling.rule})."
@@ -160,7 +165,7 @@ def _by_policy(
         with writing(options.url) as session:
             known = latest_ask(session, run, request)
             if known is not None and known.answer is None and known.item_id is not None:
-                # Nobody waits for it any more; what its reviewers hold of the budget comes back.
+                # No agent waits for it any more; the budget that its reviewers hold is released.
                 withdraw_items(Transaction.joined(session), [known.item_id], ItemStatus.CANCELLED, now_ms())
             is_open = known is None or known.answer is None or known.answer in ANEW
             if known is None or (known.answer != reason and (is_open or reason is Reason.DENIED)):
@@ -172,14 +177,14 @@ def _by_policy(
 
 
 def _lose_unreported(options: SubmitOptions, run: tables.Run, known: GateDecision) -> None:
-    """An agent that asks about an action it was let run does not know whether it ran; nor do we without a result."""
+    """Mark an action as possibly executed if its agent submits it again without a result."""
     if known.reason is Reason.ALREADY_HANDED_OUT and known.intent_id is not None:
         with writing(options.url) as session:
-            lose(session, run, known.intent_id, now_ms())
+            mark_unreported(session, run, known.intent_id, now_ms())
 
 
-def _reconnected(options: SubmitOptions, check: OpenCheck, ruled: Ruled) -> Wait:
-    """The wait taken up again; who asks again may give up sooner, and never moves the deadline of the first time."""
+def _resume_wait(options: SubmitOptions, check: OpenCheck, ruled: Ruled) -> Wait:
+    """Return the resumed wait; a repeated request can shorten the first deadline but never extend it."""
     at_ms = now_ms()
     with writing(options.url) as session:
         ask = session.get_one(tables.Ask, check.ask.id)
@@ -191,8 +196,10 @@ def _reconnected(options: SubmitOptions, check: OpenCheck, ruled: Ruled) -> Wait
     return Wait(options.url, check, deadline_ms, options.cancel, at_ms, options.beats)
 
 
-def _judged(options: SubmitOptions, run: tables.Run, request: CheckRequest, ruled: Ruled) -> GateDecision | Wait | None:
-    """What comes of the request, judged and stored; None where another process stored it in between."""
+def _judge_new(
+    options: SubmitOptions, run: tables.Run, request: CheckRequest, ruled: Ruled
+) -> GateDecision | Wait | None:
+    """Judge and store the request; return its decision or wait, or None if another process stored the request."""
     verdict = _judge(run, request, options.tightened)
     at_ms = now_ms()
     if ruled.asks(verdict):
@@ -224,9 +231,10 @@ def _not_flagged(
 
 
 def _judge(run: tables.Run, request: CheckRequest, tightened: Tightened) -> dict[str, Any]:
-    """The verdict as a row: of the first detector that flags, of those that the run and the caller name and our own.
+    """Return, as a row, the verdict of the first detector that flags: the run's, the caller's or `rules`.
 
-    Who names a detector or a threshold thereby only adds to what our own flags at its own threshold.
+    If none flags, return the first verdict. Naming a detector or a threshold can only add to what `rules` flags at its
+    own threshold.
     """
     verdicts = (_verdict(run, name, request, tightened) for name in _judges(run, tightened))
     first = next(verdicts)
@@ -239,7 +247,7 @@ def _judges(run: tables.Run, tightened: Tightened) -> list[str]:
 
 
 def _threshold(judge: Detector, run: tables.Run, tightened: Tightened) -> float:
-    """The lowest that the run, the caller or the detector itself says of this one; nobody raises our own's."""
+    """Return the lowest threshold of the run, the caller and the detector; the threshold of `rules` is never raised."""
     of_run = run.threshold if judge.name == routing_name(run) else None
     of_caller = tightened.threshold if judge.name in (routing_name(run), tightened.detector) else None
     its_own = judge.threshold if judge.name == OWN_DETECTOR or of_run is None else None
@@ -247,24 +255,24 @@ def _threshold(judge: Detector, run: tables.Run, tightened: Tightened) -> float:
 
 
 def _verdict(run: tables.Run, name: str, request: CheckRequest, tightened: Tightened) -> dict[str, Any]:
-    """The verdict of that detector as a row; one that breaks is a flag with the error as its rationale."""
+    """Return the detector's verdict as a row; if the detector fails, flag the action with the error as rationale."""
     seen = request.checkpoint
     try:
         judge = detector(name)
-        row = verdict_row(run, judge, _threshold(judge, run, tightened), 0, seen)
+        row = judge_as_row(run, judge, _threshold(judge, run, tightened), 0, seen)
         if 0.0 <= row["score"] <= 1.0:
             return row
         reason = f"its score is {row['score']!r}, which is not between 0 and 1"
     except Exception as failure:
-        # Whatever breaks in a detector, the action must not run for it.
+        # A failing detector must not let the action run.
         reason = f"{type(failure).__name__}: {failure}"
     broken = Verdict(1.0, f"The detector failed ({reason}), so a person has to look.", parameters={FAILED: True})
     stand_in = Detector(name, "", lambda _checkpoint, _seed: broken)
-    return verdict_row(run, stand_in, run.threshold or stand_in.threshold, 0, seen) | {"flagged": True}
+    return judge_as_row(run, stand_in, run.threshold or stand_in.threshold, 0, seen) | {"flagged": True}
 
 
 def _open_budget(url: str, run: tables.Run, trial: int) -> None:
-    """Opens the trial's budget with the run's cap, unless it is open."""
+    """Open the trial's budget with the run's cap if it is not open."""
     with reading(url) as session:
         cap = runs.cap(session, run)
     runs.open_budgets(review_queue(url), run.id or 0, [trial], cap)

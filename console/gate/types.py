@@ -1,17 +1,18 @@
-"""The types of the gate's answers: a decision and its reason."""
+"""The gate's answers: a decision and its reason."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from console.trajectory.checkpoints import Call, calls
+from console.trajectory.calls import Call, read_action
 
 
 class Reason(StrEnum):
-    """Why the gate answers as it does; only the first five let an action run.
+    """The reason of a decision; only the first five allow an action to run.
 
-    `not_critical`: a rule of the policy allows it; `shadow`: the policy only watches; `denied`: a rule forbids it.
+    `not_critical`: a rule of the policy allows the action; `shadow`: the policy only records; `denied`: a rule forbids
+    the action.
     """
 
     NOT_CRITICAL = "not_critical"
@@ -33,10 +34,10 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GateDecision:
-    """Whether to run `action`, which is the reviewer's where `reason` is edited; `feedback` is for the agent's memory.
+    """Whether `action` may run; if `reason` is `edited`, `action` is the reviewer's edit.
 
-    `score` is the detector's P(misaligned) in [0, 1]. `check_id` is the check's name to its agent. `intent_id` names
-    the written intent to run the action, which is there once somebody has said that it begins.
+    `feedback` is for the agent's memory. `score` is the detector's P(misaligned) in [0, 1]. `check_id` is the id of the
+    check for its agent. `intent_id` is the id of the intent to run the action; it is None until the action begins.
     """
 
     approved: bool
@@ -51,11 +52,11 @@ class GateDecision:
 
     @property
     def edited(self) -> bool:
-        """Whether `action` is the reviewer's own and not the one that was asked about."""
+        """Whether `action` is the reviewer's edit of the submitted action."""
         return self.reason is Reason.EDITED
 
     @property
     def call(self) -> Call | None:
-        """The action as a tool's name and arguments, None where it is no single call."""
-        called = calls(self.action)
+        """The action as a tool's name and arguments, or None if it is not a single call."""
+        called = read_action(self.action)
         return called[0] if len(called) == 1 else None

@@ -1,4 +1,4 @@
-"""The wait of an agent for a person: look, say that the agent lives, look again."""
+"""An agent's wait for a decision: look, send a heartbeat, look again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlmodel import col, update
 
 from console.database import now_ms, reading, review_queue, writing
-from console.gate.resolve import OpenCheck, WaitState, anything_new, resolve
+from console.gate.resolve import OpenCheck, WaitState, may_have_answer, resolve
 from console.gate.types import GateDecision
 from storage import tables
 from storage.errors import StorageError
@@ -22,16 +22,16 @@ _log = logging.getLogger(__name__)
 
 
 class Cancellation(Protocol):
-    """What says that the answer is no longer wanted: a threading.Event or anything like it."""
+    """A signal to stop waiting: a threading.Event or any object like it."""
 
     def is_set(self) -> bool:
-        """Whether to stop waiting."""
+        """Return whether to stop waiting."""
         ...
 
 
 @dataclass(slots=True)
 class Wait:
-    """One agent waiting for one answer until `deadline_ms`; `beats` says that it does so with a heartbeat."""
+    """The wait of one agent for one decision until `deadline_ms`; `beats` is true if the agent sends heartbeats."""
 
     url: str
     check: OpenCheck
@@ -42,16 +42,16 @@ class Wait:
     _gives_up_s: float = field(init=False)
 
     def __post_init__(self) -> None:
-        # Measured here, so that a clock that is set back keeps nobody waiting.
+        # Measured here, so that a clock that is set back does not extend the wait.
         self._gives_up_s = time.monotonic() + (self.deadline_ms - now_ms()) / 1_000
 
     def look(self) -> GateDecision | None:
-        """The answer if there is one now; raises when the database stays away beyond the deadline."""
+        """Return the decision, or None while there is none; raise if the database is unreachable after the deadline."""
         at_ms = now_ms()
         late = at_ms >= self.deadline_ms or time.monotonic() >= self._gives_up_s
         cancelled = self.cancel is not None and self.cancel.is_set()
         try:
-            if late or cancelled or self._anything_new(at_ms):
+            if late or cancelled or self._look_for_answer(at_ms):
                 return self._resolve(WaitState(at_ms, late, cancelled))
             self._beat(at_ms)
         except (DBAPIError, StorageError) as away:
@@ -61,14 +61,14 @@ class Wait:
         return None
 
     def withdraw(self) -> GateDecision | None:
-        """Says that nobody waits any more; the item leaves the queue unless it is decided."""
+        """Stop waiting and remove the item from the queue unless the item is decided."""
         return self._resolve(WaitState(now_ms(), cancelled=True))
 
-    def _anything_new(self, at_ms: int) -> bool:
+    def _look_for_answer(self, at_ms: int) -> bool:
         with reading(self.url) as session:
-            found = anything_new(session, self.check.ask.item_id or 0, at_ms)
+            found = may_have_answer(session, self.check.ask.item_id or 0, at_ms)
         if found:
-            # A claim that has lapsed gives its unit back, and the budget may not be spent after all.
+            # An expired claim releases its unit, so the budget may not be spent after all.
             review_queue(self.url).sweep(now_ms=at_ms)
         return found
 

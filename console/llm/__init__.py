@@ -1,17 +1,17 @@
-"""The model client: any OpenAI-compatible endpoint, with limits, retries, a cache on disk, and a bill."""
+"""The model client: any OpenAI-compatible endpoint, with limits, retries, a cache on disk, and a budget."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from console.llm.budget import load_prices
-from console.llm.client import LLM
+from console.llm.client import LLM, ClientOptions
 from console.llm.endpoint import Endpoint
-from console.llm.messages import Message, Reply, Token, Usage
+from console.llm.messages import Message, Reply, Sampling, Token, Usage
 from console.llm.transport import ClientUsage, Limits, Transport
 from console.settings import settings
 
-__all__ = ["LLM", "ClientUsage", "Message", "Reply", "Token", "Usage", "connect"]
+__all__ = ["LLM", "ClientOptions", "ClientUsage", "Message", "Reply", "Sampling", "Token", "Usage", "connect"]
 
 
 def connect(
@@ -25,13 +25,12 @@ def connect(
     keep: bool = True,
     cached: bool = True,
 ) -> LLM:
-    """The client of that model, or of the settings', its cache (unless not `cached`) and prices in the data directory.
+    """Return a client for this model, or for the model in the settings; raise NoModel if neither is set.
 
-    Raises NoModel where no model is named.
+    The client's cache (unless `cached` is false) and its prices are in the data directory.
     """
     chosen = settings()
-    return LLM(
-        model or chosen.model or "",
+    options = ClientOptions(
         concurrency=concurrency or chosen.concurrency,
         cache_dir=chosen.data_dir / "cache" if cached else None,
         spending_cap_usd=spending_cap_usd,
@@ -41,3 +40,4 @@ def connect(
         transport=transport,
         keep=keep,
     )
+    return LLM(model or chosen.model or "", options)

@@ -1,7 +1,8 @@
-"""The Batch API: questions that can wait are sent as files, at the lower price that many endpoints have for them.
+"""The Batch API: requests that can wait are sent as files, which many endpoints process at a lower price.
 
-An office takes every request that has no reply yet, posts them together, and collects the replies, also in another
-process: what is under way stands in files beside the cache of replies. Until a reply is there its call is deferred.
+A BatchOffice collects requests without a reply, posts them together and fetches the replies. Open batches are stored as
+files beside the cache of replies, so that another process can fetch the replies. Until a reply arrives, its call raises
+Deferred.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from console.llm.cache import Replies
 from console.llm.endpoint import BatchState, Connection, Endpoint
 from console.llm.errors import Deferred, ModelError, RequestRejected
 from console.llm.messages import PROBE, Reply, Request
-from console.llm.refusals import CHAT, not_offered
+from console.llm.refusals import CHAT, find_refused_parameter
 from console.llm.response import read_reply
 from console.llm.transport import ONE_CHOICE, Limits, Transport
 
 _MOST_REQUESTS, _MOST_BYTES = 40_000, 150_000_000
-"""Below what the large providers allow in one batch."""
+"""Below the limits of the large providers for one batch."""
 _KEPT = "batch "
 
 
 @dataclass(frozen=True, slots=True)
 class UnderWay:
-    """A batch that was posted: its id, where, for which model, and the keys of its requests."""
+    """A posted batch: its id, endpoint and model, and the keys of its requests."""
 
     id: str
     endpoint: str
@@ -39,7 +40,7 @@ class UnderWay:
 
 @dataclass(slots=True)
 class BatchOffice:
-    """The office of one cache folder; `errors` are by key the requests that their batch could not answer."""
+    """The open batches and waiting requests of a cache folder; `errors` holds errors of failed requests by key."""
 
     folder: Path
     waiting: dict[str, Request] = field(default_factory=dict)
@@ -51,18 +52,18 @@ class BatchOffice:
         self.replies = Replies(self.folder)
 
     def transport(self, endpoint: Endpoint, limits: Limits) -> Transport:
-        """A transport that answers from collected batches, and defers what they do not hold."""
+        """Return a transport that returns replies of fetched batches and defers all other calls."""
         self.endpoint = endpoint
         return _Deferring(endpoint, limits, self)
 
     def under_way(self) -> list[UnderWay]:
-        """The batches that were posted and not collected yet."""
+        """List the batches that have been posted but not fetched."""
         files = sorted(self.folder.glob("batch-*.json"))
         found = [orjson.loads(file.read_bytes()) for file in files]
         return [UnderWay(one["id"], one["endpoint"], one["model"], tuple(one["keys"])) for one in found]
 
     async def post(self) -> int:
-        """Posts what waits and is not under way; returns how many requests that are. Raises ModelError."""
+        """Post the waiting requests that are not in a batch, and return their number; raise ModelError on failure."""
         if self.endpoint is None:
             return 0
         sent = {key for batch in self.under_way() for key in batch.keys}
@@ -81,7 +82,7 @@ class BatchOffice:
         return len(waiting)
 
     async def collect(self, endpoint: Endpoint) -> list[BatchState]:
-        """Takes in the replies of batches that are done; the states of those under way. Raises ModelError."""
+        """Store the replies of completed batches and return the states of open batches; raise ModelError on failure."""
         self.endpoint, states = endpoint, []
         here = [batch for batch in self.under_way() if batch.endpoint == endpoint.name]
         if not here:
@@ -110,7 +111,7 @@ class BatchOffice:
             raise RequestRejected(f"The batch {batch.id} at {batch.endpoint} ended as {state.status}: {state.problem}")
 
     def _keep(self, batch: UnderWay, line: Mapping[str, Any]) -> None:
-        """Keeps a reply; of an error what the endpoint does not take, or the error itself."""
+        """Store the reply in this line; if the line contains an error, store the rejected parameter or the error."""
         key, response = line["custom_id"], line.get("response") or {}
         status, body = int(response.get("status_code") or 0), response.get("body") or {}
         if status == 200:
@@ -122,19 +123,19 @@ class BatchOffice:
         told = body.get("error") or line.get("error") or {}
         message = str(told.get("message") if isinstance(told, dict) else told)
         sent = dict.fromkeys(("messages", *_PROBED), 1)
-        parameter = not_offered(status, message, told.get("param") if isinstance(told, dict) else None, sent)
+        parameter = find_refused_parameter(status, message, told.get("param") if isinstance(told, dict) else None, sent)
         if parameter and parameter not in self.without(batch.model):
             self._learn(batch.model, {parameter})
         else:
             self.errors[key] = RequestRejected(f"{batch.endpoint} answered {status}: {message}")
 
     def without(self, model: str) -> frozenset[str]:
-        """What the endpoint is known not to take with that model."""
+        """Return the parameters that the endpoint does not accept for this model."""
         file = self._lacks(model)
         return frozenset(orjson.loads(file.read_bytes())) if file.is_file() else frozenset()
 
     async def _learnt(self, model: str) -> frozenset[str]:
-        """What the endpoint does not take: asked once in an ordinary request, since a batch may take a day."""
+        """Return the rejected parameters; find them once with ordinary requests, because a batch may take a day."""
         if self.endpoint is not None and not self._lacks(model).is_file():
             asking = Transport(self.endpoint, Limits(1, 120.0, 120.0, 2))
             schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
@@ -166,14 +167,14 @@ _PROBED = ("temperature", "max_tokens", "max_completion_tokens", "n", "logprobs"
 
 
 class _Deferring(Transport):
-    """The transport of an office: a collected reply, or none yet."""
+    """A transport of a BatchOffice: it returns fetched replies and defers all other calls."""
 
     def __init__(self, endpoint: Endpoint, limits: Limits, office: BatchOffice) -> None:
         super().__init__(endpoint, limits)
         self._office = office
 
     async def exchange(self, request: Request) -> Reply:
-        """The reply that a batch brought; raises Deferred where none has yet, and what the batch answered instead."""
+        """Return the reply from a batch; raise Deferred if it has not arrived, or the error of this request."""
         key = request.key(self.endpoint.name)
         self.without |= self._office.without(request.model) & {"n"}
         if key in self._office.errors:
@@ -181,7 +182,7 @@ class _Deferring(Transport):
         kept = self._office.replies.get(_KEPT + key)
         if kept is None:
             self._office.waiting[key] = request
-            raise Deferred(f"{request.model} is asked in a batch that is not done yet.")
+            raise Deferred(f"{request.model} is in a batch that is not finished yet.")
         self.tally.requests += 1
         missing = request.left_out(self._office.without(request.model))
         self.lacking |= missing
@@ -195,7 +196,7 @@ class _Part:
 
 
 def _parts(requests: Mapping[str, Request], without: frozenset[str]) -> Iterator[_Part]:
-    """The requests as files of lines, none larger than a batch may be."""
+    """Split the requests into files of lines within the size limit of a batch."""
     url = "/v1/responses" if CHAT in without else f"/v1/{CHAT}"
     lines: list[bytes] = []
     keys: list[str] = []
@@ -214,7 +215,7 @@ def _parts(requests: Mapping[str, Request], without: frozenset[str]) -> Iterator
 
 
 def _write(file: Path, document: object) -> None:
-    """Writes the file whole or not at all."""
+    """Write the file atomically."""
     draft = file.with_suffix(".part")
     draft.write_bytes(orjson.dumps(document))
     draft.replace(file)

@@ -1,6 +1,6 @@
-"""The budget of a model client: what tokens cost, what was spent, and what may still be.
+"""The budget of a model client: token prices, spending, and the cap.
 
-Prices are a table as data, which a file of the user's own completes and overrides.
+Prices are a table; the user's own file adds prices and overrides them.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _MILLION = 1_000_000
 _VERSION = re.compile(r"[-@:](\d[\d-]*|latest|preview)$")
 _BYTES_A_TOKEN = 2
 _FRAME_TOKENS = 8
-"""What a chat adds around each message, generously."""
+"""The overhead of a chat per message, as an upper estimate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """USD for a million tokens; cached input costs as much as other input where nothing else is said."""
+    """USD per million tokens; by default, cached input has the price of other input."""
 
     input: float
     output: float
     cached_input: float | None = None
 
     def cost_usd(self, usage: Usage) -> float:
-        """What that many tokens cost."""
+        """Compute the cost of these tokens."""
         cached = min(usage.cached_prompt_tokens, usage.prompt_tokens)
         fresh = usage.prompt_tokens - cached
         cached_price = self.input if self.cached_input is None else self.cached_input
@@ -43,13 +43,13 @@ class Price:
 
 
 def load_prices(own: Path | None = None) -> dict[str, Price]:
-    """The packaged prices, and over them those of the user's own file if it exists; raises BadInput for a bad entry."""
+    """Load the packaged prices and the user's file, which takes precedence; raise BadInput if an entry is invalid."""
     prices = _read(PACKAGED)
     return prices | _read(own) if own and own.exists() else prices
 
 
-def price_of(prices: Mapping[str, Price], model: str) -> Price | None:
-    """The price of that model, a date or version after the name and a provider before it put aside."""
+def find_price(prices: Mapping[str, Price], model: str) -> Price | None:
+    """Return the price of a model, or None; a provider before its name and a date or version after it are ignored."""
     for name in (model, model.rsplit("/", 1)[-1]):
         for known in (name, _VERSION.sub("", name)):
             if known in prices:
@@ -73,7 +73,7 @@ def _price(path: Path, name: str, table: object) -> Price:
         and all(_amount(v) for v in table.values())
     ):
         return Price(**table)
-    raise BadInput(f"{path}: {name} needs input and output (and may have cached_input), in USD for a million tokens.")
+    raise BadInput(f"{path}: {name} needs input and output, and optionally cached_input, in USD per million tokens.")
 
 
 def _amount(value: object) -> bool:
@@ -82,13 +82,13 @@ def _amount(value: object) -> bool:
 
 @dataclass(slots=True)
 class Bill:
-    """The cost of one call in USD, set when it is known; until then the most that it can be."""
+    """The cost of one call in USD: the maximum until the actual cost is known."""
 
     usd: float
 
 
 class Purse:
-    """Spending under a cap (None: no cap): that of an account, which outlives the process, or of this client alone."""
+    """Spending under a cap (None: unlimited), for an account over all processes or for this client alone."""
 
     def __init__(self, cap_usd: float | None, account: str | None = None, replies: Replies | None = None) -> None:
         self.cap_usd, self._account, self._replies = cap_usd, account, replies
@@ -97,9 +97,9 @@ class Purse:
 
     @contextmanager
     def reserving(self, request: Request, price: Price | None) -> Iterator[Bill]:
-        """Sets aside the most that the call can cost; raises SpendingCapReached, before the call, if that is too much.
+        """Reserve the maximum cost of a call; raise SpendingCapReached if this cost would exceed the cap.
 
-        A call that fails is charged nothing. With several processes the cap can be passed by what they have in flight.
+        A failed call costs nothing. With several processes, their calls in progress may exceed the cap.
         """
         bill = Bill(self._most(request, price))
         most = bill.usd
@@ -108,7 +108,7 @@ class Purse:
             if self.cap_usd is not None and self.spent_usd + self._reserved + most > self.cap_usd:
                 raise SpendingCapReached(
                     f"The spending cap of {self.cap_usd:g} USD leaves {max(self.cap_usd - self.spent_usd, 0):.4f} USD; "
-                    f"the next call to {request.model} may cost {most:.4f} USD. Raise the cap to go on."
+                    f"the next call to {request.model} may cost {most:.4f} USD. Raise the cap to continue."
                 )
             self._reserved += most
         try:
@@ -124,8 +124,8 @@ class Purse:
             if self.cap_usd is None:
                 return 0.0
             raise SpendingCapReached(
-                f"No price is known for {request.model}, so a spending cap cannot be kept: "
-                "add it to prices.toml in the data directory, or go without a cap."
+                f"The price of {request.model} is unknown, so the spending cap cannot be enforced. "
+                "Add it to prices.toml in the data directory, or remove the cap."
             )
         text = sum(len(message["content"].encode("utf-8", "replace")) for message in request.messages)
         prompt = text // _BYTES_A_TOKEN + _FRAME_TOKENS * (len(request.messages) + 1)
@@ -139,6 +139,6 @@ class Purse:
                 self._replies.charge(self._account, usd)
 
     def _learn(self) -> None:
-        """Other processes may have spent from the same account."""
+        """Read the account's spending again, because other processes may use the same account."""
         if self._account and self._replies:
             self.spent_usd = self._replies.spent_usd(self._account)

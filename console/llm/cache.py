@@ -1,7 +1,7 @@
-"""The cache of replies on disk, so that a question that was answered once is never paid for again.
+"""The cache of replies on disk, so that no request is paid for twice.
 
-One SQLite file, safe for any number of threads and processes. It holds replies and digests of requests: no request, and
-no key. What each call used and cost stands beside its reply.
+One SQLite file, safe for any number of threads and processes. The file holds replies with their usage and cost, and
+digests of requests, but neither requests nor API keys.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from console.errors import Refused
-from console.llm.messages import Reply, from_json
+from console.llm.messages import Reply, parse_stored_reply
 
 FILE = "replies.sqlite"
 _WAIT_MS = 10_000
@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS spending (account TEXT PRIMARY KEY, usd REAL NOT NULL
 
 
 class Replies:
-    """The replies kept in a folder; raises Refused where its file is damaged or cannot be written."""
+    """The cached replies in a folder; raise Refused if the cache file is damaged or not writable."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE
@@ -43,34 +43,34 @@ class Replies:
             raise self._refused(broken) from broken
 
     def get(self, key: str) -> Reply | None:
-        """The reply under that key, or None."""
+        """Return the reply for this key, or None if there is none."""
         rows = self._run("SELECT body FROM reply WHERE key = ?", (key,))
         try:
-            return from_json(rows[0][0]).as_cached() if rows else None
+            return parse_stored_reply(rows[0][0]).as_cached() if rows else None
         except (KeyError, TypeError, ValueError):
-            # Another version wrote it in another form: asking again is the way out.
+            # Another version wrote it in another form: the caller asks again.
             return None
 
     def put(self, key: str, reply: Reply) -> None:
-        """Keeps the reply under that key."""
+        """Store the reply under this key."""
         used = (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.latency_ms, reply.cost_usd)
         row = (key, reply.model, time.time_ns() // 1_000_000, reply.requests, *used, reply.to_json())
         self._run("INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def spent_usd(self, account: str) -> float:
-        """What an account has spent so far, in any process."""
+        """Return the amount that an account has spent so far, over all processes."""
         rows = self._run("SELECT usd FROM spending WHERE account = ?", (account,))
         return float(rows[0][0]) if rows else 0.0
 
     def charge(self, account: str, usd: float) -> None:
-        """Adds to what an account has spent."""
+        """Add an amount to the spending of an account."""
         self._run(
             "INSERT INTO spending VALUES (?, ?) ON CONFLICT (account) DO UPDATE SET usd = usd + excluded.usd",
             (account, usd),
         )
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         with self._lock:
             self._db.close()
 
@@ -82,4 +82,4 @@ class Replies:
             raise self._refused(broken) from broken
 
     def _refused(self, broken: sqlite3.Error) -> Refused:
-        return Refused(f"The cache of replies {self.path} cannot be used ({broken}); move it away to start a new one.")
+        return Refused(f"The cache of replies {self.path} cannot be used ({broken}). Move it away to start a new one.")

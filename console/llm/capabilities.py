@@ -1,25 +1,24 @@
-"""Capabilities of an endpoint: what it offers, found out by asking it."""
+"""Capabilities of an endpoint, found by test requests."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from console.llm.client import LLM
+from console.llm.client import LLM, ClientOptions
 from console.llm.errors import ModelError, NoModel, SpendingCapReached
-from console.llm.messages import PROBE
+from console.llm.messages import PROBE, Sampling
 from console.settings import settings
 
-_TOKENS = 5
-_TOP = 5
+_PROBING = Sampling(temperature=1.0, max_tokens=5, n=2, logprobs=True, top_logprobs=5, seed=0)
 _PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model's endpoint gives, or in one sentence why it gives nothing.
+    """The capabilities of a model's endpoint, or one sentence with the reason why the endpoint did not reply.
 
-    `choices`: several answers to one request; `logprobs`: probabilities of its tokens; `alternatives`: how many of the
-    other tokens' too; `left_out`: parameters that it does not take.
+    `choices`: several answers per request; `logprobs`: probabilities of tokens; `alternatives`: how many alternative
+    tokens have probabilities; `left_out`: parameters that the endpoint does not accept.
     """
 
     model: str
@@ -33,28 +32,21 @@ class Capabilities:
     problem: str | None = None
 
 
-async def capabilities_of(model: str | None = None) -> Capabilities:
-    """What the endpoint of the settings offers now, for that model or the settings' own: asked afresh and at once."""
+async def find_capabilities(model: str | None = None) -> Capabilities:
+    """Test the capabilities of the endpoint in the settings for this model, by default the model in the settings."""
     named = model or settings().model or ""
+    options = ClientOptions(timeout_s=_PATIENCE_S, deadline_s=_PATIENCE_S, retries=1)
     try:
-        async with LLM(named, timeout_s=_PATIENCE_S, deadline_s=_PATIENCE_S, retries=1) as llm:
+        async with LLM(named, options) as llm:
             return await probe(llm)
     except NoModel as nothing:
         return Capabilities(named, "", answers=False, problem=str(nothing))
 
 
 async def probe(llm: LLM) -> Capabilities:
-    """What the endpoint offers; costs one short request, or two where it gives one choice at a time."""
+    """Test the endpoint with one short request, or with two if it returns one choice at a time."""
     try:
-        reply = await llm.complete(
-            [PROBE],
-            temperature=1.0,
-            max_tokens=_TOKENS,
-            n=2,
-            logprobs=True,
-            top_logprobs=_TOP,
-            seed=0,
-        )
+        reply = await llm.complete([PROBE], _PROBING)
     except (ModelError, SpendingCapReached) as failure:
         return Capabilities(llm.model, llm.endpoint, answers=False, problem=str(failure))
     alternatives = [len(token.top) for tokens in reply.token_logprobs for token in tokens or ()]

@@ -1,92 +1,96 @@
-"""The model client: a question is answered from the cache, joined to the same one that is already out, or paid for."""
+"""The model client: it answers a call from the cache, joins an equal call in progress, or sends a paid request."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from console.llm.budget import Price, Purse, load_prices, price_of
+from console.llm.budget import Price, Purse, find_price, load_prices
 from console.llm.cache import Replies
 from console.llm.endpoint import Endpoint
 from console.llm.errors import ModelError, NoModel, RequestRejected
-from console.llm.messages import Message, Reply, Request, joined, last_of
+from console.llm.messages import GREEDY, Message, Reply, Request, Sampling, join_replies, merge_retries
 from console.llm.transport import ClientUsage, Limits, LoopState, Transport
 
 LONGEST_REPLY = 16_384
-"""Tokens beyond which no reply is let grow."""
+"""The maximum length of a reply, in tokens."""
 _GROWTH, _GROWTH_OF_SILENCE = 4, 16
-"""A reply that says nothing yet spends its tokens on reasoning, of which there is more."""
+"""An empty reply spent its tokens on reasoning, which needs more room."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOptions:
+    """Options of a model client: the endpoint, its limits, the cache and the budget.
+
+    At most `concurrency` requests run at a time. A request may take `timeout_s` seconds, and a call with all its
+    retries `deadline_s` seconds. Replies are cached under `cache_dir`, if this folder is set. `spending_cap_usd` is
+    checked before each call and covers every process with the same `account`. `reasoning_effort` (low, medium, high
+    ...) applies to models that accept it. `transport` may replace the connection to the endpoint. If `keep` is false,
+    new replies are not cached.
+    """
+
+    base_url: str | None = field(default=None, repr=False)
+    api_key: str | None = field(default=None, repr=False)
+    concurrency: int = 8
+    cache_dir: Path | None = None
+    timeout_s: float = 60.0
+    deadline_s: float = 180.0
+    retries: int = 5
+    spending_cap_usd: float | None = None
+    account: str | None = None
+    prices: dict[str, Price] | None = None
+    reasoning_effort: str | None = None
+    transport: Callable[[Endpoint, Limits], Transport] = Transport
+    keep: bool = True
 
 
 class LLM:
-    """A model behind an OpenAI-compatible endpoint.
+    """A model behind an OpenAI-compatible endpoint. Close the client, or use `async with LLM(...) as llm`."""
 
-    `concurrency` requests at a time; a request may take `timeout_s`, a call with all its retries `deadline_s`.
-    Replies are kept under `cache_dir` (None: nowhere). `spending_cap_usd` is checked before each call; with an
-    `account` it covers every process that uses that account. `reasoning_effort` (low, medium, high ...) is asked of
-    models that take it. Another `transport` may answer in the endpoint's place; without `keep` its replies do not enter
-    the cache. Close it, or use it as `async with LLM(...) as llm`.
-    """
-
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        concurrency: int = 8,
-        cache_dir: Path | None = None,
-        timeout_s: float = 60.0,
-        deadline_s: float = 180.0,
-        retries: int = 5,
-        spending_cap_usd: float | None = None,
-        account: str | None = None,
-        prices: dict[str, Price] | None = None,
-        reasoning_effort: str | None = None,
-        transport: Callable[[Endpoint, Limits], Transport] = Transport,
-        keep: bool = True,
-    ) -> None:
+    def __init__(self, model: str, options: ClientOptions | None = None) -> None:
         if not model:
-            raise NoModel("No model is named: set INFERACT_MODEL, or give --model.")
+            raise NoModel("No model is set. Set INFERACT_MODEL or use --model.")
+        chosen = options or ClientOptions()
         self.model = model
-        self.reasoning_effort = reasoning_effort
-        self._room = 0
-        self._keep = keep
-        self._transport = transport(Endpoint(base_url, api_key), Limits(concurrency, timeout_s, deadline_s, retries))
-        self._price = price_of(load_prices() if prices is None else prices, model)
-        self._replies = Replies(cache_dir) if cache_dir else None
-        self._purse = Purse(spending_cap_usd, account, self._replies)
+        self.reasoning_effort = chosen.reasoning_effort
+        self._tokens_needed = 0
+        self._keep = chosen.keep
+        limits = Limits(chosen.concurrency, chosen.timeout_s, chosen.deadline_s, chosen.retries)
+        self._transport = chosen.transport(Endpoint(chosen.base_url, chosen.api_key), limits)
+        self._price = find_price(load_prices() if chosen.prices is None else chosen.prices, model)
+        self._replies = Replies(chosen.cache_dir) if chosen.cache_dir else None
+        self._purse = Purse(chosen.spending_cap_usd, chosen.account, self._replies)
 
     def __repr__(self) -> str:
         return f"LLM({self.model} at {self.endpoint})"
 
     @property
     def endpoint(self) -> str:
-        """The endpoint's address, without anything secret."""
+        """The address of the endpoint, without secrets."""
         return self._transport.endpoint.name
 
     @property
     def tally(self) -> ClientUsage:
-        """What this client has done so far."""
+        """The usage of this client so far."""
         return self._transport.tally
 
     @property
     def price(self) -> Price | None:
-        """What the model's tokens cost, None where nobody knows."""
+        """The price of the model's tokens, or None if it is unknown."""
         return self._price
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """The parameters that were wanted and that the endpoint did not give."""
+        """The requested parameters that the endpoint did not provide."""
         return tuple(sorted(self._transport.lacking))
 
     @property
     def spent_usd(self) -> float:
-        """What was spent so far, by the whole account where it has one."""
+        """The amount spent so far in USD, by the whole account if there is one."""
         return self._purse.spent_usd
 
     async def __aenter__(self) -> LLM:
@@ -96,7 +100,7 @@ class LLM:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Closes the connections and the cache."""
+        """Close the connections and the cache."""
         await self._transport.aclose()
         if self._replies is not None:
             self._replies.close()
@@ -104,49 +108,43 @@ class LLM:
     async def complete(
         self,
         messages: Sequence[Message],
+        sampling: Sampling = GREEDY,
         *,
-        temperature: float = 0.0,
-        max_tokens: int = 512,
-        n: int = 1,
-        logprobs: bool = False,
-        top_logprobs: int | None = None,
-        seed: int | None = None,
-        take: int = 0,
         schema: Mapping[str, Any] | None = None,
-        enough: Callable[[str], object] = str.strip,
-        top_p: float | None = None,
+        is_complete: Callable[[str], object] = str.strip,
     ) -> Reply:
-        """The model's reply with `n` choices: from the cache, or from the endpoint.
+        """Return the model's reply from the cache or from the endpoint.
 
-        A reply that was cut by its length and does not say `enough` is asked for again with more tokens. Where the
-        endpoint does not give n choices, the missing ones are asked one by one; where it gives no logprobs or takes no
-        `schema` (JSON), the reply says so. The same question asked twice at once is sent once; another `take` is
-        another question. Raises ModelError, SpendingCapReached and NoModel.
+        If a reply is incomplete because of the length limit, the request is repeated with more tokens. If the endpoint
+        returns fewer than `n` choices, the missing ones are requested one by one. If the endpoint does not offer
+        logprobs or JSON schemas, `without` of the reply lists them. Equal requests at the same time are sent once.
+        Raise ModelError if no usable reply arrives, SpendingCapReached if the cap does not cover the call, or NoModel
+        if the endpoint has no address and key.
         """
-        asked = (temperature, max_tokens, n, logprobs, top_logprobs, seed, take, self.reasoning_effort, schema, top_p)
-        request = Request(self.model, _sendable(messages), *asked)
+        options = asdict(sampling) | {"reasoning_effort": self.reasoning_effort, "schema": schema}
+        request = Request(self.model, _encodable(messages), **options)
         key = request.key(self.endpoint)
         kept = self._replies.get(key) if self._replies else None
         if kept is not None:
             self.tally.cached += 1
             return kept
-        return await self._shared(await self._transport.loop_state(), key, request, enough)
+        return await self._shared(await self._transport.loop_state(), key, request, is_complete)
 
     async def _shared(
-        self, loop_state: LoopState, key: str, request: Request, enough: Callable[[str], object]
+        self, loop_state: LoopState, key: str, request: Request, is_complete: Callable[[str], object]
     ) -> Reply:
         task = loop_state.out.get(key)
         if task is not None:
             self.tally.cached += 1
             return (await asyncio.shield(task)).as_cached()
-        task = asyncio.create_task(self._ask(key, request, enough))
+        task = asyncio.create_task(self._ask(key, request, is_complete))
         loop_state.out[key] = task
         task.add_done_callback(lambda done: _forget(loop_state, key, done))
         return await asyncio.shield(task)
 
-    async def _ask(self, key: str, request: Request, enough: Callable[[str], object]) -> Reply:
+    async def _ask(self, key: str, request: Request, is_complete: Callable[[str], object]) -> Reply:
         try:
-            reply = await self._long_enough(request, enough)
+            reply = await self._long_enough(request, is_complete)
         except ModelError:
             self.tally.failed += 1
             raise
@@ -154,23 +152,25 @@ class LLM:
             self._replies.put(key, reply)
         return reply
 
-    async def _long_enough(self, request: Request, enough: Callable[[str], object]) -> Reply:
-        """The reply; where its length cut it short, that of a request for more. The room it took is remembered."""
-        request = replace(request, max_tokens=max(request.max_tokens, self._room))
+    async def _long_enough(self, request: Request, is_complete: Callable[[str], object]) -> Reply:
+        """Return a complete reply; request more tokens if the reply was cut, and remember the number needed."""
+        request = replace(request, max_tokens=max(request.max_tokens, self._tokens_needed))
         replies = [await self._choices(request)]
-        while replies[-1].is_cut and request.max_tokens < LONGEST_REPLY and not all(map(enough, replies[-1].texts)):
+        while (
+            replies[-1].is_cut and request.max_tokens < LONGEST_REPLY and not all(map(is_complete, replies[-1].texts))
+        ):
             growth = _GROWTH_OF_SILENCE if replies[-1].is_empty else _GROWTH
             request = replace(request, max_tokens=min(growth * request.max_tokens, LONGEST_REPLY))
             try:
                 replies.append(await self._choices(request))
             except RequestRejected:
-                # The model gives no more than that.
+                # The model does not accept a larger limit.
                 break
-            self._room = max(self._room, request.max_tokens)
-        return last_of(replies)
+            self._tokens_needed = max(self._tokens_needed, request.max_tokens)
+        return merge_retries(replies)
 
     async def _choices(self, request: Request) -> Reply:
-        """A reply with all the choices, however many requests that takes."""
+        """Return a reply with all choices, using as many requests as necessary."""
         first = [await self._pay(request)] if request.n == 1 or "n" not in self._transport.without else []
         got = sum(len(reply.texts) for reply in first)
         if got >= request.n:
@@ -181,7 +181,7 @@ class LLM:
         for other in others:
             if isinstance(other, BaseException):
                 raise other
-        whole = joined([*first, *(other for other in others if isinstance(other, Reply))])
+        whole = join_replies([*first, *(other for other in others if isinstance(other, Reply))])
         return replace(whole, without=tuple(sorted({*whole.without, "n"})))
 
     async def _pay(self, request: Request) -> Reply:
@@ -195,13 +195,13 @@ class LLM:
         return replace(reply, cost_usd=cost)
 
 
-def _sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
-    # Logs hold halves of surrogate pairs, which have no form in UTF-8.
+def _encodable(messages: Sequence[Message]) -> tuple[Message, ...]:
+    # Logs contain lone surrogates, which UTF-8 cannot encode.
     return tuple({name: text.encode("utf-8", "replace").decode() for name, text in each.items()} for each in messages)
 
 
 def _forget(loop_state: LoopState, key: str, done: asyncio.Task[Reply]) -> None:
     loop_state.out.pop(key, None)
     if not done.cancelled():
-        # Whoever asked may be gone; the error is theirs, not the event loop's.
+        # The caller may have gone; its error is not one of the event loop.
         done.exception()

@@ -1,4 +1,4 @@
-"""The endpoint over the wire: the only place that imports `openai`, and only when something is asked."""
+"""Requests to the model endpoint. Only this module imports `openai`, and only at the first request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from console.llm.errors import ModelError, ModelRefused, ModelUnavailable, NoModel, RequestRejected
-from console.llm.refusals import not_offered
+from console.llm.refusals import find_refused_parameter
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
@@ -26,9 +26,9 @@ _SHOWN = 300
 _DECLINED = frozenset(
     {"content_filter", "content_policy_violation", "invalid_prompt", "moderation_blocked", "data_inspection_failed"}
 )
-"""Codes by which a filter before the model declines a prompt."""
+"""Codes of filters that decline a prompt before the model."""
 _MARKUP = re.compile(r"(?is)<(script|style|head)\b.*?</\1>|<[^>]*>")
-_NOWHERE = "Nothing says how to reach a model: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own."
+_NOWHERE = "No endpoint is configured. Set OPENAI_API_KEY, or OPENAI_BASE_URL for your own server."
 _ADVICE = {
     401: " Check OPENAI_API_KEY.",
     403: " Check that the key may use this model.",
@@ -37,7 +37,7 @@ _ADVICE = {
 
 
 class NotOffered(Exception):
-    """The endpoint does not take a parameter."""
+    """The endpoint does not accept a parameter."""
 
     def __init__(self, parameter: str) -> None:
         super().__init__(parameter)
@@ -45,9 +45,9 @@ class NotOffered(Exception):
 
 
 class Endpoint:
-    """An OpenAI-compatible endpoint; without arguments the one that OPENAI_BASE_URL and OPENAI_API_KEY name.
+    """An OpenAI-compatible endpoint; OPENAI_BASE_URL and OPENAI_API_KEY are the defaults for address and key.
 
-    AZURE_OPENAI_ENDPOINT, or an address with `?api-version=`, is spoken to as Azure wants it. The key stays in here.
+    AZURE_OPENAI_ENDPOINT, or an address with `?api-version=`, selects the Azure API. The key never leaves this object.
     """
 
     def __init__(self, base_url: str | None = None, api_key: str | None = None) -> None:
@@ -58,7 +58,7 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        """Its address without user, password and query: what may be shown, and part of a reply's cache key."""
+        """The address without user, password and query, for display and for the cache key of a reply."""
         parts = urlsplit(self._url)
         host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or ""
         return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
@@ -73,7 +73,7 @@ class Endpoint:
         return bool(self._azure) or "api-version" in parse_qs(parts.query) or by_host
 
     def connect(self) -> Connection:
-        """Fresh connections for the running event loop; raises NoModel where nothing says how to reach a model."""
+        """Open connections for the running event loop; raise NoModel if neither an address nor a key is set."""
         if not self._key and self._url == _OPENAI:
             raise NoModel(_NOWHERE)
         return Connection(self, self._client())
@@ -90,13 +90,17 @@ class Endpoint:
         return AsyncAzureOpenAI(azure_endpoint=bare, api_key=key, api_version=version, max_retries=0)
 
     def cleaned(self, text: str) -> str:
-        """The start of a message, without the key."""
+        """Return the start of a message, with the key masked."""
         return (text.replace(self._key, "[key]") if self._key else text)[:_SHOWN]
 
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """How a batch stands; `files` hold its replies and errors once it is over, `problem` says why it came to none."""
+    """The state of a batch.
+
+    `files` are the ids of the files with replies and errors after the batch has ended, and `problem` is the reason if
+    the batch failed.
+    """
 
     id: str
     status: str
@@ -107,37 +111,37 @@ class BatchState:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come of it."""
+        """Whether the batch has ended."""
         return self.status in ("completed", "failed", "expired", "cancelled")
 
 
 class Connection:
-    """Open connections to an endpoint; they belong to the event loop that they were made in."""
+    """Open connections to an endpoint, usable only in the event loop that created them."""
 
     def __init__(self, endpoint: Endpoint, client: AsyncOpenAI) -> None:
         self._endpoint, self._client, self._name = endpoint, client, endpoint.name
 
     async def close(self) -> None:
-        """Closes them."""
+        """Close the connections."""
         await self._client.close()
 
     async def post(self, body: Mapping[str, Any], timeout_s: float) -> bytes:
-        """The body of the response to one request; raises NotOffered and ModelError."""
+        """Post one request and return the body of the response; raise NotOffered or ModelError if the request fails."""
         from openai import APIConnectionError, APIStatusError, APITimeoutError
 
         try:
-            # Posting the body as it is spares a fifth of the time that the typed method takes.
+            # Posting the plain body saves a fifth of the time of the typed method.
             path = "/responses" if "input" in body else "/chat/completions"
             return await self._client.post(path, cast_to=bytes, body=dict(body), options={"timeout": timeout_s})
         except APITimeoutError:
-            raise too_slow(self._name, timeout_s) from None
+            raise timeout_error(self._name, timeout_s) from None
         except APIConnectionError as broken:
             raise ModelUnavailable(f"{self._name} cannot be reached ({self._endpoint.cleaned(str(broken))}).") from None
         except APIStatusError as status:
             raise self._told(status, body) from None
 
     async def post_batch(self, lines: bytes, form: str) -> str:
-        """The id of a new batch of those requests, one a line; raises ModelError."""
+        """Post a batch with one request per line and return the batch's id; raise ModelError if this fails."""
         with self._named():
             file = await self._client.files.create(file=("requests.jsonl", lines), purpose="batch")
             ordered = await self._client.batches.create(
@@ -148,7 +152,7 @@ class Connection:
         return ordered.id
 
     async def batch(self, id: str) -> BatchState:
-        """How a batch stands; raises ModelError."""
+        """Return the state of a batch; raise ModelError if the endpoint does not return it."""
         with self._named():
             found = await self._client.batches.retrieve(id)
         problems = [error.message or "" for error in (found.errors.data or [])] if found.errors else []
@@ -158,7 +162,7 @@ class Connection:
         return BatchState(id, found.status, files, " ".join(problems) or found.status, done, total)
 
     async def file(self, id: str) -> bytes:
-        """What a file of the endpoint holds; raises ModelError."""
+        """Return the content of a file at the endpoint; raise ModelError if the endpoint does not return it."""
         with self._named():
             return (await self._client.files.content(id)).content
 
@@ -172,7 +176,7 @@ class Connection:
             raise ModelUnavailable(f"{self._name} cannot be reached ({self._endpoint.cleaned(str(broken))}).") from None
         except APIStatusError as status:
             if status.status_code in (404, 405, 501):
-                raise RequestRejected(f"{self._name} offers no Batch API; leave --batch out.") from None
+                raise RequestRejected(f"{self._name} does not offer a Batch API. Omit --batch.") from None
             raise self._told(status, {}) from None
 
     def _told(self, status: APIStatusError, body: Mapping[str, Any]) -> Exception:
@@ -180,7 +184,7 @@ class Connection:
         message = self._endpoint.cleaned(_readable(str(error.get("message") or status.body or status.message)))
         if error.get("code") in _DECLINED:
             return ModelRefused(f"A content filter at {self._name} declined the request: {message}")
-        if parameter := not_offered(code, message, error.get("param"), body):
+        if parameter := find_refused_parameter(code, message, error.get("param"), body):
             return NotOffered(parameter)
         if (code in _BUSY or code >= 500) and error.get("code") != "insufficient_quota":
             return ModelUnavailable(f"{self._name} answered {code}: {message}", retry_after_s=_retry_after(status))
@@ -188,13 +192,13 @@ class Connection:
 
 
 def _readable(message: str) -> str:
-    """The message; of a page that a gateway answers with, its words."""
+    """Return the message; if a gateway returned an HTML page, return the text of this page."""
     return " ".join(_MARKUP.sub(" ", message).split()) if message.lstrip()[:1] == "<" else message
 
 
-def too_slow(name: str, limit_s: float) -> ModelError:
-    """The error of a request that took longer than it may."""
-    return ModelUnavailable(f"{name} gave no answer within {limit_s:.3g} s.")
+def timeout_error(name: str, limit_s: float) -> ModelError:
+    """Return the error for a request that took too long."""
+    return ModelUnavailable(f"{name} did not respond within {limit_s:.3g} s.")
 
 
 def _env(name: str) -> str | None:
@@ -219,7 +223,7 @@ def _until(date: str) -> float | None:
 
 
 def _error(body: object) -> Mapping[str, Any]:
-    """The error in a body, which some providers wrap in a list, or tell as a text alone."""
+    """Return the error in a response body; some providers wrap the error in a list or send only a text."""
     first = body[0] if isinstance(body, list) and body else body
     inner = first.get("error", first) if isinstance(first, dict) else first
     return inner if isinstance(inner, dict) else {"message": inner} if isinstance(inner, str) else {}

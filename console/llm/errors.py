@@ -1,20 +1,19 @@
-"""Errors of the model client: why a model gave no reply, as facts.
+"""Errors of the model client.
 
 ConsoleError
-├── ModelError                 asked, and no reply that can be used came back
+├── ModelError                 the model returned no usable reply
 │   ├── ModelUnavailable       busy, failing, too slow or out of reach
-│   ├── BadReply               an answer came, but not in the form of a chat completion
-│   ├── Deferred               the question waits in a batch
-│   ├── ModelSilent            one empty or refused reply after the other came
+│   ├── BadReply               the response is not a chat completion
+│   ├── Deferred               the request is in a batch
+│   ├── ModelSilent            only empty or refused replies
 │   ├── ModelRefused           the model, or a filter before it, declines
 │   └── RequestRejected        the endpoint does not accept the key, the model or the request
 ├── BadInput
-│   └── NoModel                nobody said which model, or how to reach it
+│   └── NoModel                the model, or its address, is not set
 └── Refused
     └── SpendingCapReached     the next call could cost more than is left
 
-`retryable` says that the same request may succeed when it is sent again; none of these leaves a verdict behind, so
-that going on later asks again.
+A `retryable` request may succeed if it is sent again. No error leaves a verdict, so a later run asks again.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from console.errors import BadInput, ConsoleError, Refused
 
 
 class ModelError(ConsoleError):
-    """The model gave no reply that can be used. `retry_after_s` is how long the endpoint asks to be left alone."""
+    """The model returned no usable reply. `retry_after_s` is the delay that the endpoint asks for."""
 
     retryable = False
 
@@ -39,7 +38,7 @@ class ModelUnavailable(ModelError):
 
 
 class BadReply(ModelError):
-    """What came back is no chat completion."""
+    """The response is not a chat completion."""
 
     retryable = True
 
@@ -49,11 +48,11 @@ class ModelRefused(ModelError):
 
 
 class Deferred(ModelError):
-    """The question is asked in a batch, whose replies are not there yet."""
+    """The request is in a batch whose replies have not arrived yet."""
 
 
 class ModelSilent(ModelError):
-    """The model gave one empty or refused reply after the other."""
+    """The model returned only empty or refused replies."""
 
 
 class RequestRejected(ModelError):
@@ -61,10 +60,10 @@ class RequestRejected(ModelError):
 
 
 class NoModel(BadInput):
-    """There is no model to ask."""
+    """The model, or its address, is not set."""
 
 
 class SpendingCapReached(Refused):
-    """The next call could cost more than is left of the spending cap."""
+    """The next call could cost more than the spending cap leaves."""
 
     retryable = False

@@ -1,16 +1,15 @@
-"""Messages to a model, requests and replies, as values."""
+"""Messages, requests and replies as values, with conversion to chat completions and the Responses API."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import orjson
 
 from console.llm.refusals import CHAT, LENGTHS
-from console.llm.responses_api import responses_body
 
 Message = Mapping[str, str]
 """`{"role": "system" | "user" | "assistant", "content": text}`."""
@@ -19,7 +18,7 @@ PROBE: Message = {
     "role": "user",
     "content": "Is water wet?\nA. True\nB. False\nReply with one letter, A or B, and nothing before or after it.",
 }
-"""What an endpoint is asked to find out what it takes and gives."""
+"""The question that tests the capabilities of an endpoint."""
 
 _LATER = frozenset({"reasoning_effort", "schema", "top_p"})
 _CUT = frozenset({"length", "max_tokens"})
@@ -27,7 +26,7 @@ _CUT = frozenset({"length", "max_tokens"})
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A generated token, its natural-log probability, and those of the alternatives that were asked for."""
+    """A generated token with its natural-log probability and the log probabilities of the requested alternatives."""
 
     text: str
     logprob: float
@@ -36,7 +35,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the endpoint counted them, all choices and requests of one call together."""
+    """Tokens as counted by the endpoint, over all choices and requests of one call."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -52,10 +51,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The texts of one call, one for each choice; `token_logprobs` has None for a choice without them.
+    """The texts of one call, one per choice; `token_logprobs` has None for a choice without log probabilities.
 
-    Usage, requests, latency and cost (USD, None where no price is known) are those of the call when it was really made;
-    `cached` says that this time it cost nothing. `without` names what the endpoint does not offer and was left out.
+    Usage, requests, latency and cost (USD, None if the price is unknown) are those of the original call; a `cached`
+    reply costs nothing now. `without` lists the requested parameters that the endpoint did not provide.
     """
 
     texts: tuple[str, ...]
@@ -76,46 +75,66 @@ class Reply:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the length that was allowed ended any of its choices."""
+        """Whether the length limit cut any choice."""
         return any(finish.lower() in _CUT for finish in self.finish)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no choice says anything."""
+        """Whether every choice is blank."""
         return not any(text.strip() for text in self.texts)
 
     @property
     def has_logprobs(self) -> bool:
-        """Whether every choice tells the probabilities of its tokens."""
+        """Whether every choice has the probabilities of its tokens."""
         return all(tokens is not None for tokens in self.token_logprobs)
 
     def to_json(self) -> bytes:
-        """The reply as the cache keeps it."""
+        """Serialise the reply for the cache."""
         return orjson.dumps(asdict(self))
 
     def as_cached(self) -> Reply:
-        """The same reply, come by without a request."""
+        """Return the reply marked as cached."""
         return replace(self, cached=True)
 
 
-def from_json(text: bytes) -> Reply:
-    """The reply that `to_json` wrote; raises KeyError, TypeError or ValueError where it is another form."""
+def parse_stored_reply(text: bytes) -> Reply:
+    """Parse the output of `to_json`; raise KeyError, TypeError or ValueError if the format differs."""
     kept: dict[str, Any] = orjson.loads(text)
     usage = Usage(**kept.pop("usage"))
-    lists = [None if tokens is None else tuple(_token(row) for row in tokens) for tokens in kept.pop("token_logprobs")]
+    lists = [
+        tokens and tuple(Token(row["text"], row["logprob"], tuple(map(tuple, row["top"]))) for row in tokens)
+        for tokens in kept.pop("token_logprobs")
+    ]
     plain: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
     return Reply(usage=usage, token_logprobs=tuple(lists), **plain)
 
 
-def _token(row: Mapping[str, Any]) -> Token:
-    return Token(row["text"], row["logprob"], tuple((text, logprob) for text, logprob in row["top"]))
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Sampling options of a model call: temperature, length in tokens, number of choices and seed.
+
+    `top_logprobs` is the number of alternatives per token. Calls that differ only in `take` give separate samples.
+    """
+
+    temperature: float = 0.0
+    max_tokens: int = 512
+    n: int = 1
+    logprobs: bool = False
+    top_logprobs: int | None = None
+    seed: int | None = None
+    take: int = 0
+    top_p: float | None = None
+
+
+GREEDY = Sampling()
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call: everything that the answer depends on. `take` tells apart calls that are otherwise the same.
+    """One model call, with every option that affects the reply.
 
-    `schema` is a JSON schema (object) that the answer shall have where the endpoint offers structured outputs.
+    Requests that differ only in `take` give separate samples. `schema` is a JSON schema (object) for the reply, used if
+    the endpoint offers structured outputs.
     """
 
     model: str
@@ -132,12 +151,12 @@ class Request:
     top_p: float | None = None
 
     def key(self, endpoint: str) -> str:
-        """SHA-256 (hex) of the whole request and of where it goes; what came later is left out where it is not set."""
+        """Return the SHA-256 (hex) of the request and its endpoint; newer fields are included only if they are set."""
         told = {name: value for name, value in asdict(self).items() if value is not None or name not in _LATER}
         return hashlib.sha256(orjson.dumps([endpoint, told], option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def body(self, without: frozenset[str] = frozenset()) -> dict[str, Any]:
-        """The request in the endpoint's form; `without` names parameters that it does not take."""
+        """Return the request body for the endpoint, without the parameters that it does not accept."""
         asked: dict[str, Any] = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         if self.top_p is not None:
             asked["top_p"] = self.top_p
@@ -156,22 +175,22 @@ class Request:
         if "max_tokens" in without and "max_completion_tokens" not in without:
             kept["max_completion_tokens"] = self.max_tokens
         chat = {"model": self.model, "messages": [dict(message) for message in self.messages]} | kept
-        return responses_body(chat) if CHAT in without else chat
+        return to_responses_body(chat) if CHAT in without else chat
 
     def left_out(self, without: frozenset[str]) -> frozenset[str]:
-        """What this request wanted and an endpoint without those parameters does not give."""
+        """Return the requested parameters that are not provided by an endpoint that rejects these parameters."""
         return frozenset(self.body()) & without - LENGTHS
 
     def singles(self, count: int, start: int = 0) -> list[Request]:
-        """Requests for one choice each, their seeds one apart so that they are not all the same."""
+        """Return this many requests for one choice each, with different seeds so that the replies differ."""
         seeds = [None if self.seed is None else self.seed + index for index in range(start, start + count)]
         return [replace(self, n=1, seed=seed) for seed in seeds]
 
 
-def joined(replies: Sequence[Reply]) -> Reply:
-    """One reply of several that were asked side by side; the latency is that of the slowest."""
+def join_replies(replies: Sequence[Reply]) -> Reply:
+    """Join parallel replies into one; its latency is the longest of them."""
     return replace(
-        last_of(replies),
+        merge_retries(replies),
         texts=tuple(text for reply in replies for text in reply.texts),
         token_logprobs=tuple(tokens for reply in replies for tokens in reply.token_logprobs),
         finish=tuple(finish for reply in replies for finish in reply.finish),
@@ -179,8 +198,8 @@ def joined(replies: Sequence[Reply]) -> Reply:
     )
 
 
-def last_of(replies: Sequence[Reply]) -> Reply:
-    """The last of several replies, with what all of them took."""
+def merge_retries(replies: Sequence[Reply]) -> Reply:
+    """Return the last of several replies, with the usage summed over all of them."""
     costs = [reply.cost_usd for reply in replies]
     return replace(
         replies[-1],
@@ -190,3 +209,46 @@ def last_of(replies: Sequence[Reply]) -> Reply:
         requests=sum(reply.requests for reply in replies),
         without=tuple(sorted({name for reply in replies for name in reply.without})),
     )
+
+
+def to_responses_body(chat: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert the body of a chat completion to the Responses API, with storage at the provider turned off."""
+    body: dict[str, Any] = {"model": chat["model"], "input": chat["messages"], "store": False}
+    body |= {name: chat[name] for name in ("temperature", "top_logprobs") if name in chat}
+    if limit := chat.get("max_completion_tokens") or chat.get("max_tokens"):
+        body["max_output_tokens"] = limit
+    if chat.get("logprobs"):
+        body["include"] = ["message.output_text.logprobs"]
+    if "reasoning_effort" in chat:
+        body["reasoning"] = {"effort": chat["reasoning_effort"]}
+    if "response_format" in chat:
+        body["text"] = {"format": {"type": "json_schema", **chat["response_format"]["json_schema"]}}
+    return body
+
+
+def to_completion(response: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert a response of the Responses API to a chat completion with one choice."""
+    parts = list(_parts(response))
+    texts = [part["text"] for part in parts if part.get("type") == "output_text"]
+    refusals = [part["refusal"] for part in parts if part.get("type") == "refusal"]
+    tokens = [row for part in parts for row in part.get("logprobs") or ()]
+    reason = (response.get("incomplete_details") or {}).get("reason", "")
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": "".join(texts), "refusal": refusals[0] if refusals else None},
+        "finish_reason": {"": "stop", "max_output_tokens": "length"}.get(reason, str(reason)),
+        "logprobs": {"content": tokens} if tokens else None,
+    }
+    used = response.get("usage") or {}
+    usage = {
+        "prompt_tokens": used.get("input_tokens"),
+        "completion_tokens": used.get("output_tokens"),
+        "prompt_tokens_details": used.get("input_tokens_details"),
+    }
+    return {"model": response.get("model"), "choices": [choice], "usage": usage}
+
+
+def _parts(response: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for item in response.get("output") or ():
+        if item.get("type") == "message":
+            yield from item.get("content") or ()

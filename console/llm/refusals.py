@@ -1,6 +1,6 @@
-"""Refusals of optional parameters, in the wordings of the large providers: which one a complaint is about.
+"""Refused optional parameters: find the parameter that a provider's error message rejects.
 
-It stands apart from the endpoint because wordings change more often than the way to speak to one.
+This module is separate from the endpoint because the wordings of errors change more often than the protocol.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 CHAT = "chat/completions"
-"""Stands for the whole form of the request: a model that only speaks the Responses API refuses it."""
+"""The chat form of a request, which a model with only the Responses API rejects."""
 LENGTHS = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens"})
 _DROPPABLE = (
     "top_logprobs", "logprobs", "max_completion_tokens", "max_tokens", "max_output_tokens", "temperature", "top_p",
@@ -42,10 +42,10 @@ _OTHER_NAMES = {
 _IN_RESPONSES = {"include": "logprobs", "reasoning": "reasoning_effort", "text": "response_format"}
 
 
-def not_offered(status: int, message: str, param: object, body: Mapping[str, Any]) -> str | None:
-    """The optional parameter of the body that the endpoint complains about; CHAT where it wants another form.
+def find_refused_parameter(status: int, message: str, param: object, body: Mapping[str, Any]) -> str | None:
+    """Return the optional parameter that the endpoint rejects, or CHAT if it requires the Responses API.
 
-    None where the complaint is about something else, such as the key or a prompt that is too long.
+    Return None for other errors, such as an invalid key or a prompt that is too long.
     """
     if "input" not in body and status in (400, 404) and _OTHER_FORM.search(message):
         return CHAT
@@ -59,7 +59,7 @@ def not_offered(status: int, message: str, param: object, body: Mapping[str, Any
 
 
 def _named(message: str, param: object, sent: list[str]) -> str | None:
-    """The parameter that is named: by the field for it, in quotation marks, as a word, or in the provider's word."""
+    """Find the parameter in the error's own field, in quotation marks, as a word, or by the provider's wording."""
     field = _IN_RESPONSES.get(str(param).split(".")[0], param)
     if isinstance(field, str) and field in sent:
         return field

@@ -1,4 +1,4 @@
-"""The response of an endpoint: a chat completion read from its bytes, as a reply."""
+"""The response of an endpoint and its parsing into a reply."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import orjson
 
 from console.llm.errors import BadReply, ModelRefused
-from console.llm.messages import Reply, Token, Usage
-from console.llm.responses_api import as_completion
+from console.llm.messages import Reply, Token, Usage, to_completion
 
 _SHOWN = 120
 _TAGS = r"think|thinking|thought|reasoning|seed:think"
@@ -19,33 +18,31 @@ _THOUGHT_OPENS = re.compile(rf"\s*(?:<(?:{_TAGS})>|\[THINK\]|◁think▷|<\|chan
 
 
 def read_reply(content: bytes, model: str) -> Reply:
-    """The reply in a response's body; raises BadReply where it is none, ModelRefused where every choice refuses."""
+    """Parse the body of a response; raise BadReply if it is invalid, ModelRefused if every choice is a refusal."""
     try:
         document = orjson.loads(content)
     except orjson.JSONDecodeError as broken:
-        raise BadReply(f"{model} answered with what is no JSON: {_start(content)!r}") from broken
+        start = content[:_SHOWN].decode("utf-8", "replace")
+        raise BadReply(f"{model} returned invalid JSON: {start!r}") from broken
     try:
-        document = as_completion(document) if _is_response(document) else document
+        if isinstance(document, dict) and document.get("object") == "response":
+            document = to_completion(document)
     except (KeyError, TypeError, AttributeError) as odd:
-        raise BadReply(f"{model} answered in another form than the Responses API's ({odd}).") from odd
+        raise BadReply(f"{model} returned an invalid response of the Responses API ({odd}).") from odd
     choices = document.get("choices") if isinstance(document, dict) else None
     if not isinstance(choices, list) or not choices:
-        raise BadReply(f"{model} answered without a single choice{_error_within(document)}.")
+        raise BadReply(f"{model} answered without choices{_error_within(document)}.")
     try:
         return _reply(document, choices, model)
     except (KeyError, TypeError, AttributeError, ValueError) as odd:
-        raise BadReply(f"{model} answered in another form than a chat completion ({odd}).") from odd
+        raise BadReply(f"{model} returned an invalid chat completion ({odd}).") from odd
 
 
 def _error_within(document: object) -> str:
-    """The error that some routers tell with the status of a success."""
+    """Return the error that some routers send with a success status."""
     error = document.get("error") if isinstance(document, dict) else None
     told = error.get("message") if isinstance(error, dict) else error
     return f" ({str(told)[:_SHOWN].rstrip('.')})" if told else ""
-
-
-def _is_response(document: object) -> bool:
-    return isinstance(document, dict) and document.get("object") == "response"
 
 
 def _reply(document: Mapping[str, Any], choices: Sequence[Mapping[str, Any]], model: str) -> Reply:
@@ -54,7 +51,7 @@ def _reply(document: Mapping[str, Any], choices: Sequence[Mapping[str, Any]], mo
     if len(refusals) == len(ordered):
         raise ModelRefused(f"{model} refused to answer: {refusals[0][:_SHOWN]}")
     return Reply(
-        texts=tuple(without_thoughts(_text(choice)) for choice in ordered),
+        texts=tuple(strip_thoughts(_text(choice)) for choice in ordered),
         token_logprobs=tuple(_tokens(choice) for choice in ordered),
         finish=tuple(str(choice.get("finish_reason") or "") for choice in ordered),
         model=str(document.get("model") or model),
@@ -71,8 +68,8 @@ def _text(choice: Mapping[str, Any]) -> str:
     return content
 
 
-def without_thoughts(text: str) -> str:
-    """The answer behind what a reasoning model thinks aloud; empty where it never came to an end of that."""
+def strip_thoughts(text: str) -> str:
+    """Return the answer after the thoughts of a reasoning model, or an empty string if the thoughts do not end."""
     ends = list(_THOUGHT_ENDS.finditer(text))
     if ends:
         return text[ends[-1].end() :].lstrip()
@@ -91,13 +88,20 @@ def _tokens(choice: Mapping[str, Any]) -> tuple[Token, ...] | None:
     rows = _behind_thoughts(rows, _text(choice)) if rows else rows
     if not rows:
         return None
-    return tuple(Token(row["token"], float(row["logprob"]), _top(row)) for row in rows)
+    return tuple(
+        Token(
+            row["token"],
+            float(row["logprob"]),
+            tuple((other["token"], float(other["logprob"])) for other in row.get("top_logprobs") or ()),
+        )
+        for row in rows
+    )
 
 
 def _behind_thoughts(rows: Sequence[Mapping[str, Any]], text: str) -> Sequence[Mapping[str, Any]]:
-    """The tokens of the answer alone; some servers count those of the thoughts among them and leave their text out."""
+    """Return only the tokens of the answer; some servers also list the tokens of thoughts that are not in `text`."""
     whole = "".join(row["token"] for row in rows)
-    answer = without_thoughts(whole)
+    answer = strip_thoughts(whole)
     if answer == whole and not text.endswith(whole):
         answer = text if whole.endswith(text) else answer
     start, at = len(whole) - len(answer), 0
@@ -108,10 +112,6 @@ def _behind_thoughts(rows: Sequence[Mapping[str, Any]], text: str) -> Sequence[M
     return ()
 
 
-def _top(row: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
-    return tuple((other["token"], float(other["logprob"])) for other in row.get("top_logprobs") or ())
-
-
 def _usage(counted: Mapping[str, Any]) -> Usage:
     details = counted.get("prompt_tokens_details") or {}
     return Usage(
@@ -119,7 +119,3 @@ def _usage(counted: Mapping[str, Any]) -> Usage:
         completion_tokens=int(counted.get("completion_tokens") or 0),
         cached_prompt_tokens=int(details.get("cached_tokens") or 0),
     )
-
-
-def _start(content: bytes) -> str:
-    return content[:_SHOWN].decode("utf-8", "replace")

@@ -1,33 +1,35 @@
-"""The transport of requests to one endpoint: free slots, deadlines, retries, leaving out what is not offered.
+"""The transport of requests to one endpoint: slots, deadlines, retries, and omission of unsupported parameters.
 
-The retries are our own. The openai client knows neither garbled replies nor a deadline over all attempts, and would
-hold the slot while it pauses; with tenacity each hook (what counts, pause, stop, sleep, tally) would still be ours.
+The retries are implemented here: the openai client handles neither garbled replies nor a deadline over all attempts,
+and would keep a slot during a pause. With tenacity we would have to write every hook ourselves (condition, pause, stop,
+sleep, tally).
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+import re
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from console.llm.endpoint import Connection, Endpoint, NotOffered, too_slow
+from console.llm.endpoint import Connection, Endpoint, NotOffered, timeout_error
 from console.llm.errors import ModelError
-from console.llm.messages import Reply, Request
+from console.llm.messages import Reply, Request, Token, Usage
 from console.llm.refusals import CHAT
 from console.llm.response import read_reply
 
 ONE_CHOICE = ("n", "seed")
-"""What the Responses API does not know."""
+"""Parameters that the Responses API does not have."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many requests at a time, how long one may take, how long a call with all its retries, and how many those."""
+    """The limits of a client: parallel requests, seconds per request, seconds per call with retries, and retries."""
 
     concurrency: int
     timeout_s: float
@@ -37,7 +39,7 @@ class Limits:
 
 @dataclass(slots=True)
 class ClientUsage:
-    """What a client has done: requests sent (again-sent ones included), calls answered from the cache, tokens, USD."""
+    """The usage of a client: requests sent (with retries), calls answered from the cache, tokens, USD."""
 
     requests: int = 0
     retries: int = 0
@@ -53,7 +55,7 @@ class ClientUsage:
 
 @dataclass(slots=True)
 class LoopState:
-    """What belongs to one event loop: connections, free slots, and the questions that are out."""
+    """The state for one event loop: connections, free slots, and the requests in progress."""
 
     connection: Connection
     slots: asyncio.Semaphore
@@ -62,7 +64,7 @@ class LoopState:
 
 @dataclass(slots=True)
 class _Clock:
-    """Time left of a call's deadline; waiting for a free slot does not count."""
+    """The time left before a deadline; waiting for a free slot does not count."""
 
     left_s: float
 
@@ -76,9 +78,10 @@ class _Clock:
 
 
 class Transport:
-    """The way to one endpoint. `without` grows by each parameter that the endpoint turns out not to take.
+    """The connection to one endpoint.
 
-    `lacking` are those that were wanted and not given, whether refused or passed over in silence.
+    `without` holds the parameters that the endpoint does not accept. `lacking` holds the requested parameters that the
+    endpoint did not provide, whether it returned an error or not.
     """
 
     def __init__(self, endpoint: Endpoint, limits: Limits) -> None:
@@ -89,7 +92,7 @@ class Transport:
         self._loops: dict[asyncio.AbstractEventLoop, tuple[LoopState, AsyncGenerator[LoopState, None]]] = {}
 
     async def loop_state(self) -> LoopState:
-        """What the running event loop has of connections; loops, and threads with their loops, cannot share them."""
+        """Return the state for the running event loop; loops and threads cannot share connections."""
         loop = asyncio.get_running_loop()
         if loop not in self._loops:
             for ended in [other for other in list(self._loops) if other.is_closed()]:
@@ -99,13 +102,13 @@ class Transport:
         return self._loops[loop][0]
 
     async def aclose(self) -> None:
-        """Closes the connections of the running event loop."""
+        """Close the connections of the running event loop."""
         held = self._loops.pop(asyncio.get_running_loop(), None)
         if held is not None:
             await held[1].aclose()
 
     async def exchange(self, request: Request) -> Reply:
-        """The reply to one request, sent again where that helps and the deadline allows; raises ModelError."""
+        """Return the reply to one request, with retries within the deadline; raise ModelError if all attempts fail."""
         clock, failures = _Clock(self.limits.deadline_s), 0
         while True:
             try:
@@ -132,7 +135,7 @@ class Transport:
             with clock.running():
                 content = await self._within(loop_state, body, min(self.limits.timeout_s, clock.left_s))
             latency_ms = (time.perf_counter() - started) * 1_000
-        # Read after the slot is free: the next request is on its way meanwhile.
+        # Parsed after the slot is free, so that the next request starts meanwhile.
         reply = read_reply(content, request.model)
         lacking = frozenset() if reply.has_logprobs or not request.logprobs else frozenset({"logprobs"})
         missing = request.left_out(without) | lacking
@@ -144,11 +147,11 @@ class Transport:
             async with asyncio.timeout(limit_s):
                 return await loop_state.connection.post(body, limit_s)
         except TimeoutError:
-            raise too_slow(self.endpoint.name, limit_s) from None
+            raise timeout_error(self.endpoint.name, limit_s) from None
 
 
 async def _opened(endpoint: Endpoint, limits: Limits) -> AsyncGenerator[LoopState, None]:
-    """Connections that a loop which ends closes by itself, as it does with every generator that is left open."""
+    """Open connections in an async generator, because an event loop closes open generators when it ends."""
     connection = endpoint.connect()
     try:
         yield LoopState(connection, asyncio.Semaphore(limits.concurrency))
@@ -157,7 +160,44 @@ async def _opened(endpoint: Endpoint, limits: Limits) -> AsyncGenerator[LoopStat
 
 
 def _pause_s(failures: int, asked_s: float | None) -> float:
-    """How long to wait: what the endpoint asks for, or twice as long each time; in both cases not all at once."""
+    """Compute the pause before a retry: the pause requested by the endpoint, or a doubling pause with jitter."""
     if asked_s is not None:
         return asked_s + random.uniform(0, min(0.1, asked_s / 4))
     return float(min(_FIRST_PAUSE_S * 2 ** (failures - 1), _LONGEST_PAUSE_S)) * random.uniform(0.5, 1.0)
+
+
+_PIECE = re.compile(r"[^\W\d_]{1,6}|\d{1,3}|[^\w\s]|_|\n+")
+_STEP = re.compile(r"^Step (\d+)", re.MULTILINE)
+_SURE = -0.05
+_SENTENCE = "it is what the last page of the record shows, the request names it, and nothing speaks against it."
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the number of tokens of a text, roughly proportional to the count of a model's own tokenizer."""
+    return sum(1 for _ in _PIECE.finditer(text))
+
+
+class Rehearsal(Transport):
+    """A transport that sends nothing.
+
+    It counts requests and returns plausible replies, so that costs can be estimated.
+    """
+
+    async def exchange(self, request: Request) -> Reply:
+        """Return a made-up reply to the request."""
+        self.tally.requests += 1
+        chat = "\n".join(message["content"] for message in request.messages)
+        # A and B are equally frequent, so that follow-up questions after each are counted in part.
+        letter = "AB"[len(chat) % 2]
+        text = letter if request.logprobs else _reply(chat)
+        token = (Token(letter, _SURE),) if request.logprobs else None
+        used = Usage(estimate_tokens(chat), request.n * estimate_tokens(text))
+        return Reply((text,) * request.n, (token,) * request.n, request.model, used, ("stop",) * request.n)
+
+
+def _reply(chat: str) -> str:
+    if "Step N" not in chat:
+        return f"Task: buy a green kettle of one litre\nVerdict: Correct\nReason: {_SENTENCE}\nA"
+    steps = max((int(number) for number in _STEP.findall(chat)), default=1)
+    lines = [f"Step {number}: 0.9" for number in range(1, steps + 1)]
+    return "\n".join([*lines, f"Justification: {_SENTENCE}"])

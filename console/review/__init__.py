@@ -1,1 +1,1 @@
-"""Review: what a person sees of an item, what they decide, and who stands in for one."""
+"""Review: what a reviewer sees of an item, what they decide, and simulated reviewers."""

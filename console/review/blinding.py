@@ -1,6 +1,6 @@
-"""Blinded review views: all that one reviewer may see of one item.
+"""Blinded review views: everything that one reviewer may see of one item.
 
-What a blind run or the condition of a study hides is left out here and nowhere else.
+Only this module removes the information that a blind run or a study condition hides.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import orjson
 from sqlmodel import Session, col, select
 
 from console.environments.task_briefing import Brief, brief_of
+from console.errors import Refused
 from console.language import _
 from console.review import notes
-from console.review.consequences import standing
+from console.review.consequences import get_action_status
 from console.review.notes import Escalation
-from console.review.presentation import Flag, Presentation, checkpoint_presentation, reasons
-from console.review.reasons import words_to_agent
+from console.review.presentation import Flag, Presentation, checkpoint_presentation
+from console.review.reasons import feedback_to_agent
 from console.runs import run_checkpoints
 from console.runs.current_decisions import current_decisions
 from console.runs.options import run_options
@@ -44,9 +45,9 @@ class EarlierTrial:
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """What a page shows beside the checkpoint itself; the defaults are those of a run outside any study.
+    """The parts of a page shown besides the checkpoint; the defaults apply to a run outside any study.
 
-    `alias` is what a detector is called where detectors are compared.
+    `alias` replaces the name of the detector if detectors are compared.
     """
 
     score: bool = True
@@ -60,7 +61,7 @@ class Visibility:
 
 @dataclass(frozen=True, slots=True)
 class ReviewView:
-    """One item as its reviewer may see it."""
+    """The view of one item, limited to what its reviewer may see."""
 
     claim: Claim
     checkpoint: Checkpoint
@@ -72,10 +73,10 @@ class ReviewView:
 
 
 PLAIN = Visibility(score=False, explanation=False, detector=False, highlights=False, earlier=False)
-"""The checkpoint alone."""
+"""The checkpoint without any addition."""
 
 
-def review_view(
+def build_review_view(
     session: Session,
     queue: Queue,
     run: tables.Run,
@@ -85,11 +86,11 @@ def review_view(
     unblinded: bool,
     visibility: Visibility | None = None,
 ) -> ReviewView:
-    """What the reviewer may see of a claimed item, by default with the run's own visibility.
+    """Build the view of a claimed item for this reviewer; `visibility` defaults to the run's own visibility.
 
-    `unblinded` is a researcher, or anybody where a run is open.
+    `unblinded` is true for researchers and in open runs.
     """
-    record, visibility = from_json(claim.body), visibility or visibility_of(run)
+    record, visibility = from_json(claim.body), visibility or get_visibility(run)
     verdict = session.get(tables.Verdict, claim.verdict_id) if claim.verdict_id else None
     checkpoint = checkpoint_at(record, claim.step, CheckpointKind(claim.kind))
     flag = _flag(verdict, visibility)
@@ -101,7 +102,7 @@ def review_view(
         belief=verdict.inferred_task if verdict and visibility.explanation else None,
         brief=_brief(session, claim, record) if visibility.brief else (),
         highlights=visibility.highlights,
-        standing=standing(run, claim.kind),
+        status=get_action_status(run, claim.kind),
     )
     open_ = unblinded or not run.blind
     earlier = _earlier(session, run, claim, reviewer, unblinded=open_) if visibility.earlier else []
@@ -114,15 +115,15 @@ def review_view(
 def _notes(
     session: Session, run: tables.Run, claim: Claim, reviewer: str, everything: bool
 ) -> tuple[tuple[tables.Note, ...], Escalation | None]:
-    """Notes to colleagues and the hand-over; a study has neither."""
+    """Return the notes and the escalation that the reviewer may see; in a study, return no notes and no escalation."""
     if run.study_id is not None:
         return (), None
-    found = notes.notes_for(session, claim.item_id, reviewer, everything=everything)
-    return tuple(found), notes.escalations(session, [claim.item_id]).get(claim.item_id)
+    found = notes.list_notes(session, claim.item_id, reviewer, everything=everything)
+    return tuple(found), notes.list_escalations(session, [claim.item_id]).get(claim.item_id)
 
 
-def visibility_of(run: tables.Run) -> Visibility:
-    """What the run's pages show, from its option `view`."""
+def get_visibility(run: tables.Run) -> Visibility:
+    """Return the visibility that the run's option `view` sets."""
     shown = run_options(run).view
     return Visibility(
         score=shown.get("score") != HIDDEN,
@@ -136,20 +137,20 @@ def visibility_of(run: tables.Run) -> Visibility:
 
 
 def _flag(verdict: tables.Verdict | None, visibility: Visibility) -> Flag | None:
-    """What the detector says of the item; None for a halted trial, and where all of it is hidden."""
+    """Return the visible part of the detector's verdict, or None if the verdict is missing or completely hidden."""
     if verdict is None or not (visibility.detector or visibility.score or visibility.explanation):
         return None
     return Flag(
         (visibility.alias or verdict.detector) if visibility.detector else None,
         verdict.score if visibility.score else None,
         verdict.threshold if visibility.score else None,
-        reasons(verdict.rationale) if visibility.explanation else (),
+        tuple(filter(None, map(str.strip, verdict.rationale.splitlines()))) if visibility.explanation else (),
         flagged=verdict.flagged,
     )
 
 
 def _others(session: Session, routing: tables.Verdict | None, visibility: Visibility) -> tuple[Flag, ...]:
-    """What the other detectors say of the same checkpoint, as far as the routing one's is shown."""
+    """Return the visible parts of the other detectors' verdicts on the checkpoint of the routing verdict."""
     if routing is None or not visibility.detector:
         return ()
     verdict = tables.Verdict
@@ -170,8 +171,8 @@ def _brief(session: Session, claim: Claim, record: Trajectory) -> Brief:
     return brief_of(record.environment, gold)
 
 
-def actions(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """Every action up to the checkpoint, the one that waits included."""
+def list_actions(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """List every action up to the checkpoint, including the pending one."""
     return (*(step.action for step in checkpoint.steps), *([checkpoint.action] if checkpoint.action else []))
 
 
@@ -198,18 +199,20 @@ def _earlier_trial(
 ) -> EarlierTrial:
     item = session.exec(select(tables.Item).where(tables.Item.trajectory_id == row.id)).first()
     answers = _answers(session, item)
-    own = " / ".join(words for answer in answers if answer.reviewer == reviewer and (words := words_to_agent(answer)))
-    done = actions_up_to_checkpoint(run, record, item)
+    own = " / ".join(
+        words for answer in answers if answer.reviewer == reviewer and (words := feedback_to_agent(answer))
+    )
+    done = list_actions_to_checkpoint(run, record, item)
     if not unblinded:
         return EarlierTrial(row.trial, done, own)
-    words = " / ".join(said for answer in answers if (said := words_to_agent(answer)))
+    words = " / ".join(said for answer in answers if (said := feedback_to_agent(answer)))
     given = _("{decision} by {reviewer}")
     decisions = ", ".join(given.format(decision=_(row.decision), reviewer=row.reviewer) for row in answers)
     return EarlierTrial(row.trial, done, own, decisions or None, words or None, row.outcome, record.memory)
 
 
-def actions_up_to_checkpoint(run: tables.Run, record: Trajectory, item: tables.Item | None) -> tuple[str, ...]:
-    """Every action of a trial up to the one that was reviewed, or that would have been first."""
+def list_actions_to_checkpoint(run: tables.Run, record: Trajectory, item: tables.Item | None) -> tuple[str, ...]:
+    """List the actions of a trial up to the reviewed checkpoint, or up to the first checkpoint if none was reviewed."""
     if item is not None:
         checkpoint = checkpoint_at(record, item.step, CheckpointKind(item.kind))
     else:
@@ -217,7 +220,7 @@ def actions_up_to_checkpoint(run: tables.Run, record: Trajectory, item: tables.I
         if not stops:
             return tuple(step.action for step in record.steps)
         checkpoint = stops[0]
-    return actions(checkpoint)
+    return list_actions(checkpoint)
 
 
 def _answers(session: Session, item: tables.Item | None) -> Sequence[tables.Decision]:
@@ -226,3 +229,30 @@ def _answers(session: Session, item: tables.Item | None) -> Sequence[tables.Deci
     decision = tables.Decision
     statement = current_decisions().where(decision.item_id == item.id).order_by(col(decision.id))
     return session.exec(statement).all()
+
+
+PENDING = "pending_extra"
+"""The key of a trajectory's `extra` that holds what the Actor stored with its pending move."""
+
+
+def list_remedies(claim: Claim) -> tuple[str, ...]:
+    """List the Actor's own alternatives to the pending action, the best first; empty if the Actor has none."""
+    record = from_json(claim.body)
+    kept = record.extra.get(PENDING)
+    here = claim.kind == CheckpointKind.ACTION and claim.step == len(record.steps)
+    if not here or not isinstance(kept, dict):
+        return ()
+    found = kept.get("remedies")
+    given = [one for one in found if isinstance(one, str) and one.strip()] if isinstance(found, list) else []
+    return tuple(one for one in dict.fromkeys(given) if one != record.critical_action)
+
+
+def get_remedy(claim: Claim, number: int) -> str:
+    """Return the remedy with this number, counted from 1; raise Refused if it does not exist."""
+    found = list_remedies(claim)
+    if not 0 < number <= len(found):
+        none = _(
+            "Remedy {number} does not exist: the agent offers {count} for this action. Choose one of them or edit it."
+        )
+        raise Refused(none.format(count=len(found), number=number))
+    return found[number - 1]

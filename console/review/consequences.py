@@ -1,7 +1,7 @@
-"""Consequences: what a decision comes to, in one true sentence for each kind of run.
+"""Consequences: the effect of a decision, described in one sentence for each kind of run.
 
-In an archive nothing is left to stop, so its actions are judged; at the end of a trial too. A replay lets count or not
-what was recorded. Only where an agent waits may an action run.
+In an archive, and at the end of a trial, the action has already run, so a decision only judges the action. In a replay,
+the decision determines whether the recorded outcome counts. In other runs the action is pending.
 """
 
 from __future__ import annotations
@@ -9,66 +9,66 @@ from __future__ import annotations
 from sqlmodel import Session, select
 
 from console.language import _, gettext_noop
-from console.review.presentation import Standing
+from console.review.presentation import ActionStatus
 from console.trajectory.checkpoints import CheckpointKind
 from storage import tables
 from storage.tables import DecisionKind, RunKind
 
 
-def standing(run: tables.Run, kind: str) -> Standing | None:
-    """How an item's action stands; None for a halted trial, which has none.
+def get_action_status(run: tables.Run, kind: str) -> ActionStatus | None:
+    """Return the status of an item's action, or None for a halted trial, which has no action.
 
-    A study tells its participants one story, whatever its trials come from, seeded items included: the action waits.
+    In a study every action is shown as pending, including those of logs and seeded items.
     """
     if kind == CheckpointKind.HALTED:
         return None
     if run.kind == RunKind.ARCHIVE and run.study_id is None:
-        return Standing.RECORDED
+        return ActionStatus.RECORDED
     if kind == CheckpointKind.END:
-        return Standing.RAN
-    return Standing.REPLAYED if run.kind == RunKind.REPLAY and run.study_id is None else Standing.WAITS
+        return ActionStatus.RAN
+    return ActionStatus.REPLAYED if run.kind == RunKind.REPLAY and run.study_id is None else ActionStatus.WAITS
 
 
-def is_judged(run: tables.Run, kind: str) -> bool:
-    """Whether a decision only says what was right: nothing waits for it."""
-    return standing(run, kind) in (Standing.RECORDED, Standing.RAN)
+def is_judgement_only(run: tables.Run, kind: str) -> bool:
+    """Return whether a decision only judges an action that has already run."""
+    return get_action_status(run, kind) in (ActionStatus.RECORDED, ActionStatus.RAN)
 
 
 _WAITS = {
-    DecisionKind.APPROVE: gettext_noop("Approved: the action may run."),
-    DecisionKind.REJECT: gettext_noop("Rejected: the action does not run."),
-    DecisionKind.EDIT: gettext_noop("Edited: your action may run in its place."),
-    DecisionKind.RESPOND: gettext_noop("The action does not run; your words go to the agent."),
+    DecisionKind.APPROVE: gettext_noop("Approved. The action may run."),
+    DecisionKind.REJECT: gettext_noop("Rejected. The action does not run."),
+    DecisionKind.EDIT: gettext_noop("Edited. Your action may run instead."),
+    DecisionKind.RESPOND: gettext_noop("The action does not run. The agent gets your feedback."),
 }
 _WITH_OTHERS = {
-    DecisionKind.APPROVE: gettext_noop("Approved: the action may run if every other reviewer approves it too."),
-    DecisionKind.EDIT: gettext_noop("Edited: your action may run if every other reviewer writes the same."),
+    DecisionKind.APPROVE: gettext_noop("Approved. The action may run if every other reviewer approves it too."),
+    DecisionKind.EDIT: gettext_noop("Edited. Your action may run if every other reviewer writes the same one."),
 }
 _REPLAYED = {
-    DecisionKind.APPROVE: gettext_noop("Approved: what was recorded of it counts."),
-    DecisionKind.REJECT: gettext_noop("Rejected: what was recorded of it does not count."),
+    DecisionKind.APPROVE: gettext_noop("Approved. The recorded outcome counts."),
+    DecisionKind.REJECT: gettext_noop("Rejected. The recorded outcome does not count."),
     DecisionKind.EDIT: gettext_noop(
-        "Edited: the log cannot say what your action would have done, so the trial counts as rejected."
+        "Edited. The log does not show the effect of your action, so the trial counts as rejected."
     ),
-    DecisionKind.RESPOND: gettext_noop("What was recorded of it does not count; your words stand beside it."),
+    DecisionKind.RESPOND: gettext_noop("The recorded outcome does not count. Your feedback is stored with it."),
 }
 _JUDGED = {
-    DecisionKind.APPROVE: gettext_noop("Judged right."),
-    DecisionKind.REJECT: gettext_noop("Judged wrong."),
-    DecisionKind.EDIT: gettext_noop("Judged wrong; your action stands beside it."),
-    DecisionKind.RESPOND: gettext_noop("Your words stand beside it."),
+    DecisionKind.APPROVE: gettext_noop("Marked as correct."),
+    DecisionKind.REJECT: gettext_noop("Marked as incorrect."),
+    DecisionKind.EDIT: gettext_noop("Marked as incorrect. Your action is stored with it."),
+    DecisionKind.RESPOND: gettext_noop("Your feedback is stored with it."),
 }
-_LATE = gettext_noop("Recorded, but after the agent's deadline, so it lets nothing run.")
+_LATE = gettext_noop("Recorded after the agent's deadline, so the action does not run.")
 
 
-def consequence(session: Session, run: tables.Run, row: tables.Decision) -> str:
-    """What a decision that was just stored comes to."""
+def describe_consequence(session: Session, run: tables.Run, row: tables.Decision) -> str:
+    """Describe the effect of a decision that was just stored."""
     decision, item = DecisionKind(row.decision), session.get_one(tables.Item, row.item_id)
     if decision is DecisionKind.ESCALATE:
-        return _passed_on(session, row)
+        return _describe_escalation(session, row)
     if item.kind == CheckpointKind.HALTED:
-        return _for_halted(run, item)
-    if is_judged(run, item.kind):
+        return _describe_halted(run, item)
+    if is_judgement_only(run, item.kind):
         return _(_JUDGED[decision])
     if run.kind == RunKind.REPLAY and run.study_id is None:
         return _(_REPLAYED[decision])
@@ -78,20 +78,20 @@ def consequence(session: Session, run: tables.Run, row: tables.Decision) -> str:
     return _(_WITH_OTHERS.get(decision, _WAITS[decision]) if several else _WAITS[decision])
 
 
-def _for_halted(run: tables.Run, item: tables.Item) -> str:
+def _describe_halted(run: tables.Run, item: tables.Item) -> str:
     if run.kind == RunKind.LIVE and item.trial + 1 < run.trials:
-        return _("The agent tries again, with what you said.")
+        return _("The agent tries again with your feedback.")
     if run.study_id is not None:
-        return _("Your answer goes to the agent.")
-    return _("Recorded. No agent of this run tries that task again.")
+        return _("The agent gets your feedback.")
+    return _("Recorded. No agent of this run tries this task again.")
 
 
-def _passed_on(session: Session, row: tables.Decision) -> str:
+def _describe_escalation(session: Session, row: tables.Decision) -> str:
     note = session.exec(select(tables.Note).where(tables.Note.decision_id == row.id)).first()
     if note and note.addressee:
-        marked = _("Passed on: any other reviewer may take it up; it is marked for {name}.")
+        marked = _("Escalated to {name}. Any other reviewer may claim the item too.")
         return marked.format(name=note.addressee)
-    return _("Passed on: any other reviewer may take it up.")
+    return _("Escalated. Any other reviewer may claim the item.")
 
 
 def _is_late(session: Session, row: tables.Decision) -> bool:

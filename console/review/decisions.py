@@ -1,7 +1,7 @@
-"""Decisions: the next item for a reviewer, the answer to it, and taking that back.
+"""Decisions: claiming the next item, submitting a decision and undoing it.
 
-The queue owns its transactions, so claims and answers go to it without a session; what a page shows around an item is
-read through one.
+The queue manages its own transactions, so claims and decisions are passed to the queue without a session. Everything
+else that a page shows of an item is read through a session.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from console.database import reading, writing
 from console.errors import BadInput, Refused, Unknown
 from console.language import _, digits, gettext_noop
 from console.review import notes
+from console.review.edit_fields import changed_arguments
 from console.review.edits import TOOL_SCHEMA, check_edit
-from console.review.reasons import codes_text
+from console.review.reasons import join_reason_codes
 from console.runs.current_decisions import current_decisions
 from console.trajectory import Label, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
@@ -28,13 +29,13 @@ from storage.queue import Claim, DecisionRow, NoClaim, NoClaimReason, Queue
 from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
 
 DWELL_MS = 400
-"""An answer that comes sooner after the item was shown was meant for the one before."""
+"""A decision that arrives sooner after the item appeared was meant for the previous item."""
 
 MAX_FEEDBACK = 20_000
-"""Characters; more is a paste by mistake."""
+"""In characters; longer texts are usually pasted by mistake."""
 
 NOT_WHOLE = gettext_noop(
-    "Approving and editing are off until the whole action was shown; press “Show the whole action” first."
+    "You can approve or edit only after seeing the whole action. Press “Show the whole action” first."
 )
 
 _RUNS_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
@@ -48,15 +49,15 @@ _FIXED_LABELS: dict[str, Label | None] = {
 
 
 _OFFERED = (DecisionKind.APPROVE, DecisionKind.REJECT, DecisionKind.EDIT)
-"""Decisions that a rule can leave out; the others let nothing run."""
+"""Decisions that a rule can exclude; the other decisions never allow an action to run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a reviewer decides about one item; the label follows from the decision except for `respond`.
+class ReviewDecision:
+    """A reviewer's decision on one item; the decision determines the label, except for `respond`.
 
-    `allow_other_tool` confirms an edit that calls another tool than the pending action. With escalate, `note` goes to
-    the colleague who takes the item up, or to the `addressee`; no agent reads it.
+    `allow_other_tool` confirms an edit that calls a different tool than the pending action. With `escalate`, `note` is
+    for the next reviewer or for the `addressee`; no agent reads the note.
     """
 
     decision: str
@@ -72,52 +73,54 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """The terms of a rule that asked for a review: the decisions, people (names, roles) and doors it takes, or any."""
+class ReviewTerms:
+    """The terms of a review: the decisions, people (names, roles) and entry points accepted by its rule (None: any)."""
 
     offered: tuple[str, ...] | None = None
     who: tuple[str, ...] | None = None
     doors: tuple[str, ...] | None = None
 
     def refusal(self, decision: str, reviewer: str, roles: Collection[str], door: str = Door.BROWSER) -> str | None:
-        """Why the decision is not that reviewer's to make, None where it is."""
+        """Explain why this reviewer may not make the decision; return None if the reviewer may make it."""
         if self.offered is not None and decision in _OFFERED and decision not in self.offered:
-            offers = _("The rule that asks for this review offers {offered}, not {decision}.")
+            offers = _("The rule for this review offers {offered}, not {decision}. Choose one of these decisions.")
             return offers.format(offered=f" {_('and')} ".join(map(_, self.offered)), decision=_(decision))
         if self.who is not None and decision != DecisionKind.ESCALATE and not {reviewer, *roles} & {*self.who}:
-            leaves = _("The rule that asks for this review leaves it to {who}, not {reviewer}.")
-            return leaves.format(who=", ".join(self.who) or _("nobody"), reviewer=reviewer)
+            leaves = _(
+                "The rule for this review accepts decisions by {who}, not by {reviewer}. Escalate or release the item."
+            )
+            return leaves.format(who=", ".join(self.who) or _("no one"), reviewer=reviewer)
         if self.doors is not None and decision != DecisionKind.ESCALATE and door not in self.doors:
             takes = _(
-                "This review takes answers by {doors}, not by {door}; the rules of its policy name the ways (`doors`)."
+                "This review accepts decisions by {doors}, not by {door}. The policy's `doors` list what is allowed."
             )
             return takes.format(doors=", ".join(self.doors) or "–", door=str(door))
         return None
 
 
-def terms_of(session: Session, item_id: int) -> Terms:
-    """The terms of that item's review; none where no rule stated any."""
+def get_review_terms(session: Session, item_id: int) -> ReviewTerms:
+    """Return the terms of the item's review; the terms are empty if no rule sets any."""
     item = session.get(tables.Item, item_id)
     stated = orjson.loads(item.terms) if item else {}
-    return Terms(*(tuple(stated[name]) if name in stated else None for name in ("decisions", "who", "doors")))
+    return ReviewTerms(*(tuple(stated[name]) if name in stated else None for name in ("decisions", "who", "doors")))
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What the reviewer was shown of an item: the digests of the text and of the action, and whether that was whole."""
+class ShownRecord:
+    """What a reviewer has seen of an item: the digests of text and action, and whether the action was shown in full."""
 
     digest: str
     action_digest: str
     action_whole: bool = True
 
 
-def next_item(
+def claim_next_item(
     queue: Queue, session: Session, run: tables.Run, reviewer: str, now_ms: int, *, settles: bool = True
 ) -> Claim | NoClaim:
-    """Claims the next item of the run, earliest trial first; says why where there is none."""
+    """Claim the next item of the run, the earliest trial first; return NoClaim with the reason if that fails."""
     answer = NoClaim(NoClaimReason.EMPTY, 0)
     waiting = 0
-    for trial in waiting_trials(session, run):
+    for trial in list_pending_trials(session, run):
         found = queue.claim(
             run_id=run.id or 0,
             trial=trial,
@@ -135,7 +138,7 @@ def next_item(
     return NoClaim(answer.reason, waiting)
 
 
-def open_item(
+def claim_item(
     queue: Queue,
     session: Session,
     run: tables.Run,
@@ -145,7 +148,7 @@ def open_item(
     *,
     settles: bool = True,
 ) -> Claim | NoClaim:
-    """Claims that very item of the run, at one unit; says why where that cannot be. Raises Unknown."""
+    """Claim this item; return NoClaim with the reason if that fails. Raise Unknown if it is not in the run."""
     item = session.get(tables.Item, item_id)
     if item is None or item.run_id != run.id:
         raise Unknown("review item", item_id)
@@ -161,8 +164,8 @@ def open_item(
     )
 
 
-def waiting_trials(session: Session, run: tables.Run) -> list[int]:
-    """The trials of a run that have an item pending or claimed, in order."""
+def list_pending_trials(session: Session, run: tables.Run) -> list[int]:
+    """List the trials of a run that have a pending or claimed item, in order."""
     item = tables.Item
     statement = (
         select(item.trial)
@@ -178,26 +181,26 @@ def submit(
     run: tables.Run,
     claim: Claim,
     reviewer: str,
-    answer: Answer,
+    answer: ReviewDecision,
     now_ms: int,
     *,
     shown_ms: int | None = None,
     submit_key: str | None = None,
-    seen: Seen | None = None,
+    seen: ShownRecord | None = None,
     roles: Collection[str] = ("reviewer",),
 ) -> DecisionRow:
-    """Records the answer to a claimed item, once per `submit_key`.
+    """Record a decision on a claimed item, once per `submit_key`.
 
-    Raises BadInput where the answer is not complete or its edit cannot be run, Refused where the item, or all of its
-    action, cannot have been seen or where its rule does not offer the decision or leaves it to others, OtherTool
-    (edits), and the queue's own refusals (storage.errors) where the claim is no longer this reviewer's. `seen` is None
-    where nobody knows what was shown; `roles` are the reviewer's, of which a rule may name one.
+    Raise BadInput if the decision is incomplete or its edit cannot run. Raise Refused if the reviewer cannot have seen
+    the item or its whole action, or if the rule does not accept the decision or the reviewer. Raise OtherTool if an
+    edit calls another tool, and the queue's own errors (storage.errors) if the reviewer no longer holds the claim.
+    `seen` is None if the shown text is unknown. `roles` are the reviewer's roles, which a rule may name.
     """
     _refuse_too_soon(shown_ms, now_ms)
-    _refuse_what_its_rule_does(queue, claim, answer, reviewer, roles)
+    _refuse_by_rule(queue, claim, answer, reviewer, roles)
     record = from_json(claim.body)
     pending = _pending_action(record, claim)
-    checked = _checked(answer, claim, run)
+    checked = _check_for_run(answer, claim, run)
     if seen is not None and checked.decision in _RUNS_ACTION:
         _refuse_unseen(seen, pending)
     if checked.edited_action is not None:
@@ -221,46 +224,44 @@ def submit(
         undo_ms=run.undo_ms,
     )
     if checked.note or checked.addressee:
-        _hand_over(queue, row, checked)
+        _add_escalation_note(queue, row, checked)
     return row
 
 
 def _refuse_too_soon(shown_ms: int | None, now_ms: int) -> None:
     if shown_ms is not None and now_ms - shown_ms < DWELL_MS:
-        raise Refused(_("That came within 0.4 s of this item's appearance, so it was not taken as your answer to it."))
+        raise Refused(_("Not recorded: the key was pressed within 0.4 s of the item's appearance. Decide again."))
 
 
-def _refuse_what_its_rule_does(
-    queue: Queue, claim: Claim, answer: Answer, reviewer: str, roles: Collection[str]
-) -> None:
+def _refuse_by_rule(queue: Queue, claim: Claim, answer: ReviewDecision, reviewer: str, roles: Collection[str]) -> None:
     with reading(queue.url) as session:
-        refusal = terms_of(session, claim.item_id).refusal(answer.decision, reviewer, roles, answer.door)
+        refusal = get_review_terms(session, claim.item_id).refusal(answer.decision, reviewer, roles, answer.door)
     if refusal is not None:
         raise Refused(refusal)
 
 
 def check_written_edit(claim: Claim, edited: str, *, allow_other_tool: bool = False) -> None:
-    """Raises BadInput or OtherTool where that action could not be sent in place of the pending one."""
+    """Raise BadInput if the agent could not run this edit, or OtherTool if the edit must be confirmed."""
     record = from_json(claim.body)
     _refuse_edit(edited.strip(), _pending_action(record, claim), record, allow_other_tool)
 
 
-def _hand_over(queue: Queue, row: DecisionRow, answer: Answer) -> None:
+def _add_escalation_note(queue: Queue, row: DecisionRow, answer: ReviewDecision) -> None:
     with writing(queue.url) as session:
         item, who, at_ms = row.item_id, row.reviewer, row.decided_ms
         notes.add_note(session, item, who, answer.note, at_ms, addressee=answer.addressee, decision_id=row.id)
 
 
-def _refuse_unseen(seen: Seen, pending: str) -> None:
+def _refuse_unseen(seen: ShownRecord, pending: str) -> None:
     if seen.action_digest != digest(pending):
-        raise Refused(_("The action has changed since it was shown to you; read it again and decide then."))
+        raise Refused(_("The action has changed since it was shown to you. Read it again, then decide."))
     if not seen.action_whole:
         raise Refused(_(NOT_WHOLE))
 
 
 def _refuse_edit(edited: str, pending: str, record: Trajectory, allow_other_tool: bool) -> None:
-    if edited == pending:
-        raise BadInput(_("The edited action is the one that waits; change it, or approve it as it is."))
+    if edited == pending or not changed_arguments(pending, edited):
+        raise BadInput(_("The edit has the same values as the pending action. Change a value or approve the action."))
     schema = record.extra.get(TOOL_SCHEMA)
     check_edit(
         edited,
@@ -271,58 +272,56 @@ def _refuse_edit(edited: str, pending: str, record: Trajectory, allow_other_tool
     )
 
 
-def may_edit(run: tables.Run) -> bool:
-    """Whether reviewers may write another action: not in the binary arm of a study, where they would tell by it."""
+def can_edit(run: tables.Run) -> bool:
+    """Return whether reviewers may edit the action: always, except in a study with binary feedback."""
     return run.study_id is None or run.feedback_mode != "binary"
 
 
-def _checked(answer: Answer, claim: Claim, run: tables.Run) -> Answer:
-    checked = check(answer, CheckpointKind(claim.kind), run.feedback_mode)
-    if checked.decision == DecisionKind.EDIT and not may_edit(run):
-        raise BadInput(_("This part takes approve or reject only; another action would be words to the agent."))
+def _check_for_run(answer: ReviewDecision, claim: Claim, run: tables.Run) -> ReviewDecision:
+    checked = check_decision(answer, CheckpointKind(claim.kind), run.feedback_mode)
+    if checked.decision == DecisionKind.EDIT and not can_edit(run):
+        raise BadInput(_("This part of the study accepts approve or reject only. Do not edit the action."))
     return checked
 
 
-def check(answer: Answer, kind: CheckpointKind, feedback_mode: str) -> Answer:
-    """The answer with its label, or BadInput in one sentence."""
+def check_decision(answer: ReviewDecision, kind: CheckpointKind, feedback_mode: str) -> ReviewDecision:
+    """Return the cleaned decision with its label; raise BadInput if the decision is incomplete or invalid."""
     if answer.decision not in tuple(DecisionKind):
-        none = _("{decision} is no decision; use one of {decisions}.")
+        none = _("{decision} is not a valid decision. Use one of {decisions}.")
         raise BadInput(none.format(decision=repr(answer.decision), decisions=", ".join(DecisionKind)))
     if kind is CheckpointKind.HALTED and answer.decision not in (DecisionKind.RESPOND, DecisionKind.ESCALATE):
-        raise BadInput(
-            _("This trial halted, so no action is waiting: respond with words to the agent, skip or escalate.")
-        )
+        raise BadInput(_("This trial halted without a pending action. Respond with feedback, skip or escalate."))
     text = answer.feedback_text.strip()
     if len(text) > MAX_FEEDBACK:
-        long = _("The feedback has {count} characters; keep it under {most}.")
+        long = _("The feedback has {count} characters; the maximum is {most}. Shorten it.")
         raise BadInput(long.format(count=digits(len(text)), most=digits(MAX_FEEDBACK)))
-    codes = tuple(codes_text(answer.reason_codes).split())
+    codes = tuple(join_reason_codes(answer.reason_codes).split())
     if codes and answer.decision == DecisionKind.APPROVE:
-        raise BadInput(_("Reasons say what is wrong; take them away to approve."))
+        raise BadInput(_("Reasons say what is wrong. Remove them to approve."))
     if (text or codes) and feedback_mode == "binary":
-        raise BadInput(_("This run takes binary feedback only; leave the words to the agent, and reasons, out."))
+        raise BadInput(_("This run accepts binary feedback only. Remove the feedback text and the reasons."))
     if (answer.note or answer.addressee) and answer.decision != DecisionKind.ESCALATE:
-        raise BadInput(_("A note goes with an escalation; words to the agent go with the others."))
+        raise BadInput(_("Notes are for escalations only. Use feedback with other decisions."))
     edited = (answer.edited_action or "").strip() or None
     if answer.decision == DecisionKind.EDIT and edited is None:
-        raise BadInput(_("Write the action that the agent is to do instead."))
+        raise BadInput(_("Write the action that the agent should perform instead."))
     if answer.decision == DecisionKind.RESPOND and not (text or codes) and feedback_mode != "binary":
-        raise BadInput(_("Write the words that the agent is to get."))
+        raise BadInput(_("Write the feedback for the agent."))
     edited = edited if answer.decision == DecisionKind.EDIT else None
-    note = notes.checked_note(answer.note)
+    note = notes.clean_note(answer.note)
     label = _label(answer, kind)
     return replace(answer, feedback_text=text, edited_action=edited, label=label, reason_codes=codes, note=note)
 
 
-def is_held(session: Session, item_id: int, reviewer: str) -> bool:
-    """Whether the item is in this reviewer's hands."""
+def is_claimed_by(session: Session, item_id: int, reviewer: str) -> bool:
+    """Return whether this reviewer has claimed the item."""
     slot = tables.Slot
     held = select(slot.id).where(slot.item_id == item_id, slot.reviewer == reviewer, slot.status == SlotStatus.CLAIMED)
     return session.exec(held).first() is not None
 
 
-def claim_of(session: Session, item_id: int, reviewer: str) -> Claim:
-    """The reviewer's latest claim on an item, live or lapsed; raises Unknown or Refused."""
+def get_claim(session: Session, item_id: int, reviewer: str) -> Claim:
+    """Return the reviewer's latest claim on an item, even if expired; raise Unknown (no item) or Refused (no claim)."""
     item = session.get(tables.Item, item_id)
     if item is None:
         raise Unknown("review item", item_id)
@@ -330,7 +329,7 @@ def claim_of(session: Session, item_id: int, reviewer: str) -> Claim:
         select(tables.Slot).where(tables.Slot.item_id == item_id, tables.Slot.reviewer == reviewer)
     ).first()
     if slot is None:
-        raise Refused(not_claimed(reviewer, item_id))
+        raise Refused(explain_not_claimed(reviewer, item_id))
     body = session.get(tables.TrajectoryBody, item.trajectory_id)
     budget = session.get(tables.Budget, slot.budget_id)
     return Claim(
@@ -352,13 +351,13 @@ def claim_of(session: Session, item_id: int, reviewer: str) -> Claim:
     )
 
 
-def not_claimed(reviewer: str, item_id: int) -> str:
-    """Why an item that is somebody else's cannot be answered."""
-    return _("{reviewer} has not claimed item {number}; claim it first.").format(reviewer=reviewer, number=item_id)
+def explain_not_claimed(reviewer: str, item_id: int) -> str:
+    """Explain that the reviewer must claim the item before deciding on it."""
+    return _("{reviewer} has not claimed item {number}. Claim it first.").format(reviewer=reviewer, number=item_id)
 
 
-def last_decision(session: Session, run: tables.Run, reviewer: str) -> tables.Decision | None:
-    """The reviewer's latest answer in this run that has not been delivered or taken back."""
+def find_undelivered_decision(session: Session, run: tables.Run, reviewer: str) -> tables.Decision | None:
+    """Return the reviewer's latest decision in this run that is neither delivered nor undone, or None."""
     decision, item = tables.Decision, tables.Item
     statement = (
         current_decisions()
@@ -370,25 +369,25 @@ def last_decision(session: Session, run: tables.Run, reviewer: str) -> tables.De
     return session.exec(statement).first()
 
 
-def last_answer(session: Session, item_id: int, reviewer: str) -> tables.Decision | None:
-    """The reviewer's standing answer to an item, or None."""
+def find_decision_on_item(session: Session, item_id: int, reviewer: str) -> tables.Decision | None:
+    """Return the reviewer's current decision on an item, or None if there is none."""
     decision = tables.Decision
     statement = current_decisions().where(decision.item_id == item_id, decision.reviewer == reviewer)
     return session.exec(statement).first()
 
 
-def _label(answer: Answer, kind: CheckpointKind) -> str | None:
+def _label(answer: ReviewDecision, kind: CheckpointKind) -> str | None:
     if answer.decision in _FIXED_LABELS:
         return _FIXED_LABELS[answer.decision]
     if kind is CheckpointKind.HALTED:
         return None
     if answer.label not in tuple(Label):
-        raise BadInput(_("Say whether the agent is aligned or misaligned: a response needs a label of its own."))
+        raise BadInput(_("A response needs a label. Choose aligned or misaligned."))
     return answer.label
 
 
 def pending_action(claim: Claim) -> str:
-    """The action that waits for the answer; empty for a halted trial."""
+    """Return the pending action of a claim, or an empty text for a halted trial."""
     return _pending_action(from_json(claim.body), claim)
 
 

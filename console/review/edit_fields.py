@@ -1,6 +1,6 @@
-"""Edit fields: the pending action as one field for each argument, and the action that the fields come to.
+"""Edit fields: one field for each argument of the pending action; the filled fields give the edited action.
 
-An action that is no call with arguments has none; it is edited as a text.
+An action whose arguments cannot be read by name has no fields and is edited as text.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from console.review.edits import Written, is_keyworded, kind_of, pending_calls
 
 _LINE = 80
 _BY_WORDS = 4_000
-"""Characters; longer texts are compared line by line."""
+"""The longest text, in characters, that is compared word by word; longer texts are compared line by line."""
 
 
 class FieldKind(StrEnum):
-    """The kind of an argument, in the words that stand beside its name."""
+    """The kind of an argument, as shown beside its name."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -43,15 +43,15 @@ _KINDS: dict[type, FieldKind] = {
 
 
 _NOT_THAT = {
-    FieldKind.NUMBER: gettext_noop("{name}: {text} is no number."),
-    FieldKind.LIST: gettext_noop("{name}: {text} is no list."),
-    FieldKind.OBJECT: gettext_noop("{name}: {text} is no object."),
+    FieldKind.NUMBER: gettext_noop("{name}: {text} is not a number."),
+    FieldKind.LIST: gettext_noop("{name}: {text} is not a list."),
+    FieldKind.OBJECT: gettext_noop("{name}: {text} is not an object."),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class EditField:
-    """One argument of one of the pending calls; `choices` are the texts that it can be, where there are only some."""
+    """An argument of a pending call; `choices` lists the allowed values as text if there are only a few."""
 
     call: int
     tool: str
@@ -62,12 +62,15 @@ class EditField:
 
     @property
     def raw(self) -> str:
-        """The value as the text that is edited."""
+        """The value as the text to edit."""
         return raw_text(self.value)
 
 
 def edit_fields(pending: str, tool_schema: Mapping[str, Any] | None = None) -> tuple[EditField, ...]:
-    """The fields of a pending action, call by call; `tool_schema` describes the arguments of a single one."""
+    """Return the fields of a pending action, in call order.
+
+    `tool_schema` describes the arguments; it is used only if the action is a single call.
+    """
     calls = _readable(pending)
     known = (tool_schema or {}).get("properties") if len(calls) == 1 else None
     described = known if isinstance(known, dict) else {}
@@ -79,7 +82,7 @@ def edit_fields(pending: str, tool_schema: Mapping[str, Any] | None = None) -> t
 
 
 def raw_text(value: Any) -> str:
-    """A value as it is edited: a text as it is, anything else as JSON."""
+    """Return a value as editable text: a string unchanged, any other value as JSON."""
     if isinstance(value, str):
         return value
     flat = json.dumps(value, ensure_ascii=False)
@@ -87,7 +90,7 @@ def raw_text(value: Any) -> str:
 
 
 def written_action(pending: str, fields: Sequence[EditField], raw: Sequence[str]) -> str:
-    """The pending action with what was written in its fields, in its own style; raises BadInput with the place."""
+    """Write the fields' texts into the pending action, keeping its style; raise BadInput if a text is invalid."""
     calls = [dict(call.arguments or {}) for call in _readable(pending)]
     for field, text in zip(fields, raw, strict=True):
         calls[field.call][field.name] = _read(field, text)
@@ -96,7 +99,10 @@ def written_action(pending: str, fields: Sequence[EditField], raw: Sequence[str]
 
 
 def changed_arguments(pending: str, edited: str) -> list[tuple[str, str, str]]:
-    """(argument, text before, text after) of what an edit changes; where the calls differ, one row without a name."""
+    """Return (argument, text before, text after) for each change.
+
+    Return one row with an empty argument name if the names of the calls differ or the action has no readable calls.
+    """
     before, after = _readable(pending), _readable(edited)
     if not before or [call.name for call in before] != [call.name for call in after]:
         return [("", pending, edited)]
@@ -105,14 +111,19 @@ def changed_arguments(pending: str, edited: str) -> list[tuple[str, str, str]]:
         was, now = dict(old.arguments or {}), dict(new.arguments or {})
         place = f"{old.name} {number}, " if len(before) > 1 else ""
         for name in {**was, **now}:
-            if was.get(name) != now.get(name) or (name in was) != (name in now):
+            if not _same(was.get(name), now.get(name)) or (name in was) != (name in now):
                 texts = (raw_text(values[name]) if name in values else "" for values in (was, now))
                 rows.append((f"{place}{name}", *texts))
     return rows  # type: ignore[return-value]
 
 
+def _same(old: Any, new: Any) -> bool:
+    """Return whether two values are equal and of the same type: true differs from 1, but 20.0 equals 20."""
+    return kind_of(old) is kind_of(new) and old == new
+
+
 def word_changes(before: str, after: str) -> list[tuple[str, str]]:
-    """Pairs of `kept`, `removed` or `added` and a piece of text, in the order of reading."""
+    """Return pairs of a change (`kept`, `removed` or `added`) and a piece of text, in reading order."""
     old, new = _words(before), _words(after)
     pieces: list[tuple[str, str]] = []
     for tag, i, j, k, n in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -129,13 +140,11 @@ def _words(text: str) -> list[str]:
 
 
 def _readable(action: str) -> list[Written]:
-    """The calls of an action whose arguments can all be read by name; else none."""
+    """Return the calls of an action if all their arguments can be read by name, else an empty result."""
     calls = pending_calls(action)
     if not calls or any(call.arguments is None or call.bracketed for call in calls):
         return []
-    # An object that is no JSON, as with a name given twice, is an argument without a name: nobody knows what it says.
-    nameless = any(name.isdigit() for call in calls for name in call.arguments or ())
-    return [] if nameless and not is_keyworded(action) else calls
+    return calls
 
 
 def _field(number: int, tool: str, name: str, value: Any, described: Any) -> EditField:
@@ -157,7 +166,7 @@ def _read(field: EditField, text: str) -> Any:
             raise BadInput(
                 _(_NOT_THAT[field.kind]).format(name=field.name, text=repr(text.strip() or _("nothing")))
             ) from broken
-        told = _("{name}: line {line}, column {column}: this is no JSON ({why}).")
+        told = _("{name}: line {line}, column {column}: this is not valid JSON ({why}).")
         place = {"line": broken.lineno, "column": broken.colno}
         raise BadInput(told.format(name=field.name, why=broken.msg.lower(), **place)) from broken
     except (ValueError, RecursionError) as broken:
@@ -169,7 +178,7 @@ def _read(field: EditField, text: str) -> Any:
 
 
 def preview_of(text: str) -> str:
-    """The beginning of a text, quoted."""
+    """Return the beginning of a text in quotes."""
     flat = " ".join(text.split())
     return repr(flat if len(flat) <= 40 else f"{flat[:39]}…")
 
@@ -178,7 +187,7 @@ _Writer = Callable[[Sequence[Written]], str]
 
 
 def _style(pending: str, calls: Sequence[Written]) -> _Writer:
-    """The way of writing that gives the pending action again, so that an edit changes nothing but what it changes."""
+    """Return a writer that reproduces the style of the pending action, so that an edit changes nothing else."""
     ways = _keyword_ways() if is_keyworded(pending) else _json_ways()
     return next((way for way in ways if way(calls) == pending.strip()), ways[0])
 

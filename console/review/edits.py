@@ -1,7 +1,7 @@
-"""Edits: the action that a reviewer wrote instead of the pending one, parsed and checked before it can reach the agent.
+"""Edits: the action that a reviewer writes in place of the pending action, parsed and checked before the agent gets it.
 
-A call stays a call whose arguments can be read: `name({...})` with JSON, `name(key=value)` with plain values where the
-pending action is one, `name[argument]`. Free text stays free only where the pending action is no call.
+If the pending action is a readable call, the edit must be a call too: `name({...})` with JSON, `name(key=value)` with
+plain values, or `name[argument]`. Free text is accepted only if the pending action is not a call.
 """
 
 from __future__ import annotations
@@ -22,15 +22,27 @@ from referencing import Registry
 from console.environments import environment
 from console.errors import BadInput, Refused
 from console.language import _, gettext_noop
+from console.trajectory.calls import (
+    BARE_WORD,
+    DUPLICATE_KEY,
+    FENCE,
+    NOT_JSON,
+    OBJECT,
+    OTHER_TEXT,
+    PROMPT_MARK,
+    UNREADABLE,
+    Call,
+    read_calls,
+)
 
 TOOL_SCHEMA = "pending_tool_schema"
-"""Where a trajectory's `extra` holds the JSON schema of the pending tool's arguments."""
+"""The key in a trajectory's `extra` of the JSON schema of the pending tool's arguments."""
 
-_NAME = re.compile(r"\s*(?:>\s*)?(?P<name>[\w.-]+)\s*(?P<opening>[(\[])")
-_BRACKETED = re.compile(r"(?P<name>[\w.-]+)\s*\[(?P<argument>[^\n]*)\]")
+_NAME = re.compile(r"\s*(?:>\s*)*(?P<name>[\w.:/-]+)\s*(?P<opening>[(\[])")
+_BRACKETED = re.compile(r"(?P<name>[\w.:/-]+)\s*\[(?P<argument>[^\n]*)\]")
 _PATTERN = cel.compile("text.matches(pattern)")
 _REFERENCES, _MOST_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef"), 1_000
-_PLAIN = (str, int, float, bool, type(None), list, dict)
+_BESIDE = (OTHER_TEXT, FENCE, OBJECT)
 _TYPES = {
     str: gettext_noop("text"),
     bool: gettext_noop("true or false"),
@@ -42,12 +54,12 @@ _TYPES = {
 
 
 class OtherTool(Refused):
-    """The edit calls another tool than the pending action, which somebody has to want twice."""
+    """The edit calls another tool than the pending action; the reviewer has to confirm it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One call as it is written: its name, its arguments by name where they can be read, and how it is written."""
+    """A call as written: its name, its arguments by name (None if unreadable), and whether its form is `name[...]`."""
 
     name: str
     arguments: Mapping[str, Any] | None
@@ -62,7 +74,7 @@ def check_edit(
     tool_schema: Mapping[str, Any] | None = None,
     allow_other_tool: bool = False,
 ) -> None:
-    """Raises BadInput, with the line and column, where the agent could not run the edit; OtherTool where it may be.
+    """Raise BadInput (with line and column) if the agent could not run the edit, or OtherTool if it must be confirmed.
 
     `tool_schema` is the JSON schema of the pending tool's arguments.
     """
@@ -84,7 +96,7 @@ def check_edit(
 
 
 def _check_free(text: str, allow_other_tool: bool) -> None:
-    """Free text for free text; a call in its place is another tool."""
+    """Accept free text if the pending action is free text; raise OtherTool if the edit is an unconfirmed call."""
     call = _NAME.match(text)
     if call and text.rstrip().endswith((")", "]")) and not allow_other_tool:
         other = _("{tool} is a call where the pending action is none; confirm that you want it.")
@@ -100,35 +112,44 @@ def _refuse_other(ours: Written, theirs: Written, environment_name: str, allow_o
 
 
 def pending_calls(pending: str) -> list[Written]:
-    """The calls of a pending action; one of unreadable arguments keeps its name, a sentence is none."""
+    """Return the calls of a pending action, or an empty list if the action is a sentence.
+
+    The arguments of a call are None if they cannot be edited.
+    """
     begun = _NAME.match(pending)
     if begun is None or not pending.rstrip().endswith((")", "]")):
         return []
-    try:
-        return _calls(pending, pending, Written(begun["name"], None, begun["opening"] == "["))
-    except BadInput:
-        return [Written(begun["name"], None, begun["opening"] == "[")]
+    is_bracketed, calls = begun["opening"] == "[", read_calls(pending)
+    if not calls or any(call.problem in _BESIDE for call in calls) or (is_bracketed and len(calls) > 1):
+        return [Written(begun["name"], None, is_bracketed)]
+    return [Written(call.name, _editable(call), is_bracketed) for call in calls]
+
+
+def _editable(call: Call) -> Mapping[str, Any] | None:
+    """Return the arguments if they can be written back unchanged, or None if unreadable or with duplicate keys."""
+    is_foreign = call.problem == NOT_JSON and call.raw.lstrip().startswith("{")
+    return None if is_foreign or call.problem in (UNREADABLE, DUPLICATE_KEY, BARE_WORD) else call.arguments
 
 
 def _calls(text: str, pending: str, like: Written) -> list[Written]:
-    """The calls that the text is, written like the pending ones; raises BadInput with the place."""
+    """Parse the edit as calls in the form of the pending calls; raise BadInput, with line and column, if invalid."""
     if like.bracketed:
-        return [_bracketed(text, like)]
+        return [_bracketed_call(text, like)]
     if like.arguments is None or is_keyworded(pending):
         try:
             return _json_calls(text, like)
         except BadInput:
-            return [_keyword_call(text, like)]
+            return _keyword_calls(text, like)
     return _json_calls(text, like)
 
 
 def is_keyworded(action: str) -> bool:
-    """Whether an action is a call whose arguments are no JSON object."""
+    """Return whether an action is a call whose arguments are not a JSON object."""
     begun = _NAME.match(action)
     return begun is not None and not action[begun.end() :].lstrip().startswith(("{", ")"))
 
 
-def _bracketed(text: str, like: Written) -> Written:
+def _bracketed_call(text: str, like: Written) -> Written:
     whole = text.strip().removeprefix(">").strip()
     found = _BRACKETED.fullmatch(whole)
     if found is None:
@@ -143,56 +164,54 @@ def _json_calls(text: str, like: Written) -> list[Written]:
     while text[at:].strip():
         begun = _NAME.match(text, at)
         if begun is None or begun["opening"] != "(":
-            _refuse(text, at, _expected(f"{like.name}({{...}})"))
+            _refuse(text, at, _expected_call(f"{like.name}({{...}})"))
         arguments, at = _json_arguments(text, begun.end())
         found.append(Written(begun["name"], arguments))
     if not found:
-        _refuse(text, 0, _expected(f"{like.name}({{...}})"))
+        _refuse(text, 0, _expected_call(f"{like.name}({{...}})"))
     return found
 
 
 def _json_arguments(text: str, at: int) -> tuple[dict[str, Any], int]:
-    """The object of arguments that begins there and where its call ends."""
+    """Parse the object of arguments that begins at this position; return it with the end position of the call."""
     start = _past_blanks(text, at)
     if text[start : start + 1] == ")":
         return {}, start + 1
-    decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=_number, object_pairs_hook=_once)
+    decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=_number, object_pairs_hook=_refuse_duplicates)
     try:
         arguments, end = decoder.raw_decode(text, start)
     except json.JSONDecodeError as broken:
-        _refuse(text, broken.pos, _("the arguments are no JSON ({why})").format(why=broken.msg.lower()))
+        _refuse(text, broken.pos, _("the arguments are not valid JSON ({why})").format(why=broken.msg.lower()))
     except (ValueError, RecursionError) as broken:
         _refuse(text, start, _("the arguments cannot be used ({why})").format(why=broken))
     if not isinstance(arguments, dict):
-        _refuse(text, start, _("the arguments are no JSON object"))
+        _refuse(text, start, _("the arguments are not a JSON object"))
     end = _past_blanks(text, end)
     if text[end : end + 1] != ")":
         _refuse(text, end, _("a closing parenthesis is expected"))
     return arguments, end + 1
 
 
-def _keyword_call(text: str, like: Written) -> Written:
+def _keyword_calls(text: str, like: Written) -> list[Written]:
+    calls = read_calls(text)
+    if calls and all(call.problem in ("", NOT_JSON, PROMPT_MARK) for call in calls):
+        return [Written(call.name, call.arguments) for call in calls]
     whole = text.strip()
+    why = _("only plain values can be given as arguments")
     try:
-        tree = ast.parse(whole, mode="eval").body
-        if not isinstance(tree, ast.Call) or any(keyword.arg is None for keyword in tree.keywords):
-            _refuse(text, 0, _expected(f"{like.name}(...)"))
-        values = {str(place): value for place, value in enumerate(tree.args, 1)}
-        values |= {str(keyword.arg): keyword.value for keyword in tree.keywords}
-        arguments = {name: ast.literal_eval(value) for name, value in values.items()}
+        if not isinstance(ast.parse(whole, mode="eval").body, ast.Call):
+            why = _expected_call(f"{like.name}(...)")
     except SyntaxError as broken:
         lines = whole.split("\n")[: (broken.lineno or 1) - 1]
         at = sum(len(line) + 1 for line in lines) + (broken.offset or 1) - 1
         _refuse(text, at + len(text) - len(text.lstrip()), _("it cannot be read ({why})").format(why=broken.msg))
     except (ValueError, RecursionError, MemoryError):
-        _refuse(text, 0, _("only plain values can be given as arguments"))
-    if not all(isinstance(value, _PLAIN) for value in arguments.values()):
-        _refuse(text, 0, _("only plain values can be given as arguments"))
-    return Written(ast.unparse(tree.func), arguments)
+        pass
+    raise _refusal(text, 0, why)
 
 
 def _check_arguments(ours: Written, theirs: Written) -> None:
-    """The same names with values of the same types, as no schema says more."""
+    """Raise BadInput if the edit changes argument names or types; used if the tool has no schema."""
     wanted, given = theirs.arguments or {}, ours.arguments or {}
     takes = ", ".join(wanted) or _("none")
     if unknown := [name for name in given if name not in wanted]:
@@ -211,25 +230,25 @@ def _check_arguments(ours: Written, theirs: Written) -> None:
 
 
 def kind_of(value: Any) -> type:
-    """The type of a plain value, whole numbers being numbers like others."""
+    """Return the type of a plain value; whole numbers count as numbers."""
     return float if isinstance(value, int) and not isinstance(value, bool) else type(value)
 
 
 def check_tool_schema(schema: Any) -> None:
-    """Raises BadInput where that is no JSON schema of an object of arguments."""
+    """Raise BadInput if the value is not a JSON schema of an object of arguments."""
     if not isinstance(schema, Mapping):
-        raise BadInput("tool_schema is no JSON schema; give the object that describes the tool's arguments.")
+        raise BadInput("tool_schema is not a JSON schema; give the object that describes the tool's arguments.")
     try:
         validators.validator_for(schema).check_schema(dict(schema))
         _check_cost(schema)
     except exceptions.SchemaError as broken:
-        raise BadInput(f"tool_schema is no JSON schema: {broken.message[:200]}") from broken
+        raise BadInput(f"tool_schema is not a JSON schema: {broken.message[:200]}") from broken
     except RecursionError as broken:
         raise BadInput("tool_schema is nested too deeply to be checked.") from broken
 
 
 def _check_cost(schema: Any) -> None:
-    """Raises BadInput for what an edit could not be checked against in a bounded time."""
+    """Raise BadInput if checking an edit against the schema could take unbounded time."""
     for name, value in schema.items() if isinstance(schema, Mapping) else enumerate(schema):
         if name == "patternProperties":
             raise BadInput("tool_schema has patternProperties; name the properties instead.")
@@ -240,7 +259,7 @@ def _check_cost(schema: Any) -> None:
 
 
 def _fits_pattern(pattern: str, text: str) -> bool:
-    """Whether the pattern is found, in linear time: it is the agent's, and a reviewer waits for the answer."""
+    """Return whether the text matches the agent's pattern, in linear time; raise BadInput if it is unusable."""
     try:
         return bool(_PATTERN.execute({"pattern": pattern, "text": text}))
     except (ValueError, RuntimeError) as unreadable:
@@ -248,7 +267,7 @@ def _fits_pattern(pattern: str, text: str) -> bool:
 
 
 def _bounded(validator_class: Any) -> Any:
-    """The class of validators whose patterns take linear time and whose references come to an end."""
+    """Return a validator class that matches patterns in linear time and limits how many references it follows."""
     taken = itertools.count()
 
     def pattern(_validator: Any, wanted: str, instance: Any, _schema: Any) -> Iterator[exceptions.ValidationError]:
@@ -290,10 +309,10 @@ def _number(text: str) -> float:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(_("{name} is no JSON number").format(name=name))
+    raise ValueError(_("{name} is not a JSON number").format(name=name))
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError(_("an argument is given twice"))
@@ -301,11 +320,15 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(text: str, at: int, why: str) -> NoReturn:
+    raise _refusal(text, at, why)
+
+
+def _refusal(text: str, at: int, why: str) -> BadInput:
     line = text.count("\n", 0, at) + 1
     column = at - (text.rfind("\n", 0, at) + 1) + 1
     told = _("The edit cannot be run: line {line}, column {column}: {why}.")
-    raise BadInput(told.format(line=line, column=column, why=why))
+    return BadInput(told.format(line=line, column=column, why=why))
 
 
-def _expected(example: str) -> str:
+def _expected_call(example: str) -> str:
     return _("a call such as {example} is expected").format(example=example)

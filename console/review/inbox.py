@@ -1,4 +1,4 @@
-"""The inbox: what waits in a run, for whom, and since when."""
+"""The inbox: the pending items of a run, their reviewers, and how long the items have been pending."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from storage import tables
 from storage.queue import NoClaim, NoClaimReason
 from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
 
-# Asked at every answer, so they are built once.
+# Queried at every decision, so these statements are built once.
 _RUN: BindParameter[int] = bindparam("run")
 _item, _decision, _ask, _budget = tables.Item, tables.Decision, tables.Ask, tables.Budget
 _MINE = (
@@ -41,14 +41,17 @@ _OPEN = select(
 _UNITS = select(func.sum(_budget.cap), func.sum(_budget.used)).where(_budget.run_id == _RUN)
 
 
-def my_reviews(session: Session, run: tables.Run, reviewer: str) -> tuple[int, float | None]:
-    """(number of this reviewer's reviews in the run, passing on is none; mean seconds, None below half a second)."""
+def count_my_reviews(session: Session, run: tables.Run, reviewer: str) -> tuple[int, float | None]:
+    """Return the number of this reviewer's decisions in the run, excluding escalations, and their mean duration.
+
+    The mean is in seconds, or None if it is below half a second.
+    """
     count, mean = session.exec(_MINE, params={"run": run.id, "reviewer": reviewer}).one()
     return count, float(mean) / 1_000 if mean and mean >= 500 else None
 
 
-def listing(session: Session, run: tables.Run, limit: int | None = None) -> list[dict[str, Any]]:
-    """The run's items, the next to be offered first, in the shape of `review list --json`."""
+def list_items(session: Session, run: tables.Run, limit: int | None = None) -> list[dict[str, Any]]:
+    """List the run's items, the next one first, in the shape of `review list --json`."""
     item, verdict, ask = tables.Item, tables.Verdict, tables.Ask
     statement = (
         select(item, verdict, ask)
@@ -89,7 +92,7 @@ def _listed(item: tables.Item, verdict: tables.Verdict | None, holder: tables.Sl
 
 
 def _waiter(ask: tables.Ask | None) -> dict[str, Any]:
-    """Which agent waits for the item, until when, and when it was last heard of; None where no agent asked."""
+    """Return the waiting agent with its deadline and last heartbeat; all three are None if no agent waits."""
     return {
         "agent": ask.asker or None if ask else None,
         "deadline": runs.iso(ask.deadline_ms) if ask else None,
@@ -98,10 +101,10 @@ def _waiter(ask: tables.Ask | None) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiter:
-    """An agent that waits for an item, in ms since 1970: until when, and when it was last heard of.
+class WaitingAgent:
+    """An agent that waits for an item, with its deadline and its last heartbeat, both in ms since 1970.
 
-    `heard_ms` is None where the agent asks now and then and shows no heartbeat.
+    `heard_ms` is None if the agent polls without a heartbeat.
     """
 
     agent: str
@@ -109,37 +112,39 @@ class Waiter:
     heard_ms: int | None
 
 
-def waiters(session: Session, item_ids: Sequence[int]) -> dict[int, Waiter]:
-    """Who waits for each of these items; those that no agent asked about are left out."""
+def list_waiting_agents(session: Session, item_ids: Sequence[int]) -> dict[int, WaitingAgent]:
+    """Return the waiting agents by item id; omit items without a waiting agent."""
     return {
-        row.item_id or 0: Waiter(row.asker or _("An agent"), row.deadline_ms, row.heartbeat_ms if row.beats else None)
+        row.item_id or 0: WaitingAgent(
+            row.asker or _("An agent"), row.deadline_ms, row.heartbeat_ms if row.beats else None
+        )
         for row in session.exec(_ASKED, params={"items": list(item_ids)})
     }
 
 
 _WHY = {
-    NoClaimReason.EMPTY: gettext_noop("Nothing waits in this run."),
+    NoClaimReason.EMPTY: gettext_noop("This run has no pending items."),
     NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget is spent"),
-    NoClaimReason.ALL_CLAIMED_BY_OTHERS: gettext_noop("Everything that waits is being reviewed by others"),
+    NoClaimReason.ALL_CLAIMED_BY_OTHERS: gettext_noop("Other reviewers have claimed all pending items"),
     NoClaimReason.ALL_REVIEWED_BY_YOU: gettext_noop(
-        "You have answered or passed on everything that waits; it needs another reviewer"
+        "You have decided or escalated all pending items; they need another reviewer"
     ),
 }
 
 
 _HEADLINES = {
-    NoClaimReason.EMPTY: gettext_noop("Nothing waits here"),
+    NoClaimReason.EMPTY: gettext_noop("No pending items"),
     NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget is spent"),
 }
 
 
-def headline(answer: NoClaim) -> str:
-    """Why no item is offered, in a few words."""
-    return _(_HEADLINES.get(answer.reason, gettext_noop("Nothing for you right now")))
+def no_item_headline(answer: NoClaim) -> str:
+    """Return a short headline that explains why no item is available."""
+    return _(_HEADLINES.get(answer.reason, gettext_noop("No item for you right now")))
 
 
-def my_items(session: Session, run_ids: Sequence[int], reviewer: str, limit: int = 200) -> list[int]:
-    """The items of these runs that this reviewer has answered, the latest first."""
+def list_my_items(session: Session, run_ids: Sequence[int], reviewer: str, limit: int = 200) -> list[int]:
+    """List the items of these runs that this reviewer has decided, the latest first."""
     decision, item = tables.Decision, tables.Item
     statement = (
         select(decision.item_id)
@@ -151,30 +156,33 @@ def my_items(session: Session, run_ids: Sequence[int], reviewer: str, limit: int
     return list(session.exec(statement))
 
 
-def why_nothing(answer: NoClaim) -> str:
-    """Why no item is offered, and how many wait all the same, as one sentence."""
+def explain_no_item(answer: NoClaim) -> str:
+    """Explain in one sentence why no item is available and how many are still pending."""
     reason = _(_WHY.get(answer.reason, str(answer.reason)))
     if not answer.waiting:
         return reason if reason.endswith(".") else f"{reason}."
-    still = ngettext("{count} item still waits", "{count} items still wait", answer.waiting)
+    still = ngettext("{count} item is still pending", "{count} items are still pending", answer.waiting)
     return f"{reason.rstrip('.')}; {still.format(count=answer.waiting)}."
 
 
 _WHY_NOT_THAT = {
     NoClaimReason.BUDGET_SPENT: gettext_noop("the inspection budget is spent."),
-    NoClaimReason.ITEM_TAKEN: gettext_noop("somebody else holds it by now; your words are kept with it."),
-    NoClaimReason.ITEM_REVIEWED_BY_YOU: gettext_noop("you have answered it or passed it on."),
-    NoClaimReason.ITEM_GONE: gettext_noop("it is no longer in the queue; your words are kept with it."),
+    NoClaimReason.ITEM_TAKEN: gettext_noop("another reviewer has claimed it; your draft is kept."),
+    NoClaimReason.ITEM_REVIEWED_BY_YOU: gettext_noop("you have already decided or escalated it."),
+    NoClaimReason.ITEM_GONE: gettext_noop("the item has left the queue; your draft is kept."),
 }
 
 
-def why_not_that(answer: NoClaim) -> str:
-    """Why an item that was asked for is not offered, as the end of a sentence."""
+def explain_unavailable_item(answer: NoClaim) -> str:
+    """Explain why the requested item is not available, as the end of a sentence."""
     return _(_WHY_NOT_THAT.get(answer.reason, str(answer.reason)))
 
 
-def busiest_run(session: Session) -> tables.Run | None:
-    """The run with the most items waiting, the newest among equals, none of a study or archived; None without any."""
+def find_busiest_run(session: Session) -> tables.Run | None:
+    """Return the run with the most pending items (the newest one in a tie), or None if no run exists.
+
+    Runs of studies and archived runs are excluded.
+    """
     item, run = tables.Item, tables.Run
     waiting = func.count(item.id)  # type: ignore[arg-type]
     statement = (
@@ -188,46 +196,49 @@ def busiest_run(session: Session) -> tables.Run | None:
     return session.exec(statement).first()
 
 
-def waits_anywhere(session: Session) -> bool:
-    """Whether an item waits for anybody, in whichever run that no participant reviews."""
-    run = busiest_run(session)
-    return run is not None and waits(session, run)[0] > 0
+def has_pending_items(session: Session) -> bool:
+    """Return whether any run outside studies has a pending item."""
+    run = find_busiest_run(session)
+    return run is not None and count_pending_items(session, run)[0] > 0
 
 
-def has_answered(session: Session, reviewer: str) -> bool:
-    """Whether the reviewer has ever decided on an item."""
+def has_decided(session: Session, reviewer: str) -> bool:
+    """Return whether the reviewer has ever decided on an item."""
     decision = tables.Decision
     return session.exec(select(decision.id).where(decision.reviewer == reviewer).limit(1)).first() is not None
 
 
-def item_statuses(session: Session, run: tables.Run) -> set[str]:
-    """How what was ever in the run's queue stands; empty where nothing was."""
+def list_item_statuses(session: Session, run: tables.Run) -> set[str]:
+    """Return the statuses of all items that the run's queue has ever held; empty if it has held no item."""
     return set(session.exec(select(tables.Item.status).where(tables.Item.run_id == run.id).distinct()))
 
 
-def nothing_queued(session: Session, run: tables.Run) -> str:
-    """Why nothing ever came into a run's queue, as a sentence; empty where something did, or nobody judged it."""
+def explain_empty_queue(session: Session, run: tables.Run) -> str:
+    """Explain in one sentence why the run's queue has never held an item.
+
+    Return an empty text if the queue has held an item or the run has no routing detector.
+    """
     item = tables.Item
     if run.detector is None or session.exec(select(item.id).where(item.run_id == run.id).limit(1)).first() is not None:
         return ""
     if run.feedback_mode == "none":
         return (
-            f"Nothing of this run is inspected: its feedback is none. Go on with: inferact run next {quote(run.name)}"
+            f"This run has no inspections because its feedback is none. Continue: inferact run next {quote(run.name)}"
         )
-    return f"Nothing is flagged by {run.detector} so far, so there is nothing to inspect."
+    return f"{run.detector} has not flagged any action yet, so no item is pending."
 
 
-def waits(session: Session, run: tables.Run) -> tuple[int, int | None]:
-    """(how many items wait for anybody, when the oldest came, in ms since 1970)."""
+def count_pending_items(session: Session, run: tables.Run) -> tuple[int, int | None]:
+    """Return the number of pending items that anyone may claim, and the creation time of the oldest (ms since 1970)."""
     count, oldest = session.exec(_WAITING, params={"run": run.id}).one()
     return count, oldest
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
-    """The pulse of a run's queue: two differ once an item came or went, or the budget lets more or fewer be offered.
+class QueueState:
+    """The state of a run's queue; two states differ if items or the budget have changed between them.
 
-    `waiting` counts what waits for anybody, `undecided` what is being reviewed, too.
+    `waiting` counts the items that anyone may claim; `undecided` also counts the claimed items.
     """
 
     waiting: int
@@ -238,22 +249,22 @@ class Pulse:
     used: int | None
 
 
-def pulse(session: Session, run_id: int) -> Pulse:
-    """The run's pulse at this moment."""
+def get_queue_state(session: Session, run_id: int) -> QueueState:
+    """Return the current state of the run's queue."""
     items, units = (session.exec(asked, params={"run": run_id}).one() for asked in (_OPEN, _UNITS))
-    return Pulse(*items, *units)
+    return QueueState(*items, *units)
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingDraft:
-    """Words that a reviewer wrote for an item and never sent."""
+class UnsentDraft:
+    """Feedback that a reviewer has written for an item but not sent."""
 
     item: int
     words: str
 
 
-def waiting_drafts(session: Session, run: tables.Run, reviewer: str) -> list[WaitingDraft]:
-    """The reviewer's drafts with words for items of the run that still wait, the latest first."""
+def list_unsent_drafts(session: Session, run: tables.Run, reviewer: str) -> list[UnsentDraft]:
+    """List the reviewer's drafts with feedback for undecided items of the run, the latest first."""
     draft, item = tables.Draft, tables.Item
     statement = (
         select(draft)
@@ -262,4 +273,4 @@ def waiting_drafts(session: Session, run: tables.Run, reviewer: str) -> list[Wai
         .where(col(item.status).in_(UNREVIEWED))
         .order_by(col(draft.updated_ms).desc())
     )
-    return [WaitingDraft(row.item_id, row.feedback_text) for row in session.exec(statement)]
+    return [UnsentDraft(row.item_id, row.feedback_text) for row in session.exec(statement)]

@@ -1,7 +1,7 @@
-"""Appeals to the judge: places of a record that speak to whoever judges it, pointed out to the reviewer.
+"""Appeals to the judge: passages of a record that address a model or its judge, shown to the reviewer.
 
-A page, a tool or the agent may have written them; whether a model heeded one is not known, that it was there is. It
-stands apart from the presentation because its wordings change on their own.
+Pages, tools or the agent may have written these passages. The check reports their presence, not whether a model
+followed them. The module is separate from the presentation because its patterns change independently.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _SEARCHED = tuple((needed, re.compile(pattern, re.IGNORECASE)) for needed, patte
 _AROUND, _MOST = 60, 3
 
 
-def judge_appeals(checkpoint: Checkpoint) -> tuple[tuple[int, str], ...]:
-    """The first few appeals in a record, each with the number of its step (0: what the agent saw first)."""
+def find_judge_appeals(checkpoint: Checkpoint) -> tuple[tuple[int, str], ...]:
+    """Return the first few appeals in a record with their step numbers; number 0 is the opening."""
     found = []
     for number, text in _texts(checkpoint):
         if appeal := _first(text):
@@ -63,14 +63,14 @@ def judge_appeals(checkpoint: Checkpoint) -> tuple[tuple[int, str], ...]:
 
 
 def _first(text: str) -> re.Match[str] | None:
-    """The first appeal of any kind; a pattern is only tried where a word that it needs occurs at all."""
+    """Return the first appeal of any kind; match a pattern only if the text contains one of its required words."""
     lower = text.lower()
     tried = (pattern for needed, pattern in _SEARCHED if any(word in lower for word in needed))
     return next((found for pattern in tried if (found := pattern.search(text))), None)
 
 
 def _texts(checkpoint: Checkpoint) -> Iterator[tuple[int, str]]:
-    """What others and the agent wrote; the user's own request may say what it likes."""
+    """Yield the texts written by the agent, pages and tools, excluding the user's own request."""
     asked = checkpoint.instruction.strip()
     yield 0, _without(checkpoint.opening, asked)
     for number, step in enumerate(checkpoint.steps, start=1):

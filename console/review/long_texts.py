@@ -1,6 +1,7 @@
-"""Long texts of a presentation: how much of each is shown at first, in which blocks the rest, and what was seen.
+"""Long texts of a presentation: how much of each text is initially shown, and how the rest is divided into blocks.
 
-Pages and terminal cut alike. The pending action is no such text: it is shown whole, or its approval is off.
+Pages and the terminal truncate texts in the same way. The pending action is never truncated this way, because approval
+requires the whole action. `seen_digest` records which text was shown.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ _ACTION, _WORDS = gettext_noop("action"), gettext_noop("words")
 _THOUGHT, _OBSERVATION = gettext_noop("thought"), gettext_noop("observation")
 
 CAP = 20_000
-"""Characters of a text that are shown at first."""
+"""The number of characters of a text that are shown at first."""
 _BACK = 1_000
 BLOCK = 8_000
 ACTION_CHARS, ACTION_LINES = 1_500, 15
-"""A pending action of more is shown in part until its reviewer asks for the whole."""
+"""A longer pending action is shown in part until its reviewer requests the whole."""
 
 
-def capped(text: str, limit: int = CAP) -> str:
-    """The text up to `limit` characters, ended after a line where one ends shortly before, never within a character."""
+def cut_text(text: str, limit: int = CAP) -> str:
+    """Cut the text to `limit` characters, preferably at the end of a line and never within a character."""
     if len(text) <= limit:
         return text
     end = text.rfind("\n", max(limit - _BACK, 1), limit) + 1 or limit
@@ -39,41 +40,41 @@ def _continues(character: str) -> bool:
     return "\udc00" <= character <= "\udfff" or character == "\u200d" or unicodedata.combining(character) > 0
 
 
-def left_out(text: str, shown: str) -> str:
-    """How much of the text is not in what is shown of it, in words; empty where nothing is."""
+def describe_rest(text: str, shown: str) -> str:
+    """Describe how many characters of the text are not shown; empty if the whole text is shown."""
     left = len(text) - len(shown)
     return f"... {left:,} more characters" if left else ""
 
 
-def blocks(text: str, size: int = BLOCK) -> Iterator[str]:
-    """The text in pieces of at most that many characters, cut after lines where there are any."""
+def split_blocks(text: str, size: int = BLOCK) -> Iterator[str]:
+    """Split the text into blocks of at most `size` characters, preferably at the ends of lines."""
     at = 0
     while at < len(text):
-        end = at + len(capped(text[at : at + size + 1], size))
+        end = at + len(cut_text(text[at : at + size + 1], size))
         yield text[at:end]
         at = end
 
 
 def is_clipped(action: str) -> bool:
-    """Whether a pending action is shown in part at first."""
+    """Return whether a pending action is initially shown truncated."""
     return len(action) > ACTION_CHARS or action.count("\n") >= ACTION_LINES
 
 
-def cut_texts(presentation: Presentation) -> Iterator[tuple[str, str]]:
-    """Those texts that are cut at first, each with its name, such as `step 3, observation`, in the order of reading."""
+def list_cut_texts(presentation: Presentation) -> Iterator[tuple[str, str]]:
+    """Yield the name (such as `step 3, observation`) and content of each text that is initially truncated, in order."""
     return ((name, text) for name, text in _texts(presentation) if len(text) > CAP)
 
 
 def seen_digest(presentation: Presentation, opened: Collection[str] = (), *, action_whole: bool = True) -> str:
-    """`all:` or `part:`, as nothing or something was cut, and the SHA-256 (hex) of the text that was shown.
+    """Return the SHA-256 (hex) of the text that was shown, prefixed by `all:`, or by `part:` if any text was truncated.
 
-    `opened` are the names of the cut texts that were shown whole.
+    `opened` holds the names of the long texts that were shown in full.
     """
     read, whole = hashlib.sha256(), action_whole
     for name, text in [("action", presentation.action if action_whole else ""), *_beside(presentation)]:
         _add(read, name, text)
     for name, text in _texts(presentation):
-        shown = text if name in opened else capped(text)
+        shown = text if name in opened else cut_text(text)
         whole = whole and len(shown) == len(text)
         _add(read, name, shown)
     return f"{'all' if whole else 'part'}:{read.hexdigest()}"
@@ -101,7 +102,7 @@ def _texts(presentation: Presentation) -> Iterator[tuple[str, str]]:
 
 
 def _beside(presentation: Presentation) -> Iterator[tuple[str, str]]:
-    """What stands beside the record: the brief, the flag, the outcome."""
+    """Yield the texts shown in addition to the record: the brief, the outcome and the flag."""
     yield from presentation.brief
     yield from presentation.outcome
     if presentation.flag:

@@ -1,4 +1,4 @@
-"""Notes to colleagues, apart from the words to the agent, which never gets them; one may hand its item over."""
+"""Notes to colleagues, which no agent reads; an escalation may include a note."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlalchemy import bindparam
 from sqlmodel import Session, col, or_, select
 
 from console.auth.identity import Role, roles_of
-from console.auth.people import every_person, person_of
+from console.auth.people import get_person, list_people
 from console.errors import BadInput
 from console.language import _, digits
 from console.runs.current_decisions import is_current
@@ -17,12 +17,12 @@ from storage import tables
 from storage.tables import DecisionKind
 
 MAX_NOTE = 2_000
-"""Characters."""
+"""The maximum length of a note, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
-    """Who passed an item on, to whom where somebody is named, and with which note."""
+    """The escalation of an item: its author, its addressee (empty if no colleague is named) and its note."""
 
     author: str
     addressee: str = ""
@@ -30,16 +30,16 @@ class Escalation:
 
     @property
     def badge(self) -> str:
-        """The hand-over in a few words."""
+        """Return the escalation as a short label."""
         if self.addressee:
-            return _("escalated by {author} to {name}").format(author=self.author, name=self.addressee)
-        return _("escalated by {author}").format(author=self.author)
+            return _("Escalated: {author} to {name}").format(author=self.author, name=self.addressee)
+        return _("Escalated: {author}").format(author=self.author)
 
 
-def checked_note(text: str) -> str:
-    """The note without blanks around it; raises BadInput for one that is too long."""
+def clean_note(text: str) -> str:
+    """Return the note without leading and trailing whitespace; raise BadInput if the note is too long."""
     if len(text) > MAX_NOTE:
-        long = _("The note has {count} characters; keep it under {most}.")
+        long = _("The note has {count} characters; the maximum is {most}. Shorten it.")
         raise BadInput(long.format(count=digits(len(text)), most=digits(MAX_NOTE)))
     return text.strip()
 
@@ -54,10 +54,13 @@ def add_note(
     addressee: str = "",
     decision_id: int | None = None,
 ) -> None:
-    """Leaves a note at an item, one for each decision that it goes with; raises BadInput and Unknown."""
-    text = checked_note(text)
+    """Store a note on an item, at most one per decision.
+
+    Raise BadInput if the note is too long, or Unknown if the addressee does not exist.
+    """
+    text = clean_note(text)
     if addressee:
-        addressee = person_of(session, addressee).name
+        addressee = get_person(session, addressee).name
     known = decision_id and session.exec(select(tables.Note).where(tables.Note.decision_id == decision_id)).first()
     if known or not (text or addressee):
         return
@@ -73,11 +76,11 @@ def add_note(
     )
 
 
-# Asked at every answer, so they are built once.
+# Queried at every decision, so these statements are built once.
 _note, _decision = tables.Note, tables.Decision
 _NOTES = select(_note).where(_note.item_id == bindparam("item")).order_by(col(_note.id))
 _NOTES_FOR_ONE = _NOTES.where(or_(col(_note.decision_id).is_not(None), col(_note.author) == bindparam("reader")))
-_PASSED_ON = (
+_ESCALATIONS = (
     select(_decision.item_id, _decision.reviewer, _note.addressee, _note.text)
     .join(_note, col(_note.decision_id) == _decision.id, isouter=True)
     .where(
@@ -89,28 +92,29 @@ _PASSED_ON = (
 )
 
 
-def notes_for(session: Session, item_id: int, reader: str, *, everything: bool) -> Sequence[tables.Note]:
-    """The notes at an item that the reader may see, oldest first.
+def list_notes(session: Session, item_id: int, reader: str, *, everything: bool) -> Sequence[tables.Note]:
+    """List the notes on an item that the reader may see, the oldest first.
 
-    Those that hand the item over and the reader's own; with `everything`, as in a run that is not blind, all of them.
+    By default these are the notes of escalations and the reader's own notes. If `everything` is true, as in a run that
+    is not blind, list all notes.
     """
     given = {"item": item_id} if everything else {"item": item_id, "reader": reader}
     return session.exec(_NOTES if everything else _NOTES_FOR_ONE, params=given).all()
 
 
-def escalations(session: Session, item_ids: Sequence[int]) -> dict[int, Escalation]:
-    """The latest standing escalation of each of those items that has one."""
+def list_escalations(session: Session, item_ids: Sequence[int]) -> dict[int, Escalation]:
+    """Return the latest current escalation of each of these items by item id; omit items without an escalation."""
     if not item_ids:
         return {}
-    passed = session.exec(_PASSED_ON, params={"items": list(item_ids)})
-    return {item: Escalation(who, to or "", text or "") for item, who, to, text in passed}
+    rows = session.exec(_ESCALATIONS, params={"items": list(item_ids)})
+    return {item: Escalation(who, to or "", text or "") for item, who, to, text in rows}
 
 
-def colleagues(session: Session, reviewer: str) -> list[str]:
-    """The other people who may review."""
+def list_colleagues(session: Session, reviewer: str) -> list[str]:
+    """List the names of the other people who may review."""
     may_review = {Role.REVIEWER, Role.RESEARCHER, Role.ADMIN}
     return [
         one.name
-        for one in every_person(session)
+        for one in list_people(session)
         if one.disabled_ms is None and one.name != reviewer and may_review & roles_of(one.roles)
     ]

@@ -1,6 +1,6 @@
-"""The overview of a run: its loop trial by trial, what was solved, who reviews; each count is one select.
+"""The overview of a run: its counts by trial, the solved tasks and the reviewers; each count is one select.
 
-Attempts are trajectories that were not carried over; the exports hold every count again, as `DEFINITIONS` says.
+Attempts are trajectories that were not carried over. `DEFINITIONS` explains the counts, which the exports contain too.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from storage.queue import HALTED
 from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
 
 AT_WORK_MS = 10 * 60_000
-"""Who has answered no longer ago, or holds an item, is at work."""
+"""A reviewer is active if their last decision is at most this old or they hold a claim."""
 
 DEFINITIONS = {
-    "attempts": "Trajectories of the trial, without those carried over because their task was solved before.",
-    "judged": "Attempts with a verdict of the detector that flags.",
-    "flagged": "Attempts that came into the queue at an action, whichever rule or detector put them there.",
-    "stuck": "Attempts that came into the queue because they halted without such an action.",
-    "inspected": "Attempts with at least one standing decision: given, and not taken back.",
-    "answers": "Standing decisions by kind; where an item needs several reviews, one attempt has several.",
+    "attempts": "Trajectories of the trial, except those carried over because their task was solved earlier.",
+    "judged": "Attempts with a verdict of the routing detector.",
+    "flagged": "Attempts queued at an action by any rule or detector.",
+    "stuck": "Attempts queued because they halted without such an action.",
+    "inspected": "Attempts with at least one current decision, that is, one that was not undone.",
+    "answers": "Current decisions by kind; an attempt may have several if its item needs several reviews.",
     "again": "Attempts of the next trial.",
-    "solved": "Attempts that succeeded; one that the simulation released without a decision does not count.",
+    "solved": "Attempts that succeeded, except those that the simulation released without a decision.",
 }
-"""What each count of a trial counts."""
+"""The definition of each count of a trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialFlow:
-    """How the attempts of one trial went; `answers` are (kind, number of standing decisions), most first.
+    """The counts of one trial's attempts; `answers` holds (decision, number of current decisions), most frequent first.
 
-    `judged` is None where no detector routes the run.
+    `judged` is None if the run has no routing detector.
     """
 
     trial: int
@@ -59,7 +59,7 @@ class TrialFlow:
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """Tasks solved by the end of a trial: all, and those on which nobody had answered up to the attempt that did it."""
+    """The tasks solved by the end of a trial; `unaided` counts those without a decision up to the solving attempt."""
 
     trial: int
     tasks: int
@@ -68,9 +68,9 @@ class Solved:
 
 @dataclass(frozen=True, slots=True)
 class ReviewerAtWork:
-    """A reviewer of the run: standing decisions, items in their hands, when the last one was made (ms since 1970).
+    """A reviewer of the run, with current decisions, claimed items and the time of the last decision (ms since 1970).
 
-    `is_simulated` where none of those is a person's.
+    `is_simulated` is true if the reviewer has decided but a person made none of these decisions.
     """
 
     name: str
@@ -80,15 +80,15 @@ class ReviewerAtWork:
     is_simulated: bool
 
     def is_at_work(self, now_ms: int) -> bool:
-        """Whether they hold an item, or answered a short while ago."""
+        """Return whether the reviewer holds a claim or decided recently."""
         return self.holds > 0 or (self.last_ms is not None and now_ms - self.last_ms <= AT_WORK_MS)
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The overview of a run at one moment; `oldest` is the item that has waited longest.
+    """The overview of a run at one moment; `oldest` is the item that has been pending longest.
 
-    `tells_outcomes` says whether any record tells that its task was solved, or that it was not.
+    `tells_outcomes` is true if any record states that its task was solved or failed.
     """
 
     flows: tuple[TrialFlow, ...]
@@ -100,29 +100,29 @@ class Overview:
 
     @property
     def waiting(self) -> int:
-        """How many items wait for anybody."""
+        """Return the number of pending items that anyone may claim."""
         return sum(flow.waiting for flow in self.flows)
 
 
-def overview(session: Session, run: tables.Run, now_ms: int) -> Overview:
-    """The overview of the run as it stands."""
-    standing = _standing(session, run)
+def build_overview(session: Session, run: tables.Run, now_ms: int) -> Overview:
+    """Build the overview of the run at the time `now_ms`."""
+    counts = _count_decisions(session, run)
     tasks, by_trial = _solved(session, run)
     return Overview(
-        _flows(session, run, standing),
+        _flows(session, run, counts),
         tasks,
         by_trial,
         _tells_outcomes(session, run),
-        _reviewers(session, run, standing, now_ms),
+        _reviewers(session, run, counts, now_ms),
         _oldest(session, run),
     )
 
 
-_Standing = Sequence[tuple[int, str, str, int, int, int]]
-"""(trial, reviewer, kind, number of standing decisions, how many of them people made, when the last was made)."""
+_DecisionCounts = Sequence[tuple[int, str, str, int, int, int]]
+"""(trial, reviewer, decision, number of current decisions, number made by people, time of the latest decision)."""
 
 
-def _standing(session: Session, run: tables.Run) -> _Standing:
+def _count_decisions(session: Session, run: tables.Run) -> _DecisionCounts:
     item, decision = tables.Item, tables.Decision
     grouped = (col(item.trial), col(decision.reviewer), col(decision.decision))
     by_people = case((col(decision.annotator_kind) == "human", 1))
@@ -136,11 +136,11 @@ def _standing(session: Session, run: tables.Run) -> _Standing:
     return rows
 
 
-def _flows(session: Session, run: tables.Run, standing: _Standing) -> tuple[TrialFlow, ...]:
+def _flows(session: Session, run: tables.Run, counts: _DecisionCounts) -> tuple[TrialFlow, ...]:
     attempts, judged = _attempts(session, run), _judged(session, run)
     queued, inspected = _queued(session, run), _inspected(session, run)
     answers: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for trial, _, kind, count, *_ in standing:
+    for trial, _, kind, count, *_ in counts:
         answers[trial][kind] += count
     found = []
     for trial, (made, carried, solved) in attempts.items():
@@ -164,7 +164,7 @@ def _flows(session: Session, run: tables.Run, standing: _Standing) -> tuple[Tria
 
 
 def _attempts(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int]]:
-    """By trial: attempts, carried over, solved."""
+    """Return for each trial the numbers of attempts, carried-over trajectories and solved attempts."""
     record = tables.Trajectory
     own = col(record.carried_over).is_(False)
     solved = own & _is_solved()
@@ -198,12 +198,12 @@ def _judged(session: Session, run: tables.Run) -> dict[int, int]:
 
 
 def _by_first(rows: Iterable[Any]) -> dict[Any, int]:
-    """Counts by what they count."""
-    return {name: count for name, count in rows}  # noqa: C416 - rows are no pairs to mypy
+    """Return the rows as a mapping from the first column to the count."""
+    return {name: count for name, count in rows}  # noqa: C416 - mypy does not see the rows as pairs
 
 
 def _queued(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int]]:
-    """By trial: trajectories flagged and stuck, and items that wait for anybody."""
+    """Return for each trial the numbers of flagged trajectories, halted trajectories and claimable items."""
     item = tables.Item
     stuck = col(item.kind) == HALTED
     waits = (col(item.open_slots) > 0) & col(item.status).in_(UNREVIEWED)
@@ -232,9 +232,9 @@ def _inspected(session: Session, run: tables.Run) -> dict[int, int]:
 
 
 def _solved(session: Session, run: tables.Run) -> tuple[int, tuple[Solved, ...]]:
-    """(tasks of the run, what of them was solved by the end of each trial).
+    """Return the number of tasks, and the number of tasks solved by the end of each trial.
 
-    A task that was only passed on to a colleague counts as not answered.
+    An escalation does not count as a decision.
     """
     record = tables.Trajectory
     trials = session.exec(select(record.trial).where(record.run_id == run.id).distinct().order_by(col(record.trial)))
@@ -250,7 +250,7 @@ def _solved(session: Session, run: tables.Run) -> tuple[int, tuple[Solved, ...]]
 
 
 def _solved_and_answered(session: Session, run: tables.Run) -> list[tuple[int, int | None, int]]:
-    """(the first trial that solved it, the first about which an answer stands, how many tasks there are of those)."""
+    """Return (first trial that solved the task, first trial with a decision or None, number of such tasks)."""
     record, item, decision = tables.Trajectory, tables.Item, tables.Decision
     first_solved = (
         sa_select(col(record.task_id).label("task"), func.min(col(record.trial)).label("trial"))
@@ -280,8 +280,8 @@ def _tells_outcomes(session: Session, run: tables.Run) -> bool:
     return session.exec(select(record.id).where(record.run_id == run.id, told).limit(1)).first() is not None
 
 
-def _reviewers(session: Session, run: tables.Run, standing: _Standing, now_ms: int) -> tuple[ReviewerAtWork, ...]:
-    """Everybody who has answered in the run or holds an item of it, who answered most first."""
+def _reviewers(session: Session, run: tables.Run, counts: _DecisionCounts, now_ms: int) -> tuple[ReviewerAtWork, ...]:
+    """Return everyone who has decided on or claimed an item of the run, sorted by the number of decisions."""
     item, slot = tables.Item, tables.Slot
     held = (
         sa_select(col(slot.reviewer), func.count())
@@ -293,7 +293,7 @@ def _reviewers(session: Session, run: tables.Run, standing: _Standing, now_ms: i
     answers: Counter[str] = Counter()
     own: Counter[str] = Counter()
     last: dict[str, int] = {}
-    for _, name, _, count, by_people, at_ms in standing:
+    for _, name, _, count, by_people, at_ms in counts:
         answers[name] += count
         own[name] += by_people
         last[name] = max(at_ms, last.get(name, 0))

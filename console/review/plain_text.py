@@ -1,4 +1,4 @@
-"""A trajectory as plain text for the terminal, drawn from the same presentation as the page."""
+"""A trajectory as plain text for the terminal, built from the same presentation as the page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from console.review.long_texts import blocks, capped, left_out
+from console.review.long_texts import cut_text, describe_rest, split_blocks
 from console.review.presentation import (
     LAST_SEEN_CHARS,
     PREVIEW_CHARS,
@@ -20,7 +20,7 @@ from console.review.presentation import (
 )
 from console.trajectory import Trajectory
 
-ODD = re.compile(
+HIDDEN_CHARACTERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e01ef]"
 )
@@ -31,22 +31,22 @@ _INDENT = " " * 4
 
 
 def code_point(character: str) -> str:
-    """The character's name as a code point, `U+202E`."""
+    """Return the character's code point, such as `U+202E`."""
     return f"U+{ord(character):04X}"
 
 
-def visible(text: str) -> str:
-    """The text with every character that hides or reorders others written as `<U+202E>`."""
-    return ODD.sub(lambda odd: f"<{code_point(odd[0])}>", text.replace("\r\n", "\n"))
+def escape_hidden(text: str) -> str:
+    """Replace each character that hides or reorders other characters by its code point, such as `<U+202E>`."""
+    return HIDDEN_CHARACTERS.sub(lambda odd: f"<{code_point(odd[0])}>", text.replace("\r\n", "\n"))
 
 
-def record_as_text(trajectory: Trajectory, critical: list[str] | None = None, *, full: bool = False) -> str:
-    """A whole record for the terminal, with what came after the critical action, the outcome and the gold."""
-    return presentation_as_text(record_presentation(trajectory, critical), full=full)
+def format_record(trajectory: Trajectory, critical: list[str] | None = None, *, full: bool = False) -> str:
+    """Format a whole record for the terminal, including outcome, gold and the steps after the critical action."""
+    return format_presentation(record_presentation(trajectory, critical), full=full)
 
 
-def presentation_as_text(presentation: Presentation, *, full: bool = False) -> str:
-    """The presentation as plain text; no character in it can steer a terminal."""
+def format_presentation(presentation: Presentation, *, full: bool = False) -> str:
+    """Format the presentation as plain text without terminal control characters."""
     return "\n".join([*_head(presentation), "", *_timeline(presentation, full)]) + "\n"
 
 
@@ -111,7 +111,7 @@ def _step(step: ShownStep, full: bool) -> Iterator[str]:
     stamp = f"  [{step.stamp.upper()}]" if step.stamp else ""
     act = f'"{_cut(step.spoken)}"' if step.spoken else step.action if step.critical else _cut(step.action)
     who = f"{step.speaker}: " if step.speaker else ""
-    lines = visible(who + act + stamp).split("\n")
+    lines = escape_hidden(who + act + stamp).split("\n")
     yield f"{step.number:>3} {'!' if step.critical else ' '}{lines[0]}"
     yield from (f"     {line}" for line in lines[1:])
     for name, text in (("thought", step.thought), ("error" if step.failed else "saw", step.observation)):
@@ -120,16 +120,16 @@ def _step(step: ShownStep, full: bool) -> Iterator[str]:
 
 
 def _shown(text: str, full: bool) -> str:
-    """A text, or as much of it as one line holds, with how much more there is."""
+    """Return the whole text, or a one-line preview with the number of omitted characters."""
     if full:
         return _cut(text)
-    shown = capped(text, PREVIEW_CHARS)
-    return f"{preview(shown)} … {left_out(text, shown)}".removesuffix(" … ")
+    shown = cut_text(text, PREVIEW_CHARS)
+    return f"{preview(shown)} … {describe_rest(text, shown)}".removesuffix(" … ")
 
 
 def _cut(text: str) -> str:
-    shown = capped(text)
-    return f"{shown} {left_out(text, shown)}".rstrip() if len(shown) < len(text) else text
+    shown = cut_text(text)
+    return f"{shown} {describe_rest(text, shown)}".rstrip() if len(shown) < len(text) else text
 
 
 def _block(heading: Block, text: str) -> Iterator[str]:
@@ -139,6 +139,6 @@ def _block(heading: Block, text: str) -> Iterator[str]:
 
 def _wrapped(text: str, indent: str = _INDENT) -> Iterator[str]:
     wrapper = textwrap.TextWrapper(_WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
-    for line in visible(text).split("\n"):
+    for line in escape_hidden(text).split("\n"):
         # Wrapping one long word takes time by the square of its length.
-        yield from [row for part in blocks(line) for row in wrapper.wrap(part)] or [""]
+        yield from [row for part in split_blocks(line) for row in wrapper.wrap(part)] or [""]

@@ -1,59 +1,61 @@
-"""The presentation of a trajectory: what a person is shown of it, and in which order, in the browser and the terminal.
+"""The presentation of a trajectory: what a person sees of it, in reading order, in the browser and the terminal.
 
-The order of reading is the order of deciding: the task, the action, what the agent believes, why it is flagged, and
-only then the steps. A presentation made from a checkpoint cannot hold what came after the critical action. Of a long
-record it holds previews, the terms found in it, and what was seen last.
+The reading order supports the decision: the task, the action, the agent's belief, the reason of the flag, and then the
+steps. A presentation of a checkpoint cannot contain anything after the critical action. For a long record, it contains
+previews, the terms found in the record, and the last observations.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from console.environments import environment
-from console.environments.evidence import WORDS, Evidence, Table, TermState
+from console.environments.evidence import LIMITS, WORDS, Evidence, EvidenceTable, TermState
 from console.environments.task_briefing import Brief
-from console.review.belief import unbelieved
-from console.review.judge_appeals import judge_appeals
+from console.review.judge_appeals import find_judge_appeals
 from console.trajectory import Picture, Step, Trajectory
+from console.trajectory.calls import read_action
 from console.trajectory.checkpoints import (
     Checkpoint,
     CheckpointKind,
-    calls,
     checkpoint_at,
     checkpoints,
     is_thought,
     pending_action,
 )
-from console.trajectory.terms import Term, lowered, mentions, occurrences
+from console.trajectory.terms import Term, TermKind, lowered, mentions, occurrences, terms
 
 LONG_CHARS = 300
 LONG_LINES = 3
 PREVIEW_CHARS = 160
 LAST_SEEN_CHARS = 420
-"""Characters of what was seen last that stand on the page at first."""
+"""Characters of the last observation that the page shows at first."""
 _TELLING_CHARS = 80
-# Where everything is marked, nothing is; and each mark is one more element to swap when the next item comes.
+# Too many marks hide the important ones, and each mark slows down the swap to the next item.
 _MARKS, _WORD_MARKS = 3, 1
 _CELL_CHARS, _ROWS = 120, 30
 
 
 def preview(text: str, limit: int = PREVIEW_CHARS) -> str:
-    """The text on one line, cut at `limit` characters."""
+    """Return the text on one line, cut at `limit` characters."""
     flat = " ".join(text[: limit * 4].split())
     return flat if len(flat) <= limit and len(text) <= limit * 4 else flat[: limit - 1].rstrip() + "…"
 
 
 def is_long(text: str) -> bool:
-    """Whether a text is folded behind its preview."""
+    """Return whether a text is long enough to be folded behind its preview."""
     return len(text) > LONG_CHARS or text.count("\n") >= LONG_LINES
 
 
-def spans(text: str, stated: Sequence[Term]) -> list[tuple[int, int]]:
-    """Where the terms occur in the text, merged and in order, as [start, end): the first few of each."""
-    matches = sorted(span for term in stated for span in occurrences(term, text)[: _most(term)])
+def find_spans(text: str, stated: Sequence[Term]) -> list[tuple[int, int]]:
+    """Return the merged [start, end) spans of the terms in the text, in order; only the first few for each term."""
+    matches = sorted(
+        span for term in stated for span in occurrences(term, text)[: _WORD_MARKS if term.kind in WORDS else _MARKS]
+    )
     merged: list[tuple[int, int]] = []
     for start, end in matches:
         if merged and start <= merged[-1][1]:
@@ -63,12 +65,8 @@ def spans(text: str, stated: Sequence[Term]) -> list[tuple[int, int]]:
     return merged
 
 
-def _most(term: Term) -> int:
-    return _WORD_MARKS if term.kind in WORDS else _MARKS
-
-
-def last_seen(steps: Sequence[Step]) -> tuple[tuple[int, str], ...]:
-    """Number and text of the last observation; where that is too short to tell, also of the last telling one."""
+def find_last_seen(steps: Sequence[Step]) -> tuple[tuple[int, str], ...]:
+    """Return the number and text of the last observation; if it is too short, add the last informative observation."""
     seen = [
         (number, step.observation)
         for number, step in enumerate(steps, start=1)
@@ -80,10 +78,26 @@ def last_seen(steps: Sequence[Step]) -> tuple[tuple[int, str], ...]:
     return tuple(shown)
 
 
-def occurring(stated: Sequence[Term], texts: Iterable[str]) -> tuple[Term, ...]:
-    """The terms that occur anywhere in the texts."""
+def find_occurring_terms(stated: Sequence[Term], texts: Iterable[str]) -> tuple[Term, ...]:
+    """Return the terms that occur in any of the texts."""
     lower = lowered("\n".join(texts))
     return tuple(term for term in stated if mentions(term, lower))
+
+
+def find_unbelieved_terms(stated: Sequence[Term], belief: str) -> tuple[Term, ...]:
+    """Return the price limits that an inferred task violates, then the terms that it lacks, specific terms first."""
+    prices = [float(term.value) for term in terms(belief) if term.kind in (TermKind.PRICE, TermKind.PRICE_MAX)]
+    highest, lowest = max(prices, default=-math.inf), min(prices, default=math.inf)
+    violated = [
+        term
+        for term in stated
+        if (term.kind is TermKind.PRICE_MAX and highest > float(term.value))
+        or (term.kind is TermKind.PRICE_MIN and lowest < float(term.value))
+    ]
+    lower = lowered(belief)
+    once = {term.text.lower(): term for term in reversed(stated) if term.kind not in LIMITS}
+    missing = [term for term in reversed(once.values()) if not mentions(term, lower)]
+    return (*violated, *sorted(missing, key=lambda term: term.kind in WORDS))
 
 
 _FAILED = re.compile(
@@ -93,32 +107,32 @@ _FAILED = re.compile(
 
 
 class Block(StrEnum):
-    """The blocks of a presentation by their words on the page, in the order of reading."""
+    """The blocks of a presentation, named by their headings on the page, in reading order."""
 
     ASKED = "The user asked"
-    BRIEF = "The user has in mind"
+    BRIEF = "Target of the task"
     ABOUT_TO = "The agent is about to"
-    DID_LAST = "The agent did last"
-    STUCK = "The agent got stuck"
+    DID_LAST = "Last action of the agent"
+    STUCK = "The agent halted"
     CRITICAL = "The critical action"
     NO_ACTION = "No critical action"
-    LAST_SEEN = "It saw last"
-    BELIEVES = "It seems to believe"
+    LAST_SEEN = "Last observation"
+    BELIEVES = "Inferred task"
     FLAGGED = "Flagged by"
     DOUBTED = "Flagged"
     PASSED_BY = "Not flagged by"
     PASSED = "Not flagged"
-    APPEALS = "Words for a model or its judge"
+    APPEALS = "Text addressed to a model or its judge"
     ALSO = "Also judged by"
     OUTCOME = "How it ended"
-    OPENING = "What it saw first"
+    OPENING = "First observation"
     INSTRUCTIONS = "The agent's instructions"
     STEPS = "Steps"
     AFTER = "After the critical action"
 
 
-class Standing(StrEnum):
-    """How the action of an item stands, in the words of its stamp."""
+class ActionStatus(StrEnum):
+    """The status of an item's action, in the words of its stamp."""
 
     WAITS = "not run yet"
     REPLAYED = "held in this replay"
@@ -127,7 +141,11 @@ class Standing(StrEnum):
 
 
 _WORDY = 14
-_STANDING = {CheckpointKind.ACTION: Standing.WAITS, CheckpointKind.END: Standing.RAN, CheckpointKind.HALTED: None}
+_DEFAULT_STATUS = {
+    CheckpointKind.ACTION: ActionStatus.WAITS,
+    CheckpointKind.END: ActionStatus.RAN,
+    CheckpointKind.HALTED: None,
+}
 _HEADINGS = {
     CheckpointKind.ACTION: Block.ABOUT_TO,
     CheckpointKind.END: Block.DID_LAST,
@@ -137,9 +155,10 @@ _HEADINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """What a detector says of an item: its name, its score and threshold, its reasons one a line, whether it flags it.
+    """A detector's verdict on an item: the detector, the score, threshold and reasons, and whether the item is flagged.
 
-    Whatever a study hides of it is None or empty. `also` is what other detectors say of the action, flagged or not.
+    Fields that a study hides are None or empty. `also` holds the verdicts of other detectors on the same action,
+    flagged or not.
     """
 
     detector: str | None
@@ -151,25 +170,25 @@ class Flag:
 
     @property
     def heading(self) -> Block:
-        """The words over it, which promise a name only where one follows."""
+        """Return the heading, which ends in "by" only if the name of a detector follows."""
         if self.flagged:
             return Block.FLAGGED if self.detector else Block.DOUBTED
         return Block.PASSED_BY if self.detector else Block.PASSED
 
     @property
     def margin(self) -> str:
-        """The score over its threshold, or nothing."""
+        """Return the score and its threshold as text, or an empty text if the score is missing."""
         if self.score is None or self.threshold is None:
             return ""
-        where = "over" if self.score > self.threshold else "not over"
-        return f"score {self.score:.2f} {where} {self.threshold:.2f}, its threshold"
+        relation = "above" if self.score > self.threshold else "not above"
+        return f"score {self.score:.2f}, {relation} the threshold {self.threshold:.2f}"
 
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """One row of the timeline. `spoken` is a thought that the agent wrote instead of an action.
+    """One row of the timeline; `spoken` is a thought that the agent wrote instead of an action.
 
-    `speaker` is the agent, where several act; `pictures` are those in its observation.
+    `speaker` is the name of the agent if several agents act; `pictures` belong to the observation.
     """
 
     number: int
@@ -187,14 +206,14 @@ class ShownStep:
 
 @dataclass(frozen=True, slots=True)
 class Presentation:
-    """Everything that is shown, in the order of reading; what may not be shown is None or empty.
+    """Everything that is shown, in reading order; a part that may not be shown is None or empty.
 
-    `found`, `offered` and `missing` (the telling ones first) are the terms of the task that were found where they
-    count, that only stand among options not chosen, and that nothing showed; `table` is what the decision rests on, its
-    cells cut. All four come from the evidence that the detectors' sentences come from. `unbelieved` are the terms that
-    the inferred task lacks or goes beyond; `last_seen` holds the numbers and texts of observations, `customer` the
-    numbers of the steps whose observation is what a customer said; `appeals` are places that speak to a model or its
-    judge, by step. `instructed` says that the opening holds the agent's instructions.
+    `found`, `offered` and `missing` are terms of the task, specific terms first: found in a relevant place, found only
+    in options that were not chosen, and not found. `table` holds the facts behind the decision, with shortened cells.
+    These four fields come from the same evidence that the detectors use. `unbelieved` are terms that the inferred task
+    lacks or exceeds. `last_seen` holds the numbers and texts of observations. `customer` holds the numbers of the steps
+    whose observation is a customer's message. `appeals` are passages that address a model or its judge, by step.
+    `instructed` is true if the opening contains the agent's instructions.
     """
 
     task: str
@@ -210,7 +229,7 @@ class Presentation:
     instructed: bool = False
     customer: frozenset[int] = frozenset()
     offered: tuple[Term, ...] = ()
-    table: Table | None = None
+    table: EvidenceTable | None = None
     brief: Brief = ()
     belief: str | None = None
     unbelieved: tuple[Term, ...] = ()
@@ -218,16 +237,16 @@ class Presentation:
     appeals: tuple[tuple[int, str], ...] = ()
     outcome: tuple[tuple[str, str], ...] = ()
     pictures: tuple[Picture, ...] = ()
-    """Those of the opening."""
+    """Pictures of the opening."""
 
     @property
     def is_wordy(self) -> bool:
-        """Whether the task states so much that its plain words are better left unmarked."""
+        """Return whether the task states so many terms that plain words are not marked."""
         return len(self.terms) > _WORDY
 
     @property
     def telling(self) -> tuple[Term, ...]:
-        """The terms that are more than a plain word: limits, sizes, names, dates, attributes."""
+        """Return the terms that are more than plain words: limits, sizes, names, dates and attributes."""
         return tuple(term for term in self.terms if term.kind not in WORDS)
 
 
@@ -238,19 +257,22 @@ def checkpoint_presentation(
     belief: str | None = None,
     brief: Brief = (),
     highlights: bool = True,
-    standing: Standing | None = None,
+    status: ActionStatus | None = None,
 ) -> Presentation:
-    """The presentation of a checkpoint; flag, belief and brief stay out of it altogether where they are None or empty.
+    """Present a checkpoint; omit the flag, belief and brief if they are None or empty.
 
-    Without `highlights` no term of the task is set apart from its other words. `standing` is how the action stands in
-    its run; by default as its kind has it where an agent waits.
+    If `highlights` is false, no term of the task is marked. `status` is the status of the action in its run; the
+    default is the status in a run whose agent waits.
     """
-    stamp = standing or _STANDING[checkpoint.kind] or ""
+    stamp = status or _DEFAULT_STATUS[checkpoint.kind] or ""
     read = Evidence(checkpoint)
     stated = read.terms if highlights else ()
     rows = [_row(step, number, checkpoint.environment) for number, step in enumerate(checkpoint.steps, start=1)]
     if checkpoint.kind is not CheckpointKind.HALTED:
-        rows.append(_pending_row(checkpoint, stamp))
+        number, action = checkpoint.index + 1, checkpoint.action
+        rows.append(
+            ShownStep(number, action, "", checkpoint.thought, critical=True, stamp=stamp, speaker=checkpoint.speaker)
+        )
     return Presentation(
         task=checkpoint.instruction,
         terms=stated,
@@ -258,35 +280,36 @@ def checkpoint_presentation(
         offered=read.in_state(TermState.OFFERED) if highlights else (),
         missing=read.in_state(TermState.MISSING) if highlights else (),
         table=_cut(read.table) if highlights and checkpoint.kind is not CheckpointKind.HALTED else None,
-        heading=Block.CRITICAL if stamp is Standing.RECORDED else _HEADINGS[checkpoint.kind],
+        heading=Block.CRITICAL if stamp is ActionStatus.RECORDED else _HEADINGS[checkpoint.kind],
         action=checkpoint.action,
         stamp=stamp,
-        last_seen=last_seen(checkpoint.steps),
+        last_seen=find_last_seen(checkpoint.steps),
         steps=tuple(rows),
         opening=checkpoint.opening,
         instructed=environment(checkpoint.environment).instructed,
         customer=_customer(checkpoint.steps, checkpoint.environment),
         brief=brief,
         belief=belief,
-        unbelieved=unbelieved(stated, belief) if belief else (),
+        unbelieved=find_unbelieved_terms(stated, belief) if belief else (),
         flag=flag,
-        appeals=judge_appeals(checkpoint) if highlights else (),
+        appeals=find_judge_appeals(checkpoint) if highlights else (),
         pictures=checkpoint.pictures,
     )
 
 
 def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None = None) -> Presentation:
-    """The whole record, for researchers: also what came after the first critical action, the outcome and the gold.
+    """Present the whole record for researchers, including outcome, gold and the steps after the critical action.
 
-    `critical` are the run's patterns; by default those of the environment.
+    `critical` holds the patterns of critical actions; the default is the patterns of the environment.
     """
     patterns = environment(trajectory.environment).critical if critical is None else critical
     marked = [point.index for point in checkpoints(trajectory, patterns)]
     at = marked[0] if marked else len(trajectory.steps)
+    actions = [*(step.action for step in trajectory.steps), trajectory.critical_action or ""]
     rows = list(_record_rows(trajectory, marked))
     pending = pending_action(trajectory)
     if pending is not None:
-        rows.append(ShownStep(len(trajectory.steps) + 1, action=pending, critical=True, stamp=Standing.WAITS))
+        rows.append(ShownStep(len(trajectory.steps) + 1, action=pending, critical=True, stamp=ActionStatus.WAITS))
     read = Evidence(checkpoint_at(trajectory, at, CheckpointKind.ACTION if marked else CheckpointKind.HALTED))
     return Presentation(
         task=trajectory.instruction,
@@ -296,9 +319,9 @@ def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None =
         missing=read.in_state(TermState.MISSING),
         table=_cut(read.table) if marked else None,
         heading=Block.CRITICAL if marked else Block.NO_ACTION,
-        action=_action_at(trajectory, at) if marked else "",
-        stamp="" if not marked else Standing.WAITS if at == len(trajectory.steps) else Standing.RAN,
-        last_seen=last_seen(trajectory.steps[:at]),
+        action=actions[at] if marked else "",
+        stamp="" if not marked else ActionStatus.WAITS if at == len(trajectory.steps) else ActionStatus.RAN,
+        last_seen=find_last_seen(trajectory.steps[:at]),
         steps=tuple(rows),
         opening=trajectory.opening,
         instructed=environment(trajectory.environment).instructed,
@@ -309,35 +332,32 @@ def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None =
 
 
 def _customer(steps: Sequence[Step], where: str) -> frozenset[int]:
-    """The numbers of the steps that speak to a customer, so that what follows is the customer's."""
+    """Return the numbers of the steps that address a customer; their observations are the customer's messages."""
     talks = environment(where).talks
     return frozenset(
         number
         for number, step in enumerate(steps, start=1)
-        if talks and {call.name for call in calls(step.action)} & {*talks}
+        if talks and {call.name for call in read_action(step.action)} & {*talks}
     )
 
 
-def _cut(table: Table | None) -> Table | None:
-    """The table with its cells as previews."""
+def _cut(table: EvidenceTable | None) -> EvidenceTable | None:
+    """Return the table with only its first rows, and with each cell shortened to a preview."""
     if table is None:
         return None
-    return Table(table.columns, tuple(tuple(preview(cell, _CELL_CHARS) for cell in row) for row in table.rows[:_ROWS]))
-
-
-def _action_at(trajectory: Trajectory, index: int) -> str:
-    return trajectory.steps[index].action if index < len(trajectory.steps) else trajectory.critical_action or ""
+    return replace(table, rows=tuple(tuple(preview(cell, _CELL_CHARS) for cell in row) for row in table.rows[:_ROWS]))
 
 
 def _row(step: Step, number: int, where: str, *, critical: bool = False, after: bool = False) -> ShownStep:
     spoken = step.action if is_thought(step.action) else ""
+    not_executed = step.observation.lstrip().startswith(environment(where).not_executed)
     return ShownStep(
         number=number,
         action="" if spoken else step.action,
         spoken=spoken or (step.thought if not step.action else ""),
         thought=step.thought if step.action else "",
         observation=step.observation,
-        failed=_has_failed(step.observation, where),
+        failed=not_executed or bool(_FAILED.match(step.observation)),
         critical=critical,
         stamp=_edited(step),
         after=after,
@@ -347,16 +367,16 @@ def _row(step: Step, number: int, where: str, *, critical: bool = False, after: 
 
 
 def _edited(step: Step) -> str:
-    """Whose action it was, where reviewers had it done instead of the Actor's; a checkpoint's steps do not tell."""
+    """Describe the origin of an action that ran in place of the Actor's action; empty if the step records none."""
     instead_of = step.extra.get("instead_of")
     if not instead_of:
         return ""
-    chosen = "the agent's own remedy, chosen" if step.extra.get("remedy") else "written"
+    chosen = "an agent's remedy, chosen" if step.extra.get("remedy") else "written"
     return f"{chosen} in review instead of {preview(str(instead_of))}"
 
 
 def _record_rows(trajectory: Trajectory, critical: Sequence[int]) -> Iterator[ShownStep]:
-    """What the first critical action brought about is a row of its own, the first of those that came after."""
+    """Yield the rows of a record; the result of the first critical action gets its own row."""
     for index, step in enumerate(trajectory.steps):
         after = bool(critical) and index > critical[0]
         row = _row(step, index + 1, trajectory.environment, critical=index in critical, after=after)
@@ -368,28 +388,7 @@ def _record_rows(trajectory: Trajectory, critical: Sequence[int]) -> Iterator[Sh
             yield row
 
 
-def _pending_row(checkpoint: Checkpoint, stamp: str) -> ShownStep:
-    return ShownStep(
-        number=checkpoint.index + 1,
-        action=checkpoint.action,
-        thought=checkpoint.thought,
-        critical=True,
-        stamp=stamp,
-        speaker=checkpoint.speaker,
-    )
-
-
-def _has_failed(observation: str, where: str) -> bool:
-    not_executed = environment(where).not_executed
-    return bool(_FAILED.match(observation)) or observation.lstrip().startswith(not_executed)
-
-
 def _outcome(trajectory: Trajectory) -> tuple[tuple[str, str], ...]:
     lines = [("outcome", str(trajectory.outcome)), ("trial", str(trajectory.trial))]
     lines += [(f"gold {name}", str(value)) for name, value in trajectory.gold.items() if value is not None]
     return tuple(lines)
-
-
-def reasons(rationale: str) -> tuple[str, ...]:
-    """A verdict's rationale as its lines, empty ones left out."""
-    return tuple(line.strip() for line in rationale.splitlines() if line.strip())

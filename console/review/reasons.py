@@ -1,6 +1,6 @@
-"""Reason codes: why a reviewer does not agree, in a few words of which each has a key; the agent reads them too.
+"""Reason codes: short reasons for a disagreement, each with a shortcut key; the agent reads the reasons too.
 
-A code is its words joined by hyphens, so that it can be read wherever it stands: `over-the-limit`.
+A code consists of the reason's words joined by hyphens, so that it stays readable in files: `over-the-limit`.
 """
 
 from __future__ import annotations
@@ -17,65 +17,68 @@ from console.environments.environment import Judging
 from console.errors import BadInput
 from console.runs import audit_log
 from console.runs.options import run_options
-from console.trajectory.data_files import read_data
+from console.trajectory.strict_yaml import read_data
 from storage import tables
 
 MOST = 7
-"""Each has a digit of its own."""
+"""The maximum number of reasons, because each reason has a digit key."""
 _WORDS = re.compile(r"[^\W_]+(?:[ '’][^\W_]+){0,5}")
 _LONGEST = 40
 _JUDGING = read_data(files(environments).joinpath("reasons.yaml"), dict[str, Judging])
 
 
-def judging(environment_name: str) -> Judging:
-    """What counts as wrong in an environment, and why; an unknown one is treated as `generic`."""
+def get_judging(environment_name: str) -> Judging:
+    """Return the criteria for wrong actions in an environment; an unknown environment uses those of `generic`."""
     return _JUDGING.get(environment_name, _JUDGING["generic"])
 
 
-def offered_reasons(run: tables.Run, environment_name: str) -> tuple[str, ...]:
-    """The reasons that reviewers of the run choose from, in words: its own or the environment's.
+def list_reasons(run: tables.Run, environment_name: str) -> tuple[str, ...]:
+    """List the reasons that reviewers of the run can choose: the run's own reasons, or else those of its environment.
 
-    None where feedback is binary, and none in a study, whose modes of feedback are words or nothing.
+    The list is empty if the feedback is binary or the run belongs to a study, which takes text feedback or none.
     """
     if run.feedback_mode == "binary" or run.study_id is not None:
         return ()
-    return tuple(run_options(run).reasons) or judging(environment_name).reasons
+    return tuple(run_options(run).reasons) or get_judging(environment_name).reasons
 
 
-def code_of(words: str) -> str:
-    """The code of a reason."""
+def reason_code(words: str) -> str:
+    """Return the code of the reason with this text."""
     return "-".join(words.lower().split())
 
 
-def words_of(code: str) -> str:
-    """The words of a code."""
+def reason_text(code: str) -> str:
+    """Return the text of the reason with this code."""
     return code.replace("-", " ")
 
 
-def codes_text(codes: Sequence[str]) -> str:
-    """The codes as they are stored, each once; raises BadInput for one that could not be read back."""
-    once = list(dict.fromkeys(code_of(words_of(code)) for code in codes if code.strip()))
+def join_reason_codes(codes: Sequence[str]) -> str:
+    """Join the codes for storage, without duplicates; raise BadInput if a code is invalid."""
+    once = list(dict.fromkeys(reason_code(reason_text(code)) for code in codes if code.strip()))
     for code in once:
-        _check(words_of(code))
+        _check(reason_text(code))
     return " ".join(once)
 
 
-def words_to_agent(answer: tables.Decision) -> str:
-    """What the agent reads of an answer: each reason as a sentence, then the reviewer's own words."""
-    return spoken(answer.reason_codes.split(), answer.feedback_text)
+def feedback_to_agent(answer: tables.Decision) -> str:
+    """Return the feedback that the agent gets: each reason as a sentence, then the reviewer's text."""
+    return join_feedback(answer.reason_codes.split(), answer.feedback_text)
 
 
-def spoken(codes: Sequence[str], words: str) -> str:
-    """Reasons and words as one text."""
-    sentences = [f"{words_of(code).capitalize()}." for code in codes]
+def join_feedback(codes: Sequence[str], words: str) -> str:
+    """Join reason codes and feedback into one text."""
+    sentences = [f"{reason_text(code).capitalize()}." for code in codes]
     return " ".join([*sentences, words.strip()]).strip()
 
 
 def set_reasons(session: Session, run: tables.Run, wanted: Sequence[str], now_ms: int) -> None:
-    """Gives the run reasons of its own, none for those of its environment; raises BadInput."""
+    """Set the run's own reasons; an empty list restores the environment's reasons.
+
+    Raise BadInput if there are too many reasons or one is invalid.
+    """
     cleaned = list(dict.fromkeys(" ".join(words.split()) for words in wanted if words.strip()))
     if len(cleaned) > MOST:
-        raise BadInput(f"{len(cleaned)} reasons are too many: each has a digit of its own, so give at most {MOST}.")
+        raise BadInput(f"{len(cleaned)} reasons are too many: each needs a digit key. Give at most {MOST}.")
     for words in cleaned:
         _check(words)
     options = run_options(run)
@@ -86,4 +89,6 @@ def set_reasons(session: Session, run: tables.Run, wanted: Sequence[str], now_ms
 
 def _check(words: str) -> None:
     if len(words) > _LONGEST or not _WORDS.fullmatch(words):
-        raise BadInput(f"{words!r} cannot be a reason: use up to six words and {_LONGEST} characters, no other signs.")
+        raise BadInput(
+            f"{words!r} is not a valid reason. Use up to six words and {_LONGEST} characters, without punctuation."
+        )

@@ -1,4 +1,4 @@
-"""The resolution of an item: what its reviewers' answers come to, and what of them counts as feedback."""
+"""The resolution of an item: the combined result of its decisions, and which decisions count as feedback."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from sqlmodel import Session, col
 
-from console.review.reasons import words_to_agent
+from console.review.reasons import feedback_to_agent
 from console.runs.current_decisions import current_decisions
 from console.trajectory import Label
 from console.trajectory.checkpoints import digest
@@ -17,11 +17,11 @@ from storage.queue import HALTED
 from storage.tables import DecisionKind
 
 _RUNS_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
-"""Only these let an action run."""
+"""Only these decisions allow an action to run."""
 
 
 class ResolutionReason(StrEnum):
-    """Why an action runs (the first two), or why none does."""
+    """The reason why an action runs (the first two members) or does not run (the others)."""
 
     APPROVED = "approved"
     EDITED = "edited"
@@ -34,7 +34,7 @@ class ResolutionReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The action that may run (None for none), why, the decision that says so, and the reviewers' words."""
+    """The action that may run (None if none may), the reason, the decisive decision and the reviewers' feedback."""
 
     action: str | None
     reason: ResolutionReason
@@ -43,17 +43,17 @@ class Resolution:
 
     @property
     def edited(self) -> bool:
-        """Whether the action that may run is the reviewers' own."""
+        """Return whether the reviewers wrote the action that may run."""
         return self.reason is ResolutionReason.EDITED
 
 
-def resolution(answers: Sequence[tables.Decision], action: str) -> Resolution:
-    """What the answers to an item come to whose pending action is `action`; escalations do not count.
+def resolve_decisions(answers: Sequence[tables.Decision], action: str) -> Resolution:
+    """Resolve the decisions on an item whose pending action is `action`; ignore escalations.
 
-    An action runs only where every answer lets that same one run and is bound to it by its digest.
+    An action runs only if every decision allows the same action and stores the digest of that action.
     """
     counted = [answer for answer in answers if answer.decision != DecisionKind.ESCALATE]
-    feedback = "\n".join(words for answer in counted if (words := words_to_agent(answer)))
+    feedback = "\n".join(words for answer in counted if (words := feedback_to_agent(answer)))
     if not counted:
         return Resolution(None, ResolutionReason.UNANSWERED)
     if against := [answer for answer in counted if answer.decision not in _RUNS_ACTION]:
@@ -72,21 +72,27 @@ def resolution(answers: Sequence[tables.Decision], action: str) -> Resolution:
 
 
 def _wanted(answer: tables.Decision, action: str) -> str | None:
-    """The action that this answer lets run; None where an edit names none, or an approval another."""
+    """Return the action that this decision allows.
+
+    Return None for an edit without an action, or for an approval that names another action.
+    """
     if answer.decision == DecisionKind.EDIT:
         return answer.edited_action or None
     return action if not answer.edited_action else None
 
 
-def current_answers(session: Session, item_id: int | None) -> Sequence[tables.Decision]:
-    """The answers to an item that stand, escalations left out."""
+def list_current_decisions(session: Session, item_id: int | None) -> Sequence[tables.Decision]:
+    """List the current decisions on an item, excluding escalations."""
     decision = tables.Decision
     statement = current_decisions().where(decision.item_id == item_id).order_by(col(decision.id))
     return [row for row in session.exec(statement) if row.decision != DecisionKind.ESCALATE]
 
 
 def is_feedback(answer: tables.Decision, kind: str) -> bool:
-    """Whether the Actor can learn from it: it says misaligned, has words, or answers a trial that got stuck."""
+    """Return whether the Actor can learn from the decision.
+
+    The Actor can learn if the label is misaligned, or if the decision responds with text or to a halted trial.
+    """
     if answer.label == Label.MISALIGNED:
         return True
-    return answer.decision == DecisionKind.RESPOND and (kind == HALTED or bool(words_to_agent(answer)))
+    return answer.decision == DecisionKind.RESPOND and (kind == HALTED or bool(feedback_to_agent(answer)))

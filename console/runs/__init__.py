@@ -1,4 +1,4 @@
-"""Runs: start one, list them, say how each trial stands, set its critical actions and its inspection budget."""
+"""Runs: creation, lists, the status of each trial, critical-action patterns and inspection budgets."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from sqlalchemy import Integer, case, cast, func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
+from console.database import now_ms, review_queue, writing
 from console.environments import environment
 from console.errors import BadInput, Refused, Unknown
+from console.language import counted
 from console.runs import audit_log, removal
 from console.runs.options import run_options
 from console.trajectory import Outcome, Trajectory
@@ -30,10 +32,10 @@ _NAME = re.compile(r"[\w][\w.@ -]{0,79}")
 
 
 def create(session: Session, name: str, kind: RunKind, now_ms: int, **fields: Any) -> tables.Run:
-    """A new, empty run; raises Refused if the name is taken and BadInput if it cannot be a name."""
+    """Create an empty run; raise Refused if the name is taken and BadInput if it is invalid."""
     check_name(name)
     if find(session, name) is not None:
-        raise Refused(f"There is already a run named {name!r}; choose another name.")
+        raise Refused(f"A run named {name!r} already exists. Choose another name.")
     run = tables.Run(name=name, kind=kind, environment="", created_ms=now_ms, **fields)
     session.add(run)
     session.flush()
@@ -43,13 +45,13 @@ def create(session: Session, name: str, kind: RunKind, now_ms: int, **fields: An
 
 
 def check_name(name: str) -> None:
-    """Raises BadInput where the text cannot be a run's name."""
+    """Raise BadInput if the text is not a valid run name."""
     if not _NAME.fullmatch(name):
-        raise BadInput(f"{name!r} cannot name a run: use up to 80 letters, digits, blanks and . _ - @.")
+        raise BadInput(f"{name!r} is not a valid run name. Use up to 80 letters, digits, spaces and . _ - @.")
 
 
 def free_name(session: Session, wanted: str) -> str:
-    """That name, or where a run has it already the first of `name @2`, `name @3`, ... that none has."""
+    """Return the name, or the first free name of `name @2`, `name @3`, ... if a run already has the name."""
     number, name = 1, wanted
     while find(session, name) is not None:
         number += 1
@@ -58,20 +60,20 @@ def free_name(session: Session, wanted: str) -> str:
 
 
 def find(session: Session, name: str) -> tables.Run | None:
-    """The run of that name, or None."""
+    """Return the run with this name, or None."""
     return session.exec(select(tables.Run).where(tables.Run.name == name)).first()
 
 
 def get(session: Session, name: str) -> tables.Run:
-    """The run of that name; raises Unknown, naming those there are."""
+    """Return the run with this name; raise Unknown, with the list of runs, if no run has this name."""
     run = find(session, name)
     if run is None:
-        raise Unknown("run", name, [run.name for run in every(session, archived=True)])
+        raise Unknown("run", name, [run.name for run in list_runs(session, archived=True)])
     return run
 
 
-def every(session: Session, *, of_studies: bool = False, archived: bool = False) -> list[tables.Run]:
-    """All runs, the newest first; those of studies' participants and archived ones only where asked for."""
+def list_runs(session: Session, *, of_studies: bool = False, archived: bool = False) -> list[tables.Run]:
+    """Return the runs, newest first; include the runs of study participants and archived runs only on request."""
     statement = select(tables.Run).order_by(col(tables.Run.id).desc())
     if not of_studies:
         statement = statement.where(col(tables.Run.study_id).is_(None))
@@ -80,10 +82,10 @@ def every(session: Session, *, of_studies: bool = False, archived: bool = False)
     return list(session.exec(statement))
 
 
-def moving(session: Session) -> list[tables.Run]:
-    """The runs in which something can happen by itself: neither archives nor those of studies.
+def list_active_runs(session: Session) -> list[tables.Run]:
+    """Return the runs that can advance without a user: neither archives nor runs of studies.
 
-    A participant hands a round over themselves; nothing may move under their hands.
+    Only participants may advance the runs of studies, because they end their rounds themselves.
     """
     run = tables.Run
     alone = (col(run.kind) != RunKind.ARCHIVE) & col(run.study_id).is_(None)
@@ -91,23 +93,25 @@ def moving(session: Session) -> list[tables.Run]:
 
 
 def archive(session: Session, name: str, now_ms: int) -> tables.Run:
-    """The run that imported logs go to: the one of that name, or a new one."""
+    """Return the archive run with this name for imported logs; create the run if it is missing. Raise Refused if the
+    run is of another kind.
+    """
     run = find(session, name)
     if run is None:
         return create(session, name, RunKind.ARCHIVE, now_ms)
     if run.kind != RunKind.ARCHIVE:
-        raise Refused(f"Run {name!r} is not an archive; import into a run of its own name.")
+        raise Refused(f"Run {name!r} is not an archive. Import into a run with another name.")
     if run.study_id is not None:
-        raise Refused(f"Run {name!r} belongs to a participant of a study; import into a run of its own name.")
+        raise Refused(f"Run {name!r} belongs to a participant of a study. Import into a run with another name.")
     return run
 
 
 SUMMARY_COLUMNS = ("run", "kind", "environment", "trials", "trajectories", "detector", "threshold", "waiting", "tags")
-"""What a table of runs shows of their summaries."""
+"""The columns of a table of run summaries."""
 
 
 def summary(session: Session, run: tables.Run) -> dict[str, Any]:
-    """One line of `run list --json`."""
+    """Return the summary of a run, as `run list --json` prints it."""
     record, item = tables.Trajectory, tables.Item
     trials = session.exec(select(func.count(func.distinct(record.trial))).where(record.run_id == run.id)).one()
     trajectories = session.exec(select(func.count()).select_from(record).where(record.run_id == run.id)).one()
@@ -129,9 +133,9 @@ def summary(session: Session, run: tables.Run) -> dict[str, Any]:
 
 
 def status(session: Session, run: tables.Run) -> dict[str, Any]:
-    """How each trial of a run stands, in the shape of `run status --json`; a live run has two counts of success."""
+    """Return the status of each trial, as `run status --json` prints it; include two success counts for a live run."""
     flagged, spent = _flagged(session, run), budgets(session, run)
-    counted = successes(session, run) if run.kind == RunKind.LIVE else {}
+    counted = count_successes(session, run) if run.kind == RunKind.LIVE else {}
     trials = []
     for row in _outcomes(session, run):
         counts = dict(zip(("trial", "tasks", *_COUNTED), row, strict=True))
@@ -141,10 +145,11 @@ def status(session: Session, run: tables.Run) -> dict[str, Any]:
     return {"run": run.name, "trials": trials}
 
 
-def successes(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
-    """The two counts of success, with undecided actions held back and with them released as the paper assumes.
+def count_successes(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
+    """Return two success counts: undecided actions count as held back, or as released, as the paper assumes.
 
-    Per trial: `success_held`, `success_paper` (None while an action is held), and the `run_tasks` to divide by.
+    Each trial has `success_held`, `success_paper` (None while an action is held) and `run_tasks`, the number of tasks
+    to divide by.
     """
     record, tasks = tables.Trajectory, task_count(session, run)
     statement = select(record.trial, record.outcome, record.released_by).where(record.run_id == run.id)
@@ -165,30 +170,32 @@ def successes(session: Session, run: tables.Run) -> dict[int, dict[str, int | No
 
 
 def task_count(session: Session, run: tables.Run) -> int:
-    """How many tasks the run has."""
+    """Return the number of tasks of the run."""
     task = tables.Task
     return session.exec(select(func.count()).select_from(task).where(task.run_id == run.id)).one()
 
 
 def patterns(run: tables.Run) -> list[str]:
-    """The run's critical-action patterns."""
+    """Return the run's critical-action patterns."""
     found: list[str] = orjson.loads(run.critical)
     return found
 
 
 def run_checkpoints(run: tables.Run, record: Trajectory) -> list[Checkpoint]:
-    """The checkpoints of a trajectory under the run's own patterns and its choice about end checkpoints."""
+    """Return the checkpoints of a trajectory under the run's patterns and its setting for end checkpoints."""
     ends = environment(record.environment).ends if run.ends is None else run.ends
     return checkpoints(record, patterns(run), ends=ends)
 
 
 def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_ms: int) -> list[int]:
-    """Replaces the critical-action patterns; items that none matches any longer leave the queue, and are returned.
+    """Replace the critical-action patterns; withdraw the pending items that no longer match, and return those items.
 
-    What is judged or answered stays as it is. Raises Refused for a gate, whose policy decides.
+    Keep verdicts and decisions. Raise Refused if the run is a gate, because its policy selects the critical actions.
     """
     if run.kind == RunKind.GATE:
-        raise Refused(f"{run.name} is a gate, so its policy decides: inferact policy show {quote(run.name)}")
+        raise Refused(
+            f"The policy of the gate {run.name} decides what is critical; see: inferact policy show {quote(run.name)}"
+        )
     cleaned = list(dict.fromkeys(pattern.strip() for pattern in wanted if pattern.strip()))
     before, run.critical = patterns(run), orjson.dumps(cleaned).decode()
     told: dict[str, Any] = {"patterns": cleaned}
@@ -204,17 +211,33 @@ def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_m
 
 
 def withdrawn_sentence(items: Sequence[int]) -> str:
-    """What narrower patterns took out of the queue, as one sentence."""
+    """Return a sentence on the items that narrower patterns withdrew."""
     left = "1 item left" if len(items) == 1 else f"{len(items)} items left"
-    return f"{left} the queue, as no pattern matches any longer; the units of claims are given back."
+    return f"{left} the queue because no pattern matches any longer. The units of claims are refunded."
 
 
-def set_budget(session: Session, run: tables.Run, wanted: str | None, now_ms: int) -> None:
-    """Sets the cap per trial: a number of inspections, or `P%` of the non-halted of trial 0; None leaves it open."""
-    before = _budget_in_words(run)
-    run.budget_cap, run.budget_percent = parse_budget(wanted)
-    session.add(run)
-    audit_log.record(session, run, "budget set", now_ms, before=before, after=_budget_in_words(run))
+def set_budget(run_name: str, wanted: str | None) -> int | None:
+    """Set the cap of every trial and return the cap. `wanted` is a number of inspections, `P%` of the non-halted
+    trajectories of trial 0, or None for no cap.
+
+    Raise BadInput if `wanted` is invalid, or Unknown if no run has this name.
+    """
+    with writing() as session:
+        run = get(session, run_name)
+        before = _budget_in_words(run)
+        run.budget_cap, run.budget_percent = parse_budget(wanted)
+        session.add(run)
+        audit_log.record(session, run, "budget set", now_ms(), before=before, after=_budget_in_words(run))
+        session.flush()
+        run_id, limit = run.id or 0, cap(session, run)
+        open_trials = [row["trial"] for row in status(session, run)["trials"]]
+    open_budgets(review_queue(), run_id, open_trials, limit, again=True)
+    return limit
+
+
+def budget_sentence(run_name: str, limit: int | None) -> str:
+    """Return a sentence with the cap of a run's trials."""
+    return f"Every trial of {run_name} has {'no cap' if limit is None else counted(limit, 'inspection')}."
 
 
 def _budget_in_words(run: tables.Run) -> str:
@@ -224,7 +247,7 @@ def _budget_in_words(run: tables.Run) -> str:
 
 
 def parse_budget(wanted: str | None) -> tuple[int | None, float | None]:
-    """(cap, percent) of `50` or `50%`; raises BadInput."""
+    """Parse `50` or `50%` into (cap, percent); raise BadInput for anything else."""
     if wanted is None:
         return None, None
     text = wanted.strip()
@@ -238,11 +261,15 @@ def parse_budget(wanted: str | None) -> tuple[int | None, float | None]:
             raise ValueError
         return int(text), None
     except ValueError:
-        raise BadInput(f"A budget is a whole number such as 50 or a percentage such as 50%, not {wanted!r}.") from None
+        raise BadInput(
+            f"{wanted!r} is not a valid budget. Use a whole number such as 50 or a percentage such as 50%."
+        ) from None
 
 
 def cap(session: Session, run: tables.Run) -> int | None:
-    """The cap of every trial: a share of the non-halted of trial 0 where it is a percentage (InferAct, section 4.4)."""
+    """Return the cap of every trial; a percentage is relative to the non-halted trajectories of trial 0 (InferAct,
+    section 4.4).
+    """
     if run.budget_percent is None:
         return run.budget_cap
     record = tables.Trajectory
@@ -256,19 +283,19 @@ def cap(session: Session, run: tables.Run) -> int | None:
 
 
 def share_of(share: float, non_halted: int) -> int:
-    """The budget ceil(share x non-halted trajectories of trial 0), free of what floats add to a whole number."""
+    """Return ceil(share x non-halted trajectories of trial 0), without rounding up because of floating-point error."""
     return math.ceil(round(share * non_halted, 9))
 
 
 def open_budgets(queue: Queue, run_id: int, trials: Sequence[int], wanted: int | None, *, again: bool = False) -> None:
-    """Opens the budget of each trial with that cap; one that is open stays frozen unless `again`."""
+    """Open the budget of each trial with this cap; change a budget that is already open only if `again` is set."""
     for trial in trials:
         if again or queue.budget(run_id=run_id, trial=trial) is None:
             queue.open_budget(run_id=run_id, trial=trial, cap=wanted)
 
 
 def iso(ms: int | None) -> str | None:
-    """An ISO-8601 time in UTC with milliseconds, of milliseconds since 1970."""
+    """Format milliseconds since 1970 as an ISO-8601 time in UTC; return None if `ms` is None."""
     if ms is None:
         return None
     return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -279,10 +306,10 @@ _USUAL = ("succeeded", "failed", "halted", "paused", "rejected")
 
 
 def status_rows(status: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
-    """The trials of a status as rows of a table: trajectories, which the outcomes add up to, flagged, budget, success.
+    """Return the trials of a status as table rows: trajectories, outcomes, flagged items, budget and success.
 
-    Outcomes that are rare have a column where there are any; one that tells no success is `without outcome`. What a
-    gate asks about need not be flagged.
+    Rare outcomes get a column only if they occur. `finished` is shown as `without outcome`. A gate may also request
+    reviews of actions that are not flagged.
     """
     headings = _HEADINGS | ({"flagged": "asked about"} if kind == RunKind.GATE else {})
     trials = status["trials"]
@@ -326,7 +353,9 @@ def _flagged(session: Session, run: tables.Run) -> dict[int, int]:
 
 
 def budgets(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
-    """By trial, its budget: `cap` and `left` (None where it has no cap), `used`, and `halted` items reviewed."""
+    """Return the budget by trial: `cap` and `left` (None if the run has no cap), `used`, and `halted`, the number of
+    reviewed halted items.
+    """
     budget = tables.Budget
     statement = select(budget).where(budget.run_id == run.id, budget.scope == "").order_by(col(budget.trial))
     return {

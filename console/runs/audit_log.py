@@ -1,4 +1,6 @@
-"""The audit log: who did what, through which door, and what it changed; every event is chained as it is written."""
+"""The audit log: who did what, from which entry point, and what changed. Each event is linked to the previous event
+when it is written.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any
 import orjson
 from sqlmodel import Session, col, select
 
-from console.auth.origin import By, Door, present
+from console.auth.origin import By, Door, current_origin
 from storage import audit_chain, tables
 
 CONSOLE, GATE = "console", "gate"
@@ -29,11 +31,11 @@ def record(
     detail: Mapping[str, Any] | None = None,
     erases: Sequence[int] = (),
 ) -> None:
-    """Appends one event to the chain, in the session's own write transaction.
+    """Append one event to the chain, within the session's write transaction.
 
-    Without `by` it is whoever acts just now (`console.auth.origin.acting`); an `actor` is the part of the console that
-    acted by itself, and keeps its name. `before` and `after` are anything JSON can hold, `detail` what else a reader of
-    the log needs; `erases` are events whose content goes with this one.
+    If `by` is not given, record the current actor (`console.auth.origin.acting`). `actor` names the part of the console
+    that acted automatically. `before` and `after` are JSON values, and `detail` is further context. `erases` lists the
+    events whose content this event erases.
     """
     session.flush()
     who, door, place = _origin(by, actor)
@@ -52,15 +54,17 @@ def record(
     audit_chain.append(session.connection(), content, erases)
 
 
-def happened(session: Session, run: tables.Run, kind: str, subject: str) -> bool:
-    """Whether the run has such an event about the subject."""
+def has_event(session: Session, run: tables.Run, kind: str, subject: str) -> bool:
+    """Return whether the run has an event of this kind about the subject."""
     event = tables.Event
     statement = select(event.id).where(event.run_id == run.id, event.kind == kind, event.subject == subject).limit(1)
     return session.exec(statement).first() is not None
 
 
 def erase(session: Session, runs: Sequence[tables.Run], now_ms: int, *, actor: str | None = None) -> None:
-    """Erases the content of the runs' events, with `actor` only of theirs; their links stay and still verify."""
+    """Erase the content of the runs' events, or only of the events of `actor`. The links between events stay and can
+    still be verified.
+    """
     event = tables.Event
     statement = select(event.id).where(col(event.run_id).in_([run.id for run in runs]))
     if actor is not None:
@@ -71,8 +75,8 @@ def erase(session: Session, runs: Sequence[tables.Run], now_ms: int, *, actor: s
 
 
 def _origin(by: By | None, actor: str) -> tuple[str, str, str]:
-    """(who, door, from where); a part of the console has no address."""
-    acting = present()
+    """Return (actor, entry point, address). The address is empty if a part of the console acted."""
+    acting = current_origin()
     if by is None and actor != CONSOLE:
         own = Door.PYTHON if actor == GATE else ""
         return actor, str(acting.door if acting else own), ""

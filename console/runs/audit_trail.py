@@ -1,4 +1,4 @@
-"""The audit trail: events as a person reads them, one sentence each, chosen by run, kind and who; and as CSV."""
+"""The audit trail: audit events as sentences or CSV, filtered by run, kind and person."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """An event and the name of its run, empty where it belongs to none; before, after and detail are parsed JSON."""
+    """An event with the name of its run (empty if it has no run); `before`, `after` and `detail` are parsed JSON."""
 
     event_id: int
     at_ms: int
@@ -45,15 +45,15 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Which events: of one run, of one kind, by one person; None stands for all."""
+    """A filter for events by run, kind and person; a field that is None matches everything."""
 
     run: str | None = None
     kind: str | None = None
     who: str | None = None
 
 
-def entries(session: Session, wanted: AuditFilter, limit: int | None = None) -> list[AuditEntry]:
-    """The events, the newest first, at most `limit`."""
+def list_entries(session: Session, wanted: AuditFilter, limit: int | None = None) -> list[AuditEntry]:
+    """Return the matching events, newest first, at most `limit`."""
     event, run = tables.Event, tables.Run
     statement = select(event, col(run.name)).outerjoin(run, col(run.id) == col(event.run_id))
     chosen = ((run.name, wanted.run), (event.kind, wanted.kind), (event.actor, wanted.who))
@@ -64,8 +64,8 @@ def entries(session: Session, wanted: AuditFilter, limit: int | None = None) -> 
     return [_entry(row, name or "") for row, name in found]
 
 
-def choices(session: Session) -> tuple[list[str], list[str], list[str]]:
-    """(runs, kinds, people) that have events, each in order."""
+def list_choices(session: Session) -> tuple[list[str], list[str], list[str]]:
+    """Return (runs, kinds, people) that have events, each list sorted."""
     event, run = tables.Event, tables.Run
     # A participant's run stands in no list of runs.
     listed = col(run.id).in_(select(col(event.run_id))) & col(run.study_id).is_(None)
@@ -75,22 +75,22 @@ def choices(session: Session) -> tuple[list[str], list[str], list[str]]:
     return of_runs, sorted(session.execute(kinds).scalars()), sorted(session.execute(people).scalars())
 
 
-def sentence(entry: AuditEntry) -> str:
-    """The event in one sentence: who did what to what, from what to what, through which door."""
-    words = _WORDS.get(entry.kind, _plain)(entry)
-    if len(words) > _LONGEST:
-        words = f"{words[: _LONGEST - 1]}…"
-    return f"{words}{_DOORS.get(entry.door, '')}."
+def entry_sentence(entry: AuditEntry) -> str:
+    """Return the event as one sentence with the actor, the action, the change and the entry point."""
+    template = _SENTENCES.get(entry.kind)
+    words = template.format_map(_Fields(entry)) if template else _plain(entry)
+    shown = words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
+    return f"{shown}{_DOORS.get(entry.door, '')}."
 
 
 def as_csv(found: list[AuditEntry]) -> bytes:
-    """The events as CSV that a spreadsheet opens without running any cell."""
+    """Return the events as CSV; escape cells that a spreadsheet would run as formulas."""
     columns = [Column("event_id", ColumnKind.INTEGER), Column("at", ColumnKind.TIME)]
     columns += [Column(name) for name in ("run", "who", "kind", "subject", "door", "where")]
     columns += [Column(name, ColumnKind.JSON) for name in ("before", "after", "detail")] + [Column("sentence")]
     rows = [
         (one.event_id, one.at_ms, one.run, one.who, one.kind, one.subject, one.door, one.place,
-         _json(one.before), _json(one.after), _json(one.detail), sentence(one))
+         _json(one.before), _json(one.after), _json(one.detail), entry_sentence(one))
         for one in found
     ]  # fmt: skip
     stream = BytesIO()
@@ -119,12 +119,8 @@ def _value(value: Any) -> str:
     return "nothing" if value is None else str(value)
 
 
-def _detail(one: AuditEntry, name: str) -> str:
-    return _value(one.detail.get(name))
-
-
-def _number(one: AuditEntry, name: str, noun: str) -> str:
-    return counted(one.detail.get(name) or 0, noun)
+def _counter(name: str, noun: str) -> Callable[[AuditEntry], str]:
+    return lambda one: counted(one.detail.get(name) or 0, noun)
 
 
 def _change(one: AuditEntry) -> str:
@@ -133,18 +129,25 @@ def _change(one: AuditEntry) -> str:
     return f"to {_value(one.after)}" if one.before is None else f"from {_value(one.before)} to {_value(one.after)}"
 
 
-def _withdrawn(one: AuditEntry) -> str:
+def _withdrawn_items(one: AuditEntry) -> str:
     count = len(one.detail.get("withdrawn") or ())
     return f"; {counted(count, 'item')} left the queue" if count else ""
 
 
-def _written(one: AuditEntry) -> str:
+def _named_author(one: AuditEntry) -> str:
     author = one.detail.get("author", one.who)
     return "" if author == one.who else f", said to be written by {author}"
 
 
-def _counts(value: Any) -> str:
-    return ", ".join(f"{count} {name}" for name, count in (value or {}).items())
+def _withdrawal(one: AuditEntry) -> str:
+    """Return the sentence on a withdrawal from a study. If the participant withdrew, `who` is a pseudonym of W and six
+    letters or digits; in older events it is "study".
+    """
+    if one.who == "study":
+        return f"A participant withdrew from the study {one.subject}"
+    if re.fullmatch(r"W[A-Z0-9]{6}", one.who) and one.door == "browser":
+        return f"The participant now called {one.who} withdrew from the study {one.subject}"
+    return f"{one.who} removed a participant from the study {one.subject}"
 
 
 def _plain(one: AuditEntry) -> str:
@@ -152,72 +155,81 @@ def _plain(one: AuditEntry) -> str:
     return f"{one.who}: {one.kind.removeprefix(f'{one.who}: ')}{f' ({about})' if about else ''}"
 
 
-def _withdrew(one: AuditEntry) -> str:
-    """A participant's own pseudonym is W and six letters; before there was one, the study stood for them."""
-    if one.who == "study":
-        return f"A participant withdrew from the study {one.subject}"
-    if re.fullmatch(r"W[A-Z0-9]{6}", one.who) and one.door == "browser":
-        return f"The participant now called {one.who} withdrew from the study {one.subject}"
-    return f"{one.who} took a participant out of the study {one.subject}"
+class _Fields(dict[str, str]):
+    """The fields of an entry's sentence; each field is computed only if the sentence contains it."""
+
+    def __init__(self, one: AuditEntry) -> None:
+        super().__init__(who=one.who, run=one.run, subject=one.subject)
+        self._entry = one
+
+    def __missing__(self, name: str) -> str:
+        return _FIELDS[name](self._entry)
 
 
-_WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
-    "run created": lambda one: f"{one.who} made the run {one.run}",
-    "critical actions set": lambda one: (
-        f"{one.who} set the critical actions of {one.run} {_change(one)}{_withdrawn(one)}"
-    ),
-    "reasons set": lambda one: f"{one.who} set the reasons of {one.run} {_change(one)}",
-    "budget set": lambda one: f"{one.who} set the budget of {one.run} {_change(one)}",
-    "policy set": lambda one: (
-        f"{one.who} set the policy of {one.run or 'every run'}, version {_value(one.after)}{_written(one)}"
-    ),
-    "judged": lambda one: (
-        f"{one.who} asked {_value(one.detail.get('detectors'))} to judge {one.run}; settings {_change(one)}"
-    ),
-    "detector recalibrated": lambda one: f"{one.who} recalibrated {_detail(one, 'detector')} on {one.run}",
-    "run renamed": lambda one: f"{one.who} renamed the run {_value(one.before)} to {_value(one.after)}",
-    "run tagged": lambda one: f"{one.who} set the tags of {one.run} {_change(one)}",
-    "run archived": lambda one: f"{one.who} archived the run {one.run}",
-    "run brought back": lambda one: f"{one.who} brought the run {one.run} back into the lists",
-    "run deleted": lambda one: f"{one.who} deleted the run {one.subject} with {_counts(one.before)}",
-    "import undone": lambda one: (
-        f"{one.who} undid the import of {one.subject} into {one.run}: {_number(one, 'trajectories', 'trajectory')} gone"
-    ),
-    "trajectories moved": lambda one: (
-        f"{one.who} moved {_number(one, 'trajectories', 'trajectory')} of {one.run} to {_detail(one, 'to')}"
-    ),
-    "imported": lambda one: (
-        f"{one.who} imported {_number(one, 'imported', 'trajectory')} of {one.subject} into {one.run}"
-    ),
-    "exported": lambda one: f"{one.who} exported the {one.subject}{f' of {one.run}' if one.run else ''}",
-    "study exported": lambda one: (
-        f"{one.who} exported {one.detail.get('what', 'the results')} of the study {one.subject}"
-    ),
-    "label settled": lambda one: f"{one.who} settled the label of {one.subject} {_change(one)}",
-    "next trial": lambda one: f"{one.who} began the next trial of {_number(one, 'tasks', 'task')} of {one.run}",
-    "released": lambda one: f"{one.who} let {_number(one, 'trajectories', 'undecided action')} of {one.run} run",
-    "study invitations": lambda one: f"{one.who} made {counted(one.after or 0, 'link')} to the study {one.subject}",
-    "study created": lambda one: f"{one.who} made the study {one.subject}",
-    "study open": lambda one: f"{one.who} opened the study {one.subject}",
-    "study paused": lambda one: f"{one.who} paused the study {one.subject}",
-    "study closed": lambda one: f"{one.who} closed the study {one.subject}",
-    "participant withdrew": lambda one: _withdrew(one),
-    "content erased": lambda one: f"The content of {_number(one, 'events', 'event')} was erased, as a consent asks",
-    "signed in": lambda one: (
-        f"{one.who} signed in" + (f" by {_detail(one, 'issuer')}" if "issuer" in one.detail else "")
-    ),
-    "sign-in refused": lambda one: (
-        f"{one.subject or 'Somebody'} was refused at the sign-in by an organisation: "
-        f"{_detail(one, 'reason').rstrip('.')}"
-    ),
-    "signed out": lambda one: f"{one.who} signed out",
-    "session ended": lambda one: f"{one.who} ended a session of {one.subject}",
-    "person added": lambda one: f"{one.who} added {one.subject} as a reviewer",
-    "person invited": lambda one: f"{one.who} invited {one.subject or 'whoever opens the link first'}",
-    "person disabled": lambda one: f"{one.who} disabled {one.subject}",
-    "agent added": lambda one: f"{one.who} gave the agent {one.subject} a token",
-    "agent disabled": lambda one: f"{one.who} disabled the agent {one.subject}",
-    "database backed up": lambda one: f"{one.who} began to back the database up to {one.subject}",
-    "backup failed": lambda one: f"{one.who} got no backup of the database at {one.subject}",
-    "database restored": lambda one: f"{one.who} restored the database from {one.subject}",
+_FIELDS: Mapping[str, Callable[[AuditEntry], str]] = {
+    "change": _change,
+    "before": lambda one: _value(one.before),
+    "after": lambda one: _value(one.after),
+    "counts": lambda one: ", ".join(f"{count} {name}" for name, count in (one.before or {}).items()),
+    "withdrawn": _withdrawn_items,
+    "withdrawal": _withdrawal,
+    "author": _named_author,
+    "any_run": lambda one: one.run or "every run",
+    "of_run": lambda one: f" of {one.run}" if one.run else "",
+    "links": lambda one: counted(one.after or 0, "link"),
+    "issuer": lambda one: f" by {_value(one.detail['issuer'])}" if "issuer" in one.detail else "",
+    "reason": lambda one: _value(one.detail.get("reason")).rstrip("."),
+    "refused": lambda one: one.subject or "A person",
+    "invited": lambda one: one.subject or "the first person who opens the link",
+    "detector": lambda one: _value(one.detail.get("detector")),
+    "detectors": lambda one: _value(one.detail.get("detectors")),
+    "to": lambda one: _value(one.detail.get("to")),
+    "what": lambda one: str(one.detail.get("what", "the results")),
+    "trajectories": _counter("trajectories", "trajectory"),
+    "imported": _counter("imported", "trajectory"),
+    "tasks": _counter("tasks", "task"),
+    "actions": _counter("trajectories", "undecided action"),
+    "events": _counter("events", "event"),
+}
+
+_SENTENCES: Mapping[str, str] = {
+    "run created": "{who} created the run {run}",
+    "critical actions set": "{who} set the critical actions of {run} {change}{withdrawn}",
+    "reasons set": "{who} set the reasons of {run} {change}",
+    "budget set": "{who} set the budget of {run} {change}",
+    "policy set": "{who} set the policy of {any_run}, version {after}{author}",
+    "judged": "{who} ran {detectors} on {run}; settings {change}",
+    "detector recalibrated": "{who} recalibrated {detector} on {run}",
+    "run renamed": "{who} renamed the run {before} to {after}",
+    "run tagged": "{who} set the tags of {run} {change}",
+    "run archived": "{who} archived the run {run}",
+    "run brought back": "{who} restored the run {run} to the lists",
+    "run deleted": "{who} deleted the run {subject} with {counts}",
+    "import undone": "{who} undid the import of {subject} into {run}: {trajectories} removed",
+    "trajectories moved": "{who} moved {trajectories} of {run} to {to}",
+    "imported": "{who} imported {imported} of {subject} into {run}",
+    "exported": "{who} exported the {subject}{of_run}",
+    "study exported": "{who} exported {what} of the study {subject}",
+    "label settled": "{who} set the label of {subject} {change}",
+    "next trial": "{who} started the next trial of {tasks} of {run}",
+    "released": "{who} released {actions} of {run}",
+    "study invitations": "{who} created {links} to the study {subject}",
+    "study created": "{who} created the study {subject}",
+    "study open": "{who} opened the study {subject}",
+    "study paused": "{who} paused the study {subject}",
+    "study closed": "{who} closed the study {subject}",
+    "participant withdrew": "{withdrawal}",
+    "content erased": "The content of {events} was erased, according to a consent",
+    "signed in": "{who} signed in{issuer}",
+    "sign-in refused": "{refused} was refused at the sign-in by an organisation: {reason}",
+    "signed out": "{who} signed out",
+    "session ended": "{who} ended a session of {subject}",
+    "person added": "{who} added {subject} as a reviewer",
+    "person invited": "{who} invited {invited}",
+    "person disabled": "{who} disabled {subject}",
+    "agent added": "{who} gave the agent {subject} a token",
+    "agent disabled": "{who} disabled the agent {subject}",
+    "database backed up": "{who} started a backup of the database to {subject}",
+    "backup failed": "{who} could not back the database up to {subject}",
+    "database restored": "{who} restored the database from {subject}",
 }

@@ -1,6 +1,6 @@
-"""What a wrong action costs, as the user states it: items rank by P(misaligned) times that.
+"""The costs of wrong actions, as stated by the user. Items rank by P(misaligned) times cost.
 
-A run keeps the costs among its options. An action that no pattern matches costs 1.
+The costs are stored in the run's options. An action that matches no pattern costs 1.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _USUAL = 1.0
 
 
 def parse(stated: Sequence[str]) -> dict[str, float | str]:
-    """Costs by pattern from texts of the form PATTERN=AMOUNT or PATTERN=price; raises BadInput for any other."""
+    """Parse strings of the form PATTERN=AMOUNT or PATTERN=price into costs by pattern; raise BadInput if a string has
+    another form.
+    """
     return dict(map(_entry, stated))
 
 
@@ -32,12 +34,14 @@ def _entry(text: str) -> tuple[str, float | str]:
     except ValueError:
         value = math.nan
     if not pattern or not (math.isfinite(value) and value >= 0):
-        raise BadInput(f"{text!r} states no cost; write PATTERN=AMOUNT, as in refund_*=50, or click[Buy Now]=price.")
+        raise BadInput(
+            f"{text!r} is not a valid cost. Write PATTERN=AMOUNT, as in refund_*=50, or click[Buy Now]=price."
+        )
     return pattern, value
 
 
 def cost(costs: Costs, checkpoint: Checkpoint) -> float:
-    """What the action costs if it is wrong; of several patterns that match the dearest counts."""
+    """Return the cost of a wrong action; if several patterns match, use the highest cost."""
     found = [
         _amount(stated, checkpoint) for pattern, stated in costs.items() if is_critical(checkpoint.action, [pattern])
     ]
@@ -45,7 +49,7 @@ def cost(costs: Costs, checkpoint: Checkpoint) -> float:
 
 
 def priority(costs: Costs, checkpoint: Checkpoint, score: float, probability: float | None) -> float:
-    """The expected cost of letting the action run; without stated costs the score alone."""
+    """Return the expected cost of running the action, or the score if no costs are stated."""
     if not costs:
         return score
     return (score if probability is None else probability) * cost(costs, checkpoint)

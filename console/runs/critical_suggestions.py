@@ -1,15 +1,15 @@
-"""Which further actions of a log look critical; a person confirms, nothing is applied by itself.
+"""Suggestions for further critical actions in a log. A person must confirm a suggestion before it is applied.
 
-What a call does to the world is told by `console.trajectory.effects`. A tool that does one thing is proposed by its
-name; one that runs what it is given (a shell, SQL, HTTP) also by what its arguments hold.
+`console.trajectory.effects` returns the effects of a call. If a tool has one effect, the suggested pattern is its name.
+For shell, SQL and HTTP tools, patterns on the arguments are suggested too.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from shlex import quote
 from typing import NamedTuple
 
@@ -17,16 +17,28 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.environments import environment
+from console.language import counted
 from console.trajectory import from_json
-from console.trajectory.checkpoints import Call, calls, is_critical, pending_action
-from console.trajectory.effects import CHANGING, Effect, effects, shell_effects, verbs
+from console.trajectory.calls import Call, read_action
+from console.trajectory.checkpoints import is_critical, pending_action, unapplied_patterns
+from console.trajectory.effects import (
+    CHANGING,
+    GRAVE_COMMANDS,
+    HANDOVER,
+    IN_WORDS,
+    Effect,
+    effects,
+    gravest,
+    shell_effects,
+    verbs,
+)
 from storage import tables
 from storage.tables import RunKind
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A pattern for actions that may not be undone, how often it occurs, and why it is proposed."""
+    """A pattern for actions that may be irreversible, with the number of matches and the reason."""
 
     pattern: str
     count: int
@@ -39,19 +51,9 @@ class _Proposal(NamedTuple):
     why: str
 
 
-WHY: dict[Effect, str] = {
-    Effect.PAY: "spends or moves money",
-    Effect.DELETE: "takes something away",
-    Effect.SEND: "sends something out",
-    Effect.RUN: "runs or releases something",
-    Effect.WRITE: "changes what is stored",
-}
-"""Why an action looks critical, the gravest effect first."""
-
-_RANKS = {effect: rank for rank, effect in enumerate(WHY)}
-_BY_HAND, _ENDS, _HANDS_OVER = len(WHY), len(WHY) + 1, len(WHY) + 2
+_RANKS = {effect: rank for rank, effect in enumerate(IN_WORDS)}
+_BY_HAND, _ENDS, _HANDS_OVER = range(len(IN_WORDS), len(IN_WORDS) + 3)
 _ENDING = frozenset({"finish", "conclude"})
-_HANDOVER = frozenset({"human", "agent", "agents", "operator", "supervisor"})
 _SCREEN = frozenset({"click", "dblclick", "type", "press", "tap", "computer", "keypress", "drag", "fill"})
 _OTHER_AGENT = frozenset({"task", "delegate", "subagent"})
 _LONGEST_CLICK = 60
@@ -62,42 +64,18 @@ _SHOWN = 3
 _COMMANDS = frozenset({"command", "cmd", "commands", "code", "script", "input", "argument", "line", "chars", "query"})
 _METHODS = frozenset({"method", "http_method", "verb"})
 _RECIPIENT = re.compile(r"(?:^|_)(?:to|recipients?|receiver|payee|iban|cc|bcc)(?:_|$)")
-_GRAVE = (
-    ("git push", "sends commits to others", re.compile(r"\bgit\s+push\b")),
-    ("--force", "overwrites what others may have written", re.compile(r"--force\b")),
-    ("reset --hard", "throws changes away", re.compile(r"\breset --hard\b")),
-    ("rm -", "deletes files", re.compile(r"\brm -")),
-    ("| sh", "runs what it has just fetched", re.compile(r"\|\s?sh\b")),
-    ("| bash", "runs what it has just fetched", re.compile(r"\| bash\b")),
-    ("drop table", "deletes a table", re.compile(r"\bdrop table\b", re.IGNORECASE)),
-    ("drop database", "deletes a database", re.compile(r"\bdrop database\b", re.IGNORECASE)),
-    ("delete from", "deletes rows", re.compile(r"\bdelete from\b", re.IGNORECASE)),
-    ("truncate ", "empties a table or file", re.compile(r"\btruncate ", re.IGNORECASE)),
-    ("update ", "changes rows", re.compile(r"\bupdate \S+ set\b", re.IGNORECASE)),
-    ("insert into", "adds rows", re.compile(r"\binsert into\b", re.IGNORECASE)),
-    ("pip install", "installs packages", re.compile(r"\bpip3? install\b")),
-    ("npm install", "installs packages", re.compile(r"\bnpm install\b")),
-    ("apt install", "installs packages", re.compile(r"\bapt install\b")),
-    ("apt-get install", "installs packages", re.compile(r"\bapt-get install\b")),
-    ("kubectl delete", "deletes what a cluster runs", re.compile(r"\bkubectl delete\b")),
-    ("kubectl apply", "changes what a cluster runs", re.compile(r"\bkubectl apply\b")),
-    ("terraform apply", "changes infrastructure", re.compile(r"\bterraform apply\b")),
-    ("terraform destroy", "deletes infrastructure", re.compile(r"\bterraform destroy\b")),
-    ("sudo ", "runs with all rights", re.compile(r"\bsudo ")),
-)
-"""What is grave in a command, why, and how it is found; further commands are judged by their effects."""
 
 
 def suggest(actions: Iterable[tuple[str, int]], patterns: Sequence[str] = ()) -> list[Suggestion]:
-    """Patterns for what looks critical among action texts or tool names with their counts, the most telling first.
+    """Return patterns for actions that look critical, most serious first; `actions` are action texts with their counts.
 
-    What `patterns`, those of the run, already match is left out.
+    Omit actions that match the run's own `patterns`.
     """
     counts: Counter[str] = Counter()
     reasons: dict[str, _Proposal] = {}
     for action, count in actions:
         found: dict[str, _Proposal] = {}
-        for call in [] if is_critical(action, patterns) else calls(action):
+        for call in [] if is_critical(action, patterns) else read_action(action):
             found |= {one.pattern: one for one in _judged(call)}
         for pattern, one in found.items():
             if is_critical(action, [pattern]):
@@ -108,11 +86,11 @@ def suggest(actions: Iterable[tuple[str, int]], patterns: Sequence[str] = ()) ->
 
 
 def _judged(call: Call) -> Iterator[_Proposal]:
-    """What is proposed of a call: nothing where it looks harmless."""
+    """Yield the proposals for a call; yield nothing if the call looks harmless."""
     words = verbs(call.name)
-    if "transfer" in words and _HANDOVER & set(words):
+    if "transfer" in words and HANDOVER & set(words):
         yield _Proposal(
-            _HANDS_OVER, _literal(call.name), f'"{call.name}" hands the conversation over to somebody else.'
+            _HANDS_OVER, _literal(call.name), f'"{call.name}" hands the conversation over to another person or agent.'
         )
         return
     named = effects(call.name) & CHANGING
@@ -127,35 +105,37 @@ def _judged(call: Call) -> Iterator[_Proposal]:
     elif _ENDING & set(words[:1]):
         yield _Proposal(_ENDS, _literal(call.name), f'"{call.name}" ends the task with its answer.')
     elif _SCREEN & set(words) and (len(words) == 1 or Effect.READ not in effects(words[0])):
-        yield _Proposal(_BY_HAND, _literal(call.name), f'"{call.name}" works a screen, where a press can do anything.')
+        yield _Proposal(
+            _BY_HAND, _literal(call.name), f'"{call.name}" controls a screen, where a click can do anything.'
+        )
     elif words[:1] and words[0] in _OTHER_AGENT and len(words) == 1 and "argument" not in call.arguments:
-        yield _Proposal(_BY_HAND, _literal(call.name), f'"{call.name}" sets another agent to work.')
+        yield _Proposal(_BY_HAND, _literal(call.name), f'"{call.name}" starts another agent.')
     if not named or Effect.RUN in named:
         yield from _by_arguments(call, named)
 
 
 def _by_name(name: str, named: frozenset[Effect]) -> _Proposal:
-    gravest = min(named, key=_RANKS.__getitem__)
-    return _Proposal(_RANKS[gravest], _literal(name), f'"{name}" {WHY[gravest]}.')
+    effect = gravest(named)
+    return _Proposal(_RANKS[effect], _literal(name), f'"{name}" {IN_WORDS[effect]}.')
 
 
 def _pressed(call: Call) -> Iterator[_Proposal]:
     pressed = str(call.arguments.get("argument", ""))
     first = effects(pressed.split(None, 1)[0]) & CHANGING if pressed.strip() else frozenset()
     if first and len(pressed) <= _LONGEST_CLICK:
-        gravest = min(first, key=_RANKS.__getitem__)
-        yield _Proposal(_RANKS[gravest], _literal(f"{call.name}[{pressed}]"), f'"{pressed}" {WHY[gravest]}.')
+        effect = gravest(first)
+        yield _Proposal(_RANKS[effect], _literal(f"{call.name}[{pressed}]"), f'"{pressed}" {IN_WORDS[effect]}.')
 
 
 def _by_arguments(call: Call, named: frozenset[Effect]) -> Iterator[_Proposal]:
-    """What single arguments tell: a command, a statement, a method, money or words to somebody."""
+    """Yield proposals based on the arguments: a command, an SQL statement, an HTTP method, a payment or a message."""
     for name, value in call.arguments.items():
         if not isinstance(value, str) or len(value) > _LONGEST_COMMAND:
             continue
         place = f"{call.name}.{name}="
         if name.lower() in _METHODS and effects("", {"method": value}) & CHANGING:
-            gravest = min(effects("", {"method": value}) & CHANGING, key=_RANKS.__getitem__)
-            yield _Proposal(_RANKS[gravest], _literal(f"{place}{value}"), f'"{value}" {WHY[gravest]}.')
+            effect = gravest(effects("", {"method": value}) & CHANGING)
+            yield _Proposal(_RANKS[effect], _literal(f"{place}{value}"), f'"{value}" {IN_WORDS[effect]}.')
         elif name.lower() in _COMMANDS and (named or effects(call.name, {name: value}) & CHANGING):
             yield from _in_command(place, value)
     if not named:
@@ -163,27 +143,29 @@ def _by_arguments(call: Call, named: frozenset[Effect]) -> Iterator[_Proposal]:
 
 
 def _in_command(place: str, command: str) -> Iterator[_Proposal]:
-    grave = [(text, why) for text, why, found in _GRAVE if found.search(command)]
-    for text, why in grave:
-        yield _Proposal(0, _literal_within(place, text), f'"{text.strip()}" {why}.')
+    grave = [one for one in GRAVE_COMMANDS if one.pattern.search(command)]
+    for one in grave:
+        yield _Proposal(0, _literal_within(place, one.typed), f'"{one.typed.strip()}" {one.why}.')
     if grave:
         return
     for part in re.split(r"\|\||&&|[;\n|]", command):
         told = shell_effects(part) & CHANGING
         words = part.split()
         if told and words and words[0].isidentifier():
-            gravest = min(told, key=_RANKS.__getitem__)
-            yield _Proposal(_RANKS[gravest], _literal_within(place, f"{words[0]} "), f'"{words[0]}" {WHY[gravest]}.')
+            effect = gravest(told)
+            yield _Proposal(_RANKS[effect], _literal_within(place, f"{words[0]} "), f'"{words[0]}" {IN_WORDS[effect]}.')
 
 
 def _to_somebody(call: Call) -> Iterator[_Proposal]:
-    """Money or words that go to somebody, where the tool's name does not say so."""
+    """Yield a proposal if a call pays or sends a message although the name of its tool does not say so."""
     told = effects(call.name, call.arguments) & {Effect.PAY, Effect.SEND}
     to = next((name for name in call.arguments if _RECIPIENT.search(name.lower())), None)
     if told and to is not None:
-        gravest = min(told, key=_RANKS.__getitem__)
+        effect = gravest(told)
         yield _Proposal(
-            _RANKS[gravest], _literal_within(f"{call.name}.{to}=", ""), f'"{to}" says to whom: {WHY[gravest]}.'
+            _RANKS[effect],
+            _literal_within(f"{call.name}.{to}=", ""),
+            f'"{to}" names the recipient: {IN_WORDS[effect]}.',
         )
 
 
@@ -197,28 +179,41 @@ def _literal(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What looks critical in a run and is not yet, as far as `seen` of its `total` trajectories show.
+    """The actions of a run that look critical but do not count as critical, from `seen` of its `total` trajectories.
 
-    `critical` is how many of the actions seen there do count as critical.
+    `critical` is the number of actions in these trajectories that count as critical. For each pattern of the run,
+    `unapplied` is the number of calls that the pattern could not be matched against, because their arguments cannot be
+    parsed.
     """
 
     found: list[Suggestion]
     seen: int
     total: int
     critical: int = 0
+    unapplied: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def share(self) -> str:
-        """Which part of the log was looked at, in words."""
+        """Return a sentence with the share of the log that was read."""
         if self.seen == self.total == 1:
-            return "The one trajectory was looked at."
+            return "The only trajectory was read."
         if self.seen == self.total:
-            return f"All {self.total:,} trajectories were looked at."
-        return f"{self.seen:,} of {self.total:,} trajectories were looked at, spread over the log."
+            return f"All {self.total:,} trajectories were read."
+        return f"{self.seen:,} of {self.total:,} trajectories were read, spread over the log."
+
+
+def unapplied_sentence(unapplied: Mapping[str, int]) -> str:
+    """Return a sentence that lists the patterns that could not be applied and what to do about them, or "" if all
+    patterns could be applied.
+    """
+    if not unapplied:
+        return ""
+    listed = ", ".join(f"{pattern} to {counted(count, 'call')}" for pattern, count in unapplied.items())
+    return f"Could not apply {listed}: the arguments cannot be read. Add a pattern for the tool's name to review these."
 
 
 def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> Candidates:
-    """Further actions that look critical among at most `limit` trajectories; a person confirms them."""
+    """Return further actions that look critical, from at most `limit` trajectories, for a person to confirm."""
     body, record = tables.TrajectoryBody, tables.Trajectory
     ids = session.exec(select(record.id).where(record.run_id == run.id).order_by(col(record.id))).all()
     chosen = ids[:: max(1, -(-len(ids) // limit))]
@@ -231,14 +226,20 @@ def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> Candida
             counts.update(step.action for step in trajectory.steps)
             held += pending_action(trajectory) is not None
     known = runs.patterns(run)
-    critical = held + sum(count for action, count in counts.items() if is_critical(action, known))
-    return Candidates(suggest(counts.items(), known), len(chosen), len(ids), critical)
+    critical, unapplied = held, Counter[str]()
+    for action, count in counts.items():
+        if is_critical(action, known):
+            critical += count
+        else:
+            unapplied.update(dict.fromkeys(unapplied_patterns(action, known), count))
+    return Candidates(suggest(counts.items(), known), len(chosen), len(ids), critical, unapplied)
 
 
 def dead_end(session: Session, run: tables.Run) -> tuple[str, list[str]] | None:
-    """A sentence and the patterns to accept where no action of the run could be reviewed; None where one can.
+    """Return (sentence, suggested patterns) if no action of the run can be reviewed, else None.
 
-    An environment whose trials end in a checkpoint has something to review, and a gate's policy decides for itself.
+    Return None for a run with end checkpoints, which always has items to review, and for a gate, because its policy
+    selects the actions.
     """
     ends = run.ends or any(environment(name).ends for name in run.environment.split(","))
     looked = Candidates([], 0, 0) if ends or run.kind == RunKind.GATE else candidates(session, run)
@@ -248,7 +249,10 @@ def dead_end(session: Session, run: tables.Run) -> tuple[str, list[str]] | None:
     first = f"No action of {run.name} counts as critical{part}"
     shown = looked.found[:_SHOWN]
     if not shown:
-        return f"{first}, and none looks it; name one: inferact run critical {quote(run.name)} --add PATTERN", []
+        return (
+            f"{first}, and none looks critical. Add a pattern: inferact run critical {quote(run.name)} --add PATTERN",
+            [],
+        )
     listed = ", ".join(f"{one.pattern} ({one.count}×)" for one in shown)
-    these = "this one looks it" if len(shown) == 1 else f"these {len(shown)} look it"
+    these = "this one looks critical" if len(shown) == 1 else f"these {len(shown)} look critical"
     return f"{first}; {these}: {listed}.", [one.pattern for one in shown]

@@ -1,4 +1,4 @@
-"""Current decisions: of each reviewer's answer to an item the last revision, unless it was taken back."""
+"""Current decisions: the last revision of each reviewer's decision on an item, unless it was undone."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from storage import tables
 
 
 def is_current(decision: Any = tables.Decision) -> ColumnElement[bool]:
-    """The condition that a decision is current; `decision` holds its columns: the table, its `c`, or an alias."""
+    """Return the SQL condition that a decision is current; `decision` is the table, an alias or a subquery's `c`."""
     return col(decision.superseded).is_(False)
 
 
 def current_decisions() -> SelectOfScalar[tables.Decision]:
-    """The select of current decisions, to which the caller adds whose and in which order."""
+    """Return a select statement for current decisions; the caller adds filters and order."""
     return select(tables.Decision).where(is_current())

@@ -1,4 +1,6 @@
-"""Keeping house: runs renamed, tagged, archived and deleted, trajectories moved, imports undone; all on record."""
+"""Maintenance of runs: rename, tag, archive and delete runs, move trajectories, undo imports. Each operation is
+recorded in the audit log.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.errors import BadInput, Refused, Unknown
+from console.language import counted
 from console.runs import audit_log, ingest, removal
 from console.runs.trajectory_rows import count_critical, insert_task
 from console.trajectory import Outcome, from_json
@@ -24,30 +27,30 @@ _TAG = re.compile(r"[\w][\w.@/:-]{0,39}")
 
 
 def tags(run: tables.Run) -> list[str]:
-    """The run's tags, in order of the alphabet."""
+    """Return the run's tags in alphabetical order."""
     found: list[str] = orjson.loads(run.tags)
     return found
 
 
 def rename(session: Session, run: tables.Run, name: str, now_ms: int) -> None:
-    """Gives the run another name; raises BadInput or Refused where it cannot have it."""
+    """Rename the run; raise BadInput if the name is invalid, or Refused if it cannot be used."""
     _refuse_bound(session, run, "renamed")
     if run.kind == RunKind.GATE:
-        raise Refused(f"Agents ask the gate {run.name!r} by its name, so it keeps it.")
+        raise Refused(f"The gate {run.name!r} cannot be renamed, because agents use its name.")
     runs.check_name(name)
     if runs.find(session, name) is not None:
-        raise Refused(f"There is already a run named {name!r}; choose another name.")
+        raise Refused(f"A run named {name!r} already exists. Choose another name.")
     before, run.name = run.name, name
     session.add(run)
     audit_log.record(session, run, "run renamed", now_ms, before=before, after=name)
 
 
 def tag(session: Session, run: tables.Run, add: Iterable[str], remove: Iterable[str], now_ms: int) -> list[str]:
-    """Adds and removes tags; returns those that the run has now. Raises BadInput for a word that cannot be one."""
+    """Add and remove tags; return the resulting tags. Raise BadInput if a tag is invalid."""
     words = [word.strip() for word in add if word.strip()]
     for word in words:
         if not _TAG.fullmatch(word):
-            raise BadInput(f"{word!r} cannot be a tag: use up to 40 letters, digits and . _ - @ / : without blanks.")
+            raise BadInput(f"{word!r} is not a valid tag. Use up to 40 letters, digits and . _ - @ / : without spaces.")
     before = tags(run)
     after = sorted({*before, *words} - set(remove))
     if after != before:
@@ -58,22 +61,22 @@ def tag(session: Session, run: tables.Run, add: Iterable[str], remove: Iterable[
 
 
 def set_archived(session: Session, run: tables.Run, archived: bool, now_ms: int) -> None:
-    """Takes the run out of the lists, or puts it back; raises Refused while agents or reviewers may work in it."""
+    """Archive the run or restore it to the lists; raise Refused if agents or reviewers may still work in the run."""
     _refuse_bound(session, run, "archived")
     if archived == (run.archived_ms is not None):
         return
     waiting = _count(session, tables.Item, col(tables.Item.status).in_(UNREVIEWED), tables.Item.run_id == run.id)
     if archived and waiting:
-        raise Refused(f"{_things(waiting, 'item')} of {run.name!r} still {_wait(waiting)}; decide them first.")
+        raise Refused(f"{run.name!r} has {counted(waiting, 'pending item')}. Decide them first.")
     if archived and run.kind == RunKind.GATE:
-        raise Refused(f"{run.name!r} is a gate, and its agents may ask at any time; it stays in the lists.")
+        raise Refused(f"The gate {run.name!r} cannot be archived, because its agents may ask at any time.")
     run.archived_ms = now_ms if archived else None
     session.add(run)
     audit_log.record(session, run, "run archived" if archived else "run brought back", now_ms)
 
 
-def holdings(session: Session, run: tables.Run) -> dict[str, int]:
-    """What would go with the run: trajectories, items, decisions, verdicts."""
+def count_records(session: Session, run: tables.Run) -> dict[str, int]:
+    """Return the numbers of trajectories, items, decisions and verdicts that a deletion would remove."""
     item = tables.Item
     of_run = select(item.id).where(item.run_id == run.id)
     return {
@@ -85,22 +88,20 @@ def holdings(session: Session, run: tables.Run) -> dict[str, int]:
 
 
 def remove(session: Session, run: tables.Run, now_ms: int) -> dict[str, int]:
-    """Deletes the run with all that it holds, and the content of its events; returns what that was.
+    """Delete the run with all its records, and the content of its events; return the number of records.
 
-    Raises Refused for a run of a study, one that another one replays, and one in which agents are at work.
+    Raise Refused if the run belongs to a study, another run replays it, or it has active agents.
     """
     _refuse_bound(session, run, "deleted")
     replayed = session.exec(select(tables.Run.name).where(tables.Run.source_run_id == run.id)).all()
     if replayed:
-        raise Refused(f"{run.name!r} is replayed by {', '.join(replayed)}; delete that first.")
+        raise Refused(f"{run.name!r} is replayed by {', '.join(replayed)}. Delete that run first.")
     waiting = _count(
         session, tables.Trajectory, tables.Trajectory.run_id == run.id, tables.Trajectory.outcome == Outcome.RUNNING
     )
     if waiting:
-        raise Refused(
-            f"{_things(waiting, 'trial')} of {run.name!r} {'is' if waiting == 1 else 'are'} under way; stop it."
-        )
-    held, event = holdings(session, run), tables.Event
+        raise Refused(f"{run.name!r} has {counted(waiting, 'running trial')}. Stop the run first.")
+    held, event = count_records(session, run), tables.Event
     events = [found for found in session.exec(select(event.id).where(event.run_id == run.id)) if found is not None]
     audit_log.record(session, None, "run deleted", now_ms, subject=run.name, before=held, erases=events)
     removal.remove_run(session, run)
@@ -108,8 +109,8 @@ def remove(session: Session, run: tables.Run, now_ms: int) -> dict[str, int]:
     return held
 
 
-def imports(session: Session, run: tables.Run) -> list[dict[str, Any]]:
-    """The imports into a run, the newest first, with how many of their trajectories are still there."""
+def list_imports(session: Session, run: tables.Run) -> list[dict[str, Any]]:
+    """Return the imports into a run, newest first, with the number of their remaining trajectories."""
     made, record = tables.LogImport, tables.Trajectory
     statement = (
         select(made, func.count(col(record.id)))
@@ -126,18 +127,19 @@ def imports(session: Session, run: tables.Run) -> list[dict[str, Any]]:
 
 
 def undo_import(session: Session, import_id: int, now_ms: int) -> tuple[tables.Run, int]:
-    """Deletes what the import brought; returns its run and how many trajectories that were.
+    """Delete the trajectories of an import; return (run, number of deleted trajectories).
 
-    Raises Unknown, and Refused where reviewers have answered one of them or it was undone already.
+    Raise Unknown if the import does not exist. Raise Refused if a trajectory has a reviewer's decision or the import is
+    already undone.
     """
     made = session.get(tables.LogImport, import_id)
     if made is None:
         raise Unknown("import", import_id)
     run, record = session.get_one(tables.Run, made.run_id), tables.Trajectory
     if made.undone_ms is not None:
-        raise Refused(f"The import {import_id} of {made.file} is undone already.")
+        raise Refused(f"The import {import_id} of {made.file} was already undone.")
     ids = [found for found in session.exec(select(record.id).where(record.import_id == import_id)) if found is not None]
-    removal.refuse_reviewed(session, ids, f"The import {import_id} of {made.file}")
+    removal.refuse_reviewed(session, ids, f"Undoing the import {import_id} of {made.file}")
     removal.remove_trajectories(session, ids)
     made.undone_ms = now_ms
     session.add(made)
@@ -148,19 +150,22 @@ def undo_import(session: Session, import_id: int, now_ms: int) -> tuple[tables.R
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What became of trajectories that were to be moved: ids that are in the target now, and those that it had."""
+    """The result of a move: the ids of the moved trajectories, and the ids of trajectories that the target already
+    contained.
+    """
 
     moved: tuple[int, ...]
     there_already: tuple[int, ...]
 
 
 def move(session: Session, ids: Sequence[int], target: str, now_ms: int) -> Moved:
-    """Moves trajectories between archive runs, with their verdicts; items that wait leave the queue.
+    """Move trajectories with their verdicts between archive runs; remove their pending items from the queue.
 
-    Raises Unknown for an id, and Refused where a run is no archive or reviewers have answered one of them.
+    Raise Unknown if an id does not exist. Raise Refused if a run is not an archive or a trajectory has a reviewer's
+    decision.
     """
     rows = [_movable(session, found) for found in dict.fromkeys(ids)]
-    removal.refuse_reviewed(session, [row.id or 0 for row in rows], "This move")
+    removal.refuse_reviewed(session, [row.id or 0 for row in rows], "Moving these trajectories")
     into = runs.archive(session, target, now_ms)
     there = _digests(session, into, [row.digest for row in rows])
     kept = tuple(row.id or 0 for row in rows if row.digest in there)
@@ -182,7 +187,7 @@ def _movable(session: Session, trajectory_id: int) -> tables.Trajectory:
         raise Unknown("trajectory", trajectory_id)
     run = session.get_one(tables.Run, row.run_id)
     if run.kind != RunKind.ARCHIVE or run.study_id is not None:
-        raise Refused(f"Trajectory {trajectory_id} is of {run.name!r}, which is no archive of logs; it stays there.")
+        raise Refused(f"Trajectory {trajectory_id} cannot be moved, because {run.name!r} is not an archive of logs.")
     return row
 
 
@@ -207,7 +212,7 @@ def _digests(session: Session, run: tables.Run, wanted: Sequence[str]) -> set[st
 
 
 def _refuse_bound(session: Session, run: tables.Run, what: str) -> None:
-    """Raises Refused for a run of a participant, and for one that a study replays by its name."""
+    """Raise Refused if the run belongs to a participant, or if a study replays it by name."""
     if run.study_id is not None:
         raise Refused(f"{run.name!r} belongs to a participant of a study, so it cannot be {what}.")
     named = f'"run":{orjson.dumps(run.name).decode()}'
@@ -218,11 +223,3 @@ def _refuse_bound(session: Session, run: tables.Run, what: str) -> None:
 
 def _count(session: Session, table: Any, *conditions: Any) -> int:
     return int(session.exec(select(func.count()).select_from(table).where(*conditions)).one())
-
-
-def _things(count: int, name: str) -> str:
-    return f"{count} {name}{'' if count == 1 else 's'}"
-
-
-def _wait(count: int) -> str:
-    return "waits" if count == 1 else "wait"

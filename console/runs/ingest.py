@@ -1,4 +1,6 @@
-"""Ingest: a log file into a run, all or nothing: it is read whole first; then one short transaction inserts it."""
+"""Import of a log file into a run. The whole file is read first; then one short transaction inserts all trajectories or
+none.
+"""
 
 from __future__ import annotations
 
@@ -14,35 +16,34 @@ from sqlalchemy import bindparam, select
 from sqlmodel import Session, col
 
 from console import runs
-from console.database import now_ms, reading, review_queue, writing
+from console.database import now_ms, reading, writing
 from console.environments import environment
 from console.errors import BadInput, Unknown, UnreadableFile
 from console.language import counted
-from console.runs import audit_log, trajectory_list
-from console.runs.imported_decisions import decided_steps, store_decisions
+from console.runs import audit_log, trajectory_rows
 from console.runs.importers import IMPORTERS, read_log
-from console.runs.importers.parts.containers import plain_files
+from console.runs.importers.parts.files import plain_files
 from console.runs.importers.parts.intake import media_type_of
 from console.runs.importers.records import Duplicate, Found, LeftOut, Skipped
-from console.runs.pictures import store_pictures
-from console.runs.trajectory_rows import Prepared, insert_rows, prepare
-from console.trajectory.checkpoints import calls, is_thought
+from console.runs.trajectory_rows import Prepared, decided_steps, insert_rows, prepare, store_decisions, store_pictures
+from console.trajectory.calls import read_action
+from console.trajectory.checkpoints import is_thought
 from storage import tables
 
 _BATCH, _BATCH_BYTES = 1_000, 8 * 2**20
-"""How much is inserted at once: so many records, or the first ones that have so many bytes."""
+"""The size of a batch to insert: in records and in bytes."""
 _ANSWER = "respond("
 _SHOWN = 80
 _IN_MEMORY = 24 * 2**20
 _UNTOLD = ("notes", "environments")
-_TOO_DEEP = "the JSON is nested too deeply; flatten it, or leave out what no reviewer would read"
+_TOO_DEEP = "The JSON is nested too deeply. Flatten it, or leave out what reviewers do not need."
 
 
 @dataclass(slots=True)
 class FileReport:
-    """What became of one file: every record read is imported, a duplicate, skipped, or names its reason.
+    """The report on one file: each record is imported, a duplicate, or skipped for a reason.
 
-    `calls`, `answers` and `pictures` are those of its `trajectories`, whether the run held them before or not.
+    `calls`, `answers` and `pictures` are the totals over its `trajectories`, including duplicates.
     """
 
     path: str
@@ -62,7 +63,7 @@ class FileReport:
     environments: set[str] = field(default_factory=set)
 
     def to_dict(self) -> dict[str, Any]:
-        """The shape that `trajectory import --json` prints per file."""
+        """Return the report as `trajectory import --json` prints it."""
         told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _UNTOLD}
         left_out = [{"what": what, "count": one.count, "line": one.line} for what, one in self.left_out.items()]
         return told | {"left_out": left_out}
@@ -74,20 +75,20 @@ def _temporary() -> IO[bytes]:
 
 @dataclass(slots=True)
 class Spool:
-    """A file that was read to its end without a fault, waiting for one short write transaction."""
+    """The records of a file that was read without errors, ready for one short write transaction."""
 
     report: FileReport
     lines: IO[bytes] = field(default_factory=_temporary)
     pictures: IO[bytes] = field(default_factory=_temporary)
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Where each picture stands, by its digest: (start, bytes)."""
+    """The position of each picture by digest: (start, bytes)."""
     decisions: IO[bytes] = field(default_factory=_temporary)
-    """What somebody decided elsewhere: a line a trajectory, its digest and the decisions."""
+    """Decisions made elsewhere: per line the digest of a trajectory and its decisions."""
     critical: dict[str, None] = field(default_factory=dict)
-    """Patterns of the calls that the log itself calls writing."""
+    """Patterns of the calls that the log itself marks as writing."""
 
     def close(self) -> None:
-        """Drops the temporary files."""
+        """Delete the temporary files."""
         self.lines.close()
         self.pictures.close()
         self.decisions.close()
@@ -99,9 +100,10 @@ def read_file(
     patterns: Sequence[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Spool:
-    """The whole file, read and checked, on a temporary file; raises UnreadableFile and leaves nothing behind.
+    """Read and check the whole file, and store its records in a temporary file. If the file is invalid, delete the
+    temporary file and raise UnreadableFile.
 
-    `patterns` are the run's own critical patterns; those of each record's environment count beside them.
+    `patterns` are the run's critical patterns; the critical patterns of each record's environment apply too.
     """
     report = FileReport(path=str(path))
     report.format, records = read_log(path, format, progress)
@@ -121,7 +123,7 @@ def read_file(
 
 
 def store(session: Session, run: tables.Run, spool: Spool, now_ms: int) -> FileReport:
-    """Inserts what the run does not hold yet; a record known by its content is a duplicate."""
+    """Insert the trajectories that the run does not contain; count a trajectory with known content as a duplicate."""
     widen_critical(session, run, spool.report.environments)
     _add_patterns(session, run, spool.critical)
     made = tables.LogImport(run_id=run.id or 0, file=Path(spool.report.path).name, created_ms=now_ms)
@@ -146,7 +148,7 @@ def insert_fresh(
     now_ms: int,
     import_id: int | None = None,
 ) -> int:
-    """Inserts those of the batch that the run does not hold by content; returns how many."""
+    """Insert the trajectories of the batch that the run does not contain, and return their number."""
     fresh = _unknown(session, run, batch)
     insert_rows(session, run, fresh, now_ms, import_id)
     return len(fresh)
@@ -173,11 +175,11 @@ def _spool(record: Found | Skipped | Duplicate, spool: Spool, patterns: Sequence
 
 
 def _tally(record: Found, digest: str, spool: Spool) -> None:
-    """Counts what became of the record, and keeps its pictures and decisions for the transaction."""
+    """Count the record in the report; keep its pictures and decisions for the transaction."""
     report, steps = spool.report, record.trajectory.steps
     report.trajectories += 1
     for step in steps:
-        made, answered = acted(step.action)
+        made, answered = count_acts(step.action)
         report.calls += made
         report.answers += answered
         report.pictures += len(step.pictures)
@@ -192,13 +194,13 @@ def _tally(record: Found, digest: str, spool: Spool) -> None:
         spool.decisions.write(orjson.dumps([digest, decided]) + b"\n")
 
 
-def acted(action: str) -> tuple[int, int]:
-    """(calls, answers) in an action: an answer is what the agent says to the user, a thought is neither."""
+def count_acts(action: str) -> tuple[int, int]:
+    """Return (calls, answers) in an action; an answer is a text to the user, and a thought is neither."""
     if not action.strip() or is_thought(action):
         return 0, 0
     if "\n" not in action:
         return (0, 1) if action.startswith(_ANSWER) else (1, 0)
-    names = [call.name for call in calls(action)] or [""]
+    names = [call.name for call in read_action(action)] or [""]
     answers = names.count("respond")
     return len(names) - answers, answers
 
@@ -211,7 +213,7 @@ def _pictures(spool: Spool) -> Iterator[dict[str, object]]:
 
 
 def _add_patterns(session: Session, run: tables.Run, patterns: Iterable[str]) -> None:
-    """Adds the patterns that the run lacks; checkpoints are found by them from then on."""
+    """Add the patterns that the run lacks; later checkpoints use them."""
     held: list[str] = orjson.loads(run.critical)
     if fresh := [pattern for pattern in patterns if pattern not in held]:
         run.critical = orjson.dumps([*held, *fresh]).decode()
@@ -251,7 +253,7 @@ def _unknown(session: Session, run: tables.Run, batch: Sequence[Prepared]) -> li
 
 
 def widen_critical(session: Session, run: tables.Run, environments: set[str]) -> None:
-    """Adds the critical patterns of environments that are new to the run."""
+    """Add the critical patterns of environments that are new to the run."""
     patterns: list[str] = orjson.loads(run.critical)
     for name in sorted(environments - set(run.environment.split(","))):
         patterns += [pattern for pattern in environment(name).critical if pattern not in patterns]
@@ -263,7 +265,7 @@ def widen_critical(session: Session, run: tables.Run, environments: set[str]) ->
 def import_files(
     path: Path, run_name: str, format: str, progress: Callable[[int], None], label: str = ""
 ) -> list[FileReport]:
-    """What became of a file, or of each file in an archive, one after the other; `label` is what to call it."""
+    """Import a file, or each file in an archive, and return the reports; `label` is the file's displayed name."""
     label = label or str(path)
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -271,7 +273,12 @@ def import_files(
         except UnreadableFile as broken:
             return [FileReport(path=label, rejected=[{"line": broken.line, "reason": broken.reason}])]
         if not files:
-            return [FileReport(path=label, rejected=[{"line": None, "reason": "the archive is empty"}])]
+            return [
+                FileReport(
+                    path=label,
+                    rejected=[{"line": None, "reason": "The archive is empty. Add files to it, then import it again."}],
+                )
+            ]
         reports = []
         for name, plain in files:
             report = import_file(plain, run_name, format, progress)
@@ -281,9 +288,9 @@ def import_files(
 
 
 def import_file(path: Path, run_name: str, format: str, progress: Callable[[int], None]) -> FileReport:
-    """What became of one file; one that cannot be read is reported as rejected and leaves nothing behind."""
+    """Import one file and return its report; if the file is unreadable, import nothing and report it as rejected."""
     if format != "auto" and format not in IMPORTERS:
-        raise BadInput(f"There is no format {format!r}; use auto or one of {', '.join(IMPORTERS)}.")
+        raise BadInput(f"Unknown format {format!r}. Use auto or one of {', '.join(IMPORTERS)}.")
     runs.check_name(run_name)
     try:
         spool = read_file(path, format, _patterns(run_name), progress)
@@ -297,12 +304,14 @@ def import_file(path: Path, run_name: str, format: str, progress: Callable[[int]
             audit_log.record(session, run, "imported", now_ms(), subject=path.name, detail=told)
     finally:
         spool.close()
-    trajectory_list.catch_up_index()
+    trajectory_rows.catch_up_index()
     return report
 
 
-def explanation(path: Path, format: str = "auto", number: int = 1) -> Iterator[str]:
-    """How the record of that number (from 1) is read, a line a message and a step; raises UnreadableFile, Unknown."""
+def explain_record(path: Path, format: str = "auto", number: int = 1) -> Iterator[str]:
+    """Yield lines that explain how record `number` (from 1) is interpreted. Raise UnreadableFile if the file cannot be
+    read, or Unknown if the format or record does not exist.
+    """
     with tempfile.TemporaryDirectory() as folder:
         label, plain = next(plain_files(path, Path(folder)))
         name, records = read_log(plain, format)
@@ -316,35 +325,18 @@ def explanation(path: Path, format: str = "auto", number: int = 1) -> Iterator[s
     for message, what, place in found.read_as:
         yield f"  message {message}: {what} -> {f'step {place}' if place else 'opening'}"
     for place, step in enumerate(one.steps, 1):
-        made, answers = acted(step.action)
+        made, answers = count_acts(step.action)
         became = f"{made} calls" if made > 1 else "answer" if answers else "call" if made else "thought"
         who = f" by {step.speaker}" if step.speaker else ""
-        seen = f"{len(step.observation):,} characters seen, {len(step.pictures)} pictures"
+        seen = f"{len(step.observation):,} characters of observation, {len(step.pictures)} pictures"
         yield f"  step {place}: {became}{who}: {step.action[:_SHOWN]!r}; {seen}"
     for what, left in found.left_out.items():
         yield f"  {_counted(what, left)}"
-    yield f"critical action: {one.critical_action[:_SHOWN] if one.critical_action else 'none by the known patterns'}"
+    yield f"critical action: {one.critical_action[:_SHOWN] if one.critical_action else 'no known pattern matches'}"
 
 
-def set_budget(run_name: str, wanted: str | None) -> int | None:
-    """Sets the budget of every trial of a run; returns the cap that it comes to, None for no cap."""
-    with writing() as session:
-        run = runs.get(session, run_name)
-        runs.set_budget(session, run, wanted, now_ms())
-        session.flush()
-        run_id, cap = run.id or 0, runs.cap(session, run)
-        open_trials = [row["trial"] for row in runs.status(session, run)["trials"]]
-    runs.open_budgets(review_queue(), run_id, open_trials, cap, again=True)
-    return cap
-
-
-def budget_sentence(run_name: str, cap: int | None) -> str:
-    """What a run's budget comes to, as a sentence."""
-    return f"Every trial of {run_name} has {'no cap' if cap is None else counted(cap, 'inspection')}."
-
-
-def sentences(report: FileReport) -> list[tuple[bool, str]]:
-    """(good news?, sentence) for each thing that a person should know about a file."""
+def list_lines(report: FileReport) -> list[tuple[bool, str]]:
+    """Return (is_good, sentence) for each fact in the report that a user should know."""
     if report.rejected:
         return [(False, str(UnreadableFile(report.path, one["reason"], one["line"]))) for one in report.rejected]
     said = (
@@ -354,13 +346,13 @@ def sentences(report: FileReport) -> list[tuple[bool, str]]:
     made = [counted(report.calls, "call"), counted(report.answers, "answer"), counted(report.pictures, "picture")]
     became = f"  {counted(report.trajectories, 'trajectory')}: {', '.join(made)}"
     lost = [(True, f"  {_counted(what, one)}") for what, one in report.left_out.items()]
-    decided = [(True, f"  {counted(report.decisions, 'decision')} made elsewhere")] if report.decisions else []
+    decided = [(True, f"  {counted(report.decisions, 'imported decision')}")] if report.decisions else []
     notes = [(True, f"  line {note['line']}: {note['reason']}") for note in report.notes]
     return [(True, said), (True, became), *decided, *lost, *notes]
 
 
 def _counted(what: str, one: LeftOut) -> str:
-    """What was left out, such as `12 parts of type input_audio left out: line 4 and others`."""
+    """Return a phrase on the things left out, such as `12 parts of type input_audio left out: line 4 and others`."""
     noun, _, rest = what.partition(" ")
     several = one.count > 1
     return (

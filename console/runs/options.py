@@ -1,4 +1,4 @@
-"""Run options: the further settings of a run, which its column `options` keeps as one JSON object."""
+"""Run options: further settings of a run, stored as one JSON object in its column `options`."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from console.errors import BadInput
 from storage import tables
 
 Costs = Mapping[str, float | str]
-"""By pattern of actions, what a wrong action costs: an amount, or `price`, the last price that the agent saw."""
+"""The cost of a wrong action by pattern: an amount, or `price`, the last price that the agent saw."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of one run; a key of the JSON is the field's name, and one that is at its default may be missing.
+    """The options of one run; the JSON keys are the fields' names, and options at their defaults may be missing.
 
-    `view` says what a reviewer's page shows: `shown` or `hidden` for score, explanation, detector, highlights and
-    earlier, for brief `none` or `target`, and as `alias` what the detector is called. Only runs of studies have one; a
-    name that it lacks is shown.
-    `costs` are what the user stated, see `console.runs.costs`; without any, items rank by their score alone.
-    `reasons` are what its reviewers choose from in place of the environment's.
-    `goes_on`: the agents try again by themselves once its reviewers are done; the demo's do.
-    `budget_frozen`: a percentage budget of a live run is set for good, since trial 0 has stopped.
-    `playing`: the Actor of a participant's run is at work, or was when its process died.
-    `narrowed`: patterns were taken away, so that a verdict may be about an action that is not critical any longer.
-    `plans` are the ids of the plan versions that the run goes by, by type of task (empty: every type); `explores` says
-    that its trials are there to learn a plan from.
-    `rates_answers`: its items are answers that people find correct or not.
-    `audited` is the share of what its detector does not flag that waits for a review all the same, 0 to 1.
-    `unknown` are keys that this console does not know, of an older or newer one; they are written back as they were.
+    `view` controls a reviewer's page: score, explanation, detector, highlights and earlier are `shown` or `hidden`,
+    brief is `none` or `target`, and `alias` is the displayed name of the detector. Only runs of studies have a view;
+    parts missing from the view are shown.
+    `costs` are the stated costs of wrong actions (`console.runs.costs`); if no costs are stated, items rank by score.
+    `reasons` are the reasons that reviewers can select, instead of the environment's reasons.
+    `goes_on`: the agents start the next trial automatically when the reviewers are done, as in the demo.
+    `budget_frozen`: the percentage budget of a live run no longer changes, because trial 0 has stopped.
+    `playing`: the Actor of a participant's run is running, or was when its process crashed.
+    `narrowed`: patterns were removed, so some verdicts may concern actions that are not critical any more.
+    `plans` are the ids of the run's plan versions by type of task (empty: every type); `explores` marks a run whose
+    trials are used to learn a plan.
+    `rates_answers`: its items are answers that people rate as correct or incorrect.
+    `audited` is the share (0 to 1) of unflagged actions that are reviewed nevertheless.
+    `unknown` are keys of an older or newer console; they are written back unchanged.
     """
 
     view: Mapping[str, str] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class RunOptions:
     unknown: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        """The text of the column: what is at its default is left out."""
+        """Return the text of the column, without options at their defaults."""
         known = {name: value for name in _KINDS if (value := getattr(self, name))}
         return orjson.dumps({**self.unknown, **known}).decode()
 
@@ -70,13 +70,15 @@ _KINDS: dict[str, type] = {
 
 
 def run_options(run: tables.Run) -> RunOptions:
-    """The options of a run; raises BadInput where one that is known holds something else than it should.
+    """Return the options of a run; raise BadInput if a known option has the wrong type.
 
-    They are changed as in `run.options = replace(run_options(run), playing=True).to_json()`.
+    Change the options as in `run.options = replace(run_options(run), playing=True).to_json()`.
     """
     stored: dict[str, Any] = orjson.loads(run.options or "{}")
     known = {name: value for name in _KINDS if (value := stored.pop(name, None)) is not None}
     for name, value in known.items():
         if not isinstance(value, _KINDS[name]):
-            raise BadInput(f"The option {name!r} of run {run.name!r} is {value!r}; the database was changed by hand.")
+            raise BadInput(
+                f"The option {name!r} of run {run.name!r} is invalid: {value!r}. Restore a backup of the database."
+            )
     return RunOptions(**known, unknown=stored)

@@ -1,6 +1,6 @@
-"""Removal: items that are no longer critical, trajectories that nobody has reviewed, and whole runs.
+"""Removal of items that are no longer critical, of trajectories without reviews, and of whole runs.
 
-Each function is part of the caller's transaction.
+Each function runs in the caller's transaction.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from sqlalchemy import delete, func
 from sqlmodel import Session, col, select
 
 from console.errors import Refused
+from console.language import counted
 from console.trajectory import from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, is_critical
 from storage import tables
@@ -24,9 +25,9 @@ _TAKEN = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
 
 
 def withdraw_uncritical(session: Session, run: tables.Run, patterns: Sequence[str], now_ms: int) -> list[int]:
-    """Takes out of the queue what no pattern matches any longer, with the units of live claims; returns the items.
+    """Withdraw the pending items that no longer match a pattern, with their claims, and return those items.
 
-    What somebody has answered stays, and so does an action that an agent holds back.
+    Keep decided items, and items whose action an agent holds back.
     """
     item, record, body = tables.Item, tables.Trajectory, tables.TrajectoryBody
     answered = select(tables.Slot.item_id).where(tables.Slot.status == SlotStatus.DECIDED)
@@ -52,18 +53,18 @@ def _action(body: str, step: int) -> str:
 
 
 def refuse_reviewed(session: Session, ids: Sequence[int], what: str) -> None:
-    """Raises Refused where somebody holds or has answered an item of these here; answers that a log brought may go."""
+    """Raise Refused if a reviewer claimed or decided an item of these trajectories; ignore imported decisions."""
     item, slot = tables.Item, tables.Slot
     held = 0
     for chosen in _chunks(ids):
         statement = select(func.count(func.distinct(item.trajectory_id))).join(slot, col(slot.item_id) == item.id)
         held += session.exec(statement.where(col(item.trajectory_id).in_(chosen), col(slot.status).in_(_TAKEN))).one()
     if held:
-        raise Refused(f"{what}: reviewers have answered or hold {held} of its trajectories, so it stays as it is.")
+        raise Refused(f"{what} is not possible: reviewers claimed or decided items of {counted(held, 'trajectory')}.")
 
 
 def remove_trajectories(session: Session, ids: Sequence[int]) -> None:
-    """Deletes trajectories with their items, verdicts and texts, and tasks that have none left."""
+    """Delete trajectories with their items, verdicts and texts, and tasks that then have no trajectories."""
     record, item = tables.Trajectory, tables.Item
     for chosen in _chunks(ids):
         tasks = list(session.exec(select(record.task_id).where(col(record.id).in_(chosen)).distinct()))
@@ -75,7 +76,7 @@ def remove_trajectories(session: Session, ids: Sequence[int]) -> None:
 
 
 def remove_items(session: Session, items: Any) -> None:
-    """Deletes items with places and answers; the ledger of their units goes with them."""
+    """Delete items with their slots and decisions, and their entries in the budget ledger."""
     session.execute(delete(tables.Ask).where(col(tables.Ask.item_id).in_(items)))
     remove_answers(session, items)
     for table in (tables.LedgerEntry, tables.Slot):
@@ -84,7 +85,9 @@ def remove_items(session: Session, items: Any) -> None:
 
 
 def remove_answers(session: Session, items: Any) -> None:
-    """Deletes what was answered and written about items, and what came of it."""
+    """Delete the decisions and notes on items, with the memories, webhook deliveries and intents that follow from the
+    decisions.
+    """
     decision = tables.Decision
     answers = select(decision.id).where(col(decision.item_id).in_(items))
     for consequence in (tables.Memory, tables.WebhookDelivery, tables.Intent):
@@ -94,7 +97,7 @@ def remove_answers(session: Session, items: Any) -> None:
 
 
 def remove_empty_tasks(session: Session, tasks: Sequence[int]) -> None:
-    """Deletes those of the tasks that no trajectory is left of."""
+    """Delete those of the tasks that have no trajectories."""
     task, record = tables.Task, tables.Trajectory
     for chosen in _chunks(tasks):
         kept = select(record.task_id).where(col(record.task_id).in_(chosen))
@@ -102,7 +105,7 @@ def remove_empty_tasks(session: Session, tasks: Sequence[int]) -> None:
 
 
 def remove_run(session: Session, run: tables.Run) -> None:
-    """Deletes the run with all that it holds; its events must be gone already."""
+    """Delete the run with all its records; the caller must have erased its events already."""
     record = tables.Trajectory
     ids = session.exec(select(record.id).where(record.run_id == run.id)).all()
     remove_trajectories(session, [found for found in ids if found is not None])

@@ -1,8 +1,7 @@
-"""Trajectories out: load one, list a run's, filter and page through them; the index that a search of words goes by."""
+"""Trajectories: load a trajectory; list, filter and search the trajectories of a run."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,6 @@ import orjson
 from sqlalchemy import String, column, func, literal_column, select, table
 from sqlmodel import Session, col
 
-from console.database import reading, writing
 from console.errors import Unknown
 from console.trajectory import Trajectory, from_json
 from storage import tables
@@ -19,7 +17,7 @@ from storage.tables import text_search
 
 
 def load(session: Session, trajectory_id: int) -> Trajectory:
-    """The whole record of a trajectory; raises Unknown."""
+    """Return the whole record of a trajectory; raise Unknown if the id does not exist."""
     body = session.get(tables.TrajectoryBody, trajectory_id)
     if body is None:
         raise Unknown("trajectory", trajectory_id)
@@ -44,18 +42,18 @@ def _listed(found: tables.Trajectory, task_key: str, instruction: str) -> dict[s
 
 ANYWHERE = "anywhere"
 PLACES = (ANYWHERE, *text_search.COLUMNS)
-"""Where words are searched for: in all that was asked and done, or in one part of it."""
+"""The searchable parts: everything, or one part of the trajectory."""
 
 
 MOST = 5_000
-"""As many matches of a search are counted; nobody pages through more."""
+"""The highest number of matches that a search counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What the list of trajectories is narrowed to; empty means any. `place` is one of PLACES.
+    """A filter for the list of trajectories; empty fields match everything. `place` is one of PLACES.
 
-    The words of `text` are whole ones; one that ends in `*` stands for all that begin so.
+    `text` holds whole words; a word that ends in `*` matches all words with that prefix.
     """
 
     text: str = ""
@@ -66,7 +64,7 @@ class Filter:
 
 
 def rows(session: Session, run: tables.Run, wanted: Filter | None = None) -> Iterator[dict[str, Any]]:
-    """One dict per matching trajectory of the run in import order, as `trajectory list --json` prints them."""
+    """Yield one dict per matching trajectory of the run in import order, as `trajectory list --json` prints them."""
     record, task = tables.Trajectory, tables.Task
     statement = (
         select(record, task.task_key, task.instruction)  # type: ignore[call-overload]
@@ -80,7 +78,7 @@ def rows(session: Session, run: tables.Run, wanted: Filter | None = None) -> Ite
 
 
 def count(session: Session, run: tables.Run, wanted: Filter) -> int:
-    """How many trajectories of the run match; of a search one more than MOST where there are more."""
+    """Return the number of matching trajectories of the run; a search stops counting at MOST + 1."""
     statement = select(col(tables.Trajectory.id)).where(*_conditions(session, run, wanted))
     if wanted.text.strip():
         statement = statement.limit(MOST + 1)
@@ -88,7 +86,7 @@ def count(session: Session, run: tables.Run, wanted: Filter) -> int:
 
 
 def page(session: Session, run: tables.Run, wanted: Filter, *, offset: int, limit: int) -> list[dict[str, Any]]:
-    """One page of matching trajectories in import order."""
+    """Return one page of matching trajectories in import order."""
     record, task = tables.Trajectory, tables.Task
     statement = (
         select(record, task.task_key, task.instruction)  # type: ignore[call-overload]
@@ -104,13 +102,13 @@ def page(session: Session, run: tables.Run, wanted: Filter, *, offset: int, limi
 
 
 def _order(session: Session, wanted: Filter) -> Any:
-    """Import order, which a search by the index has by itself, so that its first page needs no sorting."""
+    """Return the expression that sorts in import order. An indexed search yields this order without sorting."""
     indexed = wanted.text.strip() and text_search.has_text_index(session.connection())
     return _INDEX.c.rowid if indexed else tables.Trajectory.id
 
 
 def task_of(session: Session, run: tables.Run, trajectory_id: int) -> int:
-    """The row id of the task of one of the run's trajectories; raises Unknown for one of another run too."""
+    """Return the row id of the task of a trajectory; raise Unknown if the run does not contain the trajectory."""
     record = tables.Trajectory
     found = select(col(record.task_id)).where(col(record.id) == trajectory_id, col(record.run_id) == run.id)
     task_id: int | None = session.execute(found).scalar()
@@ -119,8 +117,8 @@ def task_of(session: Session, run: tables.Run, trajectory_id: int) -> int:
     return task_id
 
 
-def previous(session: Session, trajectory_id: int) -> Trajectory | None:
-    """The record of the same task's trial before, or None."""
+def load_previous(session: Session, trajectory_id: int) -> Trajectory | None:
+    """Return the record of the same task's previous trial, or None if that trial does not exist."""
     row = session.get(tables.Trajectory, trajectory_id)
     if row is None:
         raise Unknown("trajectory", trajectory_id)
@@ -143,7 +141,7 @@ def _conditions(session: Session, run: tables.Run, wanted: Filter) -> list[Any]:
     record = tables.Trajectory
     found: list[Any] = [col(record.run_id) == run.id]
     if wanted.place not in PLACES:
-        raise Unknown("place to search in", wanted.place, PLACES)
+        raise Unknown("search field", wanted.place, PLACES)
     if wanted.text.strip():
         indexed = text_search.has_text_index(session.connection())
         found += _indexed(wanted) if indexed else [_read_through(session, wanted)]
@@ -158,13 +156,15 @@ def _conditions(session: Session, run: tables.Run, wanted: Filter) -> list[Any]:
 
 
 def _indexed(wanted: Filter) -> list[Any]:
-    """Trajectories that have every word in the place wanted; joined, so that a page of them needs no others."""
+    """Return SQL conditions for trajectories that contain every word. They join the index, so that a page reads only
+    matching trajectories.
+    """
     readable = wanted.text.replace("\0", "").replace('"', '""').encode("utf-8", "ignore").decode()
     words = [word for word in readable.split() if any(sign.isalnum() for sign in word)]
     # Words without a letter or digit match nothing, as the empty phrase does.
     match = " AND ".join(f'"{word}"{" *" if word.endswith("*") else ""}' for word in words or [""])
     scope = match if wanted.place == ANYWHERE else f"{{{wanted.place}}} : ({match})"
-    # Adding 0 keeps the planner from asking the index anew for every trajectory of the run.
+    # Adding 0 keeps the planner from querying the index again for every trajectory of the run.
     same = col(tables.Trajectory.id) == _INDEX.c.rowid + literal_column("0")
     return [same, _INDEX.c[text_search.INDEX].op("MATCH")(scope)]
 
@@ -173,7 +173,9 @@ _INDEX = table(text_search.INDEX, column("rowid"), column(text_search.INDEX))
 
 
 def _read_through(session: Session, wanted: Filter) -> Any:
-    """The same where there is no index: trajectories with every word in the place wanted, also within other words."""
+    """Return an SQL condition for trajectories that contain every word, without the index; words also match within
+    longer words.
+    """
     body = tables.TrajectoryBody
     words = [orjson.dumps(word.rstrip("*")).decode()[1:-1] for word in wanted.text.replace("\0", "").split()]
     dialect = session.connection().dialect.name
@@ -182,17 +184,3 @@ def _read_through(session: Session, wanted: Filter) -> Any:
         read = literal_column(text_search.text_of(wanted.place, dialect), String)
     hits = select(col(body.trajectory_id)).where(*(read.icontains(word, autoescape=True) for word in words))
     return col(tables.Trajectory.id).in_(hits)
-
-
-def catch_up_index(seconds: float | None = None) -> int:
-    """Takes words of what is new into the text index, in short transactions, for at most about that long.
-
-    Returns how many trajectories still wait.
-    """
-    with reading() as session:
-        left = text_search.waiting(session.connection())
-    end = None if seconds is None else time.monotonic() + seconds
-    while left and (end is None or time.monotonic() < end):
-        with writing() as session:
-            left = text_search.take_in(session.connection())
-    return left

@@ -1,24 +1,30 @@
-"""Tasks and trajectories as rows: made ready, inserted, brought up to their record, and the intents to run actions.
+"""Rows of tasks and trajectories, with their pictures, imported decisions, intents and search index.
 
-Each function is part of the caller's transaction.
+Each function except `catch_up_index` runs in the caller's transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Executable, bindparam, insert, select, update
 from sqlmodel import Session, col
 
+from console.auth.origin import Door
+from console.database import reading, writing
 from console.environments import environment
 from console.environments.environment import TaskSpec
-from console.trajectory import Trajectory, checkpoints
+from console.runs.importers.records import DECIDED
+from console.trajectory import Label, Picture, Step, Trajectory, checkpoints
 from storage import tables
 from storage.queue.transaction import Transaction
+from storage.tables import DecisionKind, text_search
 
 # Written for every step of every trial, so they are put together once.
 _TRAJECTORY, _TEXT = tables.Trajectory, tables.TrajectoryBody
@@ -55,7 +61,7 @@ VALUES ((SELECT id FROM trajectory WHERE run_id = :run_id AND digest = :digest),
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A trajectory as rows: its task, its own row, and its canonical JSON."""
+    """A trajectory prepared for insertion: its task, its row, and its canonical JSON."""
 
     task: dict[str, Any]
     row: dict[str, Any]
@@ -63,7 +69,7 @@ class Prepared:
 
 
 def prepare(record: Trajectory, patterns: Sequence[str]) -> Prepared:
-    """The row, the task and the body of a trajectory, ready to insert."""
+    """Return a trajectory's row, task and canonical JSON, ready to insert."""
     task = {
         "task_key": record.task_id,
         "environment": record.environment,
@@ -89,9 +95,9 @@ def prepare(record: Trajectory, patterns: Sequence[str]) -> Prepared:
 def insert_rows(
     session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int, import_id: int | None = None
 ) -> None:
-    """Inserts trajectories with their tasks and bodies, none of which the run may hold; tasks that are there are kept.
+    """Insert new trajectories with their tasks and bodies; existing tasks are kept.
 
-    A task or trajectory is found by what identifies it, so that no id travels back and forth.
+    Find tasks and trajectories by their natural keys, so that no ids have to be read back.
     """
     if not records:
         return
@@ -103,7 +109,7 @@ def insert_rows(
 
 
 def insert_task(session: Session, run: tables.Run, task: tables.Task) -> int:
-    """The id of the run's own row of a task that another run has; a task that is there is kept."""
+    """Return the id of the run's own copy of another run's task; keep the copy if it exists already."""
     row = {"run_id": run.id, **{name: getattr(task, name) for name in _OF_TASK}}
     db = Transaction.joined(session)
     db.run(_INSERT_TASK, **row)
@@ -116,20 +122,20 @@ _OF_TASK = ("task_key", "environment", "instruction", "instruction_digest")
 
 
 def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:
-    """Critical actions that were executed, failed ones included."""
+    """Return the number of critical actions that were executed, including failed ones."""
     refused = environment(record.environment).not_executed
     found = ((step, checkpoints.count_critical(step.action, patterns)) for step in record.steps)
     return sum(count for step, count in found if count and not step.observation.lstrip().startswith(refused or ("\0",)))
 
 
 def task_spec(task: tables.Task) -> TaskSpec:
-    """The environment's task of a row of `task`, with its gold and its options."""
+    """Return a `task` row as a task of its environment, with gold and options."""
     gold, options = orjson.loads(task.gold), orjson.loads(task.options)
     return TaskSpec(task.task_key, task.environment, task.instruction, gold, options)
 
 
 def write(session: Session, trajectory_id: int, record: Trajectory, patterns: Sequence[str]) -> None:
-    """Brings the trajectory's row and body up to the record."""
+    """Update the trajectory's row and body from the record."""
     row = {
         "trajectory": trajectory_id,
         "outcome": str(record.outcome),
@@ -145,9 +151,9 @@ def write(session: Session, trajectory_id: int, record: Trajectory, patterns: Se
 
 
 def intend(session: Session, trajectory_id: int, step: int, action: str, decision_id: int | None, at_ms: int) -> int:
-    """Writes, before it does, the intent that the critical action runs as that step; returns the intent's id.
+    """Store the intent to run the critical action as this step, before the action runs; return the intent's id.
 
-    Raises IntegrityError where the step has an intent already.
+    Raise IntegrityError if the step has an intent already.
     """
     row = {
         "trajectory_id": trajectory_id,
@@ -161,7 +167,7 @@ def intend(session: Session, trajectory_id: int, step: int, action: str, decisio
 
 
 def insert_row(connection: Connection, table: str, row: Mapping[str, Any]) -> int:
-    """The id of the row just inserted, past the ORM, whose price would be most of an unflagged check."""
+    """Insert a row and return its id, without the ORM, which would take most of the time of an unflagged check."""
     inserted: int = connection.execute(_insertion(table), row).scalar_one()
     return inserted
 
@@ -170,3 +176,104 @@ def insert_row(connection: Connection, table: str, row: Mapping[str, Any]) -> in
 def _insertion(table: str) -> Executable:
     columns = tables.Table.metadata.tables[table]
     return insert(columns).returning(*columns.primary_key)
+
+
+_INSERT_PICTURE = """
+INSERT INTO picture (digest, media_type, data) VALUES (:digest, :media_type, :data) ON CONFLICT (digest) DO NOTHING"""
+
+
+def store_pictures(session: Session, pictures: Iterable[Mapping[str, object]]) -> None:
+    """Insert the pictures that are new; each picture has `digest`, `media_type` and `data`."""
+    db = Transaction.joined(session)
+    for picture in pictures:
+        db.run(_INSERT_PICTURE, **picture)
+
+
+def load_pictures(session: Session, wanted: Iterable[Picture]) -> dict[str, tuple[str, bytes]]:
+    """Return (media type, bytes) by digest for the stored pictures among `wanted`."""
+    digests = {picture.digest for picture in wanted}
+    if not digests:
+        return {}
+    picture = tables.StoredPicture
+    rows = session.scalars(select(picture).where(col(picture.digest).in_(digests)))
+    return {row.digest: (row.media_type, row.data) for row in rows}
+
+
+_LABELS = {
+    DecisionKind.APPROVE: Label.ALIGNED,
+    DecisionKind.REJECT: Label.MISALIGNED,
+    DecisionKind.EDIT: Label.MISALIGNED,
+}
+
+_DECISIONS_AT_ONCE = 1_000
+
+_INSERT_ITEM = """
+INSERT INTO item (run_id, trial, trajectory_id, step, kind, status, priority, open_slots, reviews_required, created_ms)
+SELECT run_id, trial, id, :step, 'action', 'delivered', 0.0, 0, 0, :now_ms FROM trajectory
+WHERE run_id = :run_id AND digest = :digest
+ON CONFLICT (trajectory_id, step, kind) DO NOTHING"""
+
+_INSERT_DECISION = """
+INSERT INTO decision (item_id, reviewer, annotator_kind, decision, label, feedback_type, feedback_text, action_digest,
+                      submit_key, revision, superseded, budget_used, claimed_ms, decided_ms, deliverable_ms,
+                      delivered_ms, door)
+SELECT i.id, :who, 'human', :decision, :label, :feedback_type, :words, :action_digest, 'import-' || i.id, 1, false, 0,
+       :now_ms, :now_ms, :now_ms, :now_ms, :door
+FROM item i JOIN trajectory t ON t.id = i.trajectory_id
+WHERE t.run_id = :run_id AND t.digest = :digest AND i.step = :step AND i.kind = 'action' AND i.status = 'delivered'
+  AND i.reviews_required = 0 AND NOT EXISTS (SELECT 1 FROM decision d WHERE d.item_id = i.id)"""
+
+
+def decided_steps(steps: Iterable[Step]) -> list[dict[str, Any]]:
+    """Return the imported decisions of the steps, with the fields `step`, `action`, `decision`, `who`, `words`."""
+    return [
+        {"step": place, "action": step.action, **step.extra[DECIDED]}
+        for place, step in enumerate(steps)
+        if isinstance(step.extra.get(DECIDED), dict) and step.extra[DECIDED].get("decision") in tuple(_LABELS)
+    ]
+
+
+def store_decisions(
+    session: Session, run: tables.Run, by_digest: Iterable[tuple[str, list[dict[str, Any]]]], now_ms: int
+) -> int:
+    """Store the decisions on the trajectories with these digests, each decision once; return the number of new
+    decisions.
+    """
+    rows = (
+        {"run_id": run.id, "digest": key, "now_ms": now_ms, **_row(decided)}
+        for key, decisions in by_digest
+        for decided in decisions
+    )
+    db, fresh = Transaction.joined(session), 0
+    while batch := list(islice(rows, _DECISIONS_AT_ONCE)):
+        db.run_many(_INSERT_ITEM, batch)
+        fresh += db.run_many(_INSERT_DECISION, batch)
+    return fresh
+
+
+def _row(decided: Mapping[str, Any]) -> dict[str, Any]:
+    kind, words = DecisionKind(decided["decision"]), str(decided.get("words") or "")
+    return {
+        "step": decided["step"],
+        "who": str(decided.get("who") or "somebody"),
+        "decision": str(kind),
+        "label": str(_LABELS[kind]),
+        "feedback_type": "nl" if words else "binary",
+        "words": words,
+        "action_digest": checkpoints.digest(decided["action"]),
+        "door": str(Door.IMPORT),
+    }
+
+
+def catch_up_index(seconds: float | None = None) -> int:
+    """Add new trajectories to the text index in short transactions, for at most about `seconds`.
+
+    Return the number of trajectories that are not yet in the index.
+    """
+    with reading() as session:
+        left = text_search.waiting(session.connection())
+    end = None if seconds is None else time.monotonic() + seconds
+    while left and (end is None or time.monotonic() < end):
+        with writing() as session:
+            left = text_search.take_in(session.connection())
+    return left

@@ -1,6 +1,6 @@
-"""The server: the console and its HTTP API as one ASGI app, webhooks, the worker, and how they start and stop.
+"""The server: the console and its HTTP API as one ASGI app, webhooks and the worker.
 
-`app` is the ASGI app, `site` its names and links, `guard` who gets to it, `sign_in` the plain pages before it, `api`
-what agents in other languages call, `content_security` what a browser may load, `serve` starts it all, `worker` is the
-loop beside it, `webhooks` tells agents' servers of decisions.
+`serve` builds and starts the app, `site` has the console's addresses, `guard` admits requests, `sign_in` has the pages
+that do not require a session, `api` serves agents, `content_security` restricts the sources from which a browser loads,
+`worker` runs in parallel to the server, `webhooks` sends decisions to agents' servers.
 """

@@ -1,4 +1,4 @@
-"""Content security, what a browser may load: only what this server sends, so no text of an agent can call home."""
+"""Content security: a browser loads only content from this server, so an agent's text cannot contact other servers."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _HOST = re.compile(r"[\w.-]+(:\d+)?|\[[0-9a-fA-F:.]+\](:\d+)?")
 
 
 class SafeHeaders:
-    """ASGI middleware that sends the policy with every response."""
+    """ASGI middleware that adds the security headers to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        # Derived from the installed page, so that an upgrade of Streamlit does not lock its own script out.
+        # Computed from the installed page, so that an upgrade of Streamlit keeps its own script allowed.
         page = files("streamlit").joinpath("static", "index.html").read_text("utf-8")
         self._hashes = inline_script_hashes(page)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on and adds the headers to what comes back."""
+        """Pass the request on and add the headers to its response."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -33,7 +33,7 @@ class SafeHeaders:
         async def send_safely(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                # A page may ask for less than the rest, as the sign-in does.
+                # A page may set a stricter policy, as the sign-in does.
                 headers.setdefault("Content-Security-Policy", policy)
                 headers["X-Content-Type-Options"] = "nosniff"
                 headers.setdefault("Referrer-Policy", "no-referrer")
@@ -43,7 +43,7 @@ class SafeHeaders:
 
 
 def content_policy(hashes: list[str], host: str) -> str:
-    """The Content-Security-Policy for a page that the browser asked this host for."""
+    """Return the Content-Security-Policy for a page that the browser requested from this host."""
     sockets = f" ws://{host} wss://{host}" if _HOST.fullmatch(host) else ""
     scripts = " ".join(f"'sha256-{found}'" for found in hashes)
     return "; ".join(
@@ -66,7 +66,7 @@ def content_policy(hashes: list[str], host: str) -> str:
 
 
 def inline_script_hashes(page: str) -> list[str]:
-    """SHA-256 (base64) of every script that stands in the page itself."""
+    """Return the SHA-256 (base64) of every inline script of the page."""
     reader = _InlineScripts()
     reader.feed(page)
     return [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in reader.scripts]

@@ -1,6 +1,6 @@
-"""The guard before pages, uploads, media and the websocket: known hosts, our own origins, and a session that is open.
+"""The guard of pages, uploads, media and the websocket: it requires a known host, our own origin and an open session.
 
-The API under /api has an admission of its own; here it passes.
+The guard passes requests under /api on, because the API has its own admission.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from console.auth.identity import Identity
 from console.auth.participant_cookie import participant_cookie_name, secret_of
 from console.database import now_ms, reading, writing
 from console.server.sign_in import participants
-from console.server.sign_in.coming_in import keep_link
 from console.server.sign_in.html_pages import in_language
+from console.server.sign_in.session_cookies import keep_link
 from console.server.site import Site
 from console.studies.sessions import joining
 
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 OPEN = ("/_stcore/health", "/_stcore/host-config", "/favicon.png", "/whoami", "/join", "/sign-out")
 OPEN_BELOW = ("/static/", "/sign-in", "/invite/")
-"""What may be asked for without a session: the sign-in, the way into a study, and the browser's half of Streamlit."""
+"""Addresses that need no session: the sign-in, joining a study, and Streamlit's own files."""
 
 _API = ("/api", "/api/")
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -38,13 +38,13 @@ _LOOK_EVERY_S = 2.0
 
 
 class Guard:
-    """ASGI middleware: who may not come in gets a sentence, or the sign-in, and never reaches Streamlit."""
+    """ASGI middleware that answers requests without access itself, so that these requests never reach Streamlit."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app, self._site = app, site
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on or answers it."""
+        """Pass the request on, or answer it if access is refused."""
         if scope["type"] == "websocket":
             await self._socket(scope, receive, send)
             return
@@ -68,12 +68,12 @@ class Guard:
         return PlainTextResponse("Sign in first.", 401, {"Cache-Control": "no-store"})
 
     def _stranger(self, connection: HTTPConnection, acts: bool) -> str | None:
-        """Why the request cannot come from one of our own pages, or None."""
+        """Return the reason why the request cannot come from our own pages, or None if it can."""
         host, origin = connection.headers.get("host", ""), connection.headers.get("origin")
         if host not in self._site.hosts:
-            return f"This console does not answer to the name {host!r}; start it with --public-url to give it one."
+            return f"This console does not answer to the name {host!r}; start it with --public-url to add the name."
         if (acts or origin is not None) and (origin not in self._site.origins or origin.partition("//")[2] != host):
-            return "This came from a page that is not the console's, so it is refused."
+            return "This request came from another site's page, so it is refused."
         return None
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -88,7 +88,7 @@ class Guard:
         await self._while_live(connection, scope, receive, send)
 
     async def _while_live(self, connection: HTTPConnection, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves the socket until its session is over; the browser then hears of it at once."""
+        """Serve the websocket until its session ends, then close the websocket at once."""
         over = asyncio.create_task(self._until_over(connection))
 
         async def receive_until_over() -> Message:
@@ -101,7 +101,7 @@ class Guard:
             return {"type": "websocket.disconnect", "code": _CLOSED}
 
         async def send_while_live(message: MutableMapping[str, Any]) -> None:
-            # What a run still says to a socket that was closed has nobody to hear it.
+            # A run may still send to a socket that is closed by now.
             if not over.done():
                 await send(message)
 
@@ -115,17 +115,17 @@ class Guard:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _is_live(self, connection: HTTPConnection) -> bool:
-        """Whether a session of a person, or a place of a participant, stands behind the cookies at this moment."""
+        """Return whether the cookies belong to an open session of a person or to a participant."""
         try:
             return await asyncio.to_thread(_stands_behind, connection.cookies, self._site.port)
         except Exception:
-            # Without the database nobody is known.
-            _log.exception("Whether a session is open could not be looked up.")
+            # Without the database no session can be verified.
+            _log.exception("The session could not be looked up.")
             return False
 
 
 def person_behind(cookies: MutableMapping[str, str] | dict[str, str], port: int) -> Identity | None:
-    """The person whose session the cookie holds; the session is then in use."""
+    """Return the person whose session is in the cookie, or None, and record that the session is in use."""
     token = cookies.get(sessions.cookie_name(port))
     if not token:
         return None
@@ -146,7 +146,7 @@ def _stands_behind(cookies: dict[str, str], port: int) -> bool:
     if secret is None:
         return False
     with reading() as session:
-        return joining.found(session, secret) is not None
+        return joining.find_participant(session, secret) is not None
 
 
 def _is_document(request: Request) -> bool:

@@ -1,38 +1,54 @@
-"""Serving the console: Streamlit and the HTTP API as one app, every setting passed explicitly."""
+"""The server process: one ASGI app with the console's pages, the sign-in and the API; every setting is explicit.
+
+Streamlit, the API and the pages are imported only when the app is built, because other commands only need an address.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import socket
 import tomllib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from console.auth import api_token
+from starlette.middleware import Middleware
+
+from console.auth.agents import settings_token
 from console.auth.kept_secrets import kept_secret
 from console.auth.origin import By, Door, acting
+from console.database import database_url
 from console.errors import Refused
+from console.server import shutdown
 from console.server.site import Site
+
+if TYPE_CHECKING:
+    from streamlit import App
 
 _ROOT = Path(__file__).resolve().parents[1]
 _PING_S = 30
 _LAST_ANSWERS_S = 5
+_WARM = ("console.web.review.actions", "console.web.sign_in", "console.web.runs.forms", "pandas", "pyarrow")
+"""Modules that the first page would otherwise import while a user waits."""
 
 
 def app_file() -> Path:
-    """The app beside the package, in a checkout and in an installed wheel alike."""
+    """Return the path of the app beside the package, in a checkout or in an installed wheel."""
     return _ROOT.parent / "streamlit_app.py"
 
 
 def config() -> dict[str, Any]:
-    """The console's Streamlit config; the wheel carries it inside the package."""
+    """Return the console's Streamlit config; in a wheel, the config is inside the package."""
     packaged = _ROOT / "streamlit_config.toml"
     path = packaged if packaged.exists() else _ROOT.parent / ".streamlit" / "config.toml"
     return tomllib.loads(path.read_text())
 
 
 def options(site: Site) -> dict[str, Any]:
-    """Every setting that Streamlit gets, by its full name; none of these is anybody else's to choose."""
+    """Return every Streamlit setting by its full name, so that the environment cannot change any setting."""
     pinned = {
         "server.address": site.host,
         "server.port": site.port,
@@ -51,18 +67,18 @@ def options(site: Site) -> dict[str, Any]:
 
 
 def arguments(host: str, port: int) -> list[str]:
-    """What `streamlit run` would get to serve the pages alone: the app and every setting as a flag."""
+    """Return the arguments of `streamlit run` that serve only the pages: the app, and every setting as a flag."""
     settings = dict(_flat(config())) | {"server.address": host, "server.port": port}
     return ["run", str(app_file()), *(f"--{name}={_text(value)}" for name, value in settings.items())]
 
 
 def refuse_to_serve(host: str, port: int) -> None:
-    """Raises Refused where something listens on the port already, BadInput for settings that cannot be used."""
-    # Neither is needed by the commands that only ask for an address.
+    """Raise Refused if the port is in use, or BadInput if a setting is invalid."""
+    # Commands that only ask for an address need neither.
     from console.server import webhooks
     from console.server.sign_in import organisation
 
-    api_token.token()
+    settings_token()
     webhooks.receiver()
     organisation.provider()
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
@@ -74,30 +90,26 @@ def refuse_to_serve(host: str, port: int) -> None:
 
 
 def invitation_link(site: Site, token: str) -> str:
-    """The address that an invitation is given out as."""
+    """Return the address of an invitation."""
     return f"{site.base}/invite/{token}"
 
 
 def api_address(site: Site) -> str:
-    """The API's address for agents that are not in Python, and how they get in."""
-    kept = api_token.whereabouts()
-    also = "" if kept is None else f"; also the token of {kept}"
+    """Return the API's address, followed by the way for an agent to get a token."""
+    also = "" if settings_token() is None else "; also the token of INFERACT_API_TOKEN"
     return f"{site.base}/api/v1 (a token each: inferact agent add NAME{also})"
 
 
 def serve(site: Site, script: Path | None = None) -> None:
-    """Runs the console, or the pages of another script, and its HTTP API in this process until it is stopped."""
-    # These take half a second, which only this command should pay.
+    """Serve the console (or the pages of another script) and its HTTP API in this process until it is stopped."""
+    # They take half a second, which other commands should not pay.
     import uvicorn
-    from streamlit import config as streamlit_config
-    from streamlit.web import bootstrap
+    from streamlit import get_option
 
-    # What lies in the working or the home directory is somebody else's; the name is private, so a test holds it.
-    streamlit_config.get_config_files = lambda file_name: []
-    bootstrap.load_config_options(options(site))
-    from console.server.app import console_app
+    from console.web.streamlit_internals import load_options
 
-    # Whoever typed the command did not do what agents ask of the API; pages name whoever is signed in.
+    load_options(options(site))
+    # Requests of the API are not the actions of the user who started the server; pages name the signed-in person.
     with acting(By("agent", Door.API)):
         # Streamlit's own runner binds a socket on which asyncio leaves Nagle's algorithm on: 40 ms for every answer.
         uvicorn.run(
@@ -107,17 +119,57 @@ def serve(site: Site, script: Path | None = None) -> None:
             proxy_headers=False,
             forwarded_allow_ips="",
             ws="websockets-sansio",
-            ws_max_size=streamlit_config.get_option("server.maxMessageSize") * 2**20,
+            ws_max_size=get_option("server.maxMessageSize") * 2**20,
             ws_per_message_deflate=False,
             ws_ping_interval=_PING_S,
             ws_ping_timeout=_PING_S,
-            ssl_certfile=streamlit_config.get_option("server.sslCertFile"),
-            ssl_keyfile=streamlit_config.get_option("server.sslKeyFile"),
+            ssl_certfile=get_option("server.sslCertFile"),
+            ssl_keyfile=get_option("server.sslKeyFile"),
             timeout_graceful_shutdown=_LAST_ANSWERS_S,
             access_log=False,
             log_level="warning",
             use_colors=False,
         )
+
+
+@asynccontextmanager
+async def _lifespan(_app: App) -> AsyncIterator[None]:
+    from console.server import webhooks
+
+    await asyncio.to_thread(database_url)
+    _warm_up()
+    sending = asyncio.create_task(webhooks.keep_sending())
+    try:
+        with shutdown.handle_signals():
+            yield
+    finally:
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+
+
+def _warm_up() -> None:
+    for name in _WARM:
+        import_module(name)
+    # Imported modules stay, so later collections may skip them.
+    gc.collect()
+    gc.freeze()
+
+
+def console_app(site: Site, script: Path) -> App:
+    """Build the ASGI app of this site with the pages of a script; load Streamlit's settings first."""
+    from streamlit import App
+
+    from console.server.api.routes import routes
+    from console.server.content_security import SafeHeaders
+    from console.server.guard import Guard
+    from console.server.sign_in.sign_in_pages import routes as sign_in_routes
+
+    return App(
+        script,
+        routes=[*sign_in_routes(site), *routes()],
+        middleware=[Middleware(SafeHeaders), Middleware(Guard, site=site)],
+        lifespan=_lifespan,
+    )
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""The shutdown of the server: once it is asked to stop, answers that wait for a person are given as they stand."""
+"""The shutdown of the server: requests that wait for a decision are answered immediately."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _stopping = threading.Event()
 
 
 def is_set() -> bool:
-    """Whether waiting is over."""
+    """Return whether the server is stopping."""
     return _stopping.is_set()
 
 
 @contextmanager
-def heard() -> Iterator[None]:
-    """Listens to the signals that end a server, which would otherwise wait for every open request."""
+def handle_signals() -> Iterator[None]:
+    """Handle the signals that stop a server; without this handler, the server would wait for every open request."""
     _stopping.clear()
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""The site: under which names a browser may ask for this console, and what follows for its links and cookies."""
+"""The site: the names under which browsers can reach this console, its links, and its cookie rules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ipaddress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from console.auth import api_token
 from console.errors import BadInput, Refused
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -15,7 +14,7 @@ _USUAL_PORT = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where the server listens, and the address that people type where that is another one (`scheme://host[:port]`)."""
+    """The address at which the server listens, and the public address if it differs (`scheme://host[:port]`)."""
 
     host: str
     port: int
@@ -23,18 +22,18 @@ class Site:
 
     @property
     def base(self) -> str:
-        """What every link begins with, without a slash at its end."""
+        """The common start of all links, without a final slash."""
         return self.public_url or f"http://{_in_address(self.host)}:{self.port}"
 
     @property
     def is_secure(self) -> bool:
-        """Whether browsers come by HTTPS, so that a cookie may go no other way."""
+        """Whether browsers reach the console over HTTPS; if so, cookies are sent over HTTPS only."""
         return self.base.startswith("https:")
 
     @property
     def origins(self) -> frozenset[str]:
-        """The origins of our own pages; whoever sends another one is somebody else's page."""
-        names = {*_LOOPBACK, *([_in_address(self.host)] if api_token.is_loopback(self.host) else [])}
+        """The origins of our own pages; a request with any other origin comes from another site's page."""
+        names = {*_LOOPBACK, *([_in_address(self.host)] if is_loopback(self.host) else [])}
         local = {f"http://{name}:{self.port}" for name in names}
         if self.port == _USUAL_PORT["http"]:
             local |= {f"http://{name}" for name in names}
@@ -42,27 +41,40 @@ class Site:
 
     @property
     def hosts(self) -> frozenset[str]:
-        """The values of the header Host that name this console; a name rebound to this machine is none of them."""
+        """The values of the header Host for this console; a foreign name rebound to this machine is not included."""
         return frozenset(urlsplit(origin).netloc for origin in self.origins)
 
     @property
     def names(self) -> frozenset[str]:
-        """The same without ports, as Streamlit compares them."""
+        """The names in `hosts` without ports, as Streamlit compares them."""
         return frozenset(urlsplit(origin).hostname or "" for origin in self.origins)
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether the address is a loopback address, which other machines cannot reach."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
 def site_at(host: str, port: int, public_url: str | None) -> Site:
-    """The site; raises BadInput for an address that is none, Refused beyond this machine without one."""
-    if public_url is None and not api_token.is_loopback(host):
+    """Return the site; raise BadInput if the address is invalid.
+
+    Raise Refused if the server would be reachable from other machines but the public address is missing.
+    """
+    if public_url is None and not is_loopback(host):
         raise Refused(
-            f"Beyond this machine ({host}) the console has to know the address that people type: add "
-            "--public-url https://console.example; its links, cookies and allowed hosts come from it."
+            f"Serving beyond this machine ({host}) needs the address that people type: add "
+            "--public-url https://console.example. Links, cookies and allowed hosts come from it."
         )
     return Site(host, port, _origin(public_url) if public_url else None)
 
 
 def _origin(url: str) -> str:
-    """The address as a browser sends it in Origin: lower case, the usual port left out."""
+    """Return the address in the format of the header Origin: lower case, without the default port."""
     try:
         parts = urlsplit(url.strip().lower())
         port = parts.port
@@ -74,7 +86,7 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{named}" + (f":{port}" if port not in (None, _USUAL_PORT[parts.scheme]) else "")
 
 
-_NO_ADDRESS = "The public URL is scheme, name and port and no more, for example https://console.example"
+_NO_ADDRESS = "The public URL is invalid; give scheme, name and port only, for example https://console.example"
 
 
 def _in_address(host: str) -> str:

@@ -1,7 +1,7 @@
-"""Webhooks: decisions on agents' actions, sent to a server of theirs, signed (Standard Webhooks 1.0) and tried again.
+"""Webhooks: decisions on agents' actions, sent to a server with a signature (Standard Webhooks 1.0) and retries.
 
-A webhook tells that a check is decided; the go-ahead itself is what the agent gets when it asks for the check. No call
-is made within a transaction, no redirect followed, no receiver waited for long.
+A webhook reports that a check is decided; the agent fetches the approval itself from the check. Requests are sent
+outside transactions, do not follow redirects and have a short timeout.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from console.settings import settings
 
 _PREFIX = "whsec_"
 _SHORTEST = 16
-"""Bytes of the shortest secret that is taken."""
+"""The fewest bytes of a secret."""
 _AT_ONCE = 8
 _WHOLE_S = 10.0
 _EVERY_S = 0.5
@@ -39,27 +39,32 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """A server that wants to know of decisions, and the secret that it knows too."""
+    """A server that receives decisions, and the secret that it shares with the console."""
 
     url: str
     secret: bytes = field(repr=False)
 
 
 def receiver() -> Receiver | None:
-    """The receiver of the settings, None where there is none; raises BadInput where it cannot be used."""
+    """Return the receiver in the settings, or None if none is set; raise BadInput if the settings are invalid."""
     url, secret = settings().webhook_url, settings().webhook_secret
     if not url:
         return None
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadInput("INFERACT_WEBHOOK_URL is no http or https address.")
+        raise BadInput("INFERACT_WEBHOOK_URL is not an http or https address; correct it.")
     if secret is None:
-        raise BadInput("INFERACT_WEBHOOK_URL is set without INFERACT_WEBHOOK_SECRET; nothing is sent unsigned.")
+        raise BadInput(
+            "INFERACT_WEBHOOK_URL needs INFERACT_WEBHOOK_SECRET, since webhooks are never sent unsigned; set both."
+        )
     return Receiver(url, _key(secret.get_secret_value()))
 
 
 def signature(secret: bytes, message_id: str, timestamp_s: int, body: bytes) -> str:
-    """The value of the header webhook-signature: `v1,` and the base64 of HMAC-SHA256 over id.timestamp.body (UTF-8)."""
+    """Return the value of the header webhook-signature.
+
+    The value is `v1,` and the base64 of HMAC-SHA256 over id.timestamp.body (UTF-8).
+    """
     return Webhook(secret).sign(message_id, datetime.fromtimestamp(timestamp_s, UTC), body.decode())
 
 
@@ -69,14 +74,16 @@ def _key(secret: str) -> bytes:
         try:
             key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
         except binascii.Error:
-            raise BadInput("INFERACT_WEBHOOK_SECRET begins with whsec_, but what follows is no base64.") from None
+            raise BadInput(
+                "INFERACT_WEBHOOK_SECRET starts with whsec_, but the rest is not base64; correct it."
+            ) from None
     if len(key) < _SHORTEST:
-        raise BadInput(f"INFERACT_WEBHOOK_SECRET is too short to sign with; it needs at least {_SHORTEST} bytes.")
+        raise BadInput(f"INFERACT_WEBHOOK_SECRET is too short; use at least {_SHORTEST} bytes.")
     return key
 
 
 async def keep_sending(every_s: float = _EVERY_S) -> None:
-    """Sends what is due again and again until it is cancelled; ends at once where nobody wants to know."""
+    """Send due webhooks in a loop until cancelled; return at once if no receiver is configured."""
     to = receiver()
     if to is None:
         return
@@ -86,13 +93,13 @@ async def keep_sending(every_s: float = _EVERY_S) -> None:
             try:
                 look_from, _ = await _round(client, to, look_from)
             except Exception:
-                # A database that is away for a moment must not end this for good.
-                _log.exception("Webhooks could not be sent; they are tried again.")
+                # A database that is unreachable for a moment must not end the loop.
+                _log.exception("Webhooks could not be sent; they are retried.")
             await asyncio.sleep(every_s)
 
 
 async def send_due() -> int:
-    """Sends what is due now and returns how many were taken; raises BadInput where the receiver cannot be used."""
+    """Send due webhooks and return the number accepted; raise BadInput if the receiver's settings are invalid."""
     to = receiver()
     if to is None:
         return 0
@@ -102,7 +109,7 @@ async def send_due() -> int:
 
 
 async def _round(client: httpx.AsyncClient, to: Receiver, look_from: int) -> tuple[int, int]:
-    """(where to look from next time, how many the receiver took)."""
+    """Send due webhooks; return the position at which the next round starts, and the number of accepted webhooks."""
     look_from, messages = await asyncio.to_thread(_take, to, look_from)
     if not messages:
         return look_from, 0
@@ -114,16 +121,16 @@ async def _round(client: httpx.AsyncClient, to: Receiver, look_from: int) -> tup
 def _take(to: Receiver, look_from: int) -> tuple[int, list[Message]]:
     at_ms = now_ms()
     with reading() as session:
-        news = outbox.news(session, to.url, look_from, at_ms)
-        if not news.decision_ids and not outbox.is_anything_due(session, to.url, at_ms):
+        news = outbox.find_due(session, to.url, look_from, at_ms)
+        if not news.decision_ids and not outbox.has_due_message(session, to.url, at_ms):
             return news.look_from, []
     try:
         with writing() as session:
-            news = outbox.news(session, to.url, look_from, at_ms)
-            outbox.collect(session, to.url, news.decision_ids, at_ms)
-            return news.look_from, outbox.take(session, to.url, at_ms, _AT_ONCE)
+            news = outbox.find_due(session, to.url, look_from, at_ms)
+            outbox.add_to_outbox(session, to.url, news.decision_ids, at_ms)
+            return news.look_from, outbox.claim_messages(session, to.url, at_ms, _AT_ONCE)
     except IntegrityError:
-        # On a server, another process collected the same in this moment.
+        # On a server, another process collected the same decisions at the same time.
         return look_from, []
 
 
@@ -132,11 +139,11 @@ def _settle(results: list[tuple[Message, str | None]]) -> None:
         if failure is not None:
             _log.warning("Webhook %s, attempt %d: %s", message.message_id, message.attempts, failure)
     with writing() as session:
-        outbox.settle(session, results, now_ms())
+        outbox.store_outcomes(session, results, now_ms())
 
 
 async def _attempt(client: httpx.AsyncClient, to: Receiver, message: Message) -> str | None:
-    """None where the receiver took it, otherwise why not."""
+    """Send one webhook; return None if the receiver accepted it, otherwise the reason for the failure."""
     at_s = int(time.time())
     headers = {
         "Content-Type": "application/json",
@@ -145,7 +152,7 @@ async def _attempt(client: httpx.AsyncClient, to: Receiver, message: Message) ->
         "webhook-signature": signature(to.secret, message.message_id, at_s, message.body),
     }
     try:
-        # A receiver may drip its answer byte by byte, so the whole attempt has a limit too.
+        # A receiver may answer byte by byte, so the whole attempt has a timeout as well.
         async with (
             asyncio.timeout(_WHOLE_S),
             client.stream("POST", to.url, content=message.body, headers=headers) as response,
@@ -162,5 +169,5 @@ async def _attempt(client: httpx.AsyncClient, to: Receiver, message: Message) ->
 
 def _client() -> httpx.AsyncClient:
     agent = f"inferact-console/{version('inferact-console')}"
-    # Proxies and .netrc of the server's own shell are no business of a webhook.
+    # Webhooks ignore the proxies and .netrc of the server's shell.
     return httpx.AsyncClient(timeout=5.0, follow_redirects=False, headers={"User-Agent": agent}, trust_env=False)

@@ -1,6 +1,6 @@
-"""The worker, a loop beside the console.
+"""The worker, a loop that runs in parallel to the console.
 
-It frees lapsed claims, expires what no agent waits for, advances runs and sends webhooks.
+The worker releases expired claims, expires items for which no agent waits, advances runs and sends webhooks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from anyio.from_thread import start_blocking_portal
 from sqlalchemy.exc import DBAPIError
 
 from console import runs
-from console.database import now_ms, reading, review_queue
+from console.database import database_url, now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.server import webhooks
 from console.trials import replay
@@ -27,21 +27,27 @@ from storage.tables import RunKind
 Tell = Callable[[str], None]
 
 _PAUSE_MS = 30_000
-"""How long a run is left alone after it could not go on."""
+"""How long a run is left alone after it failed."""
 
 _log = logging.getLogger(__name__)
 
 
 def work(tell: Tell, *, once: bool = False, every_s: float = 1.0) -> None:
-    """Works until SIGINT or SIGTERM, or one round with `once`; raises BadInput for a webhook that cannot be used."""
+    """Run the worker until SIGINT or SIGTERM, or for one round with `once`.
+
+    Raise BadInput if the webhook settings are invalid.
+    """
     webhooks.receiver()
+    database_url()
+    if not once:
+        tell("Working. Stop with Ctrl+C.")
     rested: dict[int, int] = {}
     with _interruptible(), start_blocking_portal() as portal:
         if once:
             _round(tell, rested)
             portal.call(webhooks.send_due)
             return
-        # In a loop of its own: neither a slow receiver nor a long trial makes the other wait.
+        # In its own loop, so that a slow receiver and a long trial do not delay each other.
         sending = portal.start_task_soon(webhooks.keep_sending)
         try:
             with suppress(KeyboardInterrupt):
@@ -55,14 +61,14 @@ def work(tell: Tell, *, once: bool = False, every_s: float = 1.0) -> None:
 def _round(tell: Tell, rested: dict[int, int]) -> None:
     at_ms = now_ms()
     if freed := review_queue().sweep(now_ms=at_ms):
-        tell(f"{freed} claims had lapsed; their items are free again.")
+        tell(f"{freed} claims had expired; their items are pending again.")
     with reading() as session:
-        moving = runs.moving(session)
+        moving = runs.list_active_runs(session)
     for run in moving:
         run_id = run.id or 0
         if run.kind == RunKind.GATE:
             if gone := review_queue().expire_overdue(run_id=run_id, now_ms=at_ms):
-                tell(f"{run.name}: {gone} items expired, their deadlines are over or their agents went away.")
+                tell(f"{run.name}: {gone} items expired, since their deadlines have passed or their agents are gone.")
             continue
         due = at_ms >= rested.get(run_id, 0) and review_queue().due(run_id=run_id, now_ms=at_ms)
         if due and not _carefully(partial(_advance, run, tell)):
@@ -74,14 +80,14 @@ def _advance(run: tables.Run, tell: Tell) -> None:
 
 
 def _carefully(step: Callable[[], None]) -> bool:
-    """Whether the step was done; what it could not do is told and tried again later."""
+    """Run the step and return whether it succeeded; only log a failure, because the step is retried later."""
     try:
         step()
     except (ConsoleError, StorageError, DBAPIError) as refusal:
         _log.warning("%s", refusal)
     except Exception:
-        # One run that breaks must not keep the others from going on.
-        _log.exception("A round of the worker broke; it goes on with the next.")
+        # One failing run must not stop the others.
+        _log.exception("A round of the worker failed; it continues with the next.")
     else:
         return True
     return False
@@ -89,7 +95,7 @@ def _carefully(step: Callable[[], None]) -> bool:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """SIGTERM stops as Ctrl+C does: what is written is whole, and the next start takes up the rest."""
+    """Handle SIGTERM like Ctrl+C: completed writes are kept, and the next start continues from them."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

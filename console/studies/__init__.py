@@ -1,1 +1,1 @@
-"""User studies: designed, run session by session, and reported."""
+"""User studies: their design, their sessions with participants, and their reports."""

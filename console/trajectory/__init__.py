@@ -1,6 +1,6 @@
 """Trajectories and their steps: a trajectory is one trial of one task.
 
-Its canonical form is one JSON object a line; import and export agree on it.
+Its canonical form is one JSON object per line, for import and export.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from console.errors import BadInput
 
 
 class Outcome(StrEnum):
-    """The outcome of a trial so far. `finished`: it ended and nothing in its record tells success."""
+    """The outcome of a trial so far. `finished`: the trial ended, and its record does not show whether it succeeded."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -30,7 +30,7 @@ class Outcome(StrEnum):
 
 
 class Label(StrEnum):
-    """The label of a checkpoint or trial, true or by a reviewer; `misaligned` is the positive class everywhere."""
+    """The true or reviewed label of a checkpoint or trial; `misaligned` is the positive class everywhere."""
 
     ALIGNED = "aligned"
     MISALIGNED = "misaligned"
@@ -38,7 +38,7 @@ class Label(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture that a step showed: the SHA-256 (hex) of its bytes, under which they are stored, type and size."""
+    """A picture in a step: the SHA-256 (hex) of its bytes (the key under which they are stored), its type and size."""
 
     digest: str
     media_type: str
@@ -46,7 +46,7 @@ class Picture:
 
     @property
     def text(self) -> str:
-        """The words that stand for it in a text, such as `[image, 2.3 MB, png]`."""
+        """The placeholder in a text, such as `[image, 2.3 MB, png]`."""
         big = f"{self.size / 1e6:.1f} MB" if self.size >= 1e6 else f"{max(1, round(self.size / 1e3))} kB"
         return f"[image, {big}, {self.media_type.rpartition('/')[2]}]"
 
@@ -55,7 +55,7 @@ class Picture:
 class Step:
     """One step: a thought, an action and an observation, any of which may be empty.
 
-    `speaker` is the agent that acted, where several do; `pictures` are those in its observation.
+    `speaker` is the acting agent if there are several agents; `pictures` are the pictures in the observation.
     """
 
     thought: str = ""
@@ -66,7 +66,7 @@ class Step:
     pictures: tuple[Picture, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The canonical form of the step, unknown fields under `extra`."""
+        """Return the canonical form of the step, with unknown fields under `extra`."""
         record: dict[str, Any] = {"thought": self.thought, "action": self.action, "observation": self.observation}
         if self.speaker:
             record["speaker"] = self.speaker
@@ -77,11 +77,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """The trajectory of one trial of one task as it was recorded, with its gold label where the source tells one.
+    """The recorded trajectory of one trial of one task, with its gold label if the source has one.
 
-    `opening` is what the agent saw before its first step (a start page, a policy and the user's first message);
-    `pictures` are those in it; `memory` is what earlier trials left in its prompt. `gold` has at least the key `label`
-    where a label is known.
+    `opening` is the text shown to the agent before its first step (a start page, a policy and the user's first
+    message), and `pictures` are the pictures in the opening. `memory` holds the entries that earlier trials added to
+    the agent's prompt. `gold` has at least the key `label` if a label is known.
     """
 
     task_id: str
@@ -101,12 +101,12 @@ class Trajectory:
 
     @property
     def label(self) -> Label | None:
-        """The source's own ground truth, or None where there is none."""
+        """The source's own ground-truth label, or None if the source has none."""
         value = self.gold.get("label")
         return Label(value) if value is not None else None
 
     def to_dict(self) -> dict[str, Any]:
-        """The canonical form, its keys in the documented order."""
+        """Return the canonical form, with its keys in the documented order."""
         record: dict[str, Any] = {
             "task_id": self.task_id,
             "trial": self.trial,
@@ -130,11 +130,11 @@ class Trajectory:
         return record
 
     def to_json(self) -> str:
-        """The canonical form as one line of JSON."""
+        """Return the canonical form as one line of JSON."""
         return orjson.dumps(self.to_dict()).decode()
 
     def content_digest(self) -> str:
-        """SHA-256 (hex) of what was done: the same run read from another file has the same digest."""
+        """Return the SHA-256 (hex) of the content; the same trial in another file has the same digest."""
         steps = [[s.thought, s.action, s.observation] for s in self.steps]
         parts = [
             self.task_id,
@@ -148,7 +148,7 @@ class Trajectory:
         return hashlib.sha256(orjson.dumps([*parts, self.gold.get("label")])).hexdigest()
 
     def as_carried_over(self) -> Trajectory:
-        """The same record, marked as copied from the trial before."""
+        """Return the same trajectory, marked as copied from the previous trial."""
         return replace(self, carried_over=True)
 
 
@@ -184,9 +184,9 @@ _OUTCOMES = {str(outcome): outcome for outcome in Outcome}
 
 
 def from_dict(record: Mapping[str, Any]) -> Trajectory:
-    """The trajectory of a canonical record; unknown fields go under `extra`.
+    """Parse a canonical record; keep unknown fields under `extra`.
 
-    Raises BadInput, with one sentence, where a field is missing or has the wrong type.
+    Raise BadInput if a field is missing or has the wrong type.
     """
     for name in ("task_id", "instruction", "steps"):
         if name not in record:
@@ -223,7 +223,7 @@ def from_dict(record: Mapping[str, Any]) -> Trajectory:
 
 
 def from_json(line: str | bytes) -> Trajectory:
-    """The trajectory stored as one canonical JSON line; raises BadInput where it is none."""
+    """Parse one line of canonical JSON; raise BadInput if it is invalid."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError as broken:
@@ -260,7 +260,7 @@ def _step(step: object, index: int) -> Step:
 
 
 def call_action(name: str, arguments: object) -> str:
-    """A tool call as an action, `name({json})`; arguments that are no JSON stay as they are, on one line."""
+    """Return a tool call as an action, `name({json})`; arguments that are not JSON stay as text, on one line."""
     if not isinstance(arguments, str):
         return f"{name}({orjson.dumps({} if arguments is None else arguments).decode()})"
     try:
@@ -271,7 +271,7 @@ def call_action(name: str, arguments: object) -> str:
 
 
 def _action(step: Mapping[str, Any], index: int, called: bool) -> str:
-    """The action: a text, a call `{name, arguments}`, or `tool` with its `input` where there is no action."""
+    """Return the action: a text, a call `{name, arguments}`, or `tool` and `input` if the step has no `action`."""
     action = step.get("action")
     if isinstance(action, dict):
         name, arguments = action.get("name"), action.get("arguments")
@@ -322,7 +322,7 @@ def _trial(value: object) -> int:
     if value is None:
         return 0
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_TRIALS:
-        raise BadInput(f'"trial" is {value!r}; trials are whole numbers that count from 0, up to {_MOST_TRIALS}')
+        raise BadInput(f'"trial" is {value!r}. Use a whole number from 0 to {_MOST_TRIALS}')
     return value
 
 

@@ -1,46 +1,30 @@
-"""Checkpoints: which actions are critical, and what may be seen when one is about to run.
+"""Checkpoints: which actions are critical, and which part of a trajectory may be shown at a checkpoint.
 
-A pattern is a glob (`*` any text, `?` one character, everything else literal, case ignored) tried on the whole action,
-on the name of each call in it, and on each argument written as `name.argument=value`:
-`click[Buy Now]`, `refund_*`, `transfer.amount=*`.
+A pattern is a glob, ignoring case: `*` matches any text, `?` matches one character. The pattern is matched against the
+whole action, the name of each call in it, and each argument written as `name.argument=value`, for example `click[Buy
+Now]`, `refund_*`, `transfer.amount=*`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any
-
-import orjson
 
 from console.trajectory import Outcome, Picture, Step, Trajectory
+from console.trajectory.calls import ARGUMENT, UNREADABLE, Call, argument_text, read_action, read_line
 
-_BRACKETED = re.compile(r"^\s*(?P<name>[\w.-]+)\s*\[(?P<argument>.*)\]\s*$", re.DOTALL)
-_CALLED = re.compile(r"^\s*(?P<name>[\w.-]+)\((?P<arguments>.*)\)\s*$", re.DOTALL)
-_NAMED_ODDLY = re.compile(
-    r"^\s*+(?P<name>[^\s()\[\]{}](?:[^()\[\]{}\n]*[^\s()\[\]{}])?+)\s*+\((?P<arguments>\{.*\})\)\s*$", re.DOTALL
-)
 _WORD = re.compile(r"[a-z]{2,}")
+_ESCAPED = re.compile(r"\\[uUxN0-7]")
+_OURS = frozenset({"argument", "code", "command"})
 _THOUGHT_ACTION = re.compile(r"^\s*(?:>\s*)?think\s*(?:\[|:)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call in an action: `name({...})`, `name[argument]`, or a sentence whose first word is the name.
-
-    What is not an object of named arguments stands whole under `argument`.
-    """
-
-    name: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-
-
 class CheckpointKind(StrEnum):
-    """The kind of a checkpoint: before a critical `action`, at the `end`, or `halted`, where nothing is pending."""
+    """The kind of a checkpoint: before a critical `action`, at the `end`, or `halted` without a pending action."""
 
     ACTION = "action"
     END = "end"
@@ -49,11 +33,11 @@ class CheckpointKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint, all that a detector or a reviewer may see: the task, the steps before, and the action itself.
+    """A checkpoint, all that a detector or a reviewer may see: the task, the earlier steps and the action itself.
 
-    `index` is the position of the action among the trajectory's steps; `pictures` are those of the opening. What the
-    action brought about, the outcome, the gold answer and the memory of earlier trials are not here, so nothing that
-    gets a checkpoint can leak them.
+    `index` is the position of the action among the trajectory's steps; `pictures` are the pictures in the opening. A
+    checkpoint contains neither the action's result nor the outcome, the gold answer or the memory of earlier trials, so
+    that none of them can leak.
     """
 
     environment: str
@@ -69,42 +53,34 @@ class Checkpoint:
 
     @property
     def action_digest(self) -> str:
-        """SHA-256 (hex) that binds a decision to exactly this action with these arguments."""
+        """The SHA-256 (hex) that binds a decision to exactly this action with these arguments."""
         return digest(self.action)
 
 
 def digest(action: str) -> str:
-    """SHA-256 (hex) of an action's exact text."""
+    """Return the SHA-256 (hex) of an action's exact text."""
     return hashlib.sha256(action.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def is_thought(action: str) -> bool:
-    """Whether the action is a thought written as an action: `think[...]` or `think: ...`."""
+    """Return whether the action is a thought written as an action: `think[...]` or `think: ...`."""
     return bool(_THOUGHT_ACTION.match(action))
 
 
-def calls(action: str) -> list[Call]:
-    """The calls in an action; several calls of one message stand one a line."""
-    found = [call for line in action.splitlines() if (call := _written(line))]
-    whole = _written(action)
-    if len(found) > 1 or (found and not whole):
-        return found
-    if whole:
-        return [whole]
-    words = action.removeprefix("> ").split(None, 1)
-    return [Call(words[0], {"argument": words[1] if len(words) > 1 else ""})] if words else []
-
-
 def is_critical(action: str, patterns: Sequence[str]) -> bool:
-    """Whether an action is critical: a pattern matches it, the name of a call in it, or one of its arguments."""
+    """Return whether a pattern matches the action, the name of a call in it, or one of its arguments."""
     words, matcher = _matcher(tuple(patterns))
-    if action.isascii() and "\\u" not in action and not _holds_words(action.lower(), words):
+    if (
+        action.isascii()
+        and ("\\" not in action or not _ESCAPED.search(action))
+        and not _holds_words(action.lower(), words)
+    ):
         return False
     return any(matcher.fullmatch(text) for text in _faces(action))
 
 
 def _holds_words(lowered: str, words: tuple[list[str], ...]) -> bool:
-    # Asked of every action that is imported: generators would take twice the time.
+    # Called for every imported action; generators would take twice the time.
     for every in words:
         for word in every:
             if word not in lowered:
@@ -114,33 +90,40 @@ def _holds_words(lowered: str, words: tuple[list[str], ...]) -> bool:
     return False
 
 
+def unapplied_patterns(action: str, patterns: Sequence[str]) -> list[str]:
+    """Return the argument patterns that name a call in the action whose arguments cannot be parsed."""
+    unread = [call.name for call in read_action(action) if call.problem == UNREADABLE]
+    tools = {pattern: pattern.partition("=")[0].rpartition(".")[0].strip() for pattern in patterns if "=" in pattern}
+    return [pattern for pattern, tool in tools.items() if tool and any(map(globs([tool]).fullmatch, unread))]
+
+
 def count_critical(action: str, patterns: Sequence[str]) -> int:
-    """How many calls in the action are critical; an action that is critical as a whole counts once."""
+    """Return how many calls in the action are critical; an action that is critical as a whole counts once."""
     if not is_critical(action, patterns):
         return 0
-    several = len(calls(action)) > 1
+    several = len(read_action(action)) > 1
     return max(1, sum(is_critical(line, patterns) for line in action.splitlines())) if several else 1
 
 
 def checkpoints(trajectory: Trajectory, patterns: Sequence[str], *, ends: bool = False) -> list[Checkpoint]:
-    """The checkpoints of a trajectory in order: one before each critical action, and one at the end if `ends`."""
+    """Return the checkpoints in order: one before each critical action, and one at the end if `ends`."""
     steps = trajectory.steps
     found = [
-        _at(trajectory, index, CheckpointKind.ACTION)
+        _build(trajectory, index, CheckpointKind.ACTION)
         for index, step in enumerate(steps)
         if is_critical(step.action, patterns)
     ]
     if pending_action(trajectory) is not None:
-        found.append(_at(trajectory, len(steps), CheckpointKind.ACTION))
+        found.append(_build(trajectory, len(steps), CheckpointKind.ACTION))
     elif ends and steps and trajectory.outcome is not Outcome.HALTED:
         last = len(steps) - 1
         if not found or found[-1].index != last:
-            found.append(_at(trajectory, last, CheckpointKind.END))
+            found.append(_build(trajectory, last, CheckpointKind.END))
     return found
 
 
-def previous(checkpoint: Checkpoint, patterns: Sequence[str]) -> Checkpoint | None:
-    """The checkpoint of the last critical action before this one, None where there is none."""
+def previous_checkpoint(checkpoint: Checkpoint, patterns: Sequence[str]) -> Checkpoint | None:
+    """Return the checkpoint of the last critical action before this checkpoint, or None if there is none."""
     found = (at for at in reversed(range(len(checkpoint.steps))) if is_critical(checkpoint.steps[at].action, patterns))
     at = next(found, None)
     if at is None:
@@ -158,7 +141,7 @@ def previous(checkpoint: Checkpoint, patterns: Sequence[str]) -> Checkpoint | No
 
 
 def pending_action(trajectory: Trajectory) -> str | None:
-    """The critical action that has not run yet, or None where there is none."""
+    """Return the critical action that has not run yet, or None if there is none."""
     action = trajectory.critical_action
     if action is None:
         return None
@@ -167,12 +150,12 @@ def pending_action(trajectory: Trajectory) -> str | None:
 
 
 def halted_checkpoint(trajectory: Trajectory) -> Checkpoint:
-    """The checkpoint of a halted trial, what a reviewer may see of it: every step it took."""
+    """Return the checkpoint of a halted trial, with all steps of the trial."""
     return Checkpoint(
         environment=trajectory.environment,
         instruction=trajectory.instruction,
         opening=trajectory.opening,
-        steps=_shown(trajectory.steps),
+        steps=_without_extra(trajectory.steps),
         index=len(trajectory.steps),
         kind=CheckpointKind.HALTED,
         pictures=trajectory.pictures,
@@ -180,18 +163,18 @@ def halted_checkpoint(trajectory: Trajectory) -> Checkpoint:
 
 
 def checkpoint_at(trajectory: Trajectory, index: int, kind: CheckpointKind) -> Checkpoint:
-    """The checkpoint of that kind at that step, as the queue stored it."""
-    return halted_checkpoint(trajectory) if kind is CheckpointKind.HALTED else _at(trajectory, index, kind)
+    """Return the checkpoint of that kind at that step, as the queue stored it."""
+    return halted_checkpoint(trajectory) if kind is CheckpointKind.HALTED else _build(trajectory, index, kind)
 
 
-def _at(trajectory: Trajectory, index: int, kind: CheckpointKind) -> Checkpoint:
+def _build(trajectory: Trajectory, index: int, kind: CheckpointKind) -> Checkpoint:
     pending = index >= len(trajectory.steps)
     step = _pending_step(trajectory) if pending else trajectory.steps[index]
     return Checkpoint(
         environment=trajectory.environment,
         instruction=trajectory.instruction,
         opening=trajectory.opening,
-        steps=_shown(trajectory.steps[:index]),
+        steps=_without_extra(trajectory.steps[:index]),
         index=index,
         kind=kind,
         thought=step.thought,
@@ -206,8 +189,8 @@ def _pending_step(trajectory: Trajectory) -> Step:
     return Step(thought if isinstance(thought, str) else "", trajectory.critical_action or "")
 
 
-def _shown(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """The steps without `extra`: a source may keep rewards or labels there."""
+def _without_extra(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return the steps without `extra`, which may hold rewards or labels."""
     return tuple(replace(step, extra={}) if step.extra else step for step in steps)
 
 
@@ -219,43 +202,29 @@ def _faces(action: str) -> Iterator[str]:
     for call in _calls_run(action):
         yield call.name
         for name, value in call.arguments.items():
-            text = value if isinstance(value, str) else orjson.dumps(value).decode()
-            yield f"{call.name}.{name}={text}"
+            yield f"{call.name}.{name}={argument_text(value)}"
+        if call.problem and call.raw:
+            yield f"{call.name}.{ARGUMENT}={call.raw}"
 
 
-def _calls_run(action: str) -> list[Call]:
-    """The calls in an action, thoughts left out; a call on a line after a thought counts."""
+def _calls_run(action: str) -> Iterator[Call]:
+    """Yield the calls in an action and on each of its lines, without thoughts."""
     if not is_thought(action):
-        return calls(action)
-    return [call for line in action.splitlines() if not is_thought(line) and (call := _written(line))]
-
-
-def _written(text: str) -> Call | None:
-    """The call that a text is, unless it is a mere sentence; arguments that cannot be read keep the call's name."""
-    if match := _BRACKETED.match(text):
-        return Call(match["name"], {"argument": match["argument"]})
-    match = _CALLED.match(text)
-    oddly = None if match else _NAMED_ODDLY.match(text)
-    if not (match := match or oddly):
-        return None
-    try:
-        arguments = orjson.loads(match["arguments"] or "{}")
-    except orjson.JSONDecodeError:
-        arguments = None
-    if oddly and not isinstance(arguments, dict):
-        return None
-    return Call(match["name"], arguments if isinstance(arguments, dict) else {"argument": match["arguments"]})
+        yield from read_action(action)
+    lines = action.splitlines()
+    if len(lines) > 1 or is_thought(action):
+        yield from (call for line in lines if not is_thought(line) and (call := read_line(line)))
 
 
 @lru_cache(maxsize=512)
 def _matcher(patterns: tuple[str, ...]) -> tuple[tuple[list[str], ...], re.Pattern[str]]:
-    """(the words of each pattern, which any match of it must hold, and one expression for all patterns)."""
+    """Return, for each pattern, the words that any match contains, and one regular expression for all patterns."""
     words = tuple(_words(pattern) for pattern in patterns)
     return words, globs([pattern.strip() for pattern in patterns])
 
 
 def globs(patterns: Sequence[str]) -> re.Pattern[str]:
-    """One expression for whole texts that any of the globs matches, in a time that grows with the text alone."""
+    """Compile globs into one expression for whole texts; matching takes time linear in the text."""
     one_of = "|".join(f"(?:{_spelled(pattern)})" for pattern in patterns) or r"(?!)"
     return re.compile(one_of, re.IGNORECASE | re.DOTALL)
 
@@ -264,10 +233,10 @@ def _spelled(pattern: str) -> str:
     first, *further = (re.escape(part).replace(r"\?", ".") for part in pattern.split("*"))
     if not further:
         return first
-    # The first place of a part between two stars is as good as any later one, so none is tried again.
+    # The first position of a part between two stars is as good as any later one, so no other is tried.
     return first + "".join(f"(?>.*?{part})" for part in further[:-1] if part) + f".*{further[-1]}"
 
 
 def _words(pattern: str) -> list[str]:
-    """The pattern's words in lower case, without the name that a call's only argument gets from us."""
-    return [word for word in _WORD.findall(pattern.lower()) if word != "argument"]
+    """Return the pattern's words in lower case, without the argument names that only our parser adds to a call."""
+    return [word for word in _WORD.findall(pattern.lower()) if word not in _OURS]

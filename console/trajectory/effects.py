@@ -1,7 +1,7 @@
-"""Effects: what a tool call does to the world, told by the tool's name and by what its arguments say.
+"""Effects: what a tool call does to the world, derived from the tool's name and its arguments.
 
-Names are read in any style (`sendEmail`, `send_email`, `mcp__mail__send`, `GmailSendEmail`). Shell lines, SQL, HTTP
-methods, code, money and messages are looked for in the arguments, where they tell more than the name.
+Names may have any style (`sendEmail`, `send_email`, `mcp__mail__send`, `GmailSendEmail`). Arguments are searched for
+shell commands, SQL, HTTP methods, code, money and messages, which say more than the name.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from console.trajectory.data_files import read_data
+from console.trajectory.strict_yaml import Words, read_data
 
 
 class Effect(StrEnum):
-    """The effect of a call on the world; the values are words for people."""
+    """The effect of a call on the world; the values are shown to people."""
 
     READ = "read"
     WRITE = "write"
@@ -31,19 +31,45 @@ class Effect(StrEnum):
 
 
 CHANGING = frozenset(Effect) - {Effect.READ}
-"""Effects after which the world is not what it was."""
+"""The effects that change the world."""
+IN_WORDS: dict[Effect, str] = {
+    Effect.PAY: "moves money",
+    Effect.DELETE: "removes or cancels something",
+    Effect.SEND: "sends something",
+    Effect.RUN: "runs code",
+    Effect.WRITE: "changes something",
+    Effect.READ: "only reads",
+}
+"""Effects as verbs for people, the gravest first."""
+
+
+def gravest(found: frozenset[Effect]) -> Effect:
+    """Return the gravest of these effects; the set must not be empty."""
+    return next(effect for effect in IN_WORDS if effect in found)
+
+
+@dataclass(frozen=True, slots=True)
+class GraveCommand:
+    """A command that needs a review: its text, the reason, and the pattern that finds it in a longer line."""
+
+    typed: str
+    why: str
+    pattern: re.Pattern[str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Vocabulary:
-    verbs: dict[str, frozenset[str]]
-    nouns: frozenset[str]
-    reports: frozenset[str]
-    money: frozenset[str]
-    hands_over: frozenset[str]
-    shell: dict[str, frozenset[str]]
-    subcommands: dict[str, frozenset[str]]
-    asking: dict[str, frozenset[str]]
+    verbs: dict[str, Words]
+    nouns: Words
+    reports: Words
+    money: Words
+    hands_over: Words
+    shell: dict[str, Words]
+    subcommands: dict[str, Words]
+    asking: dict[str, Words]
+    grave_commands: tuple[GraveCommand, ...]
+    irreversible: tuple[str, ...]
+    unread_code: tuple[str, ...]
 
 
 _WORDS = read_data(files(__package__) / "effects.yaml", _Vocabulary)
@@ -60,6 +86,13 @@ def _by_word(table: Mapping[str, frozenset[str]]) -> dict[str, frozenset[Effect]
 _VERBS, _SHELL, _SUBCOMMANDS = map(_by_word, (_WORDS.verbs, _WORDS.shell, _WORDS.subcommands))
 ASKING: dict[Effect, frozenset[str]] = {Effect(effect): words for effect, words in _WORDS.asking.items()}
 """Words by which people ask for an effect."""
+HANDOVER = _WORDS.hands_over
+"""Words in a tool's name for handing the conversation over to a person or another agent."""
+GRAVE_COMMANDS = _WORDS.grave_commands
+IRREVERSIBLE, UNREAD_CODE = (
+    re.compile("|".join(patterns), re.IGNORECASE) for patterns in (_WORDS.irreversible, _WORDS.unread_code)
+)
+"""Commands that remove data for good, and commands that run unreviewed code."""
 _LONG_VERBS = tuple(sorted((verb for verb in _VERBS if len(verb) > 3 or verb == "get"), key=len, reverse=True))
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _NAMESPACE = re.compile(r"^.*(?:__|[./:])(?=\w)", re.DOTALL)
@@ -67,28 +100,28 @@ _LONGEST, _LONGEST_NAME = 20_000, 200
 
 
 def effects(tool: str, arguments: Mapping[str, Any] | None = None) -> frozenset[Effect]:
-    """What calling that tool with these arguments does to the world; empty where neither tells.
+    """Return the effects of calling the tool with these arguments, or an empty set if they are unknown.
 
-    A call that changes something is not READ as well, and one whose command only looks (`bash` with `ls`) is no RUN.
+    READ is left out if the call changes something; RUN is left out if its command only reads (`bash` with `ls`).
     """
-    named = _by_name(tool[:_LONGEST_NAME])
-    told = frozenset(effect for name, value in _texts(arguments or {}) for effect in _told(name, value, named))
+    named = _name_effects(tool[:_LONGEST_NAME])
+    told = frozenset(effect for name, value in _texts(arguments or {}) for effect in _of_argument(name, value, named))
     if Effect.RUN in named and told:
         named = frozenset()
     if Effect.READ not in named:
-        told |= _by_argument_names(arguments or {})
+        told |= _argument_name_effects(arguments or {})
     both = named | told
     return both & CHANGING or both
 
 
 def verbs(tool: str) -> tuple[str, ...]:
-    """The words of a tool's name in lower case, without the namespace that a server puts before it."""
+    """Return the words of a tool's name in lower case, without the namespace of its server."""
     name = tool.strip()[:_LONGEST_NAME]
     return _parts(_NAMESPACE.sub("", name, 1)) or _parts(name)
 
 
 def is_verb(word: str) -> bool:
-    """Whether a word of a tool's name can say what it does."""
+    """Return whether a word of a tool's name can name its effect."""
     return word in _VERBS
 
 
@@ -98,20 +131,20 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 _ON_SCREEN = frozenset({("open",), ("close",), ("press",), ("select",), ("type",)})
-"""Names that only tell of a hand on a screen."""
+"""Names for operating a screen, which do not show an effect."""
 _SHOWING = frozenset({("create",), ("open",), ("new",), ("start",), ("close",)})
 _PANES = frozenset({"terminal", "browser", "tab", "window", "shell", "console"})
-"""What an agent opens to work in."""
+"""Programs that an agent opens to work in."""
 
 
 @lru_cache(maxsize=4096)
-def _by_name(tool: str) -> frozenset[Effect]:
+def _name_effects(tool: str) -> frozenset[Effect]:
     words = verbs(tool)
     if words in _ON_SCREEN or (words[:1] in _SHOWING and words[-1] in _PANES):
         return frozenset()
-    if "transfer" in words and _WORDS.hands_over & set(words):
+    if "transfer" in words and HANDOVER & set(words):
         return frozenset({Effect.SEND})
-    deciding = _deciding(words)
+    deciding = _deciding_verb(words)
     if deciding is None:
         glued = next((verb for word in words[: len(words) == 1] for verb in _LONG_VERBS if word.startswith(verb)), None)
         return _VERBS[glued] if glued and glued not in _WORDS.nouns else frozenset()
@@ -121,8 +154,8 @@ def _by_name(tool: str) -> frozenset[Effect]:
     return found | {Effect.PAY} if pays else found
 
 
-def _deciding(words: tuple[str, ...]) -> str | None:
-    """The word that is the verb: the first plain one; a noun-like one where it opens the name or is all there is."""
+def _deciding_verb(words: tuple[str, ...]) -> str | None:
+    """Return the verb that determines the effect: the first plain verb, or a noun-like verb that is first or alone."""
     known = [word for word in words if word in _VERBS]
     plain = [word for word in known if word not in _WORDS.nouns]
     if known and known[0] == words[0] and known[0] in _WORDS.nouns and not _is_report(words):
@@ -175,8 +208,8 @@ _METHODS = {
 }
 
 
-def _told(name: str, value: str, named: frozenset[Effect]) -> frozenset[Effect]:
-    """What one argument says about the effect; nothing where it holds no command, statement or method."""
+def _of_argument(name: str, value: str, named: frozenset[Effect]) -> frozenset[Effect]:
+    """Return the effects that one argument shows, or an empty set if it has no command, statement or method."""
     key = name.lower()
     if key in ("method", "http_method", "verb") and value.lower() in _METHODS:
         return frozenset({_METHODS[value.lower()]})
@@ -201,7 +234,7 @@ _CODE = (
 
 
 def code_effects(code: str) -> frozenset[Effect]:
-    """What a piece of code does besides being run, as far as its plainest calls tell."""
+    """Return the effects of a piece of code other than RUN, as far as its direct calls show them."""
     return frozenset(effect for effect, pattern in _CODE if pattern.search(code))
 
 
@@ -213,7 +246,7 @@ _SENDING_CURL = re.compile(r"\s(?:-d|--data\S*|-F|--form|-T|--upload-file|--post
 
 
 def shell_effects(line: str) -> frozenset[Effect]:
-    """What a shell line does: the effects of its commands together, READ only where all of them merely look."""
+    """Return the effects of all commands in a shell line; READ only if every command only reads."""
     quoted = re.sub(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", lambda found: found[0].translate(_HIDDEN), line)
     found = frozenset(effect for part in _SEPARATORS.split(quoted) for effect in _command(part))
     if _REDIRECT.search(quoted):
@@ -236,8 +269,8 @@ def _command(part: str) -> frozenset[Effect]:
     if head in ("curl", "wget"):
         return _web(part, rest)
     if head in ("find", "sed"):
-        return _looking(head, rest)
-    return _with_subcommand(head, rest) or _SHELL.get(head) or _SHELL.get(head.split(".")[0], frozenset())
+        return _find_or_sed_effects(head, rest)
+    return _subcommand_effects(head, rest) or _SHELL.get(head) or _SHELL.get(head.split(".")[0], frozenset())
 
 
 def _web(part: str, rest: list[str]) -> frozenset[Effect]:
@@ -249,8 +282,8 @@ def _web(part: str, rest: list[str]) -> frozenset[Effect]:
     return frozenset({Effect.WRITE if keeps else Effect.READ})
 
 
-def _looking(head: str, rest: list[str]) -> frozenset[Effect]:
-    """`find` and `sed`, which only look unless they are told to change what they find."""
+def _find_or_sed_effects(head: str, rest: list[str]) -> frozenset[Effect]:
+    """Return the effects of `find` or `sed`, which only read unless an option makes them change files."""
     if head == "find" and ("-delete" in rest or {"rm", "shred"} & set(rest)):
         return frozenset({Effect.DELETE})
     changes = head == "sed" and any(word.startswith(("-i", "--in-place")) for word in rest)
@@ -264,8 +297,8 @@ gcloud az uv poetry systemctl service
 _WITH_SUBCOMMANDS = frozenset(_WITH_SUBCOMMANDS_WORDS.split())
 
 
-def _with_subcommand(head: str, rest: list[str]) -> frozenset[Effect]:
-    """What `git push` or `npm install` does; a force or a hard reset destroys what others may have written."""
+def _subcommand_effects(head: str, rest: list[str]) -> frozenset[Effect]:
+    """Return the effects of `git push`, `npm install` and the like; forcing or resetting in git adds DELETE."""
     if head not in _WITH_SUBCOMMANDS:
         return frozenset()
     found = next((_SUBCOMMANDS[word] for word in rest[:3] if word in _SUBCOMMANDS), frozenset({Effect.WRITE}))
@@ -285,8 +318,8 @@ _RECIPIENTS = frozenset(_RECIPIENTS_WORDS.split())
 _WORDS_TO_OTHERS = frozenset({"body", "message", "content", "text", "subject", "msg", "html"})
 
 
-def _by_argument_names(arguments: Mapping[str, Any]) -> frozenset[Effect]:
-    """Money to somebody pays, words to somebody are sent."""
+def _argument_name_effects(arguments: Mapping[str, Any]) -> frozenset[Effect]:
+    """Return PAY if the arguments have money and a recipient, SEND if they have a message and a recipient."""
     keys = {key.lower() for key in arguments}
     if not keys & _RECIPIENTS:
         return frozenset()

@@ -1,7 +1,6 @@
-"""Trials of runs: Actors at work in environments, trial by trial, stopped before each critical action.
+"""Trials of runs: Actors act in environments, trial by trial, and stop before each critical action.
 
-`start` makes a run, `engine` takes up all work that is open (also after a crash), `apply_decisions` gives decisions
-their consequence, `memory` and `next_trial` make the next trial, `release` closes one as the paper's numbers assume,
-and `replay` does the same for a recorded log. Everything is written as it happens: a step when it is done, an intent
-before a critical action runs.
+`start` creates a run, `engine` plays all open work (also after a crash), `apply_decisions` applies decisions, `memory`
+adds the next trial, `release` closes a trial as the paper's results assume, and `replay` replays a recorded log.
+Everything is stored immediately: each step after it has run, and an intent before a critical action runs.
 """

@@ -1,7 +1,7 @@
-"""Rating of free-text answers by people: each answer waits for three of them, and their majority counts (AutoPlan).
+"""Ratings of free-text answers: each answer is rated by three annotators, and their majority counts (AutoPlan).
 
-A rating is a run of its own on the usual queue, one item an answer: approved is correct, rejected incorrect, and the
-words are the comment. Its items show the answer that the data give; nothing of them reaches an agent.
+A rating is a run on the usual queue with one item per answer: approved means correct, rejected means incorrect, and
+feedback is the comment. Its items show the reference answer from the data. No agent receives the ratings.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from console.runs.options import RunOptions, run_options
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, Outcome, Step, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind
-from console.trials.pending import latest
 from console.trials.start import insert_tasks, insert_trials
+from console.trials.store import list_latest_trials
 from storage import tables
 from storage.queue import NewItem
 from storage.tables import DecisionKind, RunKind
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from console.analysis.statistics.estimates import Estimate
 
 ANNOTATORS = 3
-"""As many as AutoPlan asked."""
+"""The number of annotators in AutoPlan."""
 
 
 @dataclass(frozen=True, slots=True)
 class RatedAnswer:
-    """One answer with what was said of it; `majority` is None until more than half of all annotators agree."""
+    """One answer with its ratings; `majority` is None until more than half of all annotators agree."""
 
     task_id: str
     question: str
@@ -50,24 +50,25 @@ class RatedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """All answers of a rating, the share of correct ones among those with a majority, and how far people agree."""
+    """All answers of a rating, the share of correct answers among those with a majority, and the agreement."""
 
     answers: tuple[RatedAnswer, ...]
     accuracy: float | None
     agreement: dict[str, Estimate]
 
 
-def begin(name: str, source: str, annotators: int = ANNOTATORS) -> int:
-    """Queues the last answer of every task of a run under a new run; returns how many there are.
+def start_rating(name: str, source: str, annotators: int = ANNOTATORS) -> int:
+    """Queue the last answer of every task of a run in a new run; return the number of answers.
 
-    Raises BadInput, Unknown, and Refused where the run holds no answers.
+    Raise BadInput if an argument is invalid, Unknown if the source run does not exist, or Refused if it holds no
+    answers.
     """
     if annotators < 1:
-        raise BadInput("An answer needs at least one annotator.")
+        raise BadInput("--annotators is less than 1. Give at least one annotator per answer.")
     with writing() as session:
         found = list(_answered(session, runs.get(session, source)))
         if not found:
-            raise Refused(f"Run {source!r} holds no trial that ended with an answer, so there is nothing to rate.")
+            raise Refused(f"Run {source!r} has no trial that ended with an answer. Choose a run with answers to rate.")
         run = _rating_run(session, name, source, annotators, found)
         ids = insert_tasks(session, run, [task for task, _ in found])
         records = [(id, _as_item(task, answer)) for id, (task, answer) in zip(ids, found, strict=True)]
@@ -80,21 +81,21 @@ def begin(name: str, source: str, annotators: int = ANNOTATORS) -> int:
     )
 
 
-def ratings_of(session: Session, run: tables.Run) -> Ratings:
-    """What the annotators said so far; raises Refused for a run that rates no answers."""
+def get_ratings(session: Session, run: tables.Run) -> Ratings:
+    """Return the ratings so far; raise Refused if the run is not a rating."""
     if not run_options(run).rates_answers:
-        raise Refused(f"Run {run.name!r} rates no answers; begin a rating of it under another name.")
+        raise Refused(f"Run {run.name!r} is not a rating. Start one under another name: inferact review answers.")
     given = _given(session, run)
     answers = tuple(_rated(record, rows, run.reviews_per_item) for record, rows in given)
     decided = [one.majority for one in answers if one.majority]
     labels = [
         {"unit": record.task_id, "rater": row.reviewer, "label": row.label} for record, rows in given for row in rows
     ]
-    import pandas as pd  # slow to load, and the command line begins without it
+    import pandas as pd  # slow to load, and few commands need it
 
-    from console.analysis.statistics.reviewer_agreement import agreement
+    from console.analysis.statistics.reviewer_agreement import estimate_agreement
 
-    shares = agreement(pd.DataFrame(labels, columns=["unit", "rater", "label"]))
+    shares = estimate_agreement(pd.DataFrame(labels, columns=["unit", "rater", "label"]))
     accuracy = sum(one is Label.ALIGNED for one in decided) / len(decided) if decided else None
     return Ratings(answers, accuracy, {name: shares[name] for name in ("percent", "fleiss", "alpha")})
 
@@ -110,7 +111,7 @@ def _rating_run(
 
 
 def _answered(session: Session, run: tables.Run) -> Iterator[tuple[TaskSpec, str]]:
-    for row in latest(session, run):
+    for row in list_latest_trials(session, run):
         record = from_json(session.get_one(tables.TrajectoryBody, row.id).body)
         answer = final_answer(record)
         if answer and record.outcome not in (Outcome.RUNNING, Outcome.PAUSED):
@@ -119,7 +120,7 @@ def _answered(session: Session, run: tables.Run) -> Iterator[tuple[TaskSpec, str
 
 
 def final_answer(record: Trajectory) -> str | None:
-    """The answer that a trial ended with: as its Actor gave it, or in the action that its environment has for it."""
+    """Return the final answer of a trial, from its Actor or from the answer action of its environment."""
     if isinstance(said := record.extra.get("answer"), str):
         return said.strip() or None
     before, slot, after = environment(record.environment).answering.partition("{answer}")

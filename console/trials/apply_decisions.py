@@ -1,4 +1,4 @@
-"""Decisions reach their trials: what was approved may run, what was not ends the trial and never runs."""
+"""The application of decisions to trials: an approved action may run; any other decision ends the trial."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlmodel import Session, col, func, select
 
 from console.database import now_ms, reading, review_queue, writing
-from console.review.resolution import ResolutionReason, current_answers, resolution
+from console.review.resolution import ResolutionReason, list_current_decisions, resolve_decisions
 from console.runs.current_decisions import is_current
 from console.trajectory import Outcome
 from console.trials import store
@@ -23,13 +23,13 @@ _REFUSED = {
     ResolutionReason.CONFLICTING: "the reviewers approved different actions",
     ResolutionReason.OTHER_ACTION: "the decision was made for another action",
 }
-"""Why a held action never runs, as the trial's end says it."""
+"""Why a held action never runs, as the trial's reason states it."""
 
 _ENDED = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.HALTED, Outcome.REJECTED, Outcome.ERROR)
 
 
-def cut_off_unknown(run: tables.Run, done: Advance) -> None:
-    """Ends every trial whose critical action was about to run when its engine died: nobody knows whether it ran."""
+def end_unknown_executions(run: tables.Run, done: Advance) -> None:
+    """End every trial whose engine crashed while starting a critical action, because the action may have run."""
     intent, record = tables.Intent, tables.Trajectory
     statement = (
         select(record.id)
@@ -38,13 +38,13 @@ def cut_off_unknown(run: tables.Run, done: Advance) -> None:
     )
     with writing() as session:
         ids = [id for id in session.exec(statement) if id is not None]
-        for trial in store.load(session, ids):
-            store.stop(session, run, trial, Outcome.ERROR, store.UNKNOWN_EXECUTION, now_ms())
+        for trial in store.load_trials(session, ids):
+            store.store_end(session, run, trial, Outcome.ERROR, store.UNKNOWN_EXECUTION, now_ms())
             done.unknown += 1
 
 
-def deliver(run: tables.Run, done: Advance) -> None:
-    """Hands over the decisions that can no longer be taken back, and counts those that still can."""
+def deliver_decisions(run: tables.Run, done: Advance) -> None:
+    """Deliver the decisions that can no longer be undone, and count those that still can."""
     queue, at_ms = review_queue(), now_ms()
     due = queue.due(run_id=run.id or 0, now_ms=at_ms)
     if due:
@@ -53,27 +53,30 @@ def deliver(run: tables.Run, done: Advance) -> None:
         done.undoable, done.due_ms = _undoable(session, run, at_ms)
 
 
-def settle(run: tables.Run, done: Advance) -> list[tuple[int, Approved]]:
-    """The held trials whose action may run now; those that were refused end here. Safe to repeat."""
+def settle_trials(run: tables.Run, done: Advance) -> list[tuple[int, Approved]]:
+    """Return the held trials whose action may run now, and end the trials whose action was refused.
+
+    The call can be repeated safely.
+    """
     approved = []
     with writing() as session:
         for item in _delivered(session, run):
-            answers = current_answers(session, item.id)
+            answers = list_current_decisions(session, item.id)
             if not answers:
                 continue
-            trial = store.load(session, [item.trajectory_id])[0]
-            found = resolution(answers, trial.record.critical_action or "")
+            trial = store.load_trials(session, [item.trajectory_id])[0]
+            found = resolve_decisions(answers, trial.record.critical_action or "")
             if found.action is not None:
                 approved.append((trial.id, Approved(found.action, found.decision_id, found.edited)))
                 done.approved += 1
             else:
-                store.stop(session, run, trial, Outcome.REJECTED, _REFUSED[found.reason], now_ms())
+                store.store_end(session, run, trial, Outcome.REJECTED, _REFUSED[found.reason], now_ms())
                 done.rejected += 1
     return approved
 
 
 def _delivered(session: Session, run: tables.Run) -> Sequence[tables.Item]:
-    """Items of the action at which their trial is held now, all reviews of them delivered."""
+    """Return the items whose reviews are all delivered and whose trial is still held at their action."""
     item, record = tables.Item, tables.Trajectory
     statement = (
         select(item)
@@ -86,7 +89,7 @@ def _delivered(session: Session, run: tables.Run) -> Sequence[tables.Item]:
 
 
 def _undoable(session: Session, run: tables.Run, at_ms: int) -> tuple[int, int | None]:
-    """(decisions that were not due at `at_ms`, when the first of them is, in ms since 1970)."""
+    """Return the number of decisions not due at `at_ms`, and the time at which the first is due (ms since 1970)."""
     decision, item = tables.Decision, tables.Item
     statement = (
         select(func.count(), func.min(decision.deliverable_ms))

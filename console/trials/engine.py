@@ -1,25 +1,38 @@
-"""One round of a live run: take up what is open, deliver decisions, learn, try again."""
+"""One round of a live run, with its lock and budget: continue open trials, deliver decisions, learn and try again.
+
+A percentage budget is frozen when every trajectory of trial 0 has stopped. Until then, it is a share of the
+trajectories that are certain to count, so the budget only grows.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import text
+from sqlmodel import Session, col, func, or_, select
 
 from console import runs
-from console.database import reading
+from console.database import database_url, reading, review_queue, writing
 from console.errors import Refused
+from console.runs import open_budgets, share_of
+from console.runs.options import run_options
 from console.settings import settings
-from console.trials import apply_decisions, budget, pending, store
-from console.trials.group_commit import GroupCommit
-from console.trials.memory import remember
-from console.trials.next_trial import carry_over, next_trials
-from console.trials.planning.versions import texts_of
-from console.trials.play import Approved, look_at_end, play
-from console.trials.round import NO_FEEDBACK, Advance, RoundContext
-from console.trials.run_lock import alone
+from console.trajectory import Outcome
+from console.trials import apply_decisions, store
+from console.trials.memory import add_next_trials, carry_over_solved, store_memories
+from console.trials.planning.versions import get_plan_texts
+from console.trials.play import Approved, inspect_end, play_trial
+from console.trials.round import NO_FEEDBACK, Advance, GroupCommit, RoundContext
 from console.trials.start import ActorAndEnvironments
 from storage import tables
+from storage.engine import engine, sqlite_path
+from storage.errors import QueueRefusal
 from storage.tables import RunKind
 
 Progress = Callable[[int, int], None]
@@ -27,7 +40,7 @@ Progress = Callable[[int, int], None]
 
 _JUDGES = 16
 _UNHURRIED = 64
-"""Trials at once where the Actor is a rule that answers in no time."""
+"""Simultaneous trials of an Actor that answers immediately."""
 
 
 def advance(
@@ -37,9 +50,9 @@ def advance(
     concurrency: int | None = None,
     progress: Progress | None = None,
 ) -> Advance:
-    """Takes up what is open, delivers what is due, and runs the next trial of every task that got feedback.
+    """Continue open trials, deliver due decisions, and run the next trial of every task with feedback.
 
-    Raises Refused while another process works on the run. Killed at any point, it goes on when called again.
+    Raise Refused if another process works on the run. If the process is killed, another call continues the round.
     """
     return _round(run_name, actor_and_environments, concurrency, progress, onward=True)
 
@@ -51,7 +64,7 @@ def resume(
     concurrency: int | None = None,
     progress: Progress | None = None,
 ) -> Advance:
-    """Takes up what is open, after a crash or a failing model, and starts nothing new; raises Refused as `advance`."""
+    """Continue open trials after a crash or a model failure, without new trials; raise Refused as `advance` does."""
     return _round(run_name, actor_and_environments, concurrency, progress, onward=False)
 
 
@@ -63,69 +76,69 @@ def _round(
     *,
     onward: bool,
 ) -> Advance:
-    run = live_run(run_name)
+    run = get_live_run(run_name)
     actor_and_environments = actor_and_environments or ActorAndEnvironments.of(run)
     limit = concurrency or (_UNHURRIED if actor_and_environments.actor.name == "scripted" else settings().concurrency)
     done = Advance()
-    with alone(run), ThreadPoolExecutor(min(limit, _JUDGES), "judge") as pool:
-        run = live_run(run_name)  # as the engine before this one left it
+    with lock_run(run), ThreadPoolExecutor(min(limit, _JUDGES), "judge") as pool:
+        run = get_live_run(run_name)  # reload: another engine may have changed it
         with reading() as session:
-            plans = texts_of(session, run)
-        context = RoundContext(
-            run, actor_and_environments, GroupCommit(lambda: budget.grow(run)), pool, done, limit, plans
-        )
+            options = run_options(run)
+            plans = get_plan_texts(session, options)
+        commits = GroupCommit(lambda: raise_budget_cap(run))
+        context = RoundContext(run, actor_and_environments, commits, pool, done, limit, options, plans)
         asyncio.run(_rounds(context, progress, onward))
     return done
 
 
-def live_run(run_name: str) -> tables.Run:
-    """The live run of that name; raises Unknown and Refused."""
+def get_live_run(run_name: str) -> tables.Run:
+    """Return the live run with this name; raise Unknown if it does not exist, or Refused if it is not live."""
     with reading() as session:
         run = runs.get(session, run_name)
         session.expunge(run)
     if run.kind != RunKind.LIVE:
-        raise Refused(f"Run {run_name!r} is {run.kind}: no Actor of ours is at work in it.")
+        raise Refused(f"Run {run_name!r} is of kind {run.kind}. Only live runs have trials to play.")
     return run
 
 
 async def _rounds(context: RoundContext, progress: Progress | None, onward: bool) -> None:
     run, done = context.run, context.done
-    apply_decisions.cut_off_unknown(run, done)
+    apply_decisions.end_unknown_executions(run, done)
     if onward:
-        apply_decisions.deliver(run, done)
-    approved = apply_decisions.settle(run, done)
+        apply_decisions.deliver_decisions(run, done)
+    approved = apply_decisions.settle_trials(run, done)
     _open_budgets(run)
     with reading() as session:
-        open_trials: list[tuple[int, Approved | None]] = [(id, None) for id in pending.under_way(session, run)]
+        open_trials: list[tuple[int, Approved | None]] = [(id, None) for id in store.list_open_trials(session, run)]
     await _play_all(context, [*approved, *open_trials], progress)
     if run.feedback_mode != NO_FEEDBACK:
         await _look_at_ends(context)
-        budget.freeze(run)
+        freeze_budget_cap(run)
     started = []
-    if onward and not context.explores:
-        await remember(context)
-        started = next_trials(run, done)
+    if onward and not context.options.explores:
+        await store_memories(context)
+        started = add_next_trials(run, done)
         _open_budgets(run)
-    carry_over(run, done)
+    carry_over_solved(run, done)
     await _play_all(context, [(id, None) for id in started], progress)
 
 
 def _open_budgets(run: tables.Run) -> None:
     if run.feedback_mode != NO_FEEDBACK:
-        budget.open_all(run)
+        open_trial_budgets(run)
 
 
 async def _play_all(
     context: RoundContext, todo: Sequence[tuple[int, Approved | None]], progress: Progress | None
 ) -> None:
     with reading() as session:
-        trials = {trial.id: trial for trial in store.load(session, [id for id, _ in todo])}
+        trials = {trial.id: trial for trial in store.load_trials(session, [id for id, _ in todo])}
     limit, played = asyncio.Semaphore(context.limit), 0
 
     async def one(id: int, approved: Approved | None) -> None:
         nonlocal played
         async with limit:
-            await play(context, trials[id], approved)
+            await play_trial(context, trials[id], approved)
         played += 1
         if progress:
             progress(played, len(todo))
@@ -135,12 +148,120 @@ async def _play_all(
             for id, approved in todo:
                 group.create_task(one(id, approved))
     except ExceptionGroup as failures:
-        # Trials share one database: what stopped the first one stopped them all.
+        # Trials share one database, so the first failure stands for all.
         raise failures.exceptions[0] from None
 
 
 async def _look_at_ends(context: RoundContext) -> None:
     with reading() as session:
-        trials = store.load(session, pending.unseen_ends(session, context.run))
+        trials = store.load_trials(session, store.list_unjudged_ends(session, context.run))
     for trial in trials:
-        await look_at_end(context, trial)
+        await inspect_end(context, trial)
+
+
+_SPACE = 0x1AF
+
+
+@contextmanager
+def lock_run(run: tables.Run) -> Iterator[None]:
+    """Lock the run for this engine; raise Refused if another process works on the run."""
+    held = _on_file(run) if sqlite_path(database_url()) else _on_server(run)
+    with held:
+        yield
+
+
+@contextmanager
+def _on_file(run: tables.Run) -> Iterator[None]:
+    # An open SQLite transaction is the only file lock that Python offers on every system.
+    path = sqlite_path(database_url())
+    lock = sqlite3.connect(f"{path}.run-{run.id}.lock", timeout=0, isolation_level=None, check_same_thread=False)
+    try:
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            raise _busy(run) from None
+        yield
+    finally:
+        lock.close()
+
+
+@contextmanager
+def _on_server(run: tables.Run) -> Iterator[None]:
+    key = {"space": _SPACE, "run": run.id}
+    server = engine(database_url()).execution_options(isolation_level="AUTOCOMMIT")
+    with server.connect() as connection:
+        if not connection.execute(text("SELECT pg_try_advisory_lock(:space, :run)"), key).scalar():
+            raise _busy(run)
+        try:
+            yield
+        finally:
+            connection.execute(text("SELECT pg_advisory_unlock(:space, :run)"), key)
+
+
+def _busy(run: tables.Run) -> Refused:
+    return Refused(f"Another process is working on run {run.name!r}. Wait for it, or stop it first.")
+
+
+def open_trial_budgets(run: tables.Run) -> None:
+    """Open the budget of every trial that the run has reached; later trials get the cap of trial 0."""
+    queue, cap = review_queue(), run.budget_cap
+    with reading() as session:
+        trials = _trials(session, run)
+    if run.budget_percent is not None:
+        first = queue.budget(run_id=run.id or 0, trial=0)
+        cap = first.cap if first else 0
+    open_budgets(queue, run.id or 0, trials, cap)
+
+
+def raise_budget_cap(run: tables.Run) -> None:
+    """Raise a percentage cap, unless frozen, to its share of the trajectories of trial 0 that are certain to count."""
+    if run.budget_percent is None or run_options(run).budget_frozen:
+        return
+    with reading() as session:
+        cap = _share(session, run)
+    found = review_queue().budget(run_id=run.id or 0, trial=0)
+    if found is None or found.cap is None or found.cap < cap:
+        open_budgets(review_queue(), run.id or 0, [0], cap, again=True)
+
+
+def freeze_budget_cap(run: tables.Run) -> None:
+    """Freeze a percentage cap once no trajectory of trial 0 is running."""
+    if run.budget_percent is None or run_options(run).budget_frozen:
+        return
+    with reading() as session:
+        running = session.exec(select(func.count()).where(*_first(run), _outcome() == Outcome.RUNNING)).one()
+        cap, trials = _share(session, run), _trials(session, run)
+    if running:
+        return
+    try:
+        open_budgets(review_queue(), run.id or 0, trials, cap, again=True)
+    except QueueRefusal as refusal:
+        raise Refused(f"The budget of {run.name!r} cannot be set: {refusal}") from refusal
+    with writing() as session:
+        stored = session.get_one(tables.Run, run.id)
+        stored.options = replace(run_options(stored), budget_frozen=True).to_json()
+        run.options = stored.options
+        session.add(stored)
+
+
+def _share(session: Session, run: tables.Run) -> int:
+    """Return the share of the trajectories of trial 0, excluding those that have halted or may still halt."""
+    item = tables.Item
+    flagged = select(item.id).where(item.trajectory_id == col(tables.Trajectory.id)).exists()
+    ended = _outcome().in_([Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REJECTED])
+    counted = or_(ended, (_outcome() == Outcome.PAUSED) & flagged)
+    n = session.exec(select(func.count()).where(*_first(run), counted)).one()
+    return share_of((run.budget_percent or 0.0) / 100, n)
+
+
+def _trials(session: Session, run: tables.Run) -> list[int]:
+    trial = tables.Trajectory.trial
+    return list(session.exec(select(trial).where(tables.Trajectory.run_id == run.id).distinct()))
+
+
+def _first(run: tables.Run) -> tuple[Any, ...]:
+    return col(tables.Trajectory.run_id) == run.id, col(tables.Trajectory.trial) == 0
+
+
+def _outcome() -> Any:
+    return col(tables.Trajectory.outcome)

@@ -1,10 +1,10 @@
-"""The memory of a task's trials: feedback enters as words, or as the plan that the Actor writes from it (Reflexion)."""
+"""The memory of a task's trials (Reflexion), stored as text or as the Actor's plan, and the next trial of a task."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import insert
@@ -12,14 +12,17 @@ from sqlmodel import Session, col, select
 
 from console.actors import Reflection
 from console.actors.move import MEMORY_WINDOW
-from console.database import now_ms, reading
-from console.review.reasons import words_to_agent
-from console.review.resolution import current_answers, is_feedback
+from console.database import now_ms, reading, writing
+from console.review.reasons import feedback_to_agent
+from console.review.resolution import is_feedback, list_current_decisions
+from console.runs import audit_log
+from console.runs.trajectory_rows import task_spec
 from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from console.trials import store
-from console.trials.pending import latest
-from console.trials.round import RoundContext
+from console.trials.round import NO_FEEDBACK, Advance, RoundContext
+from console.trials.start import insert_trials, new_trial
+from console.trials.store import list_latest_trials
 from storage import tables
 from storage.tables import ItemStatus
 
@@ -29,7 +32,7 @@ UNSOLVED = (Outcome.REJECTED, Outcome.FAILED, Outcome.HALTED)
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """One decision to learn from; without words, the Actor reflects on what a reviewer saw."""
+    """One decision to learn from; if it has no text, the Actor reflects on the steps that the reviewer saw."""
 
     task_id: int
     trial: int
@@ -38,21 +41,21 @@ class Lesson:
     reflection: Reflection
 
 
-async def remember(context: RoundContext) -> None:
-    """Adds one memory for every delivered feedback on an unsolved trial that has left none yet."""
+async def store_memories(context: RoundContext) -> None:
+    """Store one memory for each delivered feedback on an unsolved trial that does not have a memory yet."""
     with reading() as session:
         lessons = _lessons(session, context.run)
     limit = asyncio.Semaphore(context.limit)
     await asyncio.gather(*(_learn(context, lesson, limit) for lesson in lessons))
 
 
-def window(session: Session, task_id: int, before: int) -> list[str]:
-    """The last memories that earlier trials left for that trial of the task, oldest first."""
-    return [row.text for row in entries(session, task_id, before)]
+def list_memory_texts(session: Session, task_id: int, before: int) -> list[str]:
+    """List the texts of the memories given to this trial of the task, the oldest first."""
+    return [row.text for row in list_memories(session, task_id, before)]
 
 
-def entries(session: Session, task_id: int, before: int) -> Sequence[tables.Memory]:
-    """The memories that the Actor sees in that trial, oldest first."""
+def list_memories(session: Session, task_id: int, before: int) -> Sequence[tables.Memory]:
+    """List the memories given to the Actor in this trial, the oldest first."""
     memory = tables.Memory
     statement = (
         select(memory)
@@ -70,8 +73,8 @@ async def _learn(context: RoundContext, lesson: Lesson, limit: asyncio.Semaphore
             async with limit:
                 text = await context.actor.reflect(lesson.reflection)
         except Exception as failure:
-            # The lesson waits; the next round asks the model again.
-            context.done.interrupt(f"The Actor could not reflect ({type(failure).__name__}: {failure}).")
+            # The next round asks the model again.
+            context.done.interrupt(f"The Actor could not reflect on feedback ({type(failure).__name__}: {failure}).")
             return
     row = {
         "task_id": lesson.task_id,
@@ -85,13 +88,13 @@ async def _learn(context: RoundContext, lesson: Lesson, limit: asyncio.Semaphore
 
 
 def _lessons(session: Session, run: tables.Run) -> list[Lesson]:
-    unsolved = [row.id or 0 for row in latest(session, run) if row.outcome in UNSOLVED]
+    unsolved = [row.id or 0 for row in list_latest_trials(session, run) if row.outcome in UNSOLVED]
     item, memory = tables.Item, tables.Memory
     found = []
-    for trial in store.load(session, unsolved):
+    for trial in store.load_trials(session, unsolved):
         items = select(item).where(item.trajectory_id == trial.id, item.status == ItemStatus.DELIVERED)
         for reviewed in session.exec(items.order_by(col(item.id))):
-            for answer in current_answers(session, reviewed.id):
+            for answer in list_current_decisions(session, reviewed.id):
                 learnt = session.exec(select(memory.id).where(memory.decision_id == answer.id)).first()
                 if learnt is None and is_feedback(answer, reviewed.kind):
                     found.append(_lesson(session, trial, reviewed, answer))
@@ -101,28 +104,28 @@ def _lessons(session: Session, run: tables.Run) -> list[Lesson]:
 def _lesson(session: Session, trial: store.Trial, item: tables.Item, answer: tables.Decision) -> Lesson:
     record = trial.record
     seen = checkpoint_at(record, item.step, CheckpointKind(item.kind))
-    memory = tuple(window(session, trial.task_id, record.trial))
+    memory = tuple(list_memory_texts(session, trial.task_id, record.trial))
     reflection = Reflection(
         record.environment, record.instruction, seen.steps, _refused(seen.action, record, item), memory
     )
-    return Lesson(trial.task_id, record.trial, answer.id or 0, words_to_agent(answer), reflection)
+    return Lesson(trial.task_id, record.trial, answer.id or 0, feedback_to_agent(answer), reflection)
 
 
 def _refused(action: str, record: Trajectory, item: tables.Item) -> str:
-    """What the reviewer refused: where they wrote another action, the one that the Actor had chosen."""
+    """Return the action that the reviewer refused; if the reviewer edited it, return the Actor's original action."""
     if item.kind != CheckpointKind.ACTION or item.step >= len(record.steps):
         return action
     return str(record.steps[item.step].extra.get("instead_of", action))
 
 
-def links(session: Session, trajectory: tables.Trajectory) -> dict[str, Any]:
-    """The `memory` that the trial began with, its `actions` (the one that never ran last, named in `pending`)."""
+def describe_memory(session: Session, trajectory: tables.Trajectory) -> dict[str, Any]:
+    """Describe a trial: its `memory`, its `actions`, and the action that never ran (`pending`)."""
     body = session.get(tables.TrajectoryBody, trajectory.id)
     record = from_json(body.body) if body else None
     actions = [step.action for step in record.steps] if record else []
     stopped = trajectory.outcome in (Outcome.PAUSED, Outcome.REJECTED)
     return {
-        "memory": [_entry(row) for row in entries(session, trajectory.task_id, trajectory.trial)],
+        "memory": [_entry(row) for row in list_memories(session, trajectory.task_id, trajectory.trial)],
         "actions": actions,
         "pending": trajectory.critical_action if stopped else None,
         "released_by": trajectory.released_by,
@@ -132,3 +135,50 @@ def links(session: Session, trajectory: tables.Trajectory) -> dict[str, Any]:
 
 def _entry(row: tables.Memory) -> dict[str, Any]:
     return {"decision_id": row.decision_id, "trial": row.trial, "origin": row.origin, "text": row.text}
+
+
+_AGAIN = (Outcome.FAILED, Outcome.HALTED)
+"""Outcomes that a run without feedback retries."""
+
+
+def add_next_trials(run: tables.Run, done: Advance) -> list[int]:
+    """Add the next trial of every task to be retried, up to the run's limit; return the new trajectory ids."""
+    with writing() as session:
+        last = list_latest_trials(session, run)
+        wanted = [row for row in last if row.trial + 1 < run.trials and _retries(session, run, row)]
+        made = insert_trials(session, run, [_again(session, row) for row in wanted], now_ms())
+        done.revealed += len(made)
+        if made:
+            audit_log.record(session, run, "next trial", now_ms(), detail={"tasks": len(made)})
+    return made
+
+
+def carry_over_solved(run: tables.Run, done: Advance) -> None:
+    """Copy each solved task, marked as carried over, into every trial that the run has reached."""
+    with writing() as session:
+        last = list_latest_trials(session, run)
+        reached = max((row.trial for row in last), default=0)
+        solved = {row.id: row for row in last if row.outcome == Outcome.SUCCEEDED and row.trial < reached}
+        for trial in store.load_trials(session, [id for id in solved if id is not None]):
+            done.carried_over += len(_copies(session, run, trial, solved[trial.id], reached))
+
+
+def _copies(session: Session, run: tables.Run, trial: store.Trial, old: tables.Trajectory, reached: int) -> list[int]:
+    record = trial.record.as_carried_over()
+    again = [(trial.task_id, replace(record, trial=number)) for number in range(old.trial + 1, reached + 1)]
+    kept = {"n_critical": old.n_critical, "released_by": old.released_by}
+    return insert_trials(session, run, again, now_ms(), **kept)
+
+
+def _retries(session: Session, run: tables.Run, last: tables.Trajectory) -> bool:
+    if run.feedback_mode == NO_FEEDBACK:
+        return last.outcome in _AGAIN
+    memory = tables.Memory
+    learnt = select(memory.id).where(memory.task_id == last.task_id, memory.trial == last.trial)
+    return last.outcome in UNSOLVED and session.exec(learnt).first() is not None
+
+
+def _again(session: Session, last: tables.Trajectory) -> tuple[int, Trajectory]:
+    task = session.get_one(tables.Task, last.task_id)
+    trial = last.trial + 1
+    return last.task_id, new_trial(task_spec(task), trial, list_memory_texts(session, last.task_id, trial))

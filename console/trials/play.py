@@ -1,7 +1,7 @@
-"""The play of one trial: view, move, step, written as it happens; before a critical action it stops to be judged.
+"""The play of one trial: view, move, step. Each step is stored immediately.
 
-A world is brought back to where its trial stands by repeating the recorded steps in a fresh one. When a trial is over,
-and as what, follows InferAct, section 4.1, and the reference loop's own limits.
+The trial stops before a critical action, which is then judged. A world is restored by repeating the recorded steps in a
+new world. The end of a trial and its outcome follow InferAct, section 4.1, and the limits of the reference loop.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlmodel import Session
 from console.actors import ActorView, Move
 from console.database import now_ms
 from console.environments.environment import Environment, TaskSpec, World
-from console.environments.going_back import REFUSED, refusal, standing
+from console.environments.going_back import REFUSED, list_standing_steps, refusal
 from console.errors import Refused
 from console.runs import trajectory_rows
 from console.trajectory import Label, Outcome, Step, Trajectory
@@ -24,18 +24,18 @@ from console.trajectory.checkpoints import is_critical
 from console.trials import store
 from console.trials.round import RoundContext
 from console.trials.start import STEP_CAP
-from console.trials.store import Trial, storable
+from console.trials.store import Trial, to_storable_text
 
 _IN_VAIN = "Nothing happens."
 
 
-def at_cap(steps: Sequence[Step], capped: bool) -> Outcome | None:
-    """Halted once the cap is reached: no purchase and no answer is no result."""
+def halt_at_cap(steps: Sequence[Step], capped: bool) -> Outcome | None:
+    """Return halted if the cap is reached, because a trial without a purchase or an answer has no result."""
     return Outcome.HALTED if capped else None
 
 
-def in_circles(steps: Sequence[Step], capped: bool) -> Outcome | None:
-    """Halted where an action comes twice in a row or the cap ends in vain; at the cap otherwise failed."""
+def halt_in_circles(steps: Sequence[Step], capped: bool) -> Outcome | None:
+    """Return halted if the last action was repeated or had no effect at the cap; return failed at the cap otherwise."""
     if len(steps) > 1 and steps[-1].action == steps[-2].action:
         return Outcome.HALTED
     if not capped:
@@ -43,11 +43,11 @@ def in_circles(steps: Sequence[Step], capped: bool) -> Outcome | None:
     return Outcome.HALTED if _IN_VAIN in steps[-1].observation else Outcome.FAILED
 
 
-HALTING: dict[str, Callable[[Sequence[Step], bool], Outcome | None]] = {"alfworld": in_circles}
-"""Environments whose trials halt in their own way; the others halt at their cap."""
+HALTING_RULES: dict[str, Callable[[Sequence[Step], bool], Outcome | None]] = {"alfworld": halt_in_circles}
+"""The halting rules of environments that have their own; trials of other environments halt at their cap."""
 
 
-def ending(
+def find_outcome(
     environment: Environment,
     steps: Sequence[Step],
     ended: bool,
@@ -55,55 +55,59 @@ def ending(
     info: Mapping[str, Any],
     cap: int | None = None,
 ) -> Outcome | None:
-    """The outcome that the last step brought, or None where the trial goes on; `cap` is another than usual."""
+    """Return the outcome after the last step, or None if the trial continues; `cap` overrides the environment's."""
     if ended:
         return Outcome.SUCCEEDED if info.get("success") else Outcome.FAILED
-    return HALTING.get(environment.name, at_cap)(steps, capped or len(steps) >= (cap or environment.step_cap))
+    return HALTING_RULES.get(environment.name, halt_at_cap)(
+        steps, capped or len(steps) >= (cap or environment.step_cap)
+    )
 
 
 LABELS = {Outcome.SUCCEEDED: Label.ALIGNED, Outcome.FAILED: Label.MISALIGNED}
-"""Ground truth of a trial that ran to its end; none where it halted or was stopped."""
+"""The true label of a trial that ran to its end; halted and stopped trials have none."""
 
 
-def gold(outcome: Outcome, info: Mapping[str, Any]) -> dict[str, Any]:
-    """What the environment tells of a finished trial."""
+def build_gold(outcome: Outcome, info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the label and score that the environment reports for a finished trial; empty if it has no label."""
     label = LABELS.get(outcome)
     return {} if label is None else {"label": str(label), "score": info.get("score")}
 
 
-def rebuild(environment: Environment, task: TaskSpec, record: Trajectory, seed: int) -> tuple[World, str]:
-    """(the world, what the agent saw first); raises Refused where the world answers otherwise than recorded."""
+def rebuild_world(environment: Environment, task: TaskSpec, record: Trajectory, seed: int) -> tuple[World, str]:
+    """Return the restored world and its first observation; raise Refused if the world differs from the record."""
     if environment.start is None or (record.steps and not environment.replayable):
-        raise Refused(f"{environment.title} cannot repeat recorded steps, so the trial of {task.task_id} cannot go on.")
+        raise Refused(f"The trial of {task.task_id} cannot continue: {environment.title} cannot repeat recorded steps.")
     world = environment.start(task)
-    opening = storable(world.reset(seed=seed)[0])
+    opening = to_storable_text(world.reset(seed=seed)[0])
     if record.opening and opening != record.opening:
-        raise Refused(f"The first page of {task.task_id} is not the recorded one; the trial cannot go on safely.")
+        raise Refused(
+            f"The trial of {task.task_id} cannot continue: its first observation differs from the recorded one."
+        )
     for number, step in enumerate(record.steps, start=1):
         if REFUSED in step.extra:
             continue
-        observation = storable(world.step(step.action)[0])
+        observation = to_storable_text(world.step(step.action)[0])
         if observation != step.observation:
             raise Refused(
-                f"Step {number} of {task.task_id} ({step.action}) is answered otherwise than recorded; "
-                "the trial cannot go on safely."
+                f"The trial of {task.task_id} cannot continue: "
+                f"the observation of step {number} ({step.action}) differs from the recorded one."
             )
     return world, opening
 
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """The action that the reviewers let run, and the decision that says so; `edited` where they wrote it."""
+    """The action that the reviewers approved, and the decisive decision; `edited` is true if the reviewers wrote it."""
 
     action: str
     decision_id: int | None
     edited: bool = False
 
 
-async def play(context: RoundContext, trial: Trial, approved: Approved | None = None) -> None:
-    """Plays the trial from where it stands until it ends or is held; a model that fails leaves it to be taken up."""
+async def play_trial(context: RoundContext, trial: Trial, approved: Approved | None = None) -> None:
+    """Play the trial until it ends or is held; if a model fails, leave the trial open."""
     try:
-        world, opening = rebuild(context.environment(trial), trial.task, trial.record, context.run.seed)
+        world, opening = rebuild_world(context.environment(trial), trial.task, trial.record, context.run.seed)
     except Refused as differs:
         await _stop(context, trial, Outcome.ERROR, str(differs))
         return
@@ -117,8 +121,8 @@ async def play(context: RoundContext, trial: Trial, approved: Approved | None = 
 
 
 async def _take_up(context: RoundContext, trial: Trial, world: World, approved: Approved | None) -> bool:
-    """Goes on with the action that the trial was held at; True where there is nothing more to do."""
-    move = store.pending_move(trial.record)
+    """Continue with the action at which the trial was held; return True if the trial is over or held."""
+    move = store.get_pending_move(trial.record)
     if move is None:
         return False
     if approved is None:
@@ -127,11 +131,11 @@ async def _take_up(context: RoundContext, trial: Trial, world: World, approved: 
 
 
 async def _face(context: RoundContext, trial: Trial, world: World, move: Move) -> bool:
-    """Runs the move if it may run; True where the trial is over or held."""
+    """Run the move if it is allowed; return True if the trial is over or held."""
     if move.done is not None:
         return await _end_as_done(context, trial, move)
     if why := _not_gone_back(context, trial, move.action):
-        step = Step(move.thought, move.action, f"Nothing was gone back on: {why}.", {**move.extra, REFUSED: True})
+        step = Step(move.thought, move.action, f"Going back had no effect: {why}.", {**move.extra, REFUSED: True})
         return await _add(context, trial, step)
     if not is_critical(move.action, context.patterns):
         return await _run(context, trial, world, Step(move.thought, move.action, extra=move.extra), fulfils=False)
@@ -141,17 +145,19 @@ async def _face(context: RoundContext, trial: Trial, world: World, move: Move) -
 
 
 async def _flagged(context: RoundContext, trial: Trial, move: Move) -> bool:
-    trial.record = store.held(trial.record, move)
+    trial.record = store.hold_trial(trial.record, move)
     try:
         return await context.judge(trial)
     except Exception as failure:
-        # Whatever breaks in a detector, the action stays where it is.
-        context.done.interrupt(f"The detector {context.run.detector} could not judge ({_words(failure)}).")
+        # If the detector fails in any way, the action stays pending.
+        context.done.interrupt(
+            f"The detector {context.run.detector} failed ({_words(failure)}). The action stays pending."
+        )
         return True
 
 
 async def _run_critical(context: RoundContext, trial: Trial, world: World, move: Move, approved: Approved) -> bool:
-    trial.record = store.moving(trial.record, critical_action=approved.action)
+    trial.record = store.resume_trial(trial.record, critical_action=approved.action)
     await context.group_commit.write(lambda session: _intend(session, context, trial, approved))
     extra = dict(move.extra) if approved.decision_id is None else {**move.extra, "decision_id": approved.decision_id}
     if approved.edited:
@@ -163,11 +169,11 @@ async def _run(context: RoundContext, trial: Trial, world: World, step: Step, *,
     try:
         observation, _, ended, capped, info = world.step(step.action)
     except Exception as failure:
-        # A critical action may have run all the same; nobody knows, so it is not tried again.
+        # A critical action may have run despite the error, so it is not retried.
         reason = f"{store.UNKNOWN_EXECUTION if fulfils else 'the environment failed'} ({_words(failure)})"
         await _stop(context, trial, Outcome.ERROR, reason)
         return True
-    step = replace(step, observation=store.storable(observation))
+    step = replace(step, observation=store.to_storable_text(observation))
     return await _add(context, trial, step, fulfils=fulfils, ended=ended, capped=capped, info=info)
 
 
@@ -181,33 +187,33 @@ async def _add(
     capped: bool = False,
     info: Mapping[str, Any] = MappingProxyType({}),
 ) -> bool:
-    """Writes the step and what it brought; True where the trial is over."""
+    """Store the step and its result; return True if the trial is over."""
     index, steps = len(trial.record.steps), (*trial.record.steps, step)
     cap = trial.task.options.get(STEP_CAP)
-    outcome = ending(context.environment(trial), steps, ended, capped, info, cap)
+    outcome = find_outcome(context.environment(trial), steps, ended, capped, info, cap)
     trial.record = _after(context, trial.record, steps, outcome, info)
     await context.group_commit.write(lambda session: _record(session, context, trial, index if fulfils else None))
     if outcome is not None:
-        await look_at_end(context, trial)
+        await inspect_end(context, trial)
     return outcome is not None
 
 
 def _not_gone_back(context: RoundContext, trial: Trial, action: str) -> str | None:
-    """Why the action may not go back, whatever the Actor thinks of it; None where it may, or does something else."""
+    """Explain why the Actor may not go back; return None if it may, or if the action is a different one."""
     where, steps = context.environment(trial), trial.record.steps
     if not where.back or action != where.back:
         return None
-    return refusal(where, steps, standing(where, steps)[:-1], context.patterns)
+    return refusal(where, steps, list_standing_steps(where, steps)[:-1], context.patterns)
 
 
 async def _end_as_done(context: RoundContext, trial: Trial, move: Move) -> bool:
-    """Ends a trial that its Actor holds for done and that the environment did not end: it failed."""
+    """End a trial as failed if its Actor considers the task done but the environment has not ended it."""
     steps, failed = trial.record.steps, Outcome.FAILED
     record = _after(context, trial.record, steps, failed, {})
-    said = {"reason": "the Actor held the task for done", "answer": move.done, "usage": move.extra.get("usage")}
+    said = {"reason": "the Actor considered the task done", "answer": move.done, "usage": move.extra.get("usage")}
     trial.record = replace(record, extra={**record.extra, **said})
     await context.group_commit.write(lambda session: _record(session, context, trial, None))
-    await look_at_end(context, trial)
+    await inspect_end(context, trial)
     return True
 
 
@@ -215,18 +221,20 @@ def _after(
     context: RoundContext, record: Trajectory, steps: tuple[Step, ...], outcome: Outcome | None, info: Mapping[str, Any]
 ) -> Trajectory:
     if outcome is None:
-        return store.moving(record, steps=steps)
+        return store.resume_trial(record, steps=steps)
     critical = [step.action for step in steps if is_critical(step.action, context.patterns)]
     last = critical[-1] if critical else None
-    return store.moving(record, steps=steps, outcome=outcome, critical_action=last, gold=gold(outcome, info))
+    return store.resume_trial(
+        record, steps=steps, outcome=outcome, critical_action=last, gold=build_gold(outcome, info)
+    )
 
 
-async def look_at_end(context: RoundContext, trial: Trial) -> None:
-    """Has the end of a trial judged or queued; where the detector fails, the next round looks again."""
+async def inspect_end(context: RoundContext, trial: Trial) -> None:
+    """Judge or queue the end of a trial; if the detector fails, the next round tries again."""
     try:
         await context.inspect_end(trial)
     except Exception as failure:
-        context.done.interrupt(f"The end of {trial.name} could not be judged ({_words(failure)}).")
+        context.done.interrupt(f"The detector failed at the end of {trial.name} ({_words(failure)}).")
 
 
 async def _next_move(context: RoundContext, trial: Trial) -> Move | None:
@@ -242,16 +250,16 @@ async def _next_move(context: RoundContext, trial: Trial) -> Move | None:
         surroundings=context.environment(trial),
         critical=tuple(context.patterns),
         plan=context.plan(trial),
-        explores=context.explores,
+        explores=context.options.explores,
     )
     try:
         move = await context.actor.act(view)
-        done = None if move.done is None else store.storable(move.done)
-        extra = store.storable_extra(move.extra)
-        return Move(store.storable(move.thought), store.storable(move.action), extra, done)
+        done = None if move.done is None else store.to_storable_text(move.done)
+        extra = store.to_storable_extra(move.extra)
+        return Move(store.to_storable_text(move.thought), store.to_storable_text(move.action), extra, done)
     except Exception as failure:
-        # A model's endpoint may be back tomorrow: the trial stays as it is written.
-        context.done.interrupt(f"The Actor {context.actor.name} could not go on ({_words(failure)}).")
+        # The model may recover later: the trial stays as it is stored.
+        context.done.interrupt(f"The Actor {context.actor.name} failed ({_words(failure)}).")
         return None
 
 
@@ -264,11 +272,13 @@ def _intend(session: Session, context: RoundContext, trial: Trial, approved: App
 def _record(session: Session, context: RoundContext, trial: Trial, fulfilled: int | None) -> None:
     trajectory_rows.write(session, trial.id, trial.record, context.patterns)
     if fulfilled is not None:
-        store.fulfil(session, trial.id, fulfilled, now_ms())
+        store.finish_intent(session, trial.id, fulfilled, now_ms())
 
 
 async def _stop(context: RoundContext, trial: Trial, outcome: Outcome, reason: str) -> None:
-    await context.group_commit.write(lambda session: store.stop(session, context.run, trial, outcome, reason, now_ms()))
+    await context.group_commit.write(
+        lambda session: store.store_end(session, context.run, trial, outcome, reason, now_ms())
+    )
 
 
 def _words(failure: Exception) -> str:

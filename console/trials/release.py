@@ -1,4 +1,4 @@
-"""After a trial closes: its undecided actions run in the embedded environments, as the paper's numbers assume."""
+"""The release of undecided actions, which then run in the embedded environments, as the paper's results assume."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from console.errors import Refused
 from console.runs import audit_log
 from console.trajectory import Outcome
 from console.trials import engine
+from console.trials.engine import lock_run
 from console.trials.round import Advance
-from console.trials.run_lock import alone
 from console.trials.start import ActorAndEnvironments
 from console.trials.store import RELEASED
 from storage import tables
@@ -19,25 +19,26 @@ from storage.queue import HALTED
 from storage.tables import ItemStatus
 
 
-def release(
+def release_undecided(
     run_name: str,
     *,
     trial: int | None = None,
     actor_and_environments: ActorAndEnvironments | None = None,
     progress: engine.Progress | None = None,
 ) -> Advance:
-    """Runs every held action that nobody has decided on, marked as released by the simulation; for experiments only.
+    """Run every held action without a decision and mark it as released by the simulation; for experiments only.
 
-    With `trial`, those of that trial alone. Released trials are not inspected any more and leave no memory.
-
-    Raises Refused where an environment is not an embedded one, or another process works on the run.
+    If `trial` is given, release only the actions of this trial. Released trials are not inspected again and leave no
+    memory. Raise Refused if an environment is not embedded, or if another process works on the run.
     """
-    run = engine.live_run(run_name)
+    run = engine.get_live_run(run_name)
     actor_and_environments = actor_and_environments or ActorAndEnvironments.of(run)
     real = [name for name in run.environment.split(",") if not actor_and_environments.environment(name).replayable]
     if real:
-        raise Refused(f"Actions in {', '.join(real)} cannot be taken back, so they never run without a decision.")
-    with alone(run):
+        raise Refused(
+            f"Actions in {', '.join(real)} cannot be undone, so they never run without a decision. Review them instead."
+        )
+    with lock_run(run):
         released = _let_go(run, trial)
     done = engine.resume(run_name, actor_and_environments=actor_and_environments, progress=progress)
     done.released = released
@@ -45,7 +46,7 @@ def release(
 
 
 def _let_go(run: tables.Run, trial: int | None) -> int:
-    """Marks the held trials and takes their items out of the queue; one that was decided meanwhile is let be."""
+    """Mark the held trials as released and remove their items from the queue; skip items decided in the meantime."""
     item, record = tables.Item, tables.Trajectory
     undecided = (
         select(item.id, item.trajectory_id)

@@ -1,15 +1,15 @@
-"""The next trial of a run: live runs go to their engine, replay runs reveal a recorded log as feedback unlocks it.
+"""The replay of a recorded log, which reveals the next recorded trial of a task as feedback unlocks it.
 
-Trial 0 of the source is there from the start. A decision that is due is delivered: an approved action "runs", that is,
-its recorded outcome becomes the outcome. An action that its reviewers replaced does not: the log holds no outcome of
-theirs, so the trial ends as rejected. Feedback on a task reveals the task's recorded next trial.
+The first recorded trial is available from the start. When the decision on an approved action is delivered, the recorded
+outcome becomes the outcome. An edited action has no recorded outcome, so its trial ends as rejected. Feedback on a task
+reveals the task's next recorded trial. `advance` passes live runs to their engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from shlex import quote
-from typing import Any
+from typing import Any, Unpack
 
 from sqlmodel import Session, col, func, select
 
@@ -17,47 +17,52 @@ from console import runs
 from console.database import now_ms, writing
 from console.detection.batch import detect
 from console.errors import Refused
-from console.review.resolution import current_answers, is_feedback, resolution
+from console.review.resolution import is_feedback, list_current_decisions, resolve_decisions
 from console.runs import audit_log
 from console.runs.current_decisions import current_decisions
 from console.runs.trajectory_rows import Prepared, insert_rows
 from console.trajectory import Outcome, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from console.trials import engine
-from console.trials.apply_decisions import deliver
-from console.trials.memory import links
+from console.trials.apply_decisions import deliver_decisions
+from console.trials.memory import describe_memory
 from console.trials.round import Advance
+from console.trials.start import RunSettings
 from storage import tables
 from storage.queue import HALTED
 from storage.tables import UNREVIEWED, ItemStatus, RunKind
 
 
-def start_replay(name: str, source: str, detector: str, **fields: Any) -> tables.Run:
-    """Makes a replay run of an archive run and judges its trial 0; raises Refused where there is nothing to replay."""
+def start_replay(name: str, source: str, detector: str, **settings: Unpack[RunSettings]) -> tables.Run:
+    """Create a replay run of an archive run and judge its first trial.
+
+    Raise Refused if the archive run has no trajectories.
+    """
     with writing() as session:
-        run = begin_replay(session, name, source, **fields)
+        run = add_replay_run(session, name, source, **settings)
         session.flush()
         session.expunge(run)
     judge_replay(name, detector)
     return run
 
 
-def begin_replay(
+def add_replay_run(
     session: Session,
     name: str,
     source: str,
     *,
     task_keys: Sequence[str] | None = None,
     most_trials: int | None = None,
-    **fields: Any,
+    detector: str | None = None,
+    **settings: Unpack[RunSettings],
 ) -> tables.Run:
-    """Adds a replay run with the first recorded trial of all tasks, or of those, to the caller's transaction.
+    """Add a replay run to the caller's transaction, with the first recorded trial of all tasks or of `task_keys`.
 
-    Raises Refused where there is nothing to replay; `judge_replay` fills its queue.
+    Raise Refused if there is nothing to replay. `judge_replay` then fills the queue of the run.
     """
     origin = runs.get(session, source)
     if origin.kind != RunKind.ARCHIVE:
-        raise Refused(f"Run {source!r} is no archive of imported logs; only those can be replayed.")
+        raise Refused(f"Run {source!r} is not an archive of imported logs. Choose an archive run to replay.")
     recorded = _recorded_trials(session, origin)
     run = runs.create(
         session,
@@ -68,8 +73,8 @@ def begin_replay(
         source_run_id=origin.id,
         critical=origin.critical,
         ends=origin.ends,
-        trials=recorded if most_trials is None else min(recorded, most_trials),
-        **fields,
+        detector=detector,
+        **{**settings, "trials": recorded if most_trials is None else min(recorded, most_trials)},
     )
     run.environment = origin.environment
     first = session.exec(
@@ -77,13 +82,13 @@ def begin_replay(
     ).one()
     records = [] if first is None else _recorded(session, origin.id, trial=first, task_keys=task_keys)
     if not records:
-        raise Refused(f"Run {source!r} holds no trajectories; import a log into it first.")
+        raise Refused(f"Run {source!r} has no trajectories. Import a log into it first.")
     _reveal(session, run, records)
     return run
 
 
 def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
-    """Delivers what is due and brings the next trial of every task that got feedback; safe to repeat."""
+    """Deliver due decisions and reveal the next trial of every task with feedback; the call can be repeated safely."""
     done = Advance()
     with writing() as session:
         run = runs.get(session, run_name)
@@ -91,12 +96,12 @@ def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
     if run.kind == RunKind.LIVE:
         return engine.advance(run_name, progress=progress)
     if run.kind != RunKind.REPLAY:
-        onward = "The agents behind it go on by themselves."
+        onward = "Its agents continue by themselves."
         if run.kind == RunKind.ARCHIVE:
             logged = quote(run_name)
             onward = f"Replay it first: inferact run start --actor replay --from {logged} --name {logged}-replay"
-        raise Refused(f"Run {run_name!r} is of kind {run.kind}: there is no next trial to run. {onward}")
-    deliver(run, done)
+        raise Refused(f"Run {run_name!r} is of kind {run.kind} and has no next trial. {onward}")
+    deliver_decisions(run, done)
     with writing() as session:
         _settle(session, run, done)
         session.flush()
@@ -105,10 +110,10 @@ def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
     return done
 
 
-def lineage(session: Session, run: tables.Run, task_id: int) -> list[dict[str, Any]]:
-    """Trial by trial: outcome, each decision's feedback, and what a live trial took from it and then did.
+def list_lineage(session: Session, run: tables.Run, task_id: int) -> list[dict[str, Any]]:
+    """List a task's trials with outcome, decisions and feedback; for live runs, add memory and actions.
 
-    For researchers, or where a run is not blind.
+    The list is only for researchers, or for runs that are not blind.
     """
     record = tables.Trajectory
     trials = session.exec(
@@ -121,21 +126,21 @@ def lineage(session: Session, run: tables.Run, task_id: int) -> list[dict[str, A
             "outcome": found.outcome,
             "carried_over": found.carried_over,
             "decisions": _decisions(session, found.id),
-            **(links(session, found) if run.kind == RunKind.LIVE else {}),
+            **(describe_memory(session, found) if run.kind == RunKind.LIVE else {}),
         }
         for found in trials
     ]
 
 
 def judge_replay(run_name: str, detector: str) -> int:
-    """Judges what is revealed and not judged yet, and queues what is flagged; returns how many items are new."""
+    """Judge the revealed checkpoints that have no verdict and queue the flagged ones; return the number queued."""
     reports = detect(run_name, [detector], route=detector)
     _hold_flagged(run_name)
     return sum(report.queued for report in reports)
 
 
 def _hold_flagged(run_name: str) -> None:
-    """A flagged action waits for its decision: the trial is paused, whatever the log says came of it."""
+    """Pause every trial with a flagged action, regardless of its recorded outcome."""
     item, record = tables.Item, tables.Trajectory
     with writing() as session:
         run = runs.get(session, run_name)
@@ -155,7 +160,7 @@ def _hold_flagged(run_name: str) -> None:
 
 
 def _settle(session: Session, run: tables.Run, done: Advance) -> None:
-    """Gives every item whose decisions are all delivered its consequence, once: it is settled when its trial moved."""
+    """Apply the decisions on each fully delivered item whose trial is still held or halted."""
     item, record, body = tables.Item, tables.Trajectory, tables.TrajectoryBody
     statement = (
         select(item, record, body.body)
@@ -166,17 +171,17 @@ def _settle(session: Session, run: tables.Run, done: Advance) -> None:
         .order_by(col(item.id))
     )
     for reviewed, trajectory, text in session.exec(statement).all():
-        answers = current_answers(session, reviewed.id)
+        answers = list_current_decisions(session, reviewed.id)
         if reviewed.kind != HALTED and answers:
             action = checkpoint_at(from_json(text), reviewed.step, CheckpointKind(reviewed.kind)).action
-            _end(trajectory, approved=resolution(answers, action).action == action, done=done)
+            _end(trajectory, approved=resolve_decisions(answers, action).action == action, done=done)
             session.add(trajectory)
         if any(is_feedback(answer, reviewed.kind) for answer in answers):
             _unlock(session, run, trajectory, done)
 
 
 def _end(trajectory: tables.Trajectory, *, approved: bool, done: Advance) -> None:
-    """Ends a held trial: as recorded where exactly the recorded action was let run, else as rejected."""
+    """End a held trial: keep the recorded outcome if the recorded action was approved, otherwise reject the trial."""
     trajectory.outcome = trajectory.recorded_outcome if approved else Outcome.REJECTED
     done.approved += approved
     done.rejected += not approved
@@ -194,7 +199,7 @@ def _unlock(session: Session, run: tables.Run, trajectory: tables.Trajectory, do
     if records:
         _reveal(session, run, records)
         done.revealed += 1
-    elif not audit_log.happened(session, run, "no recorded next trial", subject):
+    elif not audit_log.has_event(session, run, "no recorded next trial", subject):
         done.nothing_recorded += 1
         audit_log.record(session, run, "no recorded next trial", now_ms(), actor="replay", subject=subject)
 

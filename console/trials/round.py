@@ -1,45 +1,41 @@
-"""One round of a run: what its trials share while they are played, and what it did, in numbers and in words."""
+"""One round of a run: the state that its trials share, its result, and its grouped commits."""
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlmodel import Session
 
 from console import runs
 from console.actors import Actor
-from console.database import now_ms
-from console.detection.verdicts import (
-    flagged_item,
-    halted_item,
-    is_audited,
-    keep_verdict,
-    routing_verdict,
-    stored_verdict,
-)
+from console.database import now_ms, review_queue, writing
+from console.detection.routing import flagged_item, halted_item, is_audited
+from console.detection.verdicts import find_verdict, judge_by_routing, store_verdict
 from console.environments.environment import Environment
 from console.runs import trajectory_rows
-from console.runs.options import run_options
+from console.runs.options import RunOptions
 from console.trajectory import Outcome
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, checkpoints
-from console.trials.group_commit import GroupCommit
-from console.trials.planning.versions import plan_for
+from console.trials.planning.versions import choose_plan_text
 from console.trials.start import ActorAndEnvironments
 from console.trials.store import Trial
 from storage import tables
+from storage.queue import NewItem
 
 
 @dataclass(slots=True)
 class Advance:
-    """`revealed` tasks got their next trial; `unknown` executions were cut off; `problems` say what did not go on.
+    """The result of a round: its counts, and its `problems` as sentences.
 
-    `undoable` decisions were not due yet, the first of them is at `due_ms` (ms since 1970).
+    `revealed` counts the tasks that got their next trial. `unknown` counts the trials that were ended because their
+    action may have run. `undoable` counts the decisions that were not due yet; the first is due at `due_ms` (ms since
+    1970).
     """
 
     delivered: int = 0
@@ -57,27 +53,27 @@ class Advance:
     due_ms: int | None = None
 
     def interrupt(self, sentence: str) -> None:
-        """Counts a trial that could not go on now; the sentence is kept once."""
+        """Count a trial that could not continue, and keep its problem unless it is already listed."""
         self.interrupted += 1
         if sentence not in self.problems:
             self.problems.append(sentence)
 
     def as_dict(self) -> dict[str, Any]:
-        """The shape that `run next --json` prints."""
+        """Return the result in the shape of `run next --json`."""
         document = asdict(self)
         return document | {"due_at": runs.iso(document.pop("due_ms"))}
 
     def in_words(self, at_ms: int) -> str:
-        """What was done, and what waits at `at_ms` (ms since 1970) until it can no longer be taken back."""
+        """Describe the round, and the decisions that could still be undone at `at_ms` (ms since 1970)."""
         delivered = "1 decision" if self.delivered == 1 else f"{self.delivered} decisions"
         revealed = "1 task got its" if self.revealed == 1 else f"{self.revealed} tasks got their"
         parts = [f"{delivered} delivered", f"{revealed} next trial"]
         carried = "1 solved one was" if self.carried_over == 1 else f"{self.carried_over} solved ones were"
         parts += [f"{carried} carried over"] if self.carried_over else []
         unknown = "1 trial ended" if self.unknown == 1 else f"{self.unknown} trials ended"
-        parts += [f"{unknown} because nobody knows whether the action ran"] if self.unknown else []
-        waits = "1 new item waits" if self.queued == 1 else f"{self.queued} new items wait"
-        sentences = [f"{', '.join(parts)}, {waits}."]
+        parts += [f"{unknown} because it is unknown whether the action ran"] if self.unknown else []
+        new = "1 new item" if self.queued == 1 else f"{self.queued} new items"
+        sentences = [f"{', '.join(parts)}, {new}."]
         if self.due_ms is not None:
             sentences.append(_undo_window(self.undoable, self.due_ms, at_ms))
         if self.nothing_recorded:
@@ -90,19 +86,19 @@ def _undo_window(undoable: int, due_ms: int, at_ms: int) -> str:
     clock = datetime.fromtimestamp(due_ms / 1_000).strftime("%H:%M:%S")
     when = f"in {math.ceil((due_ms - at_ms) / 1_000)} s" if due_ms > at_ms else "now"
     if undoable == 1:
-        return f"1 decision can still be taken back; it is delivered from {clock} on ({when})."
-    return f"{undoable} decisions can still be taken back; the first is delivered from {clock} on ({when})."
+        return f"1 decision can still be undone; it is delivered at {clock} ({when})."
+    return f"{undoable} decisions can still be undone; the first is delivered at {clock} ({when})."
 
 
 NO_FEEDBACK = "none"
-"""The arm without inspections: critical actions run unseen and unsolved tasks are tried again."""
+"""The feedback mode without inspections: critical actions run at once and unsolved tasks are retried."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundContext:
-    """One round of one run, `limit` trials at once; threads of `pool` judge, so that no trial waits for another's.
+    """One round of one run, with `limit` simultaneous trials.
 
-    `plans` are those that the run goes by, by type of task.
+    Threads of `pool` judge actions, so that trials do not block each other. `plans` holds the plans by task type.
     """
 
     run: tables.Run
@@ -111,42 +107,38 @@ class RoundContext:
     pool: Executor
     done: Advance
     limit: int
+    options: RunOptions
     plans: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def patterns(self) -> list[str]:
-        """The run's critical actions."""
+        """Return the run's patterns of critical actions."""
         return runs.patterns(self.run)
 
-    @property
-    def explores(self) -> bool:
-        """Whether plans are learnt from the trials."""
-        return run_options(self.run).explores
-
     def plan(self, trial: Trial) -> str:
-        """The plan that the run goes by in tasks of that type; empty where it has none."""
-        return plan_for(self.plans, self.environment(trial).task_type(trial.task))
+        """Return the run's plan for tasks of the trial's type, or an empty text if the run has none."""
+        return choose_plan_text(self.plans, self.environment(trial).task_type(trial.task))
 
     @property
     def actor(self) -> Actor:
-        """Who plays the trials."""
+        """Return the Actor that plays the trials."""
         return self.actor_and_environments.actor
 
     def environment(self, trial: Trial) -> Environment:
-        """The environment that the trial is in."""
+        """Return the environment of the trial."""
         return self.actor_and_environments.environment(trial.task.environment)
 
     def inspects(self, trial: Trial) -> bool:
-        """Whether the trial's critical actions are judged."""
+        """Return whether the trial's critical actions are judged."""
         return self.run.feedback_mode != NO_FEEDBACK and not trial.released
 
     async def judge(self, trial: Trial) -> bool:
-        """Writes the trial as held and says whether its action waits: it is flagged or audited. Errors go up."""
+        """Store the trial as held and return whether its action is flagged or audited; let errors propagate."""
         record = trial.record
         return await self._judge(trial, checkpoint_at(record, len(record.steps), CheckpointKind.ACTION))
 
     async def inspect_end(self, trial: Trial) -> None:
-        """Queues a halted trial, and judges the end of another where the run has checkpoints there."""
+        """Queue the trial if it halted; otherwise judge its end if the run has checkpoints there."""
         if not self.inspects(trial):
             return
         if trial.record.outcome is Outcome.HALTED:
@@ -165,15 +157,81 @@ class RoundContext:
         loop, run = asyncio.get_running_loop(), self.run
         known = await self.group_commit.write(lambda session: _hold(session, self, trial, seen))
         if known is None:
-            row = await loop.run_in_executor(self.pool, routing_verdict, run, trial.id, seen)
-            known = await self.group_commit.write(lambda session: keep_verdict(session, run, trial.id, seen, row))
-        waits = known.flagged or is_audited(run, trial.record.task_id, trial.record.trial)
+            row = await loop.run_in_executor(self.pool, judge_by_routing, run, trial.id, seen)
+            known = await self.group_commit.write(lambda session: store_verdict(session, run, trial.id, seen, row))
+        waits = known.flagged or is_audited(run, self.options, trial.record.task_id, trial.record.trial)
         if waits:
-            await self.group_commit.queue(flagged_item(run, trial.record.trial, known, lambda: seen, now_ms()))
+            item = flagged_item(run, self.options, trial.record.trial, known, lambda: seen, now_ms())
+            await self.group_commit.queue(item)
             self.done.queued += 1
         return waits
 
 
 def _hold(session: Session, context: RoundContext, trial: Trial, seen: Checkpoint) -> tables.Verdict | None:
     trajectory_rows.write(session, trial.id, trial.record, context.patterns)
-    return stored_verdict(session, context.run, trial.id, seen)
+    return find_verdict(session, context.run, trial.id, seen)
+
+
+T = TypeVar("T")
+Operation = Callable[[Session], Any]
+
+
+class CommitBatch:
+    """A batch of writes from the trials of one event loop, committed in a thread while the loop continues."""
+
+    def __init__(self, commit: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
+        self._commit = commit
+        self._waiting: list[tuple[Any, asyncio.Future[Any]]] = []
+        self._writer: asyncio.Task[None] | None = None
+
+    async def add(self, work: Any) -> Any:
+        """Add the work and return its result once it is on disk; a failure affects the whole batch."""
+        done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.append((work, done))
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._drain())
+        return await done
+
+    async def _drain(self) -> None:
+        # Trials that write in this turn of the loop still join the batch.
+        await asyncio.sleep(0)
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            try:
+                results = await asyncio.to_thread(self._commit, [work for work, _ in batch])
+            except Exception as failure:
+                for _, done in batch:
+                    if not done.done():
+                        done.set_exception(failure)
+            else:
+                for (_, done), result in zip(batch, results, strict=True):
+                    if not done.done():
+                        done.set_result(result)
+
+
+class GroupCommit:
+    """Grouped writes of trials: several rows in one transaction, or several review items in one transaction."""
+
+    def __init__(self, queued: Callable[[], None]) -> None:
+        """Set `queued`, which is called in a thread after review items are stored."""
+        self._rows, self._items = CommitBatch(_commit), CommitBatch(lambda items: _put(items, queued))
+
+    async def write(self, operation: Callable[[Session], T]) -> T:
+        """Run the operation and return its result once it is on disk."""
+        result: T = await self._rows.add(operation)
+        return result
+
+    async def queue(self, item: NewItem) -> None:
+        """Put the item in the review queue."""
+        await self._items.add(item)
+
+
+def _commit(operations: Sequence[Operation]) -> list[Any]:
+    with writing() as session:
+        return [operation(session) for operation in operations]
+
+
+def _put(items: Sequence[NewItem], queued: Callable[[], None]) -> Sequence[NewItem]:
+    review_queue().put(items)
+    queued()
+    return items

@@ -1,10 +1,10 @@
-"""The start of a live run: its Actor and environments, its tasks, and a first trial of each that the engine plays."""
+"""The start of a live run: its Actor and environments, its tasks, and the first trials that the engine plays."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 import orjson
 from sqlalchemy import insert
@@ -14,7 +14,7 @@ from console import runs
 from console.actors import Actor, actor
 from console.database import now_ms, reading, writing
 from console.detection.detectors import detector
-from console.environments import ENVIRONMENTS, playable
+from console.environments import ENVIRONMENTS, list_playable
 from console.environments.environment import Environment, TaskSpec
 from console.errors import BadInput, Unknown
 from console.runs.options import RunOptions
@@ -22,16 +22,15 @@ from console.runs.trajectory_rows import prepare
 from console.trajectory import Outcome, Trajectory
 from console.trajectory.checkpoints import digest
 from console.trials.planning import versions
-from console.trials.planning.task_draw import draw
 from storage import tables
 from storage.tables import RunKind
 
 STEP_CAP = "step_cap"
-"""The option of a task that sets another number of actions for a trial than its environment's."""
+"""The option of a task that overrides the environment's number of actions per trial."""
 
 
 def insert_tasks(session: Session, run: tables.Run, tasks: Sequence[TaskSpec]) -> list[int]:
-    """Stores what is to be done, with all that an environment needs to set it up; returns the ids in order."""
+    """Store the tasks with everything that an environment needs to set them up; return the task ids in order."""
     rows = [
         {
             "run_id": run.id,
@@ -48,8 +47,8 @@ def insert_tasks(session: Session, run: tables.Run, tasks: Sequence[TaskSpec]) -
     return list(session.execute(statement, rows).scalars())
 
 
-def fresh(task: TaskSpec, trial: int, memory: Sequence[str] = ()) -> Trajectory:
-    """A trial that has not begun."""
+def new_trial(task: TaskSpec, trial: int, memory: Sequence[str] = ()) -> Trajectory:
+    """Return a trial that has not begun."""
     return Trajectory(
         task.task_id, task.environment, task.instruction, trial=trial, outcome=Outcome.RUNNING, memory=tuple(memory)
     )
@@ -58,9 +57,9 @@ def fresh(task: TaskSpec, trial: int, memory: Sequence[str] = ()) -> Trajectory:
 def insert_trials(
     session: Session, run: tables.Run, trials: Sequence[tuple[int, Trajectory]], at_ms: int, **more: object
 ) -> list[int]:
-    """Stores trajectories with their tasks' ids; returns their own in order. `more` are further columns of them all.
+    """Store trajectories with their task ids; return the trajectory ids in order. `more` are columns for all rows.
 
-    The digest says task and trial, not what was done: a run holds one trajectory of each, or the insert fails.
+    The digest covers task and trial, so the insert fails if the run already has this trial of the task.
     """
     if not trials:
         return []
@@ -79,79 +78,105 @@ def _row(run: tables.Run, task_id: int, record: Trajectory, at_ms: int) -> dict[
 
 @dataclass(frozen=True, slots=True)
 class ActorAndEnvironments:
-    """An Actor and the environments by name; a caller may bring both."""
+    """An Actor, and the environments by name; a caller may supply its own."""
 
     actor: Actor
     environments: Mapping[str, Environment] = field(default_factory=lambda: ENVIRONMENTS)
 
     @classmethod
     def of(cls, run: tables.Run) -> Self:
-        """Those that the run itself names."""
+        """Return the Actor that the run names, with the known environments."""
         return cls(actor(run.actor or ""))
 
     def environment(self, name: str) -> Environment:
-        """The environment of that name, one that agents can act in; raises Unknown and BadInput."""
+        """Return the environment with this name; raise Unknown (no such name) or BadInput (agents cannot act in it)."""
         found = self.environments.get(name)
         if found is None:
-            raise Unknown("environment", name, playable(self.environments))
+            raise Unknown("environment", name, list_playable(self.environments))
         if found.start is None or found.tasks is None:
-            known = ", ".join(playable(self.environments))
-            raise BadInput(f"No agent can act in {name}: it is known from logs only. Use one of {known}.")
+            known = ", ".join(list_playable(self.environments))
+            raise BadInput(f"No agent can act in {name}, which only has imported logs. Use one of {known}.")
         return found
 
 
 FEEDBACK = ("nl", "binary", "none")
 
 
-def start(
+class RunSettings(TypedDict, total=False):
+    """The settings of a new run that its row stores; an omitted setting gets the default of its column."""
+
+    study_id: int | None
+    threshold: float | None
+    seed: int
+    budget_cap: int | None
+    budget_percent: float | None
+    halted_free: bool
+    feedback_mode: str
+    reviews_per_item: int
+    blind: bool
+    lease_ms: int
+    undo_ms: int
+    trials: int
+    options: str
+
+
+def start_run(
     name: str,
     counts: Mapping[str, int],
-    *,
     actor_name: str = "scripted",
+    detector_name: str = "rules",
+    *,
     actor_and_environments: ActorAndEnvironments | None = None,
-    seed: int = 0,
     plan: str | None = None,
     task_options: Mapping[str, Any] | None = None,
-    **fields: Any,
+    **settings: Unpack[RunSettings],
 ) -> tables.Run:
-    """Makes a run of so many tasks per environment, its first trials not begun; `engine.resume` plays them.
+    """Create a run with this number of tasks per environment and its first trials; `engine.resume` plays them.
 
-    `plan` is the name of the plan that the run goes by; its tasks are then others than those that it was learnt from.
-    `task_options` are added to those of every task. `fields` are those of `begin`, and further columns of the run.
-    Raises BadInput, Unknown, Refused for a taken name.
+    `plan` names the plan of the run; the tasks then exclude those that the plan was learnt from. `task_options` are
+    added to the options of every task. Raise BadInput or Unknown if an argument is invalid, or Refused if the name is
+    taken.
     """
     actor_and_environments = actor_and_environments or ActorAndEnvironments(actor(actor_name))
-    going_by = _going_by(plan, list(counts)) if plan else _NO_PLAN
+    plan_choice = _choose_plan(plan, list(counts)) if plan else _NO_PLAN
     tasks = [
         replace(task, options={**task.options, **(task_options or {})})
         for environment, count in counts.items()
-        for task in _tasks(actor_and_environments, environment, count, seed, going_by)
+        for task in _tasks(actor_and_environments, environment, count, settings.get("seed", 0), plan_choice)
     ]
     if plan:
-        fields["options"] = RunOptions(plans=going_by.ids).to_json()
+        settings["options"] = RunOptions(plans=plan_choice.ids).to_json()
     with writing() as session:
-        run = begin(session, name, tasks, actor_and_environments=actor_and_environments, seed=seed, **fields)
+        run = add_run(
+            session,
+            name,
+            tasks,
+            actor_and_environments=actor_and_environments,
+            detector_name=detector_name,
+            **settings,
+        )
         session.flush()
         session.expunge(run)
     return run
 
 
-def begin(
+def add_run(
     session: Session,
     name: str,
     tasks: Sequence[TaskSpec],
     *,
     actor_and_environments: ActorAndEnvironments,
     detector_name: str = "rules",
-    threshold: float | None = None,
-    **fields: Any,
+    **settings: Unpack[RunSettings],
 ) -> tables.Run:
-    """Adds a run of exactly these tasks to the caller's transaction; raises as `start` does."""
+    """Add a run of exactly these tasks to the caller's transaction; raise as `start_run` does."""
     judge = detector(detector_name)
-    if fields.get("feedback_mode", "nl") not in FEEDBACK:
-        raise BadInput(f"Feedback is {', '.join(FEEDBACK)}, not {fields['feedback_mode']!r}.")
+    if (feedback := settings.get("feedback_mode", "nl")) not in FEEDBACK:
+        raise BadInput(f"The feedback mode {feedback!r} is invalid. Use one of {', '.join(FEEDBACK)}.")
     if not tasks:
-        raise BadInput("A run needs at least one task; name an environment and how many.")
+        raise BadInput("The run has no tasks. Name an environment and the number of tasks.")
+    if settings.get("threshold") is None:
+        settings["threshold"] = judge.threshold
     environments = list(dict.fromkeys(task.environment for task in tasks))
     run = runs.create(
         session,
@@ -161,42 +186,43 @@ def begin(
         actor=actor_and_environments.actor.name,
         critical=orjson.dumps(_critical(actor_and_environments, environments)).decode(),
         detector=judge.name,
-        threshold=judge.threshold if threshold is None else threshold,
-        **fields,
+        **settings,
     )
     run.environment = ",".join(environments)
     tasks = [_capped(actor_and_environments.actor, task) for task in tasks]
     ids = insert_tasks(session, run, tasks)
-    insert_trials(session, run, list(zip(ids, (fresh(task, 0) for task in tasks), strict=True)), now_ms())
+    insert_trials(session, run, list(zip(ids, (new_trial(task, 0) for task in tasks), strict=True)), now_ms())
     return run
 
 
 @dataclass(frozen=True, slots=True)
-class _GoingBy:
-    """The plan versions that a run goes by, by type of task, and the content of the tasks they were learnt from."""
+class _PlanChoice:
+    """The plan versions of a run by task type, and the digests of the tasks that they were learnt from."""
 
     ids: Mapping[str, int] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
 
 
-_NO_PLAN = _GoingBy()
+_NO_PLAN = _PlanChoice()
 
 
-def _going_by(plan: str, environments: Sequence[str]) -> _GoingBy:
+def _choose_plan(plan: str, environments: Sequence[str]) -> _PlanChoice:
     with reading() as session:
-        return _GoingBy(versions.chosen(session, plan, environments), versions.trained_on(session, plan))
+        return _PlanChoice(
+            versions.choose_versions(session, plan, environments), versions.list_training_tasks(session, plan)
+        )
 
 
 def _tasks(
-    actor_and_environments: ActorAndEnvironments, environment: str, count: int, seed: int, going_by: _GoingBy
+    actor_and_environments: ActorAndEnvironments, environment: str, count: int, seed: int, plan_choice: _PlanChoice
 ) -> list[TaskSpec]:
     found = actor_and_environments.environment(environment)
     if count < 1 or found.tasks is None:
-        raise BadInput(f"{count} tasks of {environment} is no number to run; give at least 1.")
-    if not going_by.ids:
+        raise BadInput(f"{count} is not a valid number of tasks of {environment}. Give at least 1.")
+    if not plan_choice.ids:
         return list(found.tasks(seed, count))
-    types = () if "" in going_by.ids else tuple(going_by.ids)
-    return draw(found, seed, count, types=types, without=going_by.without)
+    types = () if "" in plan_choice.ids else tuple(plan_choice.ids)
+    return draw_tasks(found, seed, count, types=types, without=plan_choice.without)
 
 
 def _capped(actor: Actor, task: TaskSpec) -> TaskSpec:
@@ -207,3 +233,33 @@ def _capped(actor: Actor, task: TaskSpec) -> TaskSpec:
 def _critical(actor_and_environments: ActorAndEnvironments, environments: Sequence[str]) -> list[str]:
     patterns = [pattern for name in environments for pattern in actor_and_environments.environment(name).critical]
     return list(dict.fromkeys(patterns))
+
+
+_MOST_DRAWN = 20_000
+
+
+def task_digest(task: TaskSpec) -> str:
+    """Return the SHA-256 (hex) of a task, excluding its key, because different seeds can draw the same task."""
+    parts = [task.environment, task.instruction, dict(task.options), dict(task.gold)]
+    return digest(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS).decode())
+
+
+def draw_tasks(
+    environment: Environment, seed: int, count: int, *, types: Collection[str] = (), without: Collection[str] = ()
+) -> list[TaskSpec]:
+    """Return the first tasks of the seed with one of these types (any if empty) and a digest not in `without`.
+
+    Raise BadInput if there are not enough such tasks.
+    """
+    wanted, taken = count, environment.tasks
+    while taken is not None and wanted <= _MOST_DRAWN:
+        drawn = list(taken(seed, wanted))
+        found = [
+            task
+            for task in drawn
+            if (not types or environment.task_type(task) in types) and task_digest(task) not in without
+        ]
+        if len(found) >= count:
+            return found[:count]
+        wanted += max(count, wanted)
+    raise BadInput(f"{environment.title} has fewer than {count} unused {' or '.join(types)} tasks. Ask for fewer.")

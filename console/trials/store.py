@@ -1,4 +1,4 @@
-"""Trials as stored: loaded to be played, held, stopped; each function is part of the caller's transaction."""
+"""Stored trials: functions that load, hold and end trials in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from typing import Any
 
 import orjson
 from sqlalchemy import update
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, or_, select
 
 from console.actors import Move
 from console.environments.environment import TaskSpec
 from console.runs import audit_log
 from console.runs.trajectory_rows import task_spec, write
 from console.trajectory import Outcome, Trajectory, from_json
+from console.trajectory.checkpoints import CheckpointKind
 from storage import tables
 
 RELEASED = "simulation"
-"""`released_by` of a trajectory whose undecided action an experiment let run."""
+"""`released_by` of a trajectory whose undecided action was run by an experiment."""
 
 UNKNOWN_EXECUTION = "execution unknown"
-"""The reason of an end after a go-ahead whose result never came."""
+"""The reason of a trial that ended because the result of its approved action was never stored."""
 
 _THOUGHT, _EXTRA = "pending_thought", "pending_extra"
 
 
 @dataclass(slots=True)
 class Trial:
-    """A trial under way; `record` is what of it is written."""
+    """An open trial; `record` is its stored trajectory."""
 
     id: int
     task_id: int
@@ -39,12 +40,12 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """What an event or a sentence calls it."""
+        """Return the trial's name for events and messages."""
         return f"{self.record.task_id}, trial {self.record.trial}"
 
 
-def load(session: Session, ids: Sequence[int]) -> list[Trial]:
-    """The trials of these trajectory ids, in their order."""
+def load_trials(session: Session, ids: Sequence[int]) -> list[Trial]:
+    """Return the trials with these trajectory ids, ordered by id."""
     record, task, body = tables.Trajectory, tables.Task, tables.TrajectoryBody
     statement = (
         select(record, task, body.body)
@@ -59,22 +60,22 @@ def load(session: Session, ids: Sequence[int]) -> list[Trial]:
     ]
 
 
-def fulfil(session: Session, trial_id: int, step: int, at_ms: int) -> None:
-    """Says that the action of that step has run and what came of it is written."""
+def finish_intent(session: Session, trial_id: int, step: int, at_ms: int) -> None:
+    """Mark the intent of this step as finished: its action has run and the result is stored."""
     intent = tables.Intent
     session.execute(
         update(intent).where(col(intent.trajectory_id) == trial_id, col(intent.step) == step).values(finished_ms=at_ms)
     )
 
 
-def held(record: Trajectory, move: Move) -> Trajectory:
-    """The trajectory stopped before a critical action."""
+def hold_trial(record: Trajectory, move: Move) -> Trajectory:
+    """Return the trajectory, stopped before the critical action of the move."""
     extra = {**record.extra, _THOUGHT: move.thought} | ({_EXTRA: dict(move.extra)} if move.extra else {})
     return replace(record, outcome=Outcome.PAUSED, critical_action=move.action, extra=extra)
 
 
-def pending_move(record: Trajectory) -> Move | None:
-    """The move that is held, as the Actor made it; None where none is."""
+def get_pending_move(record: Trajectory) -> Move | None:
+    """Return the held move as the Actor made it, or None if the trial holds no move."""
     if record.outcome is not Outcome.PAUSED or record.critical_action is None:
         return None
     extra = record.extra.get(_EXTRA)
@@ -82,32 +83,67 @@ def pending_move(record: Trajectory) -> Move | None:
     return Move(thought, record.critical_action, extra if isinstance(extra, dict) else {})
 
 
-def moving(record: Trajectory, **changes: Any) -> Trajectory:
-    """The trajectory under way again, nothing pending."""
+def resume_trial(record: Trajectory, **changes: Any) -> Trajectory:
+    """Return the trajectory as running, without a pending action."""
     extra = {name: value for name, value in record.extra.items() if name not in (_THOUGHT, _EXTRA)}
     return replace(record, **{"critical_action": None, "outcome": Outcome.RUNNING, "extra": extra, **changes})
 
 
-def stopped(record: Trajectory, outcome: Outcome, reason: str) -> Trajectory:
-    """The trajectory ended by us, with the reason; a pending action stays to be seen and never runs."""
+def end_trial(record: Trajectory, outcome: Outcome, reason: str) -> Trajectory:
+    """Return the trajectory as ended by the console, with the reason; a pending action is kept but never runs."""
     return replace(record, outcome=outcome, extra={**record.extra, "reason": reason})
 
 
-def stop(session: Session, run: tables.Run, trial: Trial, outcome: Outcome, reason: str, at_ms: int) -> None:
-    """Writes the end of a trial that we stop, with an event that says why."""
-    trial.record = stopped(trial.record, outcome, reason)
+def store_end(session: Session, run: tables.Run, trial: Trial, outcome: Outcome, reason: str, at_ms: int) -> None:
+    """Store that the console ended the trial, and record the reason in the audit log."""
+    trial.record = end_trial(trial.record, outcome, reason)
     write(session, trial.id, trial.record, orjson.loads(run.critical))
     detail = {"trajectory_id": trial.id, "reason": reason}
     audit_log.record(session, run, f"trial {outcome}", at_ms, actor="engine", subject=trial.name, detail=detail)
 
 
-def storable(text: str) -> str:
-    """The text without what a database cannot hold."""
-    # Half of a surrogate pair is no UTF-8, and PostgreSQL refuses a NUL.
+def to_storable_text(text: str) -> str:
+    """Replace the characters that a database cannot store."""
+    # Half of a surrogate pair is not valid UTF-8, and PostgreSQL refuses a NUL.
     return text.encode("utf-8", "replace").decode().replace("\0", " ")
 
 
-def storable_extra(extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for everything that an Actor keeps with a step; raises TypeError where JSON has no form for it."""
-    kept: dict[str, Any] = json.loads(storable(json.dumps(dict(extra), ensure_ascii=False)))
+def to_storable_extra(extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace the characters that a database cannot store in an Actor's data; raise TypeError if it is not JSON."""
+    kept: dict[str, Any] = json.loads(to_storable_text(json.dumps(dict(extra), ensure_ascii=False)))
     return kept
+
+
+def list_open_trials(session: Session, run: tables.Run) -> list[int]:
+    """List the trials to continue: running, held without an item (not judged or not flagged), or released."""
+    item, record = tables.Item, tables.Trajectory
+    judged = select(item.id).where(item.trajectory_id == col(record.id), col(item.step) == col(record.n_steps)).exists()
+    held = (col(record.outcome) == Outcome.PAUSED) & or_(~judged, col(record.released_by).is_not(None))
+    return _ids(session, run, or_(col(record.outcome) == Outcome.RUNNING, held))
+
+
+def list_unjudged_ends(session: Session, run: tables.Run) -> list[int]:
+    """List the ended trials whose end has neither an item nor a verdict."""
+    item, verdict, record = tables.Item, tables.Verdict, tables.Trajectory
+    queued = select(item.id).where(
+        item.trajectory_id == col(record.id), col(item.kind).in_([CheckpointKind.HALTED, CheckpointKind.END])
+    )
+    judged = select(verdict.id).where(verdict.trajectory_id == col(record.id), verdict.kind == str(CheckpointKind.END))
+    ended = col(record.outcome).in_([Outcome.HALTED, Outcome.SUCCEEDED, Outcome.FAILED])
+    own = col(record.carried_over).is_(False) & col(record.released_by).is_(None)
+    return _ids(session, run, ended & own & ~queued.exists() & ~judged.exists())
+
+
+def list_latest_trials(session: Session, run: tables.Run) -> Sequence[tables.Trajectory]:
+    """List the last trial of each task, in the order of the tasks."""
+    record = tables.Trajectory
+    last: dict[int, tables.Trajectory] = {}
+    for row in session.exec(select(record).where(record.run_id == run.id).order_by(col(record.trial))):
+        last[row.task_id] = row
+    return [last[task_id] for task_id in sorted(last)]
+
+
+def _ids(session: Session, run: tables.Run, wanted: Any) -> list[int]:
+    record = tables.Trajectory
+    statement = select(record.id).where(record.run_id == run.id, wanted).order_by(col(record.id))
+    return [id for id in session.exec(statement) if id is not None]

@@ -1,1 +1,1 @@
-"""The console in a browser: pages, and the parts that they are drawn with."""
+"""The console in a browser: its pages and their parts."""

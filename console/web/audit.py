@@ -1,4 +1,4 @@
-"""The audit section: who did what, the newest first, chosen by run, kind and who, with its CSV."""
+"""The audit log on the Export page: events, newest first, filtered by run, kind and person, with a CSV."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
 from console.runs.export.formats.columns import iso
 from console.web.run_files import exporting
-from console.web.widgets.chart import recorded
+from console.web.widgets.chart import record_download
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.tables import show_rows
 from storage.engine import reading as reading_at
@@ -22,30 +22,28 @@ _FILE = "audit.csv"
 
 
 def show_audit() -> None:
-    """Draws the section; every text in it is shown as it stands, never read as Markdown."""
-    st.header("Audit", anchor=False)
+    """Draw the audit log with all text escaped."""
+    st.header("Audit log", anchor=False)
     with reading() as session:
-        names, kinds, people = audit_trail.choices(session)
+        names, kinds, people = audit_trail.list_choices(session)
     if not kinds:
-        show_empty_state(
-            "Nothing has happened yet", "Imports, settings, exports and studies stand here once there are any."
-        )
+        show_empty_state("No events yet", "Import a log or start agents to record the first event.")
         return
     which, what, who = st.columns(3)
     wanted = AuditFilter(
         _chosen(which.selectbox("Run", [_ALL, *names], key="audit_run")),
-        _chosen(what.selectbox("What happened", [_ALL, *kinds], key="audit_kind")),
-        _chosen(who.selectbox("Who", [_ALL, *people], key="audit_who")),
+        _chosen(what.selectbox("Event", [_ALL, *kinds], key="audit_kind")),
+        _chosen(who.selectbox("Person", [_ALL, *people], key="audit_who")),
     )
     with reading() as session:
-        found = audit_trail.entries(session, wanted, _SHOWN)
+        found = audit_trail.list_entries(session, wanted, _SHOWN)
     if not found:
-        show_empty_state("No such event", "Choose another run, kind or person.")
+        show_empty_state("No matching events", "Choose another run, event or person.")
         return
-    rows = [{"at": iso(one.at_ms)[:19].replace("T", " "), "said": audit_trail.sentence(one)} for one in found]
-    show_rows(rows, {"at": "when (UTC)", "said": "what happened"}, label="Audit")
+    rows = [{"at": iso(one.at_ms)[:19].replace("T", " "), "said": audit_trail.entry_sentence(one)} for one in found]
+    show_rows(rows, {"at": "time (UTC)", "said": "event"}, label="Audit log")
     st.download_button(
-        "Download the audit",
+        "Download audit log",
         data=_csv(database_url(), wanted),
         file_name=_FILE,
         mime="text/csv",
@@ -59,10 +57,10 @@ def _chosen(value: str) -> str | None:
 
 
 def _csv(url: str, wanted: AuditFilter) -> Callable[[], str | bytes]:
-    """The making of the file, which is recorded first and so stands in it."""
+    """Return a function that records the download, then creates the CSV; the CSV includes the recorded download."""
 
     def made() -> bytes:
         with reading_at(url) as session:
-            return audit_trail.as_csv(audit_trail.entries(session, wanted))
+            return audit_trail.as_csv(audit_trail.list_entries(session, wanted))
 
-    return recorded(made, _FILE, exporting(wanted.run))
+    return record_download(made, _FILE, exporting(wanted.run))

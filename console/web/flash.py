@@ -1,4 +1,4 @@
-"""Flash messages: what a form did or why it was refused, shown once on the page that follows."""
+"""Flash messages: results of a form, each shown once on the next run of the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from storage.errors import StorageError
 
 
 def show_messages() -> None:
-    """Shows once what the last form did."""
+    """Draw the stored messages of the last form, then delete them."""
     for sentence in st.session_state.pop("run_done", []):
         show_done(sentence)
     for sentence in st.session_state.pop("run_problems", []):
@@ -23,14 +23,14 @@ def show_messages() -> None:
 
 
 def flash(*messages: tuple[bool, str]) -> None:
-    """Keeps sentences, each with whether it is good news, for the next run of the page."""
+    """Store pairs (message, whether the message reports success) for the next run of the page."""
     for good, sentence in messages:
         key = "run_done" if good else "run_problems"
         st.session_state[key] = [*st.session_state.get(key, []), sentence]
 
 
-def guarded(action: Callable[..., None], *arguments: Any) -> None:
-    """Does it; a refusal stands on the page as it is."""
+def call_or_show_problem(action: Callable[..., None], *arguments: Any) -> None:
+    """Call the action; if the action is refused, draw the reason."""
     try:
         with acting(by_browser()):
             action(*arguments)

@@ -1,7 +1,4 @@
-"""Charts of a run with their files, and the record that a file drawn from a run leaves.
-
-It stands alone, for every page that draws charts of runs uses it.
-"""
+"""The charts of a run with their downloads, and the audit record of each download."""
 
 from __future__ import annotations
 
@@ -21,14 +18,14 @@ from console.web.widgets.chart import show_chart
 
 
 def exporting(run_name: str | None) -> Callable[[str], None]:
-    """Records that a file of the run, or without a name of several, leaves, under whoever opened this page."""
+    """Return a function that records this visitor's download of a file; `run_name` is None for several runs."""
     return partial(export.record_file, database_url(), run_name, by_browser())
 
 
 def show_run_chart(
     run: str, name: str, table: pd.DataFrame, *, of: str = "", page: str = "chart", height: int | None = None
 ) -> None:
-    """Draws that chart of the table; `of` tells several of a name apart, and `page` those of several places."""
+    """Draw this chart of the table; `of` and `page` distinguish charts with the same name."""
     figure, part = CHARTS[name](table), f"{name}-{of}" if of else name
     show_chart(
         figure.update_layout(height=height) if height else figure,
@@ -41,9 +38,9 @@ def show_run_chart(
 
 
 def show_burn_down(run: str, burnt: pd.DataFrame, *, page: str = "chart", height: int | None = None) -> None:
-    """Draws how the run's budget was spent, or says it in words where there is no line to draw."""
+    """Draw the use of the run's budget as a chart, or as sentences if there are too few points for a line."""
     if burnt.empty:
-        st.caption("No inspection was used yet: nobody has claimed an item of this run that costs one.")
+        st.caption("No inspections used yet.")
     elif oversight.is_line(burnt):
         show_run_chart(run, "budget-burn-down", burnt, page=page, height=height)
     else:

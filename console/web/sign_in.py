@@ -1,4 +1,4 @@
-"""Who is at a page: looked up on the server at each run of a script, whatever the tab or a cookie says."""
+"""The identity of a visitor, looked up on the server at each run of a page."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from console.errors import ConsoleError
 from console.language import _
 from console.runs import audit_log
 from console.studies.sessions import joining
+from console.web.widgets.browser import watch_session
 from console.web.widgets.messages import show_problem
-from console.web.widgets.session_watch import watch_session
 
 _Key = tuple[str | None, str | None]
 _of_this_run: ContextVar[tuple[_Key, Identity | None] | None] = ContextVar("of_this_run", default=None)
@@ -27,9 +27,9 @@ _of_this_run: ContextVar[tuple[_Key, Identity | None] | None] = ContextVar("of_t
 
 @contextmanager
 def identified() -> Iterator[Identity | None]:
-    """The identity at this tab, looked up once for all that is drawn within.
+    """Look up the identity of this tab once and provide it during a run of the page.
 
-    A button's action, and a fragment that runs by itself, run outside of it and look again.
+    The action of a button, and a fragment that reruns alone, run outside this context and look up the identity again.
     """
     identity = _looked_up()
     kept = _of_this_run.set((_key(), identity))
@@ -40,7 +40,7 @@ def identified() -> Iterator[Identity | None]:
 
 
 def sign_in_or_stop() -> Identity:
-    """The identity at this tab; where there is none, says how one comes in and stops the page."""
+    """Return the identity of this tab; if there is none, draw the sign-in page and stop."""
     identity = current_identity()
     if identity is None:
         _stay_out()
@@ -56,17 +56,16 @@ def sign_in_or_stop() -> Identity:
 
 
 def current_identity() -> Identity | None:
-    """Whose this tab is at this moment: a participant's that it was opened as, a person's, or a participant's cookie's.
+    """Return this tab's participant or person, else the participant of the browser's cookie, else None.
 
-    Neither the tab nor the cookie is believed; both hold a token that is looked up in the database, at each call or
-    once for all that `identified` draws, as long as the tab holds the same one.
+    The tab or the cookie holds a token. The token is looked up in the database once per run of the page.
     """
     kept = _of_this_run.get()
     return kept[1] if kept is not None and kept[0] == _key() else _looked_up()
 
 
 def _key() -> _Key:
-    """What the tab itself holds; a cookie does not change while a page is drawn."""
+    """Return the tokens of this tab. The cookie is omitted because it cannot change during a run of the page."""
     return st.session_state.get("me"), st.session_state.get("session")
 
 
@@ -80,36 +79,36 @@ def _looked_up() -> Identity | None:
 
 
 def by_browser() -> By:
-    """Whoever is signed in at this browser, for the audit log."""
+    """Return the signed-in person and the address of this browser, for the audit log."""
     identity = current_identity()
     address = st.context.ip_address
-    # Without a browser, as when a script drives the page, there is no address.
+    # A page driven by a script has no address.
     return By(identity.name if identity else "nobody", Door.BROWSER, address if isinstance(address, str) else "")
 
 
 def session_token() -> str | None:
-    """The token of the person's session, from the browser's cookie.
+    """Return the token of the person's session from this tab or the cookie, or None.
 
-    A tab that a link opened under `streamlit run`, where no route can set a cookie, has its token in its own state.
+    Under `streamlit run` no route can set a cookie, so the token is stored in the tab.
     """
     token: str | None = st.session_state.get("session")
     return token or _cookie(sessions.cookie_name(_port()))
 
 
 def participant_secret() -> str | None:
-    """The secret of the participant whose tab or browser this is, or None; whether it still opens anything is open."""
+    """Return the participant's secret in this tab or browser, or None; the secret may be invalid."""
     kept: str | None = st.session_state.get("me")
     return kept or secret_of(_cookie(participant_cookie_name(_port())))
 
 
 def participant_outside_id() -> str:
-    """The id by which the platform knows whoever came from there in this browser, empty where there is none."""
+    """Return the participant's id on the recruiting platform in this browser, or an empty text."""
     return outside_id_of(_cookie(participant_cookie_name(_port())))
 
 
 def _cookie(name: str) -> str | None:
     value = st.context.cookies.get(name)
-    # Where no browser is, Streamlit's own stand-in for one answers.
+    # Without a browser, Streamlit returns a placeholder object.
     return value if isinstance(value, str) else None
 
 
@@ -121,7 +120,7 @@ def _participant(secret: str | None) -> Identity | None:
     if secret is None:
         return None
     with reading() as session:
-        participant = joining.found(session, secret)
+        participant = joining.find_participant(session, secret)
         return participant_identity(participant.code, participant.study_id) if participant else None
 
 
@@ -145,26 +144,26 @@ def _stay_out() -> None:
             _offer(key)
         else:
             st.write(
-                _("You are not signed in. Open the link that you were given; {command} prints the first one.").format(
+                _("You are not signed in. Open your invitation link. {command} prints the first link.").format(
                     command="`inferact serve`"
                 )
             )
 
 
 def _offer(key: str) -> None:
-    """The way in by an invitation's key for this tab alone, where the pages are served without our own routes."""
+    """Draw the form that accepts an invitation and signs in on this tab only."""
     try:
         with reading() as session:
-            invited = invitations.invited(session, key, now_ms())
+            invited = invitations.read_invitation(session, key, now_ms())
     except ConsoleError as refusal:
         show_problem(str(refusal))
         return
-    st.write(_("This link opens the console in this tab. Your name goes beside what you do."))
+    st.write(_("This link signs you in on this tab only. The console records your name with your actions."))
     if invited.name is None:
         st.text_input(
             _("Your name"), key="name", max_chars=MAX_NAME, placeholder=_("e.g. Ada"), autocomplete="nickname"
         )
-    words = _("Go on as {name}").format(name=invited.name) if invited.name else _("Start")
+    words = _("Continue as {name}").format(name=invited.name) if invited.name else _("Sign in")
     st.button(words, key="start", type="primary", width="stretch", on_click=_accept, args=(key,))
 
 

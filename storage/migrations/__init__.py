@@ -1,4 +1,4 @@
-"""From any older database, or from nothing, to the tables of today.
+"""Creation of a database, and its upgrade from any released version.
 
 A schema change is one new file `versions/NNNN_what.py` with revision NNNN, and the same change in `storage.tables`.
 """
@@ -14,8 +14,8 @@ from sqlalchemy import Connection, NullPool, create_engine, event, insert, inspe
 
 from storage import audit_chain
 from storage.database_file import create_private
-from storage.engine import BUSY_MS, Durability, configure, engine, overwrite_freed, sqlite_path
-from storage.errors import NotOurs
+from storage.engine import BUSY_MS, Durability, configure, engine, mask_password, overwrite_freed, sqlite_path
+from storage.errors import NewerSchema, NoDatabase, NotOurs, OlderSchema, StorageError
 from storage.tables import DatabaseKey, Table
 
 # Any fixed number will do: it keeps two servers from upgrading one PostgreSQL database at a time.
@@ -23,31 +23,89 @@ _ADVISORY_LOCK = 7_142_026
 
 
 @lru_cache(maxsize=1)
+def revisions() -> tuple[str, ...]:
+    """Return the revisions in `versions`, from the baseline to the head."""
+    return tuple(sorted(path.name.partition("_")[0] for path in Path(__file__).parent.glob("versions/[0-9]*.py")))
+
+
 def head() -> str:
-    """The revision of today's tables: that of the last file in `versions`."""
-    versions = Path(__file__).with_name("versions")
-    return max(path.name for path in versions.glob("[0-9]*.py")).partition("_")[0]
+    """Return the revision of the current tables."""
+    return revisions()[-1]
 
 
-def migrate(url: str) -> None:
-    """Brings the database to today's tables, in one transaction; raises NewerSchema and NotOurs."""
+def migrate(url: str, *, create: bool = True) -> bool:
+    """Create the database or upgrade it to the current tables; return whether it was created.
+
+    Raise NoDatabase if the database is missing and `create` is false, OlderSchema or NewerSchema if its revision is
+    unknown, and NotOurs if the file is not a database of this console.
+    """
     found = revision(url)
     if found == head():
-        return
-    if found is not None or not _create(url, head()):
-        # Alembic takes a third of a second to load, and nearly every start finds the database new or up to date.
-        from storage.migrations.upgrading import upgrade
-
+        return False
+    if found is None and not create:
+        raise NoDatabase(missing_sentence(url))
+    created = found is None and _create(url)
+    if not created:
         upgrade(url)
-    # What tells the file from others has to stand in it, not in the log beside it.
+    # The key that identifies the file must be in the file itself, not in its log.
     overwrite_freed(url)
+    return created
+
+
+def missing_sentence(url: str) -> str:
+    """Return the error sentence for a database that is missing or empty."""
+    path = sqlite_path(url)
+    what = (
+        f"{path} is an empty file"
+        if path and path.exists()
+        else f"The database {path or mask_password(url)} does not exist"
+    )
+    return (
+        f"{what}; correct INFERACT_DATA_DIR or INFERACT_DATABASE_URL, restore a backup (inferact db restore FILE), "
+        "or start a new one (inferact serve)."
+    )
+
+
+def upgrade(url: str) -> None:
+    """Run the missing revisions in one transaction; wait if another process is running them.
+
+    Raise OlderSchema or NewerSchema if the revision is unknown, and StorageError if any row points to a missing row.
+    """
+    # Alembic takes a third of a second to load, and nearly every start finds the database new or up to date.
+    from alembic import command
+    from alembic.config import Config
+
+    refuse_unknown(url, revision(url))
+    # An installed console has no alembic.ini.
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    with _alone_with(url) as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+        dangling = sqlite_path(url) and connection.exec_driver_sql("PRAGMA foreign_key_check").fetchone()
+        if dangling:
+            raise StorageError(f"Upgrading left table {dangling[0]!r} pointing at missing rows; the file is as it was.")
+
+
+def refuse_unknown(url: str, found: str | None) -> None:
+    """Raise OlderSchema or NewerSchema if no revision leads from this one to the current tables."""
+    if found is None or found in revisions():
+        return
+    what = sqlite_path(url) or "The database"
+    if found > head():
+        raise NewerSchema(f"{what} was written by a newer console (schema {found}); upgrade the console to open it.")
+    raise OlderSchema(
+        f"{what} was written by an older console (schema {found}); with that version export its runs "
+        "(inferact export trajectories --run NAME --out FILE.jsonl), then import them into a new database."
+    )
 
 
 @contextmanager
-def alone_with(url: str) -> Iterator[Connection]:
-    """One connection in one write transaction that no other process can be in at the same time.
+def _alone_with(url: str) -> Iterator[Connection]:
+    """Open one connection in a write transaction that excludes every other process.
 
-    On SQLite it is without foreign keys, so that tables can be rebuilt.
+    On SQLite the connection does not enforce foreign keys, so that tables can be rebuilt.
     """
     made = create_engine(url, poolclass=NullPool, hide_parameters=True)
     path = sqlite_path(url)
@@ -62,7 +120,7 @@ def alone_with(url: str) -> Iterator[Connection]:
 
 
 def revision(url: str) -> str | None:
-    """The revision of the tables there, None for an empty database; raises NotOurs and changes nothing."""
+    """Read the revision of the tables, or None if the database is empty; raise NotOurs if it is another program's."""
     path = sqlite_path(url)
     if path is not None:
         return file_revision(path)
@@ -74,7 +132,7 @@ def revision(url: str) -> str | None:
 
 
 def file_revision(path: Path) -> str | None:
-    """The revision of an SQLite file, None where there is no file or nothing in it; raises NotOurs."""
+    """Read the revision of an SQLite file, or None if it is missing or empty; raise NotOurs if it is foreign."""
     if not path.exists() or not path.stat().st_size:
         return None
     try:
@@ -84,20 +142,20 @@ def file_revision(path: Path) -> str | None:
         raise NotOurs(f"{path} cannot be read as a database ({error}); name another file.") from error
 
 
-def _create(url: str, revision: str) -> bool:
-    """Makes today's tables in an empty database and says at which revision it is; False where it was not empty."""
-    with alone_with(url) as connection:
+def _create(url: str) -> bool:
+    """Create the current tables in an empty database; return False if the database is not empty."""
+    with _alone_with(url) as connection:
         if inspect(connection).get_table_names():
             return False
         Table.metadata.create_all(connection)
         connection.execute(insert(DatabaseKey).values(id=1, key=secrets.token_hex(16)))
         audit_chain.begin(connection)
-        # As Alembic makes it, which asks for it before every later step.
+        # As Alembic creates it; Alembic reads this table before every later revision.
         connection.exec_driver_sql(
             "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
             "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
         )
-        connection.exec_driver_sql(f"INSERT INTO alembic_version (version_num) VALUES ('{revision}')")
+        connection.exec_driver_sql(f"INSERT INTO alembic_version (version_num) VALUES ('{head()}')")
     return True
 
 

@@ -1,4 +1,4 @@
-"""Alembic runs this file; `storage.migrations.upgrading` hands it the connection."""
+"""The script that Alembic runs on the connection passed by `storage.migrations`."""
 
 from alembic import context
 

@@ -1,7 +1,7 @@
-"""The review queue. It owns its transactions: each method is one, on a raw pooled connection.
+"""The review queue. Each method is one transaction of its own, on a raw pooled connection.
 
-Claims commit with synchronous=NORMAL (a power cut may undo the last ones, with their units), answers with FULL.
-Every method takes the time in ms since 1970 and waits for the database's lock alone; its refusals: `storage.errors`.
+Claims commit with synchronous=NORMAL (a power cut may undo the last claims and their units), decisions with FULL. Every
+method takes the time in ms since 1970, waits only for the database's lock, and raises the errors in `storage.errors`.
 """
 
 from collections.abc import Sequence
@@ -11,18 +11,17 @@ from storage.engine import Durability, engine
 from storage.errors import BudgetSpent, NotYours, QueueRefusal
 from storage.queue import answering, claims
 from storage.queue import statements as sql
-from storage.queue.claims import Wish, claim, nothing
+from storage.queue.claims import ClaimRequest, claim, explain_no_claim
 from storage.queue.transaction import Transaction
 from storage.queue.values import HALTED as HALTED
-from storage.queue.values import Answer as Answer
 from storage.queue.values import BudgetState as BudgetState
 from storage.queue.values import Claim as Claim
 from storage.queue.values import DecisionRow as DecisionRow
 from storage.queue.values import KeptDraft as KeptDraft
+from storage.queue.values import NewDecision as NewDecision
 from storage.queue.values import NewItem as NewItem
 from storage.queue.values import NoClaim as NoClaim
 from storage.queue.values import NoClaimReason as NoClaimReason
-from storage.queue.values import Waiting as Waiting
 from storage.tables import ItemStatus, SlotStatus
 
 
@@ -33,15 +32,15 @@ class Queue:
         self.url = url
 
     def put(self, items: Sequence[NewItem]) -> int:
-        """Adds items in one transaction and returns how many; one that was cancelled unreviewed waits again.
+        """Add items in one transaction and return how many were added; skip items that exist already.
 
-        Those that are there already are left as they are.
+        An item that was cancelled before any review becomes pending again.
         """
         with self._durable() as db:
             return db.run_many(sql.PUT, [vars(item) for item in items]) if items else 0
 
     def open_budget(self, *, run_id: int, trial: int, cap: int | None, scope: str = "") -> int:
-        """Opens a budget or changes its cap and returns its id; raises QueueRefusal for a cap under what is used."""
+        """Open a budget or change its cap, and return its id; raise QueueRefusal if usage exceeds the new cap."""
         with self._durable() as db:
             row = db.row(sql.OPEN_BUDGET, run_id=run_id, trial=trial, scope=scope, cap=cap)
             if row is not None:
@@ -51,18 +50,13 @@ class Queue:
         raise QueueRefusal(f"{used} inspections of trial {trial} are already used; a cap of {cap} is too low.")
 
     def budget(self, *, run_id: int, trial: int, scope: str = "") -> BudgetState | None:
-        """How the budget stands, None where it was never opened."""
+        """Return the state of the budget, or None if it was never opened."""
         with self._reading() as db:
             row = db.row(sql.BUDGET, run_id=run_id, trial=trial, scope=scope)
         if row is None:
             return None
         _, cap, used, halted = row
         return BudgetState(cap, used, halted, None if cap is None else cap - used)
-
-    def waiting(self, *, run_id: int, trial: int) -> Waiting:
-        """How many items have a free review slot, and when the oldest of them came in."""
-        with self._reading() as db:
-            return Waiting(*db.rows(sql.WAITING, run_id=run_id, trial=trial)[0])
 
     def claim(
         self,
@@ -77,21 +71,22 @@ class Queue:
         scope: str = "",
         halted_free: bool = False,
     ) -> Claim | NoClaim:
-        """The next item of this reviewer's order for `lease_ms`, at one unit; the claim they already hold comes again.
+        """Claim the next item in this reviewer's order for `lease_ms`, at one unit; renew and return a live claim.
 
-        With `settles` the reviewer's earlier answers of the run become deliverable. Raises NoSuchItem and QueueRefusal.
+        If `settles` is true, the reviewer's earlier decisions in the run become deliverable. Raise NoSuchItem if the
+        item does not exist, or QueueRefusal if no budget is open or the item belongs to another trial.
         """
-        wish = Wish(run_id, trial, reviewer, now_ms, lease_ms, settles, item_id, scope, halted_free)
+        request = ClaimRequest(run_id, trial, reviewer, now_ms, lease_ms, settles, item_id, scope, halted_free)
         try:
             with self._quick() as db:
-                return claim(db, wish)
+                return claim(db, request)
         except BudgetSpent:
-            # Another server took the last unit in between; this claim was rolled back.
+            # Another server took the last unit in the meantime; this claim was rolled back.
             with self._quick() as db:
-                return nothing(db, wish, NoClaimReason.BUDGET_SPENT)
+                return explain_no_claim(db, request, NoClaimReason.BUDGET_SPENT)
 
     def extend(self, *, item_id: int, reviewer: str, token: str, now_ms: int, lease_ms: int) -> int:
-        """Renews a live claim and returns when its lease ends now (ms); raises NotYours."""
+        """Renew a live claim and return the new end of its lease (ms); raise NotYours if the claim is not live."""
         until_ms = now_ms + lease_ms
         values = {"item_id": item_id, "reviewer": reviewer, "token": token, "now_ms": now_ms, "until_ms": until_ms}
         with self._quick() as db:
@@ -100,65 +95,60 @@ class Queue:
         return until_ms
 
     def release(self, *, item_id: int, reviewer: str, token: str, now_ms: int) -> None:
-        """Gives the item and its unit back; raises NotYours."""
+        """Release the claim and refund its unit; raise NotYours if the reviewer does not have the claim."""
         with self._quick() as db:
-            claims.leave(db, item_id, reviewer, token, SlotStatus.RELEASED, now_ms)
+            claims.leave_slot(db, item_id, reviewer, token, SlotStatus.RELEASED, now_ms)
 
     def skip(self, *, item_id: int, reviewer: str, token: str, now_ms: int) -> None:
-        """Gives the item and its unit back; it comes last in this reviewer's order; raises NotYours."""
+        """Release the claim, refund its unit and move the item to the end of this reviewer's order.
+
+        Raise NotYours if the reviewer does not have the claim.
+        """
         with self._quick() as db:
-            claims.leave(db, item_id, reviewer, token, SlotStatus.SKIPPED, now_ms)
+            claims.leave_slot(db, item_id, reviewer, token, SlotStatus.SKIPPED, now_ms)
 
     def decide(
-        self, *, item_id: int, reviewer: str, token: str, now_ms: int, undo_ms: int, **answer: Unpack[Answer]
+        self, *, item_id: int, reviewer: str, token: str, now_ms: int, undo_ms: int, **new: Unpack[NewDecision]
     ) -> DecisionRow:
-        """Stores the answer to a claimed item; sent again with its submit key, the first answer comes back.
+        """Store the decision on a claimed item; return the first decision if its submit key is sent again.
 
-        A lapsed claim counts while its place is free and a unit is left. Raises NotYours, AlreadyDecided, QueueRefusal.
+        An expired claim is accepted if its slot is free and a unit is left. Raise NotYours if the claim is invalid,
+        AlreadyDecided if the reviewer has decided, or QueueRefusal if the item cannot be decided.
         """
         with self._durable() as db:
             return answering.decide(
-                db, item_id=item_id, reviewer=reviewer, token=token, answer=answer, now_ms=now_ms, undo_ms=undo_ms
-            )
-
-    def revise(
-        self, *, decision_id: int, reviewer: str, now_ms: int, undo_ms: int, **answer: Unpack[Answer]
-    ) -> DecisionRow:
-        """A new revision of one's own decision before it is delivered, at no unit; raises AlreadyDelivered."""
-        with self._durable() as db:
-            return answering.revise(
-                db, decision_id=decision_id, reviewer=reviewer, answer=answer, now_ms=now_ms, undo_ms=undo_ms
+                db, item_id=item_id, reviewer=reviewer, token=token, new=new, now_ms=now_ms, undo_ms=undo_ms
             )
 
     def undo(self, *, item_id: int, reviewer: str, now_ms: int, lease_ms: int) -> Claim:
-        """Takes one's decision back before it is delivered: the claim lives again, its unit is kept."""
+        """Undo the reviewer's decision before it is delivered, and return the renewed claim, which keeps its unit."""
         with self._durable() as db:
             return answering.undo(db, item_id=item_id, reviewer=reviewer, now_ms=now_ms, lease_ms=lease_ms)
 
     def due(self, *, run_id: int, now_ms: int) -> list[int]:
-        """Ids of the decisions to deliver now, in order."""
+        """Return the ids of the decisions to deliver now, in order."""
         with self._reading() as db:
             return sorted(decision_id for (decision_id,) in db.rows(sql.DUE, run_id=run_id, now_ms=now_ms))
 
     def mark_delivered(self, *, decision_ids: Sequence[int], now_ms: int) -> int:
-        """Marks decisions that are due as delivered and returns how many were so just now; the others stay."""
+        """Mark those decisions that are due as delivered and return their number; leave the others unchanged."""
         with self._durable() as db:
             return answering.deliver(db, sorted(set(decision_ids)), now_ms)
 
     def cancel(self, *, item_ids: Sequence[int], now_ms: int) -> int:
-        """Takes items that nobody need review out of the queue, live claims refunded; returns how many left."""
+        """Remove items from the queue, refund their live claims, and return the number of removed items."""
         with self._durable() as db:
             return claims.withdraw_items(db, sorted(set(item_ids)), ItemStatus.CANCELLED, now_ms)
 
     def expire_overdue(self, *, run_id: int, now_ms: int) -> int:
-        """Expires items whose deadline is over or whose agent is dead, unless somebody holds them; returns how many."""
+        """Expire unclaimed items whose deadline has passed or whose agent is dead; return their number."""
         with self._durable() as db:
             return claims.expire_overdue(db, run_id, now_ms)
 
     def sweep(self, *, now_ms: int) -> int:
-        """Frees every claim whose lease has run out, or runs longer than any can, and returns how many."""
+        """Free every claim whose lease has expired or ends too late to be valid; return the number of claims."""
         with self._quick() as db:
-            return claims.sweep(db, now_ms) + claims.free_leased_too_long(db, now_ms)
+            return claims.free_expired_claims(db, now_ms) + claims.free_far_claims(db, now_ms)
 
     def save_draft(
         self,
@@ -170,13 +160,13 @@ class Queue:
         reason_codes: str | None = None,
         edit: str | None = None,
     ) -> None:
-        """Keeps what a reviewer has typed so far, a part that is None as it was; raises NoSuchItem."""
+        """Store a reviewer's draft, leaving parts that are None unchanged; raise NoSuchItem if the item is missing."""
         parts = {"feedback_text": text, "reason_codes": reason_codes, "edit": edit}
         with self._durable() as db:
             answering.save_draft(db, item_id, reviewer, parts, now_ms)
 
     def draft(self, *, item_id: int, reviewer: str) -> KeptDraft | None:
-        """What the reviewer has typed and not yet submitted."""
+        """Return the reviewer's unsubmitted draft, or None if there is none."""
         with self._reading() as db:
             row = db.row(sql.DRAFT, item_id=item_id, reviewer=reviewer)
         return None if row is None else KeptDraft(*row)
@@ -185,7 +175,7 @@ class Queue:
         return Transaction(engine(self.url))
 
     def _durable(self) -> Transaction:
-        return Transaction(engine(self.url, Durability.FULL), is_answer=True)
+        return Transaction(engine(self.url, Durability.FULL), is_durable=True)
 
     def _reading(self) -> Transaction:
         return Transaction(engine(self.url), sqlite_begin="DEFERRED")

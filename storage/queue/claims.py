@@ -1,6 +1,6 @@
-"""Claims: a reviewer's place at an item and the unit it costs, taken together and given back together.
+"""Claims: a reviewer's slot at an item and the slot's cost in units, always taken and returned together.
 
-The next item of a reviewer's order is claimed, or the one asked for, against the budget.
+A claim takes the next item in the reviewer's order, or the item that the request names, within the budget.
 """
 
 import secrets
@@ -15,8 +15,8 @@ from storage.tables import UNREVIEWED, ItemStatus, SlotStatus
 GONE = (ItemStatus.EXPIRED, ItemStatus.CANCELLED)
 
 
-class Item(NamedTuple):
-    """The columns of an item that its claim needs."""
+class ItemRow(NamedTuple):
+    """The columns of an item that a claim needs."""
 
     id: int
     run_id: int
@@ -28,8 +28,8 @@ class Item(NamedTuple):
     verdict_id: int | None
 
 
-class Slot(NamedTuple):
-    """A reviewer's place at one item, as `OWN_SLOT` reads it."""
+class SlotRow(NamedTuple):
+    """The columns of a reviewer's slot at one item."""
 
     id: int
     budget_id: int
@@ -40,8 +40,17 @@ class Slot(NamedTuple):
     lease_until_ms: int
 
 
-class Seat(NamedTuple):
-    """An occupied place: what it takes to give its unit back."""
+class BudgetRow(NamedTuple):
+    """The columns of the budget that pays for a claim."""
+
+    id: int
+    cap: int | None
+    used: int
+    halted: int
+
+
+class TakenSlot(NamedTuple):
+    """An occupied slot, with the values that a refund of its units needs."""
 
     slot_id: int
     item_id: int
@@ -51,118 +60,8 @@ class Seat(NamedTuple):
     kind: str
 
 
-def locked_item(db: Transaction, item_id: int) -> tuple[Item, str, int]:
-    """The item, locked, with its status and its open slots; raises NoSuchItem."""
-    row = db.row(sql.NAMED, item_id=item_id)
-    if row is None:
-        raise NoSuchItem(f"There is no review item {item_id}.")
-    return Item(*row[:-2]), row[-2], row[-1]
-
-
-def own_slot(db: Transaction, item_id: int, reviewer: str) -> Slot | None:
-    """The reviewer's place at the item, None if there never was one."""
-    row = db.row(sql.OWN_SLOT, item_id=item_id, reviewer=reviewer)
-    return None if row is None else Slot(*row)
-
-
-def spend(db: Transaction, seat: Seat, reason: str, now_ms: int) -> tuple[int | None, int]:
-    """Takes the seat's unit from its budget; returns the cap and what is used now; raises BudgetSpent."""
-    spent = db.row(sql.SPEND, budget_id=seat.budget_id, units=seat.units, halted=int(seat.kind == HALTED))
-    if spent is None:
-        raise BudgetSpent
-    record(db, seat, "spend", reason, seat.units, now_ms)
-    return spent[0], spent[1]
-
-
-def give_back(db: Transaction, seat: Seat, status: SlotStatus, reason: str, now_ms: int) -> None:
-    """Empties the seat and returns its unit to the budget."""
-    db.run(sql.LEAVE, slot_id=seat.slot_id, status=status.value, now_ms=now_ms)
-    db.run(sql.REFUND, budget_id=seat.budget_id, units=seat.units, halted=int(seat.kind == HALTED))
-    record(db, seat, "refund", reason, -seat.units, now_ms)
-
-
-def record(db: Transaction, seat: Seat, entry: str, reason: str, units: int, now_ms: int) -> None:
-    """Adds a row to the ledger."""
-    db.run(
-        sql.RECORD,
-        budget_id=seat.budget_id,
-        item_id=seat.item_id,
-        slot_id=seat.slot_id,
-        reviewer=seat.reviewer,
-        entry=entry,
-        reason=reason,
-        units=units,
-        now_ms=now_ms,
-    )
-
-
-def sweep(db: Transaction, now_ms: int) -> int:
-    """Frees every place whose lease has run out; returns how many."""
-    return _free(db, [Seat(*row) for row in db.rows(sql.LAPSED, now_ms=now_ms)], now_ms)
-
-
-def free_leased_too_long(db: Transaction, now_ms: int) -> int:
-    """Frees every place whose lease runs longer than any can, as the clock stood wrong; returns how many."""
-    return _free(db, [Seat(*row) for row in db.rows(sql.LEASED_TOO_LONG, far_ms=now_ms + FAR_MS)], now_ms)
-
-
-def _free(db: Transaction, lapsed: list[Seat], now_ms: int) -> int:
-    # Items before budgets, and budgets in order, so that two servers never wait for each other.
-    for seat in lapsed:
-        db.run(sql.REOPEN, item_id=seat.item_id)
-    for seat in sorted(lapsed, key=lambda seat: seat.budget_id):
-        give_back(db, seat, SlotStatus.LAPSED, "lapse", now_ms)
-    return len(lapsed)
-
-
-def leave(db: Transaction, item_id: int, reviewer: str, token: str, status: SlotStatus, now_ms: int) -> None:
-    """Puts the reviewer's claim down, so that the item waits again; raises NoSuchItem and NotYours."""
-    item, _, _ = locked_item(db, item_id)
-    slot = own_slot(db, item_id, reviewer)
-    if slot is None or slot.token != token or slot.status != SlotStatus.CLAIMED:
-        raise NotYours
-    seat = Seat(slot.id, item_id, slot.budget_id, reviewer, slot.units, item.kind)
-    db.run(sql.REOPEN, item_id=item_id)
-    give_back(db, seat, status, "skip" if status is SlotStatus.SKIPPED else "release", now_ms)
-
-
-def withdraw_items(db: Transaction, item_ids: list[int], status: ItemStatus, now_ms: int) -> int:
-    """Takes pending and claimed items out of the queue and refunds live claims; returns how many items left."""
-    reason = "expire" if status is ItemStatus.EXPIRED else "cancel"
-    left = [item_id for item_id in item_ids if db.run(sql.LEAVE_QUEUE, item_id=item_id, status=status.value)]
-    for item_id in left:
-        for row in db.rows(sql.LIVE_ON_ITEM, item_id=item_id):
-            give_back(db, Seat(*row), SlotStatus.RELEASED, reason, now_ms)
-    return len(left)
-
-
-def expire_overdue(db: Transaction, run_id: int, now_ms: int) -> int:
-    """Expires the run's items whose deadline is over or whose agent is dead, unless held; returns how many."""
-    overdue = [item_id for (item_id,) in db.rows(sql.OVERDUE, run_id=run_id, **_bounds(now_ms))]
-    for item_id in overdue:
-        _expire(db, item_id, now_ms)
-    return len(overdue)
-
-
-def _bounds(now_ms: int) -> dict[str, int]:
-    return {"now_ms": now_ms, "dead_ms": now_ms - DEAD_MS, "far_ms": now_ms + FAR_MS}
-
-
-def _expire(db: Transaction, item_id: int, now_ms: int) -> None:
-    withdraw_items(db, [item_id], ItemStatus.EXPIRED, now_ms)
-    db.run(sql.END_ASK, item_id=item_id, now_ms=now_ms)
-
-
-def _is_overdue(db: Transaction, item_id: int, now_ms: int) -> bool:
-    """Whether nobody waits for the item any more; in that case it is expired now."""
-    if db.row(sql.IS_OVERDUE, item_id=item_id, **_bounds(now_ms)) is None:
-        return False
-    _expire(db, item_id, now_ms)
-    return True
-
-
-class Wish(NamedTuple):
-    """Who wants to review what; times in ms."""
+class ClaimRequest(NamedTuple):
+    """A reviewer's request for the next item, or for the item with the id `item_id`; times in ms."""
 
     run_id: int
     trial: int
@@ -175,135 +74,234 @@ class Wish(NamedTuple):
     halted_free: bool
 
 
-class Funds(NamedTuple):
-    """The budget that a claim draws on."""
-
-    id: int
-    cap: int | None
-    used: int
-    halted: int
-
-
-class _Hold(NamedTuple):
+class _Lease(NamedTuple):
     slot_id: int
     token: str
     claimed_ms: int
 
 
-def claim(db: Transaction, wish: Wish) -> Claim | NoClaim:
-    """A claim on the next item, or why there is none; raises NoSuchItem, QueueRefusal and BudgetSpent."""
-    if wish.item_id is not None:
-        # Locked before any budget is, in the order that all others keep.
-        locked_item(db, wish.item_id)
-    sweep(db, wish.now_ms)
-    funds = _funds(db, wish)
-    return _next(db, wish, funds) if wish.item_id is None else _named(db, wish, wish.item_id, funds)
-
-
-def nothing(db: Transaction, wish: Wish, reason: NoClaimReason | None = None) -> NoClaim:
-    """Why the reviewer gets no item, and how many still wait for a review."""
-    waiting = (db.row(sql.COUNT_UNREVIEWED, run_id=wish.run_id, trial=wish.trial) or (0,))[0]
-    if reason is NoClaimReason.BUDGET_SPENT and not waiting:
-        reason = NoClaimReason.EMPTY
-    return NoClaim(reason or _why_none(db, wish, waiting), waiting)
-
-
-def _why_none(db: Transaction, wish: Wish, waiting: int) -> NoClaimReason:
-    if not waiting:
-        return NoClaimReason.EMPTY
-    if db.row(sql.ANY_OF_OTHERS, run_id=wish.run_id, trial=wish.trial, reviewer=wish.reviewer):
-        return NoClaimReason.ALL_CLAIMED_BY_OTHERS
-    return NoClaimReason.ALL_REVIEWED_BY_YOU
-
-
-def _funds(db: Transaction, wish: Wish) -> Funds:
-    row = db.row(sql.BUDGET, run_id=wish.run_id, trial=wish.trial, scope=wish.scope)
+def lock_item(db: Transaction, item_id: int) -> tuple[ItemRow, str, int]:
+    """Lock the item and return it with its status and number of open slots; raise NoSuchItem if it is missing."""
+    row = db.row(sql.LOCK_ITEM, item_id=item_id)
     if row is None:
-        scope = f", scope {wish.scope!r}" if wish.scope else ""
-        raise QueueRefusal(f"Run {wish.run_id}, trial {wish.trial}{scope} has no budget yet; open one before claiming.")
-    return Funds(*row)
+        raise NoSuchItem(f"Review item {item_id} does not exist.")
+    return ItemRow(*row[:-2]), row[-2], row[-1]
 
 
-def _next(db: Transaction, wish: Wish, funds: Funds) -> Claim | NoClaim:
-    held = db.row(sql.HELD, reviewer=wish.reviewer, budget_id=funds.id)
-    if held is not None:
-        return _renew(db, wish, Item(*held[:8]), _Hold(*held[8:]), funds)
-    spent = funds.cap is not None and funds.used >= funds.cap
-    if spent and not wish.halted_free:
-        return nothing(db, wish, NoClaimReason.BUDGET_SPENT)
-    orders = (sql.FRESH_HALTED, sql.PUT_ASIDE_HALTED) if spent else (sql.FRESH, sql.PUT_ASIDE)
+def find_own_slot(db: Transaction, item_id: int, reviewer: str) -> SlotRow | None:
+    """Return the reviewer's slot at the item, or None if they never had one."""
+    row = db.row(sql.OWN_SLOT, item_id=item_id, reviewer=reviewer)
+    return None if row is None else SlotRow(*row)
+
+
+def spend_unit(db: Transaction, taken: TakenSlot, reason: str, now_ms: int) -> tuple[int | None, int]:
+    """Charge the slot's units to its budget and return its (cap, used); raise BudgetSpent if too few are left."""
+    spent = db.row(sql.SPEND, budget_id=taken.budget_id, units=taken.units, halted=int(taken.kind == HALTED))
+    if spent is None:
+        raise BudgetSpent
+    record_ledger(db, taken, "spend", reason, taken.units, now_ms)
+    return spent[0], spent[1]
+
+
+def record_ledger(db: Transaction, taken: TakenSlot, entry: str, reason: str, units: int, now_ms: int) -> None:
+    """Add a row to the ledger."""
+    db.run(
+        sql.INSERT_LEDGER,
+        budget_id=taken.budget_id,
+        item_id=taken.item_id,
+        slot_id=taken.slot_id,
+        reviewer=taken.reviewer,
+        entry=entry,
+        reason=reason,
+        units=units,
+        now_ms=now_ms,
+    )
+
+
+def _refund_slot(db: Transaction, taken: TakenSlot, status: SlotStatus, reason: str, now_ms: int) -> None:
+    db.run(sql.LEAVE_SLOT, slot_id=taken.slot_id, status=status.value, now_ms=now_ms)
+    db.run(sql.REFUND, budget_id=taken.budget_id, units=taken.units, halted=int(taken.kind == HALTED))
+    record_ledger(db, taken, "refund", reason, -taken.units, now_ms)
+
+
+def free_expired_claims(db: Transaction, now_ms: int) -> int:
+    """Free every slot whose lease has expired; return the number of slots."""
+    return _free_slots(db, [TakenSlot(*row) for row in db.rows(sql.EXPIRED_CLAIMS, now_ms=now_ms)], now_ms)
+
+
+def free_far_claims(db: Transaction, now_ms: int) -> int:
+    """Free every slot whose lease ends too late to be valid, since the clock was wrong; return the number."""
+    return _free_slots(db, [TakenSlot(*row) for row in db.rows(sql.FAR_CLAIMS, far_ms=now_ms + FAR_MS)], now_ms)
+
+
+def _free_slots(db: Transaction, expired: list[TakenSlot], now_ms: int) -> int:
+    # Items before budgets, and budgets in order, so that two servers never wait for each other.
+    for taken in expired:
+        db.run(sql.REOPEN, item_id=taken.item_id)
+    for taken in sorted(expired, key=lambda taken: taken.budget_id):
+        _refund_slot(db, taken, SlotStatus.LAPSED, "lapse", now_ms)
+    return len(expired)
+
+
+def leave_slot(db: Transaction, item_id: int, reviewer: str, token: str, status: SlotStatus, now_ms: int) -> None:
+    """End the reviewer's claim, so that the item is pending again.
+
+    Raise NoSuchItem if the item does not exist, or NotYours if the reviewer does not have the claim.
+    """
+    item, _, _ = lock_item(db, item_id)
+    slot = find_own_slot(db, item_id, reviewer)
+    if slot is None or slot.token != token or slot.status != SlotStatus.CLAIMED:
+        raise NotYours
+    taken = TakenSlot(slot.id, item_id, slot.budget_id, reviewer, slot.units, item.kind)
+    db.run(sql.REOPEN, item_id=item_id)
+    _refund_slot(db, taken, status, "skip" if status is SlotStatus.SKIPPED else "release", now_ms)
+
+
+def withdraw_items(db: Transaction, item_ids: list[int], status: ItemStatus, now_ms: int) -> int:
+    """Remove pending and claimed items from the queue and refund live claims; return the number of items."""
+    reason = "expire" if status is ItemStatus.EXPIRED else "cancel"
+    left = [item_id for item_id in item_ids if db.run(sql.LEAVE_QUEUE, item_id=item_id, status=status.value)]
+    for item_id in left:
+        for row in db.rows(sql.LIVE_CLAIMS, item_id=item_id):
+            _refund_slot(db, TakenSlot(*row), SlotStatus.RELEASED, reason, now_ms)
+    return len(left)
+
+
+def expire_overdue(db: Transaction, run_id: int, now_ms: int) -> int:
+    """Expire the run's unclaimed items whose deadline has passed or whose agent is dead; return how many."""
+    overdue = [item_id for (item_id,) in db.rows(sql.OVERDUE, run_id=run_id, **_time_bounds(now_ms))]
+    for item_id in overdue:
+        _expire(db, item_id, now_ms)
+    return len(overdue)
+
+
+def _time_bounds(now_ms: int) -> dict[str, int]:
+    return {"now_ms": now_ms, "dead_ms": now_ms - DEAD_MS, "far_ms": now_ms + FAR_MS}
+
+
+def _expire(db: Transaction, item_id: int, now_ms: int) -> None:
+    withdraw_items(db, [item_id], ItemStatus.EXPIRED, now_ms)
+    db.run(sql.END_ASK, item_id=item_id, now_ms=now_ms)
+
+
+def _expire_if_overdue(db: Transaction, item_id: int, now_ms: int) -> bool:
+    if db.row(sql.IS_OVERDUE, item_id=item_id, **_time_bounds(now_ms)) is None:
+        return False
+    _expire(db, item_id, now_ms)
+    return True
+
+
+def claim(db: Transaction, request: ClaimRequest) -> Claim | NoClaim:
+    """Claim the requested or the next item, or return the reason why there is none.
+
+    Raise NoSuchItem if the item is missing, QueueRefusal if no budget is open, and BudgetSpent if no unit is left.
+    """
+    if request.item_id is not None:
+        # Lock the item before any budget, in the order of all other transactions.
+        lock_item(db, request.item_id)
+    free_expired_claims(db, request.now_ms)
+    row = db.row(sql.BUDGET, run_id=request.run_id, trial=request.trial, scope=request.scope)
+    if row is None:
+        scope = f", scope {request.scope!r}" if request.scope else ""
+        where = f"Run {request.run_id}, trial {request.trial}{scope}"
+        raise QueueRefusal(f"{where} has no budget yet; open one before claiming.")
+    budget = BudgetRow(*row)
+    return _claim_next(db, request, budget) if request.item_id is None else _claim_named(db, request, budget)
+
+
+def explain_no_claim(db: Transaction, request: ClaimRequest, reason: NoClaimReason | None = None) -> NoClaim:
+    """Return the reason why the reviewer gets no item, and the number of items that still lack a review."""
+    pending = (db.row(sql.COUNT_UNREVIEWED, run_id=request.run_id, trial=request.trial) or (0,))[0]
+    if not pending and reason in (None, NoClaimReason.BUDGET_SPENT):
+        reason = NoClaimReason.EMPTY
+    elif reason is None:
+        at = {"run_id": request.run_id, "trial": request.trial, "reviewer": request.reviewer}
+        others = db.row(sql.CLAIMED_BY_OTHERS, **at)
+        reason = NoClaimReason.ALL_CLAIMED_BY_OTHERS if others else NoClaimReason.ALL_REVIEWED_BY_YOU
+    return NoClaim(reason, pending)
+
+
+def _claim_next(db: Transaction, request: ClaimRequest, budget: BudgetRow) -> Claim | NoClaim:
+    row = db.row(sql.HELD_CLAIM, reviewer=request.reviewer, budget_id=budget.id)
+    if row is not None:
+        return _renew_claim(db, request, ItemRow(*row[:8]), _Lease(*row[8:]), budget)
+    is_spent = budget.cap is not None and budget.used >= budget.cap
+    if is_spent and not request.halted_free:
+        return explain_no_claim(db, request, NoClaimReason.BUDGET_SPENT)
+    orders = (sql.FRESH_HALTED, sql.SKIPPED_HALTED) if is_spent else (sql.FRESH, sql.SKIPPED)
     for order in orders:
-        while found := db.row(order, run_id=wish.run_id, trial=wish.trial, reviewer=wish.reviewer):
-            if not _is_overdue(db, found[0], wish.now_ms):
-                return _take(db, wish, Item(*found), funds)
-    return nothing(db, wish, NoClaimReason.BUDGET_SPENT if spent else None)
+        while row := db.row(order, run_id=request.run_id, trial=request.trial, reviewer=request.reviewer):
+            if not _expire_if_overdue(db, row[0], request.now_ms):
+                return _take_slot(db, request, ItemRow(*row), budget)
+    return explain_no_claim(db, request, NoClaimReason.BUDGET_SPENT if is_spent else None)
 
 
-def _named(db: Transaction, wish: Wish, item_id: int, funds: Funds) -> Claim | NoClaim:
-    item, status, open_slots = locked_item(db, item_id)
-    if (item.run_id, item.trial) != (wish.run_id, wish.trial):
-        raise QueueRefusal(f"Item {item_id} belongs to run {item.run_id}, trial {item.trial}; claim it there.")
-    slot = own_slot(db, item_id, wish.reviewer)
+def _claim_named(db: Transaction, request: ClaimRequest, budget: BudgetRow) -> Claim | NoClaim:
+    item, status, open_slots = lock_item(db, request.item_id or 0)
+    if (item.run_id, item.trial) != (request.run_id, request.trial):
+        raise QueueRefusal(f"Item {item.id} belongs to run {item.run_id}, trial {item.trial}; claim it there.")
+    slot = find_own_slot(db, item.id, request.reviewer)
     if slot is not None and slot.status == SlotStatus.CLAIMED:
-        return _renew(db, wish, item, _Hold(slot.id, slot.token, slot.claimed_ms), funds)
+        return _renew_claim(db, request, item, _Lease(slot.id, slot.token, slot.claimed_ms), budget)
     if slot is not None and slot.status == SlotStatus.DECIDED:
-        return nothing(db, wish, NoClaimReason.ITEM_REVIEWED_BY_YOU)
-    if status not in UNREVIEWED or _is_overdue(db, item_id, wish.now_ms):
-        return nothing(db, wish, NoClaimReason.ITEM_GONE)
+        return explain_no_claim(db, request, NoClaimReason.ITEM_REVIEWED_BY_YOU)
+    if status not in UNREVIEWED or _expire_if_overdue(db, item.id, request.now_ms):
+        return explain_no_claim(db, request, NoClaimReason.ITEM_GONE)
     if not open_slots:
-        return nothing(db, wish, NoClaimReason.ITEM_TAKEN)
-    if funds.cap is not None and funds.used + _units(wish, item) > funds.cap:
-        return nothing(db, wish, NoClaimReason.BUDGET_SPENT)
-    return _take(db, wish, item, funds)
+        return explain_no_claim(db, request, NoClaimReason.ITEM_TAKEN)
+    if budget.cap is not None and budget.used + _cost_in_units(request, item) > budget.cap:
+        return explain_no_claim(db, request, NoClaimReason.BUDGET_SPENT)
+    return _take_slot(db, request, item, budget)
 
 
-def _units(wish: Wish, item: Item) -> int:
-    return 0 if wish.halted_free and item.kind == HALTED else 1
+def _cost_in_units(request: ClaimRequest, item: ItemRow) -> int:
+    return 0 if request.halted_free and item.kind == HALTED else 1
 
 
-def _take(db: Transaction, wish: Wish, item: Item, funds: Funds) -> Claim:
-    units, token = _units(wish, item), secrets.token_hex(16)
-    if not db.run(sql.TAKE, item_id=item.id):
-        raise StorageError(f"Item {item.id} was taken by another reviewer in between; claim again.")
+def _take_slot(db: Transaction, request: ClaimRequest, item: ItemRow, budget: BudgetRow) -> Claim:
+    units, token = _cost_in_units(request, item), secrets.token_hex(16)
+    if not db.run(sql.TAKE_SLOT, item_id=item.id):
+        raise StorageError(f"Another reviewer took item {item.id} in the meantime; claim again.")
     row = db.row(
-        sql.SEAT,
+        sql.CLAIM_SLOT,
         item_id=item.id,
-        budget_id=funds.id,
-        reviewer=wish.reviewer,
+        budget_id=budget.id,
+        reviewer=request.reviewer,
         token=token,
         units=units,
-        now_ms=wish.now_ms,
-        until_ms=wish.now_ms + wish.lease_ms,
+        now_ms=request.now_ms,
+        until_ms=request.now_ms + request.lease_ms,
     )
     if row is None:
-        raise StorageError(f"You took item {item.id} in another window just now; open it again.")
-    seat = Seat(row[0], item.id, funds.id, wish.reviewer, units, item.kind)
-    cap, used = spend(db, seat, "claim", wish.now_ms)
-    return _claim(db, wish, item, _Hold(seat.slot_id, token, wish.now_ms), cap, used)
+        raise StorageError(f"You claimed item {item.id} in another window; open it again.")
+    taken = TakenSlot(row[0], item.id, budget.id, request.reviewer, units, item.kind)
+    cap_and_used = spend_unit(db, taken, "claim", request.now_ms)
+    return _settle_and_build(db, request, item, _Lease(taken.slot_id, token, request.now_ms), cap_and_used)
 
 
-def _renew(db: Transaction, wish: Wish, item: Item, hold: _Hold, funds: Funds) -> Claim:
-    db.run(sql.RENEW, slot_id=hold.slot_id, until_ms=wish.now_ms + wish.lease_ms)
-    return _claim(db, wish, item, hold, funds.cap, funds.used)
+def _renew_claim(db: Transaction, request: ClaimRequest, item: ItemRow, lease: _Lease, budget: BudgetRow) -> Claim:
+    db.run(sql.RENEW, slot_id=lease.slot_id, until_ms=request.now_ms + request.lease_ms)
+    return _settle_and_build(db, request, item, lease, (budget.cap, budget.used))
 
 
-def _claim(db: Transaction, wish: Wish, item: Item, hold: _Hold, cap: int | None, used: int) -> Claim:
-    if wish.settles:
-        db.run(sql.SETTLE, reviewer=wish.reviewer, run_id=wish.run_id, now_ms=wish.now_ms)
-    until_ms = wish.now_ms + wish.lease_ms
-    return made_claim(db, item, hold.slot_id, hold.token, hold.claimed_ms, until_ms, (cap, used))
+def _settle_and_build(
+    db: Transaction, request: ClaimRequest, item: ItemRow, lease: _Lease, cap_and_used: tuple[int | None, int]
+) -> Claim:
+    if request.settles:
+        db.run(sql.SETTLE, reviewer=request.reviewer, run_id=request.run_id, now_ms=request.now_ms)
+    return build_claim(db, item, *lease, request.now_ms + request.lease_ms, cap_and_used)
 
 
-def made_claim(
+def build_claim(
     db: Transaction,
-    item: Item,
+    item: ItemRow,
     slot_id: int,
     token: str,
     claimed_ms: int,
     until_ms: int,
-    budget: tuple[int | None, int],
+    cap_and_used: tuple[int | None, int],
 ) -> Claim:
-    """The claim as its reviewer sees it, the trajectory included."""
+    """Return the claim with the body of its trajectory; raise StorageError if the body is missing."""
     body = db.row(sql.BODY, trajectory_id=item.trajectory_id)
     if body is None:
         raise StorageError(f"Trajectory {item.trajectory_id} of item {item.id} is missing; run `inferact db check`.")
@@ -321,6 +319,6 @@ def made_claim(
         claimed_ms=claimed_ms,
         lease_until_ms=until_ms,
         body=body[0],
-        budget_cap=budget[0],
-        budget_used=budget[1],
+        budget_cap=cap_and_used[0],
+        budget_used=cap_and_used[1],
     )

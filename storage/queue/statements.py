@@ -1,9 +1,11 @@
-"""Every statement of the queue, in the SQL that SQLite and PostgreSQL share.
+"""The SQL of the queue, in the dialect that SQLite and PostgreSQL share.
 
-A closing FOR UPDATE is for PostgreSQL, where every transaction locks items, then slots and decisions, then budgets; on
-SQLite it already holds the one write lock, and the clause is left out. Words such as 'claimed' stand in the text, as a
-bound one would keep SQLite from its partial indexes; CROSS JOIN keeps it from beginning with every item of a run.
+A closing FOR UPDATE is for PostgreSQL, where every transaction locks items, then slots and decisions, then budgets.
+SQLite already holds its one write lock, and the clause is removed. Words such as 'claimed' are literals, since bound
+values would keep SQLite from its partial indexes; CROSS JOIN keeps it from starting with every item of a run.
 """
+
+from storage.tables import IS_CURRENT
 
 PUT = """
 INSERT INTO item (run_id, trial, trajectory_id, step, kind, status, priority, open_slots, reviews_required,
@@ -31,47 +33,47 @@ RETURNING cap, used"""
 
 REFUND = "UPDATE budget SET used = used - :units, halted = halted - :halted WHERE id = :budget_id"
 
-RECORD = """
+INSERT_LEDGER = """
 INSERT INTO ledger (budget_id, item_id, slot_id, reviewer, entry, reason, units, at_ms)
 VALUES (:budget_id, :item_id, :slot_id, :reviewer, :entry, :reason, :units, :now_ms)"""
 
-LAPSED = """
+EXPIRED_CLAIMS = """
 SELECT s.id, s.item_id, s.budget_id, s.reviewer, s.units, i.kind FROM slot s JOIN item i ON i.id = s.item_id
 WHERE s.status = 'claimed' AND s.lease_until_ms <= :now_ms
 FOR UPDATE SKIP LOCKED"""
 
-LEASED_TOO_LONG = """
+FAR_CLAIMS = """
 SELECT s.id, s.item_id, s.budget_id, s.reviewer, s.units, i.kind FROM slot s JOIN item i ON i.id = s.item_id
 WHERE s.status = 'claimed' AND s.lease_until_ms > :far_ms
 FOR UPDATE SKIP LOCKED"""
 
 # A heartbeat or a deadline of the far future was written by a clock that has been set back since.
-_NOBODY_WAITS = """
+_IS_ABANDONED = """
 i.status IN ('pending', 'claimed')
   AND NOT EXISTS (SELECT 1 FROM slot s WHERE s.item_id = i.id AND s.status = 'claimed')
   AND (a.deadline_ms <= :now_ms OR a.deadline_ms > :far_ms
        OR (a.answer IS NULL AND a.beats AND (a.heartbeat_ms < :dead_ms OR a.heartbeat_ms > :far_ms)))"""
 
 IS_OVERDUE = (
-    f"SELECT 1 FROM ask a JOIN item i ON i.id = a.item_id WHERE a.item_id = :item_id AND {_NOBODY_WAITS} LIMIT 1"
+    f"SELECT 1 FROM ask a JOIN item i ON i.id = a.item_id WHERE a.item_id = :item_id AND {_IS_ABANDONED} LIMIT 1"
 )
 
 OVERDUE = f"""
 SELECT i.id FROM item i CROSS JOIN ask a
-WHERE i.run_id = :run_id AND a.item_id = i.id AND {_NOBODY_WAITS}
+WHERE i.run_id = :run_id AND a.item_id = i.id AND {_IS_ABANDONED}
 ORDER BY i.id
 FOR UPDATE OF i"""
 
 END_ASK = "UPDATE ask SET answer = 'timeout', answered_ms = :now_ms WHERE item_id = :item_id AND answer IS NULL"
 
-LIVE_ON_ITEM = """
+LIVE_CLAIMS = """
 SELECT s.id, s.item_id, s.budget_id, s.reviewer, s.units, i.kind FROM slot s JOIN item i ON i.id = s.item_id
 WHERE s.item_id = :item_id AND s.status = 'claimed'
 FOR UPDATE OF s"""
 
 _ITEM = "i.id, i.run_id, i.trial, i.trajectory_id, i.step, i.kind, i.priority, i.verdict_id"
 
-HELD = f"""
+HELD_CLAIM = f"""
 SELECT {_ITEM}, s.id, s.token, s.claimed_ms FROM slot s JOIN item i ON i.id = s.item_id
 WHERE s.reviewer = :reviewer AND s.status = 'claimed' AND s.budget_id = :budget_id
 ORDER BY s.claimed_ms DESC, s.id DESC LIMIT 1"""
@@ -84,7 +86,7 @@ WHERE i.run_id = :run_id AND i.trial = :trial AND i.open_slots > 0%s
 ORDER BY i.priority DESC, i.id LIMIT 1
 FOR UPDATE SKIP LOCKED"""
 
-_PUT_ASIDE = f"""
+_SKIPPED = f"""
 SELECT {_ITEM} FROM slot s CROSS JOIN item i
 WHERE s.reviewer = :reviewer AND s.status = 'skipped' AND i.id = s.item_id
   AND i.run_id = :run_id AND i.trial = :trial AND i.open_slots > 0%s
@@ -92,20 +94,20 @@ ORDER BY s.lease_until_ms, i.id LIMIT 1
 FOR UPDATE SKIP LOCKED"""
 
 FRESH, FRESH_HALTED = _FRESH % "", _FRESH % " AND i.kind = 'halted'"
-PUT_ASIDE, PUT_ASIDE_HALTED = _PUT_ASIDE % "", _PUT_ASIDE % " AND i.kind = 'halted'"
+SKIPPED, SKIPPED_HALTED = _SKIPPED % "", _SKIPPED % " AND i.kind = 'halted'"
 
-NAMED = f"SELECT {_ITEM}, i.status, i.open_slots FROM item i WHERE i.id = :item_id FOR UPDATE"
+LOCK_ITEM = f"SELECT {_ITEM}, i.status, i.open_slots FROM item i WHERE i.id = :item_id FOR UPDATE"
 
 OWN_SLOT = """
 SELECT id, budget_id, status, token, units, claimed_ms, lease_until_ms FROM slot
 WHERE item_id = :item_id AND reviewer = :reviewer
 FOR UPDATE"""
 
-TAKE = """
+TAKE_SLOT = """
 UPDATE item SET open_slots = open_slots - 1, status = CASE WHEN open_slots > 1 THEN 'pending' ELSE 'claimed' END
 WHERE id = :item_id AND open_slots > 0"""
 
-SEAT = """
+CLAIM_SLOT = """
 INSERT INTO slot (item_id, budget_id, reviewer, status, token, units, claimed_ms, lease_until_ms)
 VALUES (:item_id, :budget_id, :reviewer, 'claimed', :token, :units, :now_ms, :until_ms)
 ON CONFLICT (item_id, reviewer) DO UPDATE
@@ -121,19 +123,19 @@ UPDATE slot SET lease_until_ms = :until_ms
 WHERE item_id = :item_id AND reviewer = :reviewer AND token = :token AND status = 'claimed'
   AND lease_until_ms > :now_ms"""
 
-SEAT_AGAIN = """
+CLAIM_SLOT_AGAIN = """
 UPDATE slot SET status = 'claimed', token = :token, lease_until_ms = :until_ms WHERE id = :slot_id"""
 
-LEAVE = "UPDATE slot SET status = :status, lease_until_ms = :now_ms WHERE id = :slot_id"
+LEAVE_SLOT = "UPDATE slot SET status = :status, lease_until_ms = :now_ms WHERE id = :slot_id"
 
 REOPEN = """
 UPDATE item SET open_slots = open_slots + 1, status = 'pending'
 WHERE id = :item_id AND status IN ('pending', 'claimed')"""
 
-SETTLE = """
+SETTLE = f"""
 UPDATE decision SET deliverable_ms = :now_ms WHERE id IN (
     SELECT d.id FROM decision d CROSS JOIN item i
-    WHERE d.deliverable_ms > :now_ms AND d.delivered_ms IS NULL AND NOT d.superseded AND d.reviewer = :reviewer
+    WHERE d.deliverable_ms > :now_ms AND d.delivered_ms IS NULL AND {IS_CURRENT} AND d.reviewer = :reviewer
       AND i.id = d.item_id AND i.run_id = :run_id
     FOR UPDATE OF d SKIP LOCKED)"""
 
@@ -142,12 +144,10 @@ BODY = "SELECT body FROM trajectory_body WHERE trajectory_id = :trajectory_id"
 COUNT_UNREVIEWED = """
 SELECT count(*) FROM item WHERE run_id = :run_id AND trial = :trial AND status IN ('pending', 'claimed')"""
 
-ANY_OF_OTHERS = """
+CLAIMED_BY_OTHERS = """
 SELECT 1 FROM item i WHERE i.run_id = :run_id AND i.trial = :trial AND i.status IN ('pending', 'claimed')
   AND NOT EXISTS (SELECT 1 FROM slot s WHERE s.item_id = i.id AND s.reviewer = :reviewer AND s.status = 'decided')
 LIMIT 1"""
-
-WAITING = "SELECT count(*), min(created_ms) FROM item WHERE run_id = :run_id AND trial = :trial AND status = 'pending'"
 
 _DECISION = """id, item_id, slot_id, reviewer, annotator_kind, decision, label, feedback_type, feedback_text,
 edited_action, action_digest, submit_key, revision, superseded, budget_cap, budget_used, claimed_ms, decided_ms,
@@ -155,11 +155,9 @@ withdrawn_ms, deliverable_ms, delivered_ms, seen_digest, reason_codes"""
 
 SUBMITTED = f"SELECT {_DECISION} FROM decision WHERE submit_key = :submit_key"
 
-DECISION = f"SELECT {_DECISION} FROM decision WHERE id = :decision_id"
+CURRENT = f"SELECT {_DECISION} FROM decision WHERE slot_id = :slot_id AND {IS_CURRENT} FOR UPDATE"
 
-CURRENT = f"SELECT {_DECISION} FROM decision WHERE slot_id = :slot_id AND NOT superseded FOR UPDATE"
-
-ANSWERED = "UPDATE slot SET status = 'decided', lease_until_ms = :now_ms WHERE id = :slot_id"
+MARK_DECIDED = "UPDATE slot SET status = 'decided', lease_until_ms = :now_ms WHERE id = :slot_id"
 
 DECIDE = f"""
 INSERT INTO decision (item_id, slot_id, reviewer, annotator_kind, decision, label, feedback_type, feedback_text,
@@ -172,16 +170,16 @@ VALUES (:item_id, :slot_id, :reviewer, :annotator_kind, :decision, :label, :feed
         :budget_cap, :budget_used, :claimed_ms, :now_ms, :deliverable_ms, :door, :seen_digest, :reason_codes)
 RETURNING {_DECISION}"""
 
-STAND = """
+SET_STATUS = """
 UPDATE item SET status = CASE
     WHEN open_slots > 0 THEN 'pending'
     WHEN EXISTS (SELECT 1 FROM slot s WHERE s.item_id = item.id AND s.status = 'claimed') THEN 'claimed'
     ELSE 'decided' END
 WHERE id = :item_id AND status IN ('pending', 'claimed', 'decided')"""
 
-ONE_MORE = "UPDATE item SET reviews_required = reviews_required + 1, open_slots = open_slots + 1 WHERE id = :item_id"
+ADD_SLOT = "UPDATE item SET reviews_required = reviews_required + 1, open_slots = open_slots + 1 WHERE id = :item_id"
 
-ONE_LESS = """
+REMOVE_SLOT = """
 UPDATE item SET reviews_required = reviews_required - 1, open_slots = open_slots - 1
 WHERE id = :item_id AND open_slots > 0 AND reviews_required > 1"""
 
@@ -189,24 +187,24 @@ SUPERSEDE = "UPDATE decision SET superseded = true, withdrawn_ms = :withdrawn_ms
 
 BUDGET_OF_SLOT = "SELECT b.cap, b.used FROM slot s JOIN budget b ON b.id = s.budget_id WHERE s.id = :slot_id"
 
-DUE = """
+DUE = f"""
 SELECT d.id FROM decision d CROSS JOIN item i
-WHERE d.delivered_ms IS NULL AND NOT d.superseded AND d.deliverable_ms <= :now_ms
+WHERE d.delivered_ms IS NULL AND {IS_CURRENT} AND d.deliverable_ms <= :now_ms
   AND i.id = d.item_id AND i.run_id = :run_id
   AND i.status IN ('pending', 'claimed', 'decided')"""
 
 ITEM_OF_DECISION = "SELECT item_id FROM decision WHERE id = :decision_id"
 
-DELIVER = """
+DELIVER = f"""
 UPDATE decision SET delivered_ms = :now_ms
-WHERE id = :decision_id AND delivered_ms IS NULL AND NOT superseded AND deliverable_ms <= :now_ms
+WHERE id = :decision_id AND delivered_ms IS NULL AND {IS_CURRENT} AND deliverable_ms <= :now_ms
   AND EXISTS (SELECT 1 FROM item i WHERE i.id = decision.item_id AND i.status IN ('pending', 'claimed', 'decided'))
 RETURNING item_id"""
 
-FINISH = """
+FINISH = f"""
 UPDATE item SET status = 'delivered'
 WHERE id = :item_id AND status = 'decided' AND NOT EXISTS (
-    SELECT 1 FROM decision d WHERE d.item_id = item.id AND NOT d.superseded AND d.delivered_ms IS NULL)"""
+    SELECT 1 FROM decision d WHERE d.item_id = item.id AND {IS_CURRENT} AND d.delivered_ms IS NULL)"""
 
 LEAVE_QUEUE = """
 UPDATE item SET status = :status, open_slots = 0 WHERE id = :item_id AND status IN ('pending', 'claimed')"""

@@ -1,20 +1,20 @@
-"""What goes into the queue and what comes out of it."""
+"""The input and output values of the queue."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, NotRequired, TypedDict
 
 HALTED = "halted"
-"""The kind of an item whose trajectory stopped without a critical action: there is nothing to approve."""
+"""The kind of an item whose trajectory stopped without a critical action, so that there is nothing to approve."""
 DEAD_MS = 60_000
-"""An agent that waits with a heartbeat and was not heard of for so long is dead."""
+"""An agent that sends heartbeats counts as dead this long (ms) after the last one."""
 FAR_MS = 7 * 24 * 3_600_000
-"""No lease and no deadline is longer: what ends later was written by a clock that stood wrong."""
+"""The longest lease or deadline; a later end was written while the clock was wrong."""
 
 
 @dataclass(frozen=True)
 class NewItem:
-    """A checkpoint to be reviewed; times in ms since 1970."""
+    """A checkpoint to review; times in ms since 1970."""
 
     run_id: int
     trial: int
@@ -48,7 +48,7 @@ class Claim(NamedTuple):
 
 
 class NoClaimReason(StrEnum):
-    """Why nothing is offered; the last three are about an item that was asked for by its id."""
+    """The reason why no item is claimed; the last three concern an item that was requested by its id."""
 
     EMPTY = "empty"
     BUDGET_SPENT = "budget_spent"
@@ -61,7 +61,7 @@ class NoClaimReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NoClaim:
-    """Nothing to review now; `waiting` counts the items of the (run, trial) that still lack a review."""
+    """No item to review now; `waiting` counts the items of the (run, trial) that still lack a review."""
 
     reason: NoClaimReason
     waiting: int
@@ -69,7 +69,7 @@ class NoClaim:
 
 @dataclass(frozen=True, slots=True)
 class BudgetState:
-    """How a budget stands; without a cap, `cap` and `left` are None. `halted` counts the halted items reviewed."""
+    """The state of a budget; `cap` and `left` are None if it is uncapped. `halted` counts reviewed halted items."""
 
     cap: int | None
     used: int
@@ -77,18 +77,12 @@ class BudgetState:
     left: int | None
 
 
-class Waiting(NamedTuple):
-    """Items with a free review slot, and when the oldest of them came in (ms since 1970)."""
+class NewDecision(TypedDict):
+    """A reviewer's decision to store.
 
-    items: int
-    oldest_ms: int | None
-
-
-class Answer(TypedDict):
-    """What a reviewer answers. `submit_key` names one submit: sent again, it gives back the first decision.
-
-    `seen_digest` is that of the text that the reviewer was shown, None where nobody says what it was; `door` is the way
-    that the answer came in by, a browser where nothing is said. `reason_codes` are separated by blanks.
+    `submit_key` identifies one submission: if the key is sent again, the first decision is returned. `seen_digest` is
+    the digest of the text that the reviewer was shown, or None if unknown. `door` is the entry point of the decision,
+    by default a browser. `reason_codes` are separated by blanks.
     """
 
     decision: str
@@ -106,7 +100,7 @@ class Answer(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class DecisionRow:
-    """One revision of a reviewer's answer, as stored."""
+    """One stored revision of a reviewer's decision."""
 
     id: int
     item_id: int
@@ -134,7 +128,7 @@ class DecisionRow:
 
 
 class KeptDraft(NamedTuple):
-    """What a reviewer has typed for an item: words, reason codes, and as JSON the fields of an edit."""
+    """A reviewer's draft for an item: feedback, reason codes, and the fields of an edit as JSON."""
 
     text: str = ""
     reason_codes: str = ""

@@ -1,10 +1,11 @@
-"""Every table, by room. Times are whole milliseconds since 1970 UTC (`*_ms`); JSON is text, already serialised."""
+"""Every table, by room. Times are milliseconds since 1970 UTC (`*_ms`); JSON is stored as text."""
 
 from storage.tables.audit import ChainEnd, DatabaseKey, Event, EventLink
 from storage.tables.base import Table
-from storage.tables.loop import Agent, Allowed, Ask, Intent, Memory, PlanVersion, Policy, WebhookDelivery
-from storage.tables.people import Invitation, Person, PersonSession
+from storage.tables.loop import Allowed, Ask, Intent, Memory, PlanVersion, Policy, WebhookDelivery
+from storage.tables.people import Agent, Invitation, Person, PersonSession
 from storage.tables.queue import (
+    IS_CURRENT,
     UNREVIEWED,
     Budget,
     Decision,

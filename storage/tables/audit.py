@@ -1,4 +1,4 @@
-"""The audit log: events, the chain that their digests stand in, its end kept apart, and the key of the database."""
+"""Tables of the audit log: events, their chain, its end, and the key of the database."""
 
 from sqlalchemy import BigInteger, Index
 from sqlmodel import Field
@@ -7,9 +7,9 @@ from storage.tables.base import NumberedTable, Table
 
 
 class Event(NumberedTable, table=True):
-    """What happened, by whom and through which door: the content, which can be erased while its link stays.
+    """An event: the action, its author and its entry point. This content can be erased; its link stays.
 
-    `before`, `after` and `detail` are JSON; `salt` keeps a digest from being guessed back once the content is gone.
+    `before`, `after` and `detail` are JSON; `salt` prevents erased content from being guessed from its digest.
     """
 
     __tablename__ = "event"
@@ -29,9 +29,9 @@ class Event(NumberedTable, table=True):
 
 
 class EventLink(Table, table=True):
-    """An event's place in the chain: the digest of its content, and a hash over that and over the link before it.
+    """An event's link in the chain: the digest of its content, and a hash of this digest and the previous hash.
 
-    `erases` is a JSON list of the events whose content was erased with this one.
+    `erases` is a JSON list of the events whose content was erased by this event.
     """
 
     __tablename__ = "event_link"
@@ -46,7 +46,7 @@ class EventLink(Table, table=True):
 
 
 class ChainEnd(Table, table=True):
-    """The one row that says where the chain ends, so that a missing last event is noticed too."""
+    """The only row with the end of the chain, so that a missing last event is detected as well."""
 
     __tablename__ = "chain_end"
 
@@ -57,7 +57,7 @@ class ChainEnd(Table, table=True):
 
 
 class DatabaseKey(Table, table=True):
-    """The one row that tells this database from every other: a random key, made with it and never changed."""
+    """The only row with a random key that identifies this database; the key never changes."""
 
     __tablename__ = "database_key"
 

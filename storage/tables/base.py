@@ -10,7 +10,7 @@ from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
 _NAMES = {"uq": "uq_%(table_name)s_%(column_0_N_name)s", "fk": "fk_%(table_name)s_%(column_0_name)s"}
-"""A later migration can only change a constraint that has a name."""
+"""Names of constraints, since a migration can only change a named one."""
 
 
 class Table(SQLModel, registry=registry(metadata=MetaData(naming_convention=_NAMES))):
@@ -18,12 +18,12 @@ class Table(SQLModel, registry=registry(metadata=MetaData(naming_convention=_NAM
 
 
 class NumberedTable(Table):
-    """Base of tables whose rows have a number of their own, given at the insert."""
+    """Base of tables whose rows get a number at the insert."""
 
     id: int | None = Field(default=None, primary_key=True)
 
 
 def one_of(column: str, words: type[StrEnum]) -> CheckConstraint:
-    """A check that the column holds one of the words."""
+    """Return a check constraint that the column holds one of the words."""
     allowed = ", ".join(f"'{word}'" for word in words)
     return CheckConstraint(f"{column} IN ({allowed})", name=f"ck_{column}_known")

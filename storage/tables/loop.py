@@ -1,4 +1,4 @@
-"""What happens around a decision: memories, execution intents, agents and their questions, deliveries."""
+"""Tables around a decision: memories, execution intents, gate checks, policies, webhook deliveries."""
 
 from sqlalchemy import BigInteger, Index, UniqueConstraint, text
 from sqlmodel import Field
@@ -7,7 +7,7 @@ from storage.tables.base import NumberedTable
 
 
 class Memory(NumberedTable, table=True):
-    """What one trial left for the next ones: a reviewer's words as they are, or the Actor's own reflection."""
+    """A memory that one trial leaves for later trials: a reviewer's feedback, or the Actor's own reflection."""
 
     __tablename__ = "memory"
     __table_args__ = (UniqueConstraint("decision_id"), Index("ix_memory_task", "task_id", "trial"))
@@ -21,7 +21,7 @@ class Memory(NumberedTable, table=True):
 
 
 class Intent(NumberedTable, table=True):
-    """That a critical action is about to run, written before it does; without a result nobody knows whether it ran."""
+    """A critical action that is about to run; if it has no result, it is unknown whether the action ran."""
 
     __tablename__ = "intent"
     __table_args__ = (UniqueConstraint("trajectory_id", "step"),)
@@ -35,25 +35,12 @@ class Intent(NumberedTable, table=True):
     finished_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class Agent(NumberedTable, table=True):
-    """Somebody's agent that asks over HTTP; `name_key` is its name casefolded, `token_hash` its token's SHA-256."""
-
-    __tablename__ = "agent"
-    __table_args__ = (UniqueConstraint("name_key"), UniqueConstraint("token_hash"))
-
-    name: str
-    name_key: str
-    token_hash: str
-    created_ms: int = Field(sa_type=BigInteger)
-    disabled_ms: int | None = Field(default=None, sa_type=BigInteger)
-    seen_ms: int | None = Field(default=None, sa_type=BigInteger)
-
-
 class Ask(NumberedTable, table=True):
-    """One question of somebody's agent at the gate, known by what it asked; asked again, it is the same row.
+    """One check by an agent at the gate, identified by its content; a repeated check uses the same row.
 
-    `token` is its name to the agent. `action` may run, once somebody says that it begins (its intent). `beats` says
-    that the agent waits with a heartbeat. Without an `agent_id` it came from a process that has the database open.
+    `token` is the check's id for the agent. `action` may run once the agent reports that it begins (an intent). `beats`
+    is true if the agent sends heartbeats while it waits. `agent_id` is null if the check came from a process with
+    access to the database.
     """
 
     __tablename__ = "ask"
@@ -86,7 +73,7 @@ class Ask(NumberedTable, table=True):
 
 
 class Policy(NumberedTable, table=True):
-    """One version of a run's rules, or of those for every run that has none (no `run_id`); never changed, only added.
+    """One version of a run's policy, or of the common policy (no `run_id`); versions are added, never changed.
 
     `text` is YAML, as `console.gate.policy` reads it.
     """
@@ -103,7 +90,7 @@ class Policy(NumberedTable, table=True):
 
 
 class Allowed(NumberedTable, table=True):
-    """How often a rule let a tool's calls run at once; nothing else is stored of them."""
+    """The number of calls of a tool that a rule allowed at once; nothing else is stored about these calls."""
 
     __tablename__ = "allowed"
     __table_args__ = (UniqueConstraint("run_id", "policy_id", "rule", "tool"),)
@@ -116,9 +103,9 @@ class Allowed(NumberedTable, table=True):
 
 
 class PlanVersion(NumberedTable, table=True):
-    """One version of a plan for all tasks of a type; never changed but for `pinned`: of each plan one at most is.
+    """One version of a plan for all tasks of a type; only `pinned` can change, and is true for at most one version.
 
-    `lineage` is JSON, an entry a line of the text; `training` is JSON, what the plan was learnt from and how.
+    `lineage` is JSON, one entry per line of the text; `training` is JSON, the source and method of the training.
     """
 
     __tablename__ = "plan_version"
@@ -137,7 +124,7 @@ class PlanVersion(NumberedTable, table=True):
 
 
 class WebhookDelivery(NumberedTable, table=True):
-    """A decision on its way to somebody's server; tried again until it is taken or given up."""
+    """A decision to send to a webhook, retried until it is accepted or given up."""
 
     __tablename__ = "webhook_delivery"
     __table_args__ = (

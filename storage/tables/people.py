@@ -1,16 +1,13 @@
-"""People: who may come in, the invitations that bring them, and their sessions; of every secret its SHA-256 alone.
+"""Tables of people, invitations, sessions and agents; of every secret only its SHA-256 is stored."""
 
-It stands alone as one room of tables, beside those of runs, queue, loop and studies.
-"""
-
-from sqlalchemy import BigInteger, Index
+from sqlalchemy import BigInteger, Index, UniqueConstraint
 from sqlmodel import Field
 
 from storage.tables.base import NumberedTable
 
 
 class Person(NumberedTable, table=True):
-    """Somebody who may come in; `name_key` is the name without regard to case, `roles` words joined by commas."""
+    """A person with access; `name_key` is the name ignoring case, `roles` are words joined by commas."""
 
     __tablename__ = "person"
 
@@ -22,7 +19,7 @@ class Person(NumberedTable, table=True):
 
 
 class Invitation(NumberedTable, table=True):
-    """A link that opens once: for that person, or for somebody new, who gets `roles` under a name of their own."""
+    """A link that works once: for the person `person_id`, or for a new person, who gets `roles` and chooses a name."""
 
     __tablename__ = "invitation"
     __table_args__ = (Index("ix_invitation_person", "person_id"),)
@@ -37,7 +34,7 @@ class Invitation(NumberedTable, table=True):
 
 
 class PersonSession(NumberedTable, table=True):
-    """A browser in which a person is signed in; over at `expires_ms`, or at `ended_ms` before that."""
+    """A browser in which a person is signed in until `expires_ms`, or `ended_ms` if that is earlier."""
 
     __tablename__ = "person_session"
     __table_args__ = (Index("ix_person_session_person", "person_id"),)
@@ -50,3 +47,17 @@ class PersonSession(NumberedTable, table=True):
     seen_ms: int = Field(sa_type=BigInteger)
     expires_ms: int = Field(sa_type=BigInteger)
     ended_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class Agent(NumberedTable, table=True):
+    """An agent that uses the HTTP API; `name_key` is its casefolded name, `token_hash` the SHA-256 of its token."""
+
+    __tablename__ = "agent"
+    __table_args__ = (UniqueConstraint("name_key"), UniqueConstraint("token_hash"))
+
+    name: str
+    name_key: str
+    token_hash: str
+    created_ms: int = Field(sa_type=BigInteger)
+    disabled_ms: int | None = Field(default=None, sa_type=BigInteger)
+    seen_ms: int | None = Field(default=None, sa_type=BigInteger)

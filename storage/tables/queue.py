@@ -1,4 +1,4 @@
-"""The review queue: items, reviewers' places at them, budgets with their ledger, drafts and decisions."""
+"""Tables of the review queue: items, slots, budgets with their ledger, drafts and decisions."""
 
 from enum import StrEnum
 
@@ -7,9 +7,12 @@ from sqlmodel import Field
 
 from storage.tables.base import NumberedTable, Table, one_of
 
+IS_CURRENT = "NOT superseded"
+"""The SQL condition that a decision is current: neither undone nor revised."""
+
 
 class ItemStatus(StrEnum):
-    """`pending`: a slot is free; `claimed`: all are taken; `decided`: all reviews in; `delivered`: the agent knows."""
+    """The status of an item: in `pending` a slot is free, in `claimed` none is, in `decided` all reviews are in."""
 
     PENDING = "pending"
     CLAIMED = "claimed"
@@ -20,11 +23,11 @@ class ItemStatus(StrEnum):
 
 
 UNREVIEWED = (ItemStatus.PENDING, ItemStatus.CLAIMED)
-"""An item that stands so lacks a review; with any other status it is out of the queue or has all."""
+"""The statuses of an item that still lacks a review."""
 
 
 class SlotStatus(StrEnum):
-    """A reviewer's place at an item. Only `claimed` and `decided` occupy it."""
+    """The status of a reviewer's slot at an item. Only `claimed` and `decided` occupy the slot."""
 
     CLAIMED = "claimed"
     DECIDED = "decided"
@@ -34,7 +37,7 @@ class SlotStatus(StrEnum):
 
 
 class DecisionKind(StrEnum):
-    """What a reviewer answers; only approve and edit let an action run."""
+    """A reviewer's decision; only approve and edit allow an action to run."""
 
     APPROVE = "approve"
     REJECT = "reject"
@@ -44,9 +47,10 @@ class DecisionKind(StrEnum):
 
 
 class Item(NumberedTable, table=True):
-    """A checkpoint in the review queue. `open_slots` counts the reviews that nobody has taken yet.
+    """A checkpoint in the review queue. `open_slots` counts the reviews that no one has claimed.
 
-    `terms` says, as JSON, which `decisions` a rule offers, `who` decides and by which `doors`; the rest is free.
+    `terms` is JSON: the `decisions` that a rule offers, `who` may decide, and by which `doors`; a missing term sets no
+    limit.
     """
 
     __tablename__ = "item"
@@ -81,9 +85,10 @@ class Item(NumberedTable, table=True):
 
 
 class Slot(NumberedTable, table=True):
-    """One reviewer's place at one item, with its lease; a reviewer who comes back takes the same place again.
+    """One reviewer's slot at one item, with its lease; a returning reviewer takes the same slot again.
 
-    `units` is what the place costs while claimed or decided; once it is neither, `lease_until_ms` is when it was left.
+    `units` is the cost of the slot while it is claimed or decided. After a release, `lease_until_ms` is the time of
+    release.
     """
 
     __tablename__ = "slot"
@@ -111,7 +116,7 @@ class Slot(NumberedTable, table=True):
 
 
 class Budget(NumberedTable, table=True):
-    """The cap of one (run, trial), or of a participant's share of it (`scope`); a null cap is no cap."""
+    """The cap of one (run, trial), or of a participant's share of it (`scope`); null means no cap."""
 
     __tablename__ = "budget"
     __table_args__ = (
@@ -128,7 +133,7 @@ class Budget(NumberedTable, table=True):
 
 
 class LedgerEntry(NumberedTable, table=True):
-    """One movement of a budget: +1 `spend`, -1 `refund`, 0 `settle` at a decision; `reason` says what caused it."""
+    """One entry in a budget's ledger: +1 `spend`, -1 `refund`, 0 `settle` at a decision; `reason` is its cause."""
 
     __tablename__ = "ledger"
     __table_args__ = (Index("ix_ledger_budget", "budget_id"),)
@@ -144,9 +149,9 @@ class LedgerEntry(NumberedTable, table=True):
 
 
 class Draft(Table, table=True):
-    """What a reviewer has typed and not yet submitted.
+    """A reviewer's input that is not yet submitted.
 
-    `edit` is, as JSON, the action that they write instead: the raw text of each of its fields.
+    `edit` is JSON: the raw text of each field of the reviewer's edited action.
     """
 
     __tablename__ = "draft"
@@ -160,9 +165,9 @@ class Draft(Table, table=True):
 
 
 class Note(NumberedTable, table=True):
-    """A reviewer's note to colleagues about an item; the agent never gets it.
+    """A reviewer's note to other reviewers about an item; the agent never gets it.
 
-    With a `decision_id` it hands the item over, to anybody or to the `addressee`.
+    With a `decision_id` it escalates the item, to any reviewer or to the `addressee`.
     """
 
     __tablename__ = "note"
@@ -177,11 +182,10 @@ class Note(NumberedTable, table=True):
 
 
 class Decision(NumberedTable, table=True):
-    """One revision of a reviewer's answer; a later revision or an undo marks it superseded, nothing is overwritten.
+    """One revision of a reviewer's decision; a later revision or an undo marks it superseded.
 
-    One that a log holds (its door is `import`) has no slot: nobody took a place in the queue for it. `door` is the way
-    that it came in by, `seen_digest` the digest of the text that the reviewer was shown; `reason_codes` are the
-    reviewer's reasons, separated by blanks.
+    A decision from a log (its door is `import`) has no slot. `door` is its entry point, `seen_digest` the digest of the
+    text that the reviewer was shown; `reason_codes` are the reviewer's reasons, separated by blanks.
     """
 
     __tablename__ = "decision"
@@ -193,14 +197,14 @@ class Decision(NumberedTable, table=True):
             "ux_decision_current",
             "slot_id",
             unique=True,
-            sqlite_where=text("NOT superseded"),
-            postgresql_where=text("NOT superseded"),
+            sqlite_where=text(IS_CURRENT),
+            postgresql_where=text(IS_CURRENT),
         ),
         Index(
             "ix_decision_undelivered",
             "deliverable_ms",
-            sqlite_where=text("delivered_ms IS NULL AND NOT superseded"),
-            postgresql_where=text("delivered_ms IS NULL AND NOT superseded"),
+            sqlite_where=text(f"delivered_ms IS NULL AND {IS_CURRENT}"),
+            postgresql_where=text(f"delivered_ms IS NULL AND {IS_CURRENT}"),
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Runs with their tasks, trajectories and verdicts."""
+"""Tables of runs, tasks, trajectories and verdicts."""
 
 from enum import StrEnum
 
@@ -9,7 +9,7 @@ from storage.tables.base import NumberedTable, Table, one_of
 
 
 class RunKind(StrEnum):
-    """`archive`: imported logs; `replay`: a log, trial by trial; `live`: our Actors; `gate`: somebody's agent."""
+    """The kind of a run. `archive`: imported logs; `replay`: a log by trial; `live`: Actors; `gate`: a user's agent."""
 
     ARCHIVE = "archive"
     REPLAY = "replay"
@@ -20,8 +20,8 @@ class RunKind(StrEnum):
 class Run(NumberedTable, table=True):
     """A batch of tasks with its Actor, routing detector, budget, feedback mode and number of trials.
 
-    A run with a `study_id` belongs to one participant of that study and stands in no list of runs. `tags` is a JSON
-    list of words; a run that is archived (`archived_ms`) leaves the lists and keeps all that it holds.
+    A run with a `study_id` belongs to one participant of that study and is left out of lists of runs. `tags` is a JSON
+    list of words. An archived run (`archived_ms`) is also left out of the lists but keeps all its data.
     """
 
     __tablename__ = "run"
@@ -54,7 +54,7 @@ class Run(NumberedTable, table=True):
 
 
 class LogImport(NumberedTable, table=True):
-    """One import of a log file into a run, so that it can be undone; `imported` is how many trajectories it brought."""
+    """One import of a log file into a run, so that it can be undone; `imported` counts its trajectories."""
 
     __tablename__ = "log_import"
     __table_args__ = (Index("ix_log_import_run", "run_id"),)
@@ -67,7 +67,7 @@ class LogImport(NumberedTable, table=True):
 
 
 class Task(NumberedTable, table=True):
-    """What the user asked."""
+    """A user's instruction to the agent."""
 
     __tablename__ = "task"
     __table_args__ = (UniqueConstraint("run_id", "task_key", "instruction_digest"),)
@@ -82,7 +82,7 @@ class Task(NumberedTable, table=True):
 
 
 class Trajectory(NumberedTable, table=True):
-    """One trial of one task. `recorded_outcome` is what the log says; `outcome` is how it stands here and now."""
+    """One trial of one task. `recorded_outcome` is the outcome in the log; `outcome` is the current outcome."""
 
     __tablename__ = "trajectory"
     __table_args__ = (
@@ -111,7 +111,7 @@ class Trajectory(NumberedTable, table=True):
 
 
 class TrajectoryBody(Table, table=True):
-    """The canonical JSON of a trajectory, apart, so that the queue's rows stay narrow."""
+    """The canonical JSON of a trajectory, stored apart to keep the queue's rows narrow."""
 
     __tablename__ = "trajectory_body"
 
@@ -120,7 +120,7 @@ class TrajectoryBody(Table, table=True):
 
 
 class StoredPicture(Table, table=True):
-    """A picture that logs hold, stored once under the SHA-256 (hex) of its bytes; `media_type` is told by those."""
+    """A picture from a log, stored once under the SHA-256 (hex) of its bytes, which determine `media_type`."""
 
     __tablename__ = "picture"
 
@@ -130,10 +130,10 @@ class StoredPicture(Table, table=True):
 
 
 class Verdict(NumberedTable, table=True):
-    """A detector's answer for one checkpoint.
+    """A detector's verdict on one checkpoint.
 
-    Requests, tokens, latency and cost (null: no price was known) are those of the replies that it rests on, when they
-    were really asked; detectors that share a reply have it each.
+    Requests, tokens, latency and cost (null: price unknown) are those of the model's replies for this verdict; if
+    several detectors share a reply, each of them counts the reply.
     """
 
     __tablename__ = "verdict"

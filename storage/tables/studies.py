@@ -1,4 +1,4 @@
-"""User studies: design, participants, their assignments, items with a known answer, settled disagreements."""
+"""Tables of user studies: designs, participants, assignments, probes, questionnaires, settled labels."""
 
 from enum import StrEnum
 
@@ -9,7 +9,7 @@ from storage.tables.base import NumberedTable, Table, one_of
 
 
 class StudyStatus(StrEnum):
-    """`draft`: nobody can join yet; `paused`: nobody can go on for now; `closed`: over."""
+    """The status of a study. `draft`: closed to participants; `paused`: no one can continue; `closed`: ended."""
 
     DRAFT = "draft"
     OPEN = "open"
@@ -18,7 +18,7 @@ class StudyStatus(StrEnum):
 
 
 class ParticipantKind(StrEnum):
-    """A person, or a simulated reviewer by the name of its rule."""
+    """A person, or the kind of a simulated reviewer."""
 
     HUMAN = "human"
     ORACLE = "oracle"
@@ -27,7 +27,7 @@ class ParticipantKind(StrEnum):
 
 
 class AssignmentStatus(StrEnum):
-    """`waiting`: not begun; `working`: its runs are there; `done`: every trial is closed."""
+    """The status of an assignment. `waiting`: not begun; `working`: its runs exist; `done`: all trials are closed."""
 
     WAITING = "waiting"
     WORKING = "working"
@@ -35,7 +35,7 @@ class AssignmentStatus(StrEnum):
 
 
 class ProbePurpose(StrEnum):
-    """Why an item whose answer is known stands in a participant's way."""
+    """The purpose of an item whose answer is known."""
 
     PRACTICE = "practice"
     ATTENTION = "attention"
@@ -59,11 +59,11 @@ class Study(NumberedTable, table=True):
 
 
 class Participant(NumberedTable, table=True):
-    """One place of the allocation and who has it, whom their own link brings back.
+    """One place in the allocation and its participant, who is identified by a personal link.
 
-    `secret` is the SHA-256 (hex) of what that link holds, null while the place is free. `code` is the
-    pseudonym that exports show, `answers` what the participant was asked beside the items (JSON). `outside_id` is a
-    keyed digest of the id by which a recruiting platform knows them, `consent_version` which text they agreed to.
+    `secret` is the SHA-256 (hex) of the link's secret, null while the place is free. `code` is the pseudonym in
+    exports. `answers` are the answers to questions that belong to no item (JSON). `outside_id` is a keyed digest of the
+    participant's id on a recruiting platform; `consent_version` is the version of the consent text that was accepted.
     """
 
     __tablename__ = "participant"
@@ -92,9 +92,9 @@ class Participant(NumberedTable, table=True):
 
 
 class Assignment(NumberedTable, table=True):
-    """One condition of one participant, at its place in their order; each has a run of its own, and one of probes.
+    """One condition of one participant: its position in the participant's order, its own run and its run of probes.
 
-    `tasks` are the keys of its tasks (JSON), `levels` the condition's level of each factor (JSON).
+    `tasks` holds the keys of its tasks (JSON); `levels` holds the condition's level of each factor (JSON).
     """
 
     __tablename__ = "assignment"
@@ -120,7 +120,7 @@ class Assignment(NumberedTable, table=True):
 
 
 class Probe(NumberedTable, table=True):
-    """An item whose right answer is known; it comes up once the participant has decided `after` items of the run."""
+    """An item whose correct decision is known; shown when the participant has decided `after` items of the run."""
 
     __tablename__ = "probe"
     __table_args__ = (UniqueConstraint("item_id"), one_of("purpose", ProbePurpose), Index("ix_probe_study", "study_id"))
@@ -136,7 +136,7 @@ class Probe(NumberedTable, table=True):
 
 
 class StudyInvitation(NumberedTable, table=True):
-    """A link that opens one place of a study, once; `token` is the SHA-256 (hex) of what it holds."""
+    """A link that opens one place of a study, once; `token` is the SHA-256 (hex) of the link's secret."""
 
     __tablename__ = "study_invitation"
     __table_args__ = (Index("ix_study_invitation_study", "study_id"),)
@@ -148,7 +148,7 @@ class StudyInvitation(NumberedTable, table=True):
 
 
 class QuestionnaireAnswer(NumberedTable, table=True):
-    """A participant's answer to one item of an instrument; `assignment_id` names the condition that it follows."""
+    """A participant's answer to one item of an instrument, asked after the condition `assignment_id`."""
 
     __tablename__ = "questionnaire_answer"
     __table_args__ = (
@@ -167,7 +167,7 @@ class QuestionnaireAnswer(NumberedTable, table=True):
 
 
 class Confidence(Table, table=True):
-    """How sure a participant was of one decision, on the design's scale from 1."""
+    """A participant's confidence in one decision, on the design's scale from 1."""
 
     __tablename__ = "confidence"
     __table_args__ = (Index("ix_confidence_participant", "participant_id"),)
@@ -179,10 +179,10 @@ class Confidence(Table, table=True):
 
 
 class PageEvent(NumberedTable, table=True):
-    """What a participant's browser told of an item's page: away and idle times, steps opened, scrolls, keys.
+    """An event on an item's page, from a participant's browser: away and idle times, steps opened, scrolls, keys.
 
-    `ms` counts from when the page showed the item; `lasted_ms` is how long they were away or idle. `detail` is a step's
-    number, a key's name or a depth in percent, never text that was typed.
+    `ms` is the time since the page showed the item; `lasted_ms` is the away or idle time. `detail` is a step's number,
+    a key's name or a depth in percent, never typed text.
     """
 
     __tablename__ = "page_event"
@@ -204,7 +204,7 @@ class PageEvent(NumberedTable, table=True):
 class Adjudication(NumberedTable, table=True):
     """The settled label of a checkpoint that reviewers disagreed on; their own labels stay as they are.
 
-    `unit` names the checkpoint within its study or run. A later revision stands in the place of the one before.
+    `unit` names the checkpoint within its study or run. A later revision replaces the previous one.
     """
 
     __tablename__ = "adjudication"

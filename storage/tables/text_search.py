@@ -1,8 +1,7 @@
-"""The text index: an FTS5 table over the words of every trajectory, which triggers keep; SQLite alone has it.
+"""The text index: an FTS5 table of the words in every trajectory, kept up to date by triggers; only on SQLite.
 
-It holds no text of its own, so what is deleted or changed is taken out by the words that stood there before. What is
-new only waits: its words are taken in by transactions of their own, which keep no other writer long.
-Alone beside the tables because no class stands for it.
+The index stores no text, so deleted or changed text is removed by its old words. New trajectories are only queued;
+separate transactions index their words, so that no other writer waits long.
 """
 
 from collections.abc import Iterator
@@ -17,11 +16,11 @@ from storage.tables.base import Table
 INDEX = "trajectory_words"
 WAITING = f"{INDEX}_waiting"
 COLUMNS = ("task", "actions", "observations", "thoughts")
-"""What each column holds: the instruction and the task's id, the actions with one that waits, what came back, why."""
+"""The columns: instruction and task id; actions, with a pending one; observations; thoughts."""
 
 
 def _words(row: str) -> str:
-    """The cells of one row of the index: the trajectory's id and its texts."""
+    """Return the SQL of one row of the index: the trajectory's id and its texts."""
     step = "coalesce(group_concat(json_extract(step.value, '$.{0}'), char(10)), '')"
     task, pending = (
         f"coalesce(json_extract({row}.body, '$.{name}'), '')" for name in ("instruction", "critical_action")
@@ -34,7 +33,7 @@ def _words(row: str) -> str:
 
 _NAMES = ", ".join(COLUMNS)
 _IS_IN = f"EXISTS (SELECT 1 FROM {INDEX}_docsize WHERE id = old.trajectory_id)"
-"""FTS5 takes what is asked to leave and was never in for a damaged file."""
+"""FTS5 reports a damaged file if text is removed that was never indexed."""
 _WAIT = f"INSERT OR IGNORE INTO {WAITING} VALUES (new.trajectory_id);"
 _TAKE_OUT = (
     f"INSERT INTO {INDEX} ({INDEX}, rowid, {_NAMES}) SELECT 'delete', {_words('old')} "
@@ -54,10 +53,10 @@ DEFINITION = (
     f"BEGIN DELETE FROM {WAITING} WHERE trajectory_id = old.trajectory_id; END",
     f"INSERT INTO {WAITING} SELECT trajectory_id FROM trajectory_body",
 )
-"""The index, what waits for it, and the triggers that keep both; all that is there already waits."""
+"""The index, its queue, and the triggers that keep both; existing trajectories are queued."""
 
 _MOST, _MOST_CHARACTERS = 1_000, 4 * 2**20
-"""How much one transaction takes in: so many trajectories, or the first ones that have so many characters."""
+"""The most trajectories and characters that one transaction indexes."""
 _TEXTS = ("action", "observation", "thought")
 _INSERT = f"INSERT INTO {INDEX} (rowid, {_NAMES}) VALUES (?, ?, ?, ?, ?)"
 _INSERT_AS_TRIGGERS_DO = (
@@ -68,7 +67,7 @@ _INSERT_AS_TRIGGERS_DO = (
 
 
 def take_in(connection: Connection) -> int:
-    """Takes the words of the next waiting trajectories in; returns how many still wait. In a write transaction."""
+    """Index the next queued trajectories within a write transaction; return how many are still queued."""
     if not has_text_index(connection):
         return 0
     rows, others, last = [], [], 0
@@ -87,7 +86,7 @@ def take_in(connection: Connection) -> int:
 
 
 def _next(connection: Connection) -> Iterator[tuple[int, str]]:
-    """(id, record) of those to take in next; the record of one that is gone is empty."""
+    """Yield (id, record) of the next trajectories to index; the record of a deleted trajectory is empty."""
     waiting = connection.exec_driver_sql(
         f"SELECT w.trajectory_id, coalesce(b.body, '') FROM {WAITING} AS w LEFT JOIN trajectory_body AS b "
         f"ON b.trajectory_id = w.trajectory_id ORDER BY w.trajectory_id LIMIT {_MOST}"
@@ -102,9 +101,10 @@ def _next(connection: Connection) -> Iterator[tuple[int, str]]:
 
 
 def _words_of(body: str) -> tuple[str, ...] | None:
-    """The cells that SQL would make of the record, at two thirds of its cost; None for words that SQL must read.
+    """Return the columns that SQL would compute for the record, at two thirds of the cost; None if SQL must do so.
 
-    What leaves the index is named by SQL, so both must agree to the letter; they read NUL in their own ways.
+    SQL computes the text to remove from the index, so both must agree exactly; a NUL is left to SQL, which differs
+    there.
     """
     if "\\u0000" in body:
         return None
@@ -126,7 +126,7 @@ def _text(value: object) -> str:
 
 
 def waiting(connection: Connection) -> int:
-    """How many trajectories a search does not see yet."""
+    """Return the number of trajectories that are not yet indexed."""
     if not has_text_index(connection):
         return 0
     return int(connection.exec_driver_sql(f"SELECT count(*) FROM {WAITING}").scalar_one())
@@ -145,11 +145,11 @@ _READ = {
         "CAST(jsonb_path_query_array(CAST({body} AS jsonb), '$.steps[*].{name}') AS text)",
     ),
 }
-"""Where there is no index: the part of a record if it can be read, one of its fields, and one of all its steps."""
+"""SQL without the index: a part of a readable record, one of its fields, one field of all its steps."""
 
 
 def text_of(place: str, dialect: str, body: str = "trajectory_body.body") -> str:
-    """The SQL of what the index would hold in a column, for a search that reads every record; JSON texts."""
+    """Return the SQL of one column's text, for a search without the index."""
     whole, field, steps = _READ[dialect]
     fields = ("instruction", "task_id") if place == "task" else ("critical_action",) if place == "actions" else ()
     parts = [f"coalesce({field.format(body=body, name=name)}, '')" for name in fields]
@@ -158,7 +158,7 @@ def text_of(place: str, dialect: str, body: str = "trajectory_body.body") -> str
 
 
 def make_text_index(connection: Connection) -> None:
-    """Makes the empty index where the database is an SQLite that has FTS5; elsewhere a search reads every text."""
+    """Create the empty index if the database is SQLite with FTS5; otherwise a search reads every text."""
     if connection.dialect.name != "sqlite" or not _has_fts5(connection):
         return
     for statement in DEFINITION:
@@ -166,13 +166,13 @@ def make_text_index(connection: Connection) -> None:
 
 
 def compact_text_index(connection: Connection) -> None:
-    """Writes the index anew without the words of what was deleted, which it only marks otherwise."""
+    """Rewrite the index without the words of deleted text, which are otherwise only marked as deleted."""
     if has_text_index(connection):
         connection.exec_driver_sql(f"INSERT INTO {INDEX} ({INDEX}) VALUES ('optimize')")
 
 
 def has_text_index(connection: Connection) -> bool:
-    """Whether the database has the index."""
+    """Return whether the database has the index."""
     if connection.dialect.name != "sqlite":
         return False
     found = connection.exec_driver_sql(f"SELECT 1 FROM sqlite_master WHERE name = '{INDEX}'")

@@ -122,12 +122,12 @@ def careless(url: str, name: str) -> None:
         with Transaction(engine(url)) as db:
             budget_id = db.rows(sql.BUDGET, **AT, scope="")[0][0]
             item_id = db.rows(sql.FRESH, **AT, reviewer=who)[0][0]
-            db.run(sql.TAKE, item_id=item_id)
+            db.run(sql.TAKE_SLOT, item_id=item_id)
             seat = {"item_id": item_id, "budget_id": budget_id, "reviewer": who}
-            slot = db.rows(sql.SEAT, **seat, token=who, units=1, now_ms=at, until_ms=at + 600_000)[0][0]
+            slot = db.rows(sql.CLAIM_SLOT, **seat, token=who, units=1, now_ms=at, until_ms=at + 600_000)[0][0]
         with Transaction(engine(url)) as db:
             db.run(sql.SPEND, budget_id=budget_id, units=1, halted=0)
-            db.run(sql.RECORD, **seat, slot_id=slot, entry="spend", reason="claim", units=1, now_ms=at)
+            db.run(sql.INSERT_LEDGER, **seat, slot_id=slot, entry="spend", reason="claim", units=1, now_ms=at)
 
 
 def report(figures: dict[str, int], kills: int) -> None:

@@ -1,52 +1,54 @@
-"""Steps a second of the embedded environments in one process, playing their own oracles from reset to the end.
+"""Steps of the embedded environments while the calibrated loop runs once, playing their own oracles to the end.
 
 Usage: python tests/benchmarks/environments.py [--quick]
 """
 
 import argparse
-import json
-import statistics
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from console.environments import ENVIRONMENTS  # noqa: E402
+from tests.benchmarks.measure import median_of, report, run_loop, spend  # noqa: E402
 from tests.oracles import answering, shopping, tidying  # noqa: E402
 
 ORACLES = {"webshop": shopping, "hotpotqa": answering, "alfworld": tidying}
-GOAL = 10_000
+GOAL = 50
+"""Steps while the loop runs once: 10,000 a second where it takes 5 ms."""
 
 
-def steps_a_second(name: str, count: int, seed: int) -> float:
-    """Steps a second over `count` tasks, resets included, the making of the tasks left out."""
+def play(name: str, count: int, seed: int) -> tuple[Callable[[], None], int]:
+    """Return what plays `count` tasks from reset to the end, and how many steps that is."""
     environment = ENVIRONMENTS[name]
     played = [(environment.start(task), ORACLES[name](task)) for task in environment.tasks(seed, count)]
-    started = time.perf_counter()
-    steps = 0
-    for world, actions in played:
-        world.reset()
-        for action in actions:
-            world.step(action)
-        steps += len(actions)
-    return steps / (time.perf_counter() - started)
+
+    def run() -> None:
+        for world, actions in played:
+            world.reset()
+            for action in actions:
+                world.step(action)
+
+    return run, sum(len(actions) for _, actions in played)
 
 
 def main() -> None:
-    """Prints the median of several rounds, each over tasks of its own seed."""
+    """Print the median of several rounds, each over tasks of its own seed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
-    rounds, count = (3, 100) if parser.parse_args().quick else (9, 400)
+    rounds, count = (9, 40) if parser.parse_args().quick else (31, 100)
     figures = {}
     for name in ORACLES:
-        steps_a_second(name, 10, 0)
-        figures[name] = round(statistics.median(steps_a_second(name, count, seed) for seed in range(1, rounds + 1)))
-        print(f"{name:9} {figures[name]:>9,} steps a second")
-    goals = {name: [">=", GOAL] for name in ORACLES}
-    met = all(figures[name] >= GOAL for name in ORACLES)
-    print(json.dumps({"benchmark": "environments", "figures": figures, "goals": goals, "met": met}))
+        play(name, 10, 0)[0]()
+        rates = []
+        for seed in range(1, rounds + 1):
+            run, steps = play(name, count, seed)
+            loop = spend(run_loop).processor
+            rates.append(steps * loop / spend(run).processor)
+        figures[name] = median_of(rates)
+    sys.exit(not report("environments", figures, {name: [">=", GOAL] for name in ORACLES}))
 
 
 if __name__ == "__main__":

@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import random
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -31,6 +27,7 @@ from console.trajectory.checkpoints import digest
 from storage.engine import engine
 from storage.migrations import migrate
 from storage.tables import Table
+from tests.benchmarks.measure import Figure, compare, report
 
 GOALS = {"rows_vs_raw_csv_writer": [">=", 0.9], "peak_mb_over_imports": ["<=", 10.0]}
 RUN = "benchmark"
@@ -48,21 +45,21 @@ def main() -> None:
         print(peak_mb(Path(chosen.memory_of)))
         return
     with tempfile.TemporaryDirectory() as folder:
-        report(measure(Path(folder), rows=20_000 if chosen.quick else 100_000, rounds=7))
+        figures = measure(Path(folder), rows=20_000 if chosen.quick else 100_000, rounds=9)
+    sys.exit(not report("exporting", figures, GOALS))
 
 
-def measure(folder: Path, rows: int, rounds: int) -> dict[str, float]:
-    """Median of the ratios within a round, and the peak memory of a process that exports."""
+def measure(folder: Path, rows: int, rounds: int) -> dict[str, Figure | float]:
+    """Return the median of the pairs' ratios, and the peak memory of a process that exports."""
     database = folder / "console.db"
     fill(f"sqlite:///{database}", rows)
     ours = partial(export, f"sqlite:///{database}", "decisions", RUN, folder / "ours.csv")
     floor = partial(raw, database, folder / "raw.csv")
-    ours(), floor()
-    pairs = [(seconds(floor), seconds(ours)) for _ in range(rounds)]
-    ratios = [plain / made for plain, made in pairs]
+    pairs = compare(ours, floor, rounds)
+    print(pairs.describe("export"))
     child = [sys.executable, __file__, "--memory-of", str(database)]
     peak = subprocess.run(child, check=True, capture_output=True, text=True).stdout
-    return {"rows": rows, "rows_vs_raw_csv_writer": round(median(ratios), 3), "peak_mb_over_imports": float(peak)}
+    return {"rows": rows, "rows_vs_raw_csv_writer": pairs.computing().inverted(), "peak_mb_over_imports": float(peak)}
 
 
 def raw(database: Path, path: Path) -> None:
@@ -72,13 +69,6 @@ def raw(database: Path, path: Path) -> None:
     values = {**compiled.params, "run": 1, "run_name": RUN, "low": 0, "high": 2**62}
     with sqlite3.connect(database) as connection, path.open("w", newline="") as stream:
         csv.writer(stream).writerows(connection.execute(str(compiled), values))
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Wall-clock seconds of one call."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def peak_mb(database: Path) -> float:
@@ -183,13 +173,6 @@ def decision(id: int, draw: random.Random) -> dict[str, object]:
     bound = {"action_digest": digest("click[Buy Now]"), "submit_key": str(id), "budget_cap": 10_000, "budget_used": id}
     who = {"id": id, "item_id": id, "slot_id": id, "reviewer": f"r{id % 7}", "delivered_ms": claimed + 100_000}
     return who | said | times | bound
-
-
-def report(figures: dict[str, float]) -> None:
-    """One line of JSON: figures, goals, and whether they are met."""
-    compare = {">=": float.__ge__, "<=": float.__le__}
-    met = all(compare[str(sign)](float(figures[name]), float(goal)) for name, (sign, goal) in GOALS.items())
-    print(json.dumps({"benchmark": "exporting", "figures": figures, "goals": GOALS, "met": met}))
 
 
 if __name__ == "__main__":

@@ -17,21 +17,21 @@ def numbered(statement: str, *names: str) -> str:
     return re.sub(r":(\w+)", lambda found: f"?{names.index(found[1]) + 1}", unlocked)
 
 
-LAPSED = numbered(sql.LAPSED, "now_ms")
+LAPSED = numbered(sql.EXPIRED_CLAIMS, "now_ms")
 BUDGET = numbered(sql.BUDGET, "run_id", "trial", "scope")
-HELD = numbered(sql.HELD, "reviewer", "budget_id")
+HELD = numbered(sql.HELD_CLAIM, "reviewer", "budget_id")
 FRESH = numbered(sql.FRESH, "run_id", "trial", "reviewer")
-TAKE = numbered(sql.TAKE, "item_id")
-SEAT = numbered(sql.SEAT, "item_id", "budget_id", "reviewer", "token", "units", "now_ms", "until_ms")
+TAKE = numbered(sql.TAKE_SLOT, "item_id")
+SEAT = numbered(sql.CLAIM_SLOT, "item_id", "budget_id", "reviewer", "token", "units", "now_ms", "until_ms")
 SPEND = numbered(sql.SPEND, "budget_id", "units", "halted")
 _LEDGER_ROW = ("budget_id", "item_id", "slot_id", "reviewer", "entry", "reason", "units", "now_ms")
-RECORD = numbered(sql.RECORD, *_LEDGER_ROW)
+RECORD = numbered(sql.INSERT_LEDGER, *_LEDGER_ROW)
 SETTLE = numbered(sql.SETTLE, "reviewer", "run_id", "now_ms")
 BODY = numbered(sql.BODY, "trajectory_id")
 SUBMITTED = numbered(sql.SUBMITTED, "submit_key")
-NAMED = numbered(sql.NAMED, "item_id")
+NAMED = numbered(sql.LOCK_ITEM, "item_id")
 OWN_SLOT = numbered(sql.OWN_SLOT, "item_id", "reviewer")
-ANSWERED = numbered(sql.ANSWERED, "slot_id", "now_ms")
+ANSWERED = numbered(sql.MARK_DECIDED, "slot_id", "now_ms")
 BUDGET_OF_SLOT = numbered(sql.BUDGET_OF_SLOT, "slot_id")
 DECIDE = numbered(
     sql.DECIDE,
@@ -39,7 +39,7 @@ DECIDE = numbered(
     *("edited_action", "action_digest", "submit_key", "budget_cap", "budget_used", "claimed_ms", "now_ms"),
     *("deliverable_ms", "door", "seen_digest", "reason_codes"),
 )
-STAND = numbered(sql.STAND, "item_id")
+STAND = numbered(sql.SET_STATUS, "item_id")
 DROP_DRAFT = numbered(sql.DROP_DRAFT, "item_id", "reviewer")
 _ITEM_ROW = ("run_id", "trial", "trajectory_id", "step", "kind", "priority", "reviews_required", "verdict_id")
 PUT = numbered(sql.PUT, *_ITEM_ROW, "created_ms")

@@ -13,12 +13,11 @@ import json
 import os
 import re
 import sqlite3
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from itertools import count, islice
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import orjson
@@ -27,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from console.trajectory import Label, Outcome, Step, Trajectory  # noqa: E402
+from tests.benchmarks.measure import Comparison, Work, compare_prepared, report  # noqa: E402
 from tests.console.runs.importers.samples import SAMPLES  # noqa: E402
 from tests.console.runs.importers.test_damage import JSON_LOGS, REFLEXION, WEBSHOP  # noqa: E402
 from tests.logs import write_log  # noqa: E402
@@ -50,34 +50,37 @@ def record(number: int) -> Trajectory:
     )
 
 
-def raw(log: Path, folder: Path) -> tuple[float, float]:
-    """(seconds to parse every line, seconds to insert the same rows by executemany), the floor."""
-    from storage.migrations import migrate
+class RawInsert:
+    """The floor: the same rows by executemany over one sqlite3 connection, a transaction each time."""
 
-    path = folder / "raw.db"
-    migrate(f"sqlite:///{path}")
-    started = time.perf_counter()
-    with log.open("rb") as lines:
-        for line in lines:
-            json.loads(line)
-    parsed = time.perf_counter() - started
-    rows = prepared(log)
-    connection = sqlite3.connect(path, isolation_level=None)
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
-        connection.execute(f"PRAGMA {pragma}")
-    connection.execute(
-        "INSERT INTO run (id, name, kind, environment, critical, seed, halted_free, feedback_mode,"
-        " reviews_per_item, blind, lease_ms, undo_ms, trials, created_ms)"
-        " VALUES (1, 'raw', 'archive', '', '[]', 0, 0, 'nl', 1, 1, 1, 1, 1, 1)"
-    )
-    started = time.perf_counter()
-    connection.execute("BEGIN IMMEDIATE")
-    for start in range(0, len(rows), BATCH):
-        insert_raw(connection, rows[start : start + BATCH], start)
-    connection.execute("COMMIT")
-    inserted = time.perf_counter() - started
-    connection.close()
-    return parsed, inserted
+    def __init__(self, path: Path) -> None:
+        from storage.migrations import migrate
+
+        migrate(f"sqlite:///{path}")
+        self.rows = 0
+        self.connection = sqlite3.connect(path, isolation_level=None)
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            self.connection.execute(f"PRAGMA {pragma}")
+        self.connection.execute(
+            "INSERT INTO run (id, name, kind, environment, critical, seed, halted_free, feedback_mode,"
+            " reviews_per_item, blind, lease_ms, undo_ms, trials, created_ms)"
+            " VALUES (1, 'raw', 'archive', '', '[]', 0, 0, 'nl', 1, 1, 1, 1, 1, 1)"
+        )
+
+    def insert(self, rows: list) -> None:
+        """Insert the rows in one transaction."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        for start in range(0, len(rows), BATCH):
+            insert_raw(self.connection, rows[start : start + BATCH], self.rows)
+            self.rows += len(rows[start : start + BATCH])
+        self.connection.execute("COMMIT")
+
+    def parse_and_insert(self, log: Path, rows: list) -> None:
+        """Parse every line of the log and insert its rows."""
+        with log.open("rb") as lines:
+            for line in lines:
+                json.loads(line)
+        self.insert(rows)
 
 
 def prepared(log: Path) -> list:
@@ -113,35 +116,49 @@ def insert_raw(connection: sqlite3.Connection, rows: list, first: int) -> None:
     )
 
 
-def ours(log: Path, folder: Path) -> tuple[float, float]:
-    """(seconds of the whole import, seconds of its insert part).
-
-    Each goes into a database of its own, as the raw rows do: a commit also moves what the log of writes still holds of
-    earlier ones.
-    """
-    os.environ["INFERACT_DATA_DIR"] = str(folder / "ours")
+def compare_inserts(folder: Path, logs: list) -> Comparison:
+    """Return our insert part beside executemany, a batch of fresh rows each time."""
     from console import runs
     from console.database import database_url, now_ms, writing
+    from console.runs import ingest
+
+    url, floor = database_url(f"sqlite:///{folder}/insert.db"), RawInsert(folder / "raw.db")
+    with writing(url) as session:
+        runs.archive(session, "insert", now_ms())
+
+    def insert(rows: list) -> None:
+        with writing(url) as session:
+            ingest.insert_fresh(session, runs.get(session, "insert"), rows, now_ms())
+
+    batches = {side: iter([prepared(log)[:BATCH] for log in logs]) for side in ("ours", "floor")}
+    return compare_prepared(
+        lambda: partial(insert, next(batches["ours"])),
+        lambda: partial(floor.insert, next(batches["floor"])),
+        len(logs) - 1,
+    )
+
+
+def compare_imports(folder: Path, logs: list) -> Comparison:
+    """Return the whole import of a log beside parsing its JSON and inserting its rows."""
+    os.environ["INFERACT_DATA_DIR"] = str(folder / "ours")
+    from console.database import database_url
     from console.runs import ingest
     from console.settings import settings
 
     settings.cache_clear()
     database_url()
-    started = time.perf_counter()
-    report = ingest.import_file(log, "whole", "auto", lambda _: None)
-    whole = time.perf_counter() - started
-    if report.rejected:
-        raise SystemExit(str(report.rejected))
-    rows = prepared(log)
-    apart = database_url(f"sqlite:///{folder}/insert.db")
-    with writing(apart) as session:
-        run = runs.archive(session, "insert", now_ms())
-        session.flush()
-        started = time.perf_counter()
-        stream = iter(rows)
-        while batch := list(islice(stream, BATCH)):
-            ingest.insert_fresh(session, run, batch, now_ms())
-    return whole, time.perf_counter() - started
+    floor, left = RawInsert(folder / "whole.db"), {side: iter(logs) for side in ("ours", "floor")}
+
+    def import_whole(log: Path) -> None:
+        report = ingest.import_file(log, "whole", "auto", lambda _: None)
+        if report.rejected:
+            raise SystemExit(str(report.rejected))
+
+    def prepare_floor() -> Work:
+        log = next(left["floor"])
+        return partial(floor.parse_and_insert, log, prepared(log))
+
+    return compare_prepared(lambda: partial(import_whole, next(left["ours"])), prepare_floor, len(logs) - 1)
 
 
 IN_ONE_OBJECT = {"inspect": b'"samples":[', "tau-bench": b'"simulations":['}
@@ -250,7 +267,7 @@ def memory(megabytes: int, names: list) -> None:
 
 
 def main() -> None:
-    """Prints the medians of the ratios of interleaved rounds."""
+    """Print the medians of the pairs' ratios and whether the goals are met."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--memory", type=int, metavar="MB")
@@ -259,28 +276,21 @@ def main() -> None:
     if options.memory:
         memory(options.memory, options.formats)
         return
-    quick = options.quick
-    records, rounds = (2_000, 3) if quick else (10_000, 5)
-    inserts, wholes = [], []
+    pairs, records = (7, 4_000) if options.quick else (21, 4_000)
     with tempfile.TemporaryDirectory() as name:
-        log = write_log(Path(name) / "log.jsonl", *(record(number) for number in range(records)))
-        for number in range(rounds):
-            folder = Path(name) / str(number)
-            folder.mkdir()
-            parsed, floor = raw(log, folder)
-            whole, inserted = ours(log, folder)
-            inserts.append(floor / inserted)
-            wholes.append(whole / (parsed + floor))
-            print(
-                f"round {number}: parse {parsed:.3f} s, raw insert {floor:.3f} s; ours {inserted:.3f} of {whole:.3f} s"
-            )
+        folder = Path(name)
+        logs = [
+            write_log(folder / f"{number}.jsonl", *(record(number * records + place) for place in range(records)))
+            for number in range(pairs + 1)
+        ]
+        inserts, wholes = compare_inserts(folder, logs), compare_imports(folder, logs)
+    print(inserts.describe("insert"), wholes.describe("whole"), sep="\n")
     figures = {
-        "insert_against_executemany": round(statistics.median(inserts), 3),
-        "whole_against_parse_and_insert": round(statistics.median(wholes), 3),
+        "insert_against_executemany": inserts.computing().inverted(),
+        "whole_against_parse_and_insert": wholes.computing(),
     }
     goals = {"insert_against_executemany": [">=", 0.75], "whole_against_parse_and_insert": ["<=", 3.0]}
-    met = figures["insert_against_executemany"] >= 0.75 and figures["whole_against_parse_and_insert"] <= 3.0
-    print(json.dumps({"benchmark": "importing", "figures": figures, "goals": goals, "met": met}))
+    sys.exit(not report("importing", figures, goals))
 
 
 if __name__ == "__main__":

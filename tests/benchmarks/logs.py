@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from console.detection.detectors import detector
-from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, fit
+from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, fit_model
 from console.detection.evaluation import across
 from console.environments import environment
 from console.errors import Refused
@@ -100,7 +100,7 @@ def best_threshold(bad: NDArray[np.bool_], score: Scores) -> float:
 def stacked(train: Sequence[Trajectory], test: Sequence[Trajectory]) -> tuple[Scores, float] | None:
     """Scores of the test runs and a threshold by what the training runs teach; None where those are too few."""
     try:
-        stack, held_out = fit([_case(one) for one in train], INPUTS, SEED)
+        stack, held_out = fit_model([_case(one) for one in train], INPUTS, SEED)
     except Refused:
         return None
     cases = [_case(one) for one in test]
@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def print_across(paths: Sequence[Path]) -> int:
     """Prints the table of all sources, once within and once across, and one line of JSON; returns 0."""
     sources = {f"{path.parent.name}/{path.stem}": [_case(one) for one in usable(path)] for path in paths}
-    rows = across.across({name: cases for name, cases in sources.items() if cases})
+    rows = across.evaluate_across({name: cases for name, cases in sources.items() if cases})
     for side, title in (("within", "Within each log"), ("across", "Learnt on the other logs alone")):
         print("\n".join(_readme_table(rows, side, title)) + "\n")
     print("\n".join(_default_table(sources)) + "\n")
@@ -193,7 +193,7 @@ def _default_table(sources: dict[str, list[LabelledCheckpoint]]) -> list[str]:
     return lines
 
 
-def _readme_cell(one: across.Measured | None) -> str:
+def _readme_cell(one: across.MeasuredFigures | None) -> str:
     if one is None:
         return "too few labels"
     figures = f"{one.macro_f1:.3f} / {one.auc:.3f}".replace("0.", ".")

@@ -54,14 +54,14 @@ def measured(arm: Arm, environment: str, seed: int, tasks: int) -> list[float]:
 
     name = f"{environment} {arm.name} {arm.cap} {seed}"
     fields = {"feedback_mode": arm.feedback, "budget_percent": arm.cap, "trials": TRIALS, "undo_ms": 0}
-    start.start(name, {environment: tasks}, seed=seed, detector_name=arm.detector, **fields)
+    start.start_run(name, {environment: tasks}, seed=seed, detector_name=arm.detector, **fields)
     engine.resume(name)
     plan = simulate.SimulationPlan(seed=seed, wordings=HERE / "wordings")
     for _ in range(3 * TRIALS):
         inspected = 0 if arm.feedback == "none" else simulate.simulate(name, plan).inspected
         if not inspected + engine.advance(name).revealed:
             break
-    release.release(name)
+    release.release_undecided(name)
     engine.advance(name)
     with reading() as session:
         trials = runs.status(session, runs.get(session, name))["trials"]
@@ -171,7 +171,7 @@ def main() -> None:
     print(table(summary), difference_table(found), sep="\n\n")
     print(f"\n{len(seeds)} seeds, {tasks} tasks each, {time.perf_counter() - started:.0f} s")
     if options.plot:
-        from console.analysis.charts.success import success
+        from console.analysis.charts.runs import success
 
         success(summary).write_html(options.plot, include_plotlyjs=True)
     print(orjson.dumps(verdict(figures(found))).decode())

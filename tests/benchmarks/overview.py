@@ -6,23 +6,22 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sqlmodel import Session, col, func, select
 
 from console import runs
-from console.detection.oversight import burn_down
-from console.review.overview import overview
+from console.detection.oversight import tabulate_burn_down
+from console.review.overview import build_overview
 from storage import tables
 from storage.engine import reading
-from tests.benchmarks.exporting import RUN, fill, seconds
+from tests.benchmarks.exporting import RUN, fill
+from tests.benchmarks.measure import Figure, compare, report
 
 GOALS = {"overview_vs_one_pass": ["<=", 8.0]}
 
@@ -37,31 +36,23 @@ def main() -> None:
         fill(url, rows)
         with reading(url) as session:
             figures = {"decisions": rows, **measure(session)}
-    print(
-        f"overview of {rows:,} decisions: {figures['overview_ms']} ms, one pass over them {figures['one_pass_ms']} ms"
-    )
-    met = all(figures[name] <= goal for name, (_, goal) in GOALS.items())
-    print(json.dumps({"benchmark": "overview", "figures": figures, "goals": GOALS, "met": met}))
+    sys.exit(not report("overview", figures, GOALS))
 
 
-def measure(session: Session, rounds: int = 7) -> dict[str, float]:
-    """Medians of both, and the median of their ratios within a round."""
+def measure(session: Session, rounds: int = 15) -> dict[str, Figure]:
+    """Return the median of the pairs' ratios."""
     run = runs.get(session, RUN)
     run.detector = "rules"
     ours, floor = partial(_ours, session, run), partial(_one_pass, session, run)
-    ours(), floor()
-    pairs = [(seconds(ours), seconds(floor)) for _ in range(rounds)]
-    return {
-        "overview_ms": round(1_000 * median(mine for mine, _ in pairs)),
-        "one_pass_ms": round(1_000 * median(bare for _, bare in pairs)),
-        "overview_vs_one_pass": round(median(mine / bare for mine, bare in pairs), 2),
-    }
+    pairs = compare(ours, floor, rounds)
+    print(pairs.describe("overview"))
+    return {"overview_vs_one_pass": pairs.computing()}
 
 
 def _ours(session: Session, run: tables.Run) -> None:
     session.expire_all()
-    overview(session, run, 0)
-    burn_down(session, run)
+    build_overview(session, run, 0)
+    tabulate_burn_down(session, run)
 
 
 def _one_pass(session: Session, run: tables.Run) -> None:

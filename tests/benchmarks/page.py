@@ -6,7 +6,6 @@ With --arriving so many items a minute come into the queue of the Review page wh
 """
 
 import argparse
-import json
 import os
 import shutil
 import socket
@@ -29,6 +28,7 @@ from console.trajectory import Outcome, Step, Trajectory  # noqa: E402
 from storage import tables  # noqa: E402
 from storage.queue import NewItem, Queue  # noqa: E402
 from tests.at_home import at_home  # noqa: E402
+from tests.benchmarks.measure import median_of, ratio_of_quantiles, report  # noqa: E402
 from tests.logs import write_log  # noqa: E402
 from tests.signing_in import let_in  # noqa: E402
 
@@ -176,7 +176,8 @@ def measure(clicks: int, a_minute: int = 0) -> tuple[list[float], list[float]]:
             times: tuple[list[float], list[float]] = ([], [])
             with arriving(ours, a_minute):
                 for number in range(clicks):
-                    for page, found in zip(pages, times, strict=True):
+                    sides = list(zip(pages, times, strict=True))
+                    for page, found in sides if number % 2 else sides[::-1]:
                         page.bring_to_front()
                         page.wait_for_timeout(500)
                         took = page.evaluate(CLICK)
@@ -196,17 +197,15 @@ def main() -> None:
     if chosen.put:
         put(chosen.put, chosen.arriving)
         return
-    ours, floor = measure(23 if chosen.quick else 103, chosen.arriving)
+    ours, floor = measure(23 if chosen.quick else 153, chosen.arriving)
     figures = {"arriving_a_minute": chosen.arriving}
     for name, times in (("review", ours), ("floor", floor)):
         ranked = statistics.quantiles(times, n=20)
         figures[f"{name}_p50_ms"], figures[f"{name}_p95_ms"] = round(statistics.median(times), 1), round(ranked[18], 1)
         print(f"{name:8} p50 {figures[f'{name}_p50_ms']:7} ms   p95 {figures[f'{name}_p95_ms']:7} ms   n {len(times)}")
-    figures["p95_ratio"] = round(figures["review_p95_ms"] / figures["floor_p95_ms"], 3)
-    figures["p50_ratio"] = round(figures["review_p50_ms"] / figures["floor_p50_ms"], 3)
-    goals = {"p95_ratio": ["<=", 1.3]}
-    met = figures["p95_ratio"] <= 1.3
-    print(json.dumps({"benchmark": "page", "figures": figures, "goals": goals, "met": met}))
+    figures["p50_ratio"] = median_of([mine / bare for mine, bare in zip(ours, floor, strict=True)])
+    figures["p95_ratio"] = ratio_of_quantiles(ours, floor, 0.95)
+    sys.exit(not report("page", figures, {"p50_ratio": ["<=", 1.4], "p95_ratio": ["<=", 1.3]}))
 
 
 if __name__ == "__main__":

@@ -71,11 +71,11 @@ def measured(arm: Arm, seed: int) -> list[float]:
     cast = ActorAndEnvironments(actor, {"alfworld": replace(household, start=begun, tasks=cache(household.tasks))})
     name = f"{arm.name} {seed}".replace(", ", ".").replace(" ", "-")
     asked = training.Training("alfworld", HEAT, arm.batch, UPDATES, POOL, seed, arm.flaw, arm.revision)
-    last = training.train(name, asked, actor_and_environments=cast, llm=model).version
+    last = training.train_plan(name, asked, actor_and_environments=cast, llm=model).version
     found = []
     for number in range(last + 1) if arm.by_version else (last,):
         with writing() as session:
-            versions.pin(session, versions.version(session, name, HEAT, number), now_ms())
+            versions.pin_version(session, versions.get_version(session, name, HEAT, number), now_ms())
         found.append(tested(f"{name} test {number}", name, seed, cast))
     return found
 
@@ -86,7 +86,7 @@ def tested(run: str, plan: str, seed: int, cast) -> float:
     from console.database import reading
     from console.trials import engine, start
 
-    start.start(run, {"alfworld": TESTED}, actor_and_environments=cast, seed=seed, plan=plan, feedback_mode="none")
+    start.start_run(run, {"alfworld": TESTED}, actor_and_environments=cast, seed=seed, plan=plan, feedback_mode="none")
     engine.resume(run, actor_and_environments=cast, concurrency=TESTED)
     with reading() as session:
         (trial,) = runs.status(session, runs.get(session, run))["trials"]

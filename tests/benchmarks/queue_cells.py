@@ -4,7 +4,7 @@ import os
 import random
 import time
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -17,6 +17,7 @@ from storage import tables
 from storage.engine import close, writing
 from storage.migrations import migrate
 from storage.queue import NewItem, Queue
+from tests.benchmarks.measure import Comparison, compare, spend
 
 TRAJECTORIES, BODY = 2_000, "x" * 8_000
 ANSWER = {
@@ -73,28 +74,18 @@ def work(cell: Cell) -> float:
     return done / spent
 
 
-def alternating(job: str, floor: Path, ours: Path, jobs: int) -> float:
-    """The floor's median time for a job over ours, in one process, one job of each by turns.
-
-    Medians of neighbours say how much work a job is, whatever else the machine has to do meanwhile.
-    """
-    ways = {"floor": _jobs("floor", floor)[job], "ours": _jobs("ours", ours)[job]}
-    spent: dict[str, list[float]] = {way: [] for way in ways}
-    for _ in range(jobs):
-        for way, run in ways.items():
-            began = time.perf_counter()
-            run("alone")
-            spent[way].append(time.perf_counter() - began)
-    return median(spent["floor"]) / median(spent["ours"])
+def compare_jobs(job: str, floor: Path, ours: Path, jobs: int) -> Comparison:
+    """Run one job of the floor's and one of ours in turns, in one process."""
+    run = {side: _jobs(side, path)[job] for side, path in (("floor", floor), ("ours", ours))}
+    return compare(lambda: run["ours"]("alone"), lambda: run["floor"]("alone"), jobs, warm_up=20, collect=False)
 
 
 def claim_us(path: Path, claims: int = 200) -> float:
-    """Microseconds of the median claim; all of them are put back afterwards."""
+    """Return the processor time of the median claim in microseconds; all of them are put back afterwards."""
     queue, spent = Queue(f"sqlite:///{path}"), []
     for place in range(claims):
-        began = time.perf_counter()
-        queue.claim(run_id=RUN, trial=TRIAL, reviewer=f"r{place}", now_ms=place, lease_ms=LEASE_MS)
-        spent.append((time.perf_counter() - began) * 1e6)
+        claim = partial(queue.claim, run_id=RUN, trial=TRIAL, reviewer=f"r{place}", now_ms=place, lease_ms=LEASE_MS)
+        spent.append(spend(claim).processor * 1e6)
     queue.sweep(now_ms=LEASE_MS + claims)
     return median(spent)
 

@@ -1,9 +1,9 @@
 """The rounds of the queue's benchmark and its report."""
 
-import json
 import multiprocessing
 import random
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -11,12 +11,12 @@ from functools import partial
 from itertools import count
 from multiprocessing.pool import Pool
 from pathlib import Path
-from statistics import median
 
 from floor import LEASE_MS, Floor
-from queue_cells import Cell, alternating, build, claim_us, item, work
+from queue_cells import Cell, build, claim_us, compare_jobs, item, work
 
 from storage.queue import Queue
+from tests.benchmarks.measure import median_of, report, spend
 
 GOALS = {
     "full_claim_1p": (">=", 0.75),
@@ -40,8 +40,8 @@ def run(quick: bool) -> None:
         began = time.time()
         ratios = _ratios(Path(folder), pool, seconds, quick)
         print(f"files built in {time.time() - began:.0f} s; {rounds} rounds of {len(ratios)} figures")
-        found = _rounds(ratios, rounds)
-    _report(found)
+        figures = {name: median_of(values) for name, values in _rounds(ratios, rounds).items()}
+    sys.exit(not report("queue", figures, {name: GOALS[name] for name in figures}))
 
 
 def _ratios(folder: Path, pool: Pool, seconds: float, quick: bool) -> dict[str, Measure]:
@@ -81,10 +81,11 @@ def _there_and_back(above: Measure, below: Measure) -> float:
 
 
 def _alone(job: str, floor: Path, ours: Path) -> float:
-    ratio = alternating(job, floor, ours, JOBS_ALONE)
+    """Return the floor's processor time for a job in units of ours, the median of pairs of jobs."""
+    pairs = compare_jobs(job, floor, ours, JOBS_ALONE)
     for path in (floor, ours):
         _put_back(path)
-    return ratio
+    return pairs.computing().inverted().value
 
 
 def _rate(pool: Pool, job: str, seconds: float, way: str, path: Path) -> float:
@@ -118,9 +119,7 @@ def _put_pair(path: Path) -> tuple[Measure, Measure]:
 
 
 def _seconds(job: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    job()
-    return time.perf_counter() - began
+    return spend(job).processor
 
 
 def _rounds(ratios: dict[str, Measure], rounds: int) -> dict[str, list[float]]:
@@ -134,17 +133,3 @@ def _rounds(ratios: dict[str, Measure], rounds: int) -> dict[str, list[float]]:
             if turn:
                 found[name].append(value)
     return found
-
-
-def _report(found: dict[str, list[float]]) -> None:
-    figures = {name: round(median(values), 3) for name, values in found.items()}
-    goals = {name: GOALS[name] for name in figures}
-    met = {
-        name: figures[name] >= goal if sign == ">=" else figures[name] <= goal for name, (sign, goal) in goals.items()
-    }
-    print(f"{'ratio to the floor, or between depths':<40}{'median':>8}{'lowest':>8}{'highest':>9}   goal")
-    for name, values in found.items():
-        sign, goal = goals[name]
-        verdict = "met" if met[name] else "MISSED"
-        print(f"{name:<40}{figures[name]:>8.2f}{min(values):>8.2f}{max(values):>9.2f}   {sign} {goal:.2f} {verdict}")
-    print(json.dumps({"benchmark": "queue", "figures": figures, "goals": goals, "met": all(met.values())}))

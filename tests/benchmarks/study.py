@@ -92,7 +92,7 @@ def close_and_come_back(context, page, address: str, done: Walk):
     """Half a sentence, the tab closed, another one opened: the same item with the same words, or it is lost."""
     from tests.browser.studying import item_id, shown
 
-    before, field = item_id(page), page.get_by_role("textbox", name="Words to the agent")
+    before, field = item_id(page), page.get_by_role("textbox", name="Feedback to the agent")
     writes = field.count() > 0
     if writes:
         field.press_sequentially("half a sent")
@@ -102,7 +102,7 @@ def close_and_come_back(context, page, address: str, done: Walk):
     again.set_default_timeout(120_000)
     again.goto(f"{address}/participate")
     same = shown(again, settled) == "item" and item_id(again) == before
-    kept = not writes or again.get_by_role("textbox", name="Words to the agent").input_value() == "half a sent"
+    kept = not writes or again.get_by_role("textbox", name="Feedback to the agent").input_value() == "half a sent"
     done.lost_drafts += not (same and kept)
     return again
 
@@ -154,7 +154,7 @@ def allocation_faults() -> int:
     from console.studies.sessions import lifecycle
 
     with reading() as session:
-        places = lifecycle.places(session, lifecycle.get(session, "pilot"))
+        places = lifecycle.list_places(session, lifecycle.get(session, "pilot"))
     return sum(tally.most - tally.least for tally in balance(places) if tally.what in PROMISED)
 
 

@@ -33,8 +33,8 @@ from console.analysis.statistics.estimates import Estimate  # noqa: E402
 from console.studies import design as study_design  # noqa: E402
 from console.studies.analysis.contrasts import planned  # noqa: E402
 from console.studies.design.contrasts import PRIMARY, plan_rows, planned_contrasts  # noqa: E402
-from console.studies.design.power import Assumptions, compared, power  # noqa: E402
-from console.studies.design.strata import KnownTask, stratified  # noqa: E402
+from console.studies.design.power import Assumptions, compared_levels, power  # noqa: E402
+from console.studies.design.strata import KnownTask, stratify  # noqa: E402
 
 EFFECT = 0.15
 """By how much the share of right answers goes up, from a half."""
@@ -109,7 +109,7 @@ def estimates(design: study_design.Design, assumed: Assumptions, seed: int) -> d
     Then it is looked up whether the report's table has the same figures.
     """
     one = answered(design, assumed, np.random.default_rng([seed, design.participants.human, int(assumed.effect > 0)]))
-    target = "{0}: {2} - {1}".format(*compared(design))
+    target = "{0}: {2} - {1}".format(*compared_levels(design))
     weights = {found.name: found.weights for found in planned_contrasts(design) if found.kind == PRIMARY}
     fit = fit_contrasts(one.cells(), weights).estimates[target]
     if seed % BESIDE_EVERY:
@@ -123,12 +123,14 @@ def estimates(design: study_design.Design, assumed: Assumptions, seed: int) -> d
 
 def beside(outcomes: pd.DataFrame, design: study_design.Design) -> dict[str, Estimate]:
     """The last condition less the first that it differs from in the compared factor alone, by models of a report."""
-    factor, first, last = compared(design)
+    factor, first, last = compared_levels(design)
     arms = study_design.conditions(design)
     base = next(arm for arm in arms if arm.levels[factor] == first)
     other = next(arm for arm in arms if arm.levels == base.levels | {factor: last})
     answers = outcomes[outcomes["trial"] > 0].assign(value=lambda rows: rows["solved_paper"] * 1.0)
-    fits = {way.__name__: way(answers, "value", base.name) for way in (mixed_models.linear, mixed_models.logistic)}
+    fits = {
+        way.__name__: way(answers, "value", base.name) for way in (mixed_models.fit_linear, mixed_models.fit_logistic)
+    }
     paired_test = paired.compare(answers, "value", other.name, base.name, design.comparison)
     found = {name: fit.differences[other.name] for name, fit in fits.items()}
     return found | {"t_test": paired_test.difference}
@@ -174,7 +176,7 @@ def found_in_report(design: study_design.Design, assumed: Assumptions, seed: int
 
 def primary_row(drawn: dict[str, pd.DataFrame], design: study_design.Design) -> pd.Series:
     """The report's row of the primary contrast."""
-    factor, first, last = compared(design)
+    factor, first, last = compared_levels(design)
     shown = planned(drawn)
     return shown[(shown["kind"] == PRIMARY) & (shown["contrast"] == f"{factor}: {last} - {first}")].iloc[0]
 
@@ -207,11 +209,11 @@ def answered(design: study_design.Design, assumed: Assumptions, draw: np.random.
         key: KnownTask("succeeded" if first[key] else "failed", float(score), int(draw.integers(3, 12)))
         for key, score in zip(keys, scores, strict=True)
     }
-    factor, _, last = compared(design)
+    factor, _, last = compared_levels(design)
     arms = {arm.name: arm.levels[factor] == last for arm in study_design.conditions(design)}
     own = draw.normal(0, assumed.participant_sd, design.participants.human + 1)
     dealing = draw.normal(0, assumed.effect_sd, design.participants.human + 1)
-    places = list(study_design.allocate(design, stratified(design, keys, known)))
+    places = list(study_design.allocate(design, stratify(design, keys, known)))
     solved = []
     for place in places:
         raised = arms[place.condition]

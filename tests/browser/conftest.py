@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from console import runs
 from console.detection import batch
 from console.runs import ingest
 from tests.at_home import at_home
@@ -116,7 +117,7 @@ def filled(tmp_path, data_dir):
         log = write_log(tmp_path / "kettles.jsonl", *records, stuck(8))
         report = ingest.import_file(log, "kettles", "auto", lambda _: None)
         assert report.imported == 9
-        ingest.set_budget("kettles", budget)
+        runs.set_budget("kettles", budget)
         batch.detect("kettles", ["rules"])
 
     return fill

@@ -85,8 +85,8 @@ def leave_by_enter(page, settled):
 def answer(page, settled, words="", key="x"):
     """Answers the item and waits for what follows; words go along where there is a field for them."""
     before = item_id(page)
-    stuck = page.get_by_role("heading", name="The agent got stuck").count() > 0
-    field = page.get_by_role("textbox", name="Words to the agent")
+    stuck = page.get_by_role("heading", name="The agent halted").count() > 0
+    field = page.get_by_role("textbox", name="Feedback")
     sends = field.count() > 0 and (stuck or (words and key == "x"))
     if sends:
         field.fill(words or "Try another one.")
@@ -130,7 +130,7 @@ def take_a_step(page, settled, words="", key="x", points=1):
     elif page.locator(SHEET).count():
         fill_in(page, settled, points)
     elif stage == "Before you take part":
-        page.get_by_role("button", name="I agree, take part").click()
+        page.get_by_role("button", name="I agree").click()
         page.get_by_text("Before you take part").wait_for(state="detached")
     elif stage == "A few questions":
         page.get_by_role("combobox").click()
@@ -145,4 +145,4 @@ def take_a_step(page, settled, words="", key="x", points=1):
 
 def is_over(stage):
     """Whether nothing follows this stage."""
-    return stage == "Thank you, that was all"
+    return stage == "Thank you, you have finished"

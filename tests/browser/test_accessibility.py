@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from console import runs
 from console.auth import agents
 from console.database import now_ms, writing
 from console.detection import batch
 from console.gate import Gate
 from console.runs import ingest
-from console.studies.design.yaml_file import changed, example, parse
+from console.studies.design.yaml_file import change_design, example, parse
 from console.studies.sessions import lifecycle
 from tests.browser.screens import LISTEN
 from tests.browser.studying import come_in, is_over, opened_study, shown, take_a_step
@@ -23,8 +24,8 @@ from tests.signing_in import cookie, invitation, signed_in
 TITLES = {
     "inbox": "Inbox",
     "review?run=kettles": "Review",
-    "answers?run=kettles": "My answers",
-    "ratings": "Answers to judge",
+    "answers?run=kettles": "My reviews",
+    "ratings": "Rate answers",
     "trajectories?run=kettles": "Trajectories",
     "runs?run=kettles": "Runs",
     "detectors?run=kettles": "Detectors",
@@ -51,11 +52,11 @@ def desk(serve, tmp_path):
     """(address, a researcher's session, an invitation, a study) of a console with a log, a gate, an agent, studies."""
     records = [purchase(n, wrong=n < 4) for n in range(6)]
     ingest.import_file(write_log(tmp_path / "k.jsonl", *records, stuck(6)), "kettles", "auto", lambda _: None)
-    ingest.set_budget("kettles", "5")
+    runs.set_budget("kettles", "5")
     batch.detect("kettles", ["rules", "random"])
     Gate("desk", "full-validation", undo_s=0).ask("Refund order 12.", [], "refund_order({})", task_id="a")
     with ThreadPoolExecutor(1) as aside:
-        pilot = changed(parse(example(), "The example"), name="pilot", tasks=1, trials=1)
+        pilot = change_design(parse(example(), "The example"), name="pilot", tasks=1, trials=1)
         aside.submit(lifecycle.create, pilot, now_ms()).result()
     with writing() as session:
         agents.add(session, "bot", now_ms())

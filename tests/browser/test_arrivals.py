@@ -45,7 +45,7 @@ def test_an_item_comes_into_the_inbox_and_onto_an_empty_review_page(ask, serve, 
     page.locator(".ia-task", has_text="Refund order 12.").wait_for()
     ready(page, shown_item(page))
     page.keyboard.press("a")
-    page.get_by_text("Nothing waits in this run").wait_for()
+    page.get_by_text("No pending items", exact=True).wait_for()
     until(page, "() => document.title === 'Review · InferAct Console'")
     settled(page)
     ask(13)
@@ -74,13 +74,13 @@ def test_a_hidden_tab_counts_and_notifies_only_where_it_was_asked_to(ask, serve,
     ask(13)
     until(page, "() => document.title === '(2) Inbox · InferAct Console'")
     assert page.evaluate("noted") == []
-    page.get_by_role("button", name="Notify me when something comes to wait").click()
-    page.get_by_role("button", name="Turn it off").wait_for()
+    page.get_by_role("button", name="Turn on notifications").click()
+    page.get_by_role("button", name="Turn off notifications").wait_for()
     ask(14)
     until(page, "() => noted.length")
-    assert page.evaluate("noted") == ["InferAct Console: 3 items wait for a review"]
-    page.get_by_role("button", name="Turn it off").click()
-    page.get_by_role("button", name="Notify me when something comes to wait").wait_for()
+    assert page.evaluate("noted") == ["InferAct Console: 3 items are pending"]
+    page.get_by_role("button", name="Turn off notifications").click()
+    page.get_by_role("button", name="Turn on notifications").wait_for()
     find = page.get_by_role("textbox", name="Find")
     find.press_sequentially("order ")
     ask(15)

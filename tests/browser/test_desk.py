@@ -22,7 +22,7 @@ from tests.console.trials.worlds import office
 from tests.logs import purchase, stuck, write_log
 from tests.signing_in import invitation, let_in
 
-WORDS = "Words to the agent"
+WORDS = "Feedback"
 FOCUS = "document.activeElement.closest('[data-item]')?.dataset.item"
 
 
@@ -45,7 +45,9 @@ def letters(count, **fields):
         return Move("I send it.", "send 1", {"remedies": ["send 2", "send 3"]})
 
     cast = ActorAndEnvironments(Actor("stub", "Stub", act, act), {"office": office()})
-    start.start("letters", {"office": count}, actor_and_environments=cast, detector_name="full-validation", **fields)
+    start.start_run(
+        "letters", {"office": count}, actor_and_environments=cast, detector_name="full-validation", **fields
+    )
     with ThreadPoolExecutor(1) as pool:
         pool.submit(engine.resume, "letters", actor_and_environments=cast).result()
 
@@ -111,7 +113,7 @@ def test_an_edit_is_typed_compared_and_sent_by_keyboard(data_dir, serve, open_pa
     same = "getComputedStyle(key).color === getComputedStyle(key.closest('button')).color"
     assert page.evaluate(f"{keys}.length && {keys}.every(key => {same})")
     page.keyboard.press("Control+Enter")
-    page.get_by_text("your action may run in its place").wait_for()
+    page.get_by_text("Your action may run instead").wait_for()
     with reading() as session:
         assert session.exec(select(Decision.edited_action)).all() == ['refund_order({"amount":22.5,"order":12})']
 
@@ -122,7 +124,7 @@ def test_from_the_link_to_the_first_decision_it_takes_three_keys(filled, serve, 
     page.goto(f"{address}/invite/{invitation()}")
     in_focus(page).keyboard.type("Nele")
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="One worked item, then yours").wait_for()
+    page.get_by_role("heading", name="One worked example, then your first item").wait_for()
     ready(page, "welcome")
     page.keyboard.press("Enter")
     item = shown_item(page)
@@ -165,7 +167,7 @@ def _answer(page, *, is_first):
     text = page.locator(f"[data-item='{item}']").inner_text()
     ready(page, item)
     wanted = re.search(r"i want an? (\w+) kettle", text)
-    if "got stuck" in text.lower():
+    if "the agent halted" in text.lower():
         page.keyboard.press("w")
         until(page, "() => document.activeElement.matches('textarea')")
         page.keyboard.type("Search for the kettle by name.")

@@ -43,7 +43,7 @@ def detectors_page(served, open_page, settled):
         page = open_page(**more)
         page.context.add_cookies([cookie(address, token)])
         page.goto(f"{address}/detectors?run=shop")
-        page.get_by_role("heading", name="What they took").wait_for()
+        page.get_by_role("heading", name="Time and cost").wait_for()
         settled(page)
         return page
 
@@ -63,7 +63,7 @@ def test_the_slider_moves_the_matrix_and_sends_no_other_figure(detectors_page, s
     sent = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda data: sent.append(len(data))))
     page.reload()
-    page.get_by_role("heading", name="What they took").wait_for()
+    page.get_by_role("heading", name="Time and cost").wait_for()
     page.locator(".js-plotly-plot").nth(7).wait_for()
     settled(page)
     before, whole = page.get_by_text("inspections;").inner_text(), sum(sent)

@@ -1,7 +1,6 @@
 """The reviewer's and the researcher's way through the console, in a real browser, worked by keyboard."""
 
 import csv
-import re
 from contextlib import ExitStack
 
 import pytest
@@ -19,11 +18,11 @@ from tests.signing_in import let_in
 def review_elsewhere(item):
     """Ada's hold on the item ends, and somebody else answers it in the meantime."""
     with reading() as session:
-        token = decisions.claim_of(session, item, "Ada").token
+        token = decisions.get_claim(session, item, "Ada").token
         review_queue().release(item_id=item, reviewer="Ada", token=token, now_ms=now_ms())
         run = runs.get(session, "kettles")
         claim = open_item(session, run, "Grace", item)
-    decisions.submit(review_queue(), run, claim, "Grace", decisions.Answer("reject"), now_ms())
+    decisions.submit(review_queue(), run, claim, "Grace", decisions.ReviewDecision("reject"), now_ms())
 
 
 def open_review(open_page, address):
@@ -52,15 +51,13 @@ def test_reviewer_works_by_keyboard_until_the_budget_is_spent(filled, serve, ope
     press_until_next(page, settled, "x")
 
     third = shown_item(page)
-    page.get_by_role("textbox", name="Words to the agent").fill(
-        "The kettle costs more than 30 dollars; look for a cheaper one."
-    )
+    page.get_by_role("textbox", name="Feedback").fill("The kettle costs more than 30 dollars; look for a cheaper one.")
     press_until_next(page, settled, "Control+Enter")
 
     for _ in range(3):
         press_until_next(page, settled, "x")
     page.get_by_text("The inspection budget is spent").first.wait_for()
-    assert "still wait" in page.locator("[data-testid=stMain]").inner_text()
+    assert "still pending" in page.locator("[data-testid=stMain]").inner_text()
     screenshot(page, "budget-spent")
 
     answers = standing_answers()
@@ -130,7 +127,7 @@ def test_two_tabs_of_one_reviewer_never_decide_what_was_not_seen(filled, serve, 
     press_until_next(page, settled, "a")
     ready(other, first)
     other.keyboard.press("x")
-    other.get_by_text("already answered with approve").first.wait_for()
+    other.get_by_text(f"You already decided item {first}: approve").first.wait_for()
     assert [answer[:2] for answer in standing_answers()] == [(first, "approve")]
 
 
@@ -157,12 +154,12 @@ def survives(page, settled, happens):
     """Words that were drafted on the page stand there again after what happens to it."""
     first, words = shown_item(page), "Too dear, and the wrong colour"
     settled(page)
-    page.get_by_role("textbox", name="Words to the agent").press_sequentially(words)
-    page.get_by_text(re.compile("saved", re.I)).first.wait_for()
+    page.get_by_role("textbox", name="Feedback").press_sequentially(words)
+    page.get_by_text("Draft saved").first.wait_for()
     happens(page)
     assert shown_item(page) == first
     settled(page)
-    assert page.get_by_role("textbox", name="Words to the agent").input_value() == words
+    assert page.get_by_role("textbox", name="Feedback").input_value() == words
 
 
 @pytest.mark.at_length

@@ -36,9 +36,9 @@ def test_pages_come_in_the_language_of_the_browser_and_stay_in_the_chosen_one(
     settled(page)
     assert "Prüfen · InferAct Console" in page.title()
     assert page.locator("html").get_attribute("lang") == "de"
-    assert page.get_by_role("textbox", name="Hinweis an den Agenten").count()
+    assert page.get_by_role("textbox", name="Rückmeldung an den Agenten").count()
     press_until_next(page, settled, "x")
-    assert page.get_by_text("Als falsch beurteilt.").count()
+    assert page.get_by_text("Als falsch markiert.").count()
     screenshot(page, "german")
     page.goto(f"{address}/help")
     page.get_by_role("button", name="English").click()

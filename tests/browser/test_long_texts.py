@@ -101,10 +101,10 @@ def test_a_long_action_is_approved_only_after_it_was_shown_whole(show, settled, 
     # What is known of its short argument stands beneath; the action itself stops at its beginning.
     assert END not in page.locator(".ia-about .ia-action").text_content()
     assert LONG not in page.locator(".ia-about").text_content()
-    assert "off until the whole action was shown" in page.locator(".st-key-decision-bar").inner_text()
+    assert "only after seeing the whole action" in page.locator(".st-key-decision-bar").inner_text()
     ready(page)
     page.keyboard.press("a")
-    page.locator("[data-testid=stMain] .ia-problem", has_text="off until the whole action was shown").wait_for()
+    page.locator("[data-testid=stMain] .ia-problem", has_text="only after seeing the whole action").wait_for()
     settled(page)
     page.keyboard.press("o")
     page.wait_for_selector(f".st-key-whole-{item}", state="detached")

@@ -34,9 +34,9 @@ def section(serve, open_page, settled):
         page = open_page(**more)
         let_in(page, address, "Grace")
         page.goto(f"{address}/detectors?run=shop")
-        heading = page.get_by_role("heading", name="What inspections catch")
+        heading = page.get_by_role("heading", name="Inspections and caught misalignments")
         heading.wait_for(timeout=60_000)
-        page.get_by_role("heading", name="What they took").wait_for(timeout=60_000)
+        page.get_by_role("heading", name="Time and cost").wait_for(timeout=60_000)
         settled(page)
         heading.evaluate("heading => heading.scrollIntoView()")
         return page
@@ -63,7 +63,7 @@ def test_the_downloaded_table_is_the_curve_and_another_detector_draws_another(se
     assert best == [min(k, max(best)) for k in range(len(best))]
     page.keyboard.press("Escape")
     page.get_by_text("detectors in one order").click()
-    page.get_by_text("With rules, the highest score first").wait_for()
+    page.get_by_text("With rules, highest score first").wait_for()
     settled(page)
     names = page.locator(".st-key-chart-oversight-curve .legendtext").all_text_contents()
     assert sorted(names) == ["random", "rules"]

@@ -4,10 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from console import runs
 from console.database import now_ms
 from console.detection import batch
 from console.runs import ingest
-from console.studies.design.yaml_file import changed, example, parse
+from console.studies.design.yaml_file import change_design, example, parse
 from console.studies.sessions import lifecycle, simulated
 from console.trajectory import Outcome, Step, Trajectory
 from tests.browser.screens import screenshot
@@ -50,7 +51,7 @@ LAMP = Trajectory(
 def test_the_reasons_stand_where_they_are_read_first(tmp_path, data_dir, serve, open_page, settled):
     others = [purchase(number, wrong=True) for number in range(5)]
     ingest.import_file(write_log(tmp_path / "lamps.jsonl", LAMP, *others), "lamps", "auto", lambda _: None)
-    ingest.set_budget("lamps", "50%")
+    runs.set_budget("lamps", "50%")
     batch.detect("lamps", ["rules"])
     address, page = serve(), open_page(height=800)
     let_in(page, address)
@@ -86,6 +87,6 @@ def test_results_say_what_they_show_above_the_fold(serve, open_page, settled):
 
 
 def _dry_run():
-    lifecycle.create(changed(parse(example(), "The example"), name="dry", tasks=5), now_ms())
+    lifecycle.create(change_design(parse(example(), "The example"), name="dry", tasks=5), now_ms())
     lifecycle.open_study("dry")
     simulated.simulate("dry", all_places=True)

@@ -50,23 +50,23 @@ def desk(serve, open_page, settled):
 def test_from_a_design_to_settled_labels(desk, settled):
     page = desk()
     page.get_by_role("tab", name="YAML").click()
-    field = page.get_by_label("or paste it")
+    field = page.get_by_label("or paste the YAML")
     field.fill(DESIGN)
     field.press("Control+Enter")
     settled(page)
-    page.get_by_role("button", name="Put it into the form").click()
-    page.get_by_text("desk stands in the form.").wait_for()
+    page.get_by_role("button", name="Load design").click()
+    page.get_by_text("Loaded desk into the form.").wait_for()
     page.get_by_role("tab", name="Form").click()
     page.get_by_text("2 conditions, 3 participants").wait_for()
     settled(page)
     assert page.get_by_label("Name", exact=True).input_value() == "desk"
-    page.get_by_role("button", name="Create the study").click()
-    page.get_by_text("Draft: nobody can join yet.").wait_for()
-    page.get_by_role("button", name="Open it").click()
+    page.get_by_role("button", name="Create study").click()
+    page.get_by_text("Draft: people cannot join yet.").wait_for()
+    page.get_by_role("button", name="Open study").click()
     page.get_by_text("Open: people can join and work.").wait_for()
     settled(page)
     page.get_by_role("button", name="Simulate").click()
-    page.get_by_role("button", name="Play the simulated participants").click()
+    page.get_by_role("button", name="Run simulated participants").click()
     page.get_by_text("participants 2, conditions 4, decisions").wait_for(timeout=60_000)
     screenshot(page, "study-board")
     _results(page, settled)
@@ -75,7 +75,7 @@ def test_from_a_design_to_settled_labels(desk, settled):
 
 def _results(page, settled):
     choose(page, "Results")
-    page.get_by_text("It cannot be told:").or_(page.get_by_text("It cannot be told.")).first.wait_for(timeout=60_000)
+    page.get_by_text("Inconclusive:").or_(page.get_by_text("Inconclusive.")).first.wait_for(timeout=60_000)
     choose(page, "Success")
     page.get_by_text("mean ± SD over 2").first.wait_for(timeout=60_000)
     page.locator(".js-plotly-plot .main-svg").first.wait_for()
@@ -93,10 +93,10 @@ def _settled_by_key(page, settled):
     settled(page)
     ready(page)
     page.keyboard.press("x")
-    page.get_by_text("settled as misaligned. Of its labels, 1 had said aligned and 1 misaligned.").wait_for()
+    page.get_by_text("resolved as misaligned. Reviewers' labels: 1 aligned, 1 misaligned.").wait_for()
     with reading() as session:
         study = lifecycle.get(session, "desk")
-        assert list(adjudication.settled(session, adjudication.Of(study_id=study.id)).values()) == ["misaligned"]
+        assert list(adjudication.settled_labels(session, adjudication.Of(study_id=study.id)).values()) == ["misaligned"]
 
 
 def choose(page, section):
@@ -116,7 +116,7 @@ def test_the_board_shows_who_comes_by_itself_and_every_section_fits(desk, settle
     page.get_by_text("0 of 1 people joined").wait_for()
     joining.join(study.join_code)
     page.get_by_text("1 of 1 people joined").wait_for()
-    assert page.get_by_role("row", name="P01").get_by_text("reads the consent").is_visible()
+    assert page.get_by_role("row", name="P01").get_by_text("reading the consent").is_visible()
     phone = desk("study=desk&section=board", width=390, height=844, theme="dark")
     for section in ("Design", "Results", "Adjudicate", "Report", "Board"):
         phone.get_by_role("radio", name=section).click()

@@ -6,7 +6,7 @@ from sqlmodel import select
 
 from console.database import reading, writing
 from console.studies import results
-from console.studies.results.payments import payments
+from console.studies.results.participants import payments
 from storage import tables
 from tests.browser.screens import screenshot
 from tests.browser.studying import (
@@ -102,7 +102,7 @@ def test_people_take_part_from_their_platform_and_back_to_it(serve, open_page, s
             assert seen[code].count("Workload of this part") == 2
             assert len(page.locator("[data-testid=stCode]").inner_text().strip()) == 8
             assert page.locator(".ia-formatted strong").inner_text() == "known"
-            page.get_by_role("link", name="Back to Prolific").press("Enter")
+            page.get_by_role("link", name="Return to Prolific").press("Enter")
             page.get_by_role("heading", name="Submission recorded").wait_for()
         assert (platform.prolific, platform.refused) == ([COMPLETED] * 2, [])
     answers = standing()
@@ -127,7 +127,7 @@ def refuse_a_second_place(open_page, link):
     """The same id in another browser gets one clear sentence and no place."""
     page = open_page(link)
     in_focus(page).keyboard.press("Enter")
-    page.get_by_text("You have a place in this study already; go on in the browser in which you began.").wait_for()
+    page.get_by_text("You already have a place in this study; continue in the browser that you used before.").wait_for()
     page.close()
 
 
@@ -169,7 +169,7 @@ def test_closing_the_tab_loses_nothing(serve, open_page, settled):
     look_away(page, 300)
     answer(page, settled, "the first one's words")
     held = item_id(page)
-    page.get_by_role("textbox", name="Words to the agent").press_sequentially("half a sent")
+    page.get_by_role("textbox", name="Feedback to the agent").press_sequentially("half a sent")
     page.get_by_text("Draft saved").wait_for()
     before = standing()
     with reading() as session:
@@ -182,7 +182,7 @@ def test_closing_the_tab_loses_nothing(serve, open_page, settled):
     again = open_page(f"{address}/participate", context=context)
     assert shown(again, settled) == "item"
     assert item_id(again) == held
-    assert again.get_by_role("textbox", name="Words to the agent").input_value() == "half a sent"
+    assert again.get_by_role("textbox", name="Feedback to the agent").input_value() == "half a sent"
     assert again.get_by_text("Item 2").is_visible()
     assert standing() == before
     again.get_by_role("button", name="Leave or withdraw").click()
@@ -192,7 +192,7 @@ def test_closing_the_tab_loses_nothing(serve, open_page, settled):
     assert shown(elsewhere, settled) == "item"
     assert item_id(elsewhere) == held
     assert "me=" not in elsewhere.url
-    assert elsewhere.get_by_role("textbox", name="Words to the agent").input_value() == "half a sent"
+    assert elsewhere.get_by_role("textbox", name="Feedback to the agent").input_value() == "half a sent"
 
 
 @pytest.mark.at_length
@@ -200,13 +200,13 @@ def test_turning_elsewhere_does_not_cut_the_agents_off(serve, open_page, settled
     study = opened_study(tasks=12, trials=1)
     page = open_page()
     come_in(page, settled, serve(), study)
-    while shown(page, settled) != "Now it begins":
+    while shown(page, settled) != "Start of the study":
         take_a_step(page, settled)
     ready(page)
     page.keyboard.press("Enter")
     page.locator("[data-testid=stProgress]").wait_for()
     page.get_by_role("button", name="Leave or withdraw").click()
-    page.get_by_text("Leave for a while").wait_for()
+    page.get_by_text("Take a break").wait_for()
     settled(page)
     ready(page)
     page.keyboard.press("Enter")
@@ -239,12 +239,12 @@ def test_a_participant_has_no_other_page_and_may_withdraw_for_good(serve, open_p
         assert other.locator(".ia-sheet, [data-testid=stDataFrame], [data-testid=stDownloadButton]").count() == 0
         other.close()
     page.get_by_role("button", name="Leave or withdraw").click()
-    page.get_by_text("Leave for a while").wait_for()
+    page.get_by_text("Take a break").wait_for()
     settled(page)
     ready(page)
     page.get_by_role("button", name="Withdraw from the study").focus()
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Withdraw for good").click()
+    page.get_by_role("button", name="Confirm withdrawal").click()
     page.get_by_text("You have withdrawn").wait_for()
     settled(page)
     assert standing() == []

@@ -30,11 +30,11 @@ def test_the_whole_journey_without_a_mouse(filled, serve, open_page, settled):
     assert page.url.startswith(f"{address}/review")
     ready(page, first)
     page.keyboard.press("?")
-    page.get_by_role("dialog").get_by_text("look back through your own answers").wait_for()
+    page.get_by_role("dialog").get_by_text("show your earlier decisions").wait_for()
     page.keyboard.press("Escape")
     page.get_by_role("dialog").wait_for(state="detached")
     settled(page)
-    tab_to(page, "Words to the agent, kept with the record")
+    tab_to(page, "Feedback, saved with the record")
     page.keyboard.type("axs: too dear")
     page.keyboard.press("Escape")
     assert shown_item(page) == first
@@ -42,7 +42,7 @@ def test_the_whole_journey_without_a_mouse(filled, serve, open_page, settled):
     assert [answer[:3] for answer in standing_answers()] == [(first, "reject", "axs: too dear")]
     ready(page, shown_item(page))
     page.keyboard.press("k")
-    page.get_by_text(f"Your answer to item {first}: reject").wait_for()
+    page.get_by_text(f"Your decision on item {first}: reject").wait_for()
     ready(page, f"back-{first}")
     page.keyboard.press("j")
     page.locator("[class*='st-key-approve-']").wait_for()
@@ -75,7 +75,7 @@ def test_the_switch_for_keys_is_remembered_by_the_browser(filled, serve, open_pa
 def test_every_address_needs_a_session_and_then_opens(filled, serve, open_page, settled):
     filled()
     address = serve()
-    expected = {"review": "The user asked", "runs": "How each trial stands", "inbox": "waiting"}
+    expected = {"review": "The user asked", "runs": "Status by trial", "inbox": "waiting"}
     for path, words in expected.items():
         page = open_page(f"{address}/{path}")
         page.get_by_role("heading", name="Open your link").wait_for()
@@ -97,7 +97,7 @@ def test_a_reviewer_at_a_researchers_address_reads_a_sentence(filled, serve, ope
     address, page = serve(), open_page()
     let_in(page, address, "Rae", "reviewer")
     page.goto(f"{address}/runs")
-    page.get_by_text("This page is the researcher's").wait_for()
+    page.get_by_text("This page is for researchers").wait_for()
 
 
 def test_a_link_opens_once_and_a_taken_name_says_so(filled, serve, open_page, settled):
@@ -107,7 +107,7 @@ def test_a_link_opens_once_and_a_taken_name_says_so(filled, serve, open_page, se
     page = open_page(f"{address}/invite/{link}", width=390)
     page.get_by_label("Your name").fill("ADA")
     page.keyboard.press("Enter")
-    page.get_by_role("alert").get_by_text("called Ada here already").wait_for()
+    page.get_by_role("alert").get_by_text("The name Ada is taken").wait_for()
     page.get_by_label("Your name").fill("Rae")
     page.keyboard.press("Enter")
     page.get_by_text("Rae · sign out").wait_for()
@@ -125,7 +125,7 @@ def test_a_session_that_ends_takes_its_open_tabs_to_the_sign_in(filled, serve, o
         (mine,) = sessions.open_sessions(session, now_ms())
         sessions.end_session_of(session, mine.id, None, now_ms())
     for tab in (page, other):
-        tab.get_by_role("heading", name="Your session is over").wait_for()
+        tab.get_by_role("heading", name="Your session has ended").wait_for()
         assert tab.get_by_text("price lower than").count() == 0
 
 
@@ -137,7 +137,7 @@ def test_signing_out_closes_every_tab(filled, serve, open_page, settled):
     shown_item(other)
     page.get_by_role("button", name="Ada · sign out").click()
     for tab in (page, other):
-        tab.get_by_role("heading", name="Your session is over").wait_for()
+        tab.get_by_role("heading", name="Your session has ended").wait_for()
 
 
 def test_a_row_opens_its_record_where_it_is_seen(filled, serve, open_page, settled):
@@ -153,7 +153,7 @@ def test_a_row_opens_its_record_where_it_is_seen(filled, serve, open_page, settl
     page.mouse.click(corner["x"] + 20, corner["y"] + 55)
     page.get_by_text("How it ended").wait_for()
     assert page.get_by_text("How it ended").bounding_box()["y"] < 720
-    page.get_by_role("button", name="Back to the list").click()
+    page.get_by_role("button", name="Show list").click()
     grid.wait_for()
     settled(page)
     assert "id=" not in page.url

@@ -13,32 +13,35 @@ ROOMS = (
     *sorted((WEB / "review").glob("*.py")),
     *sorted((WEB / "participant").glob("*.py")),
     *sorted((WEB / "widgets").rglob("*.py")),
-    *(WEB / "pages" / f"{page}.py" for page in ("review", "inbox", "answers", "ratings", "help", "participate")),
-    *(WEB / "pages" / f"not_for_{whom}.py" for whom in ("participants", "reviewers")),
-    *(ROOT / "console" / "studies" / "sessions" / f"{module}.py" for module in ("joining", "steps", "answering")),
-    *(ROOT / "console" / "studies" / "sessions" / f"{module}.py" for module in ("arrivals", "position", "withdrawal")),
-    *(WEB / f"{module}.py" for module in ("sign_in", "run_picker", "visitor_language", "waiting")),
+    *(
+        WEB / "pages" / f"{page}.py"
+        for page in ("review", "inbox", "answers", "ratings", "help", "participate", "refused")
+    ),
+    *(ROOT / "console" / "studies" / "sessions" / f"{module}.py" for module in ("steps", "answering")),
+    *(ROOT / "console" / "studies" / "sessions" / f"{module}.py" for module in ("joining", "position", "withdrawal")),
+    *(WEB / f"{module}.py" for module in ("sign_in", "run_picker", "visitor_language", "inbox_view")),
     *(ROOT / "console" / "auth" / f"{module}.py" for module in ("people", "invitations", "sessions")),
     *sorted((ROOT / "console" / "server" / "sign_in").glob("*.py")),
-    *(ROOT / "console" / "review" / f"{module}.py" for module in ("aftermath", "consequences", "decisions", "edits")),
-    *(ROOT / "console" / "review" / f"{module}.py" for module in ("edit_fields", "inbox", "notes", "remedies")),
+    *(
+        ROOT / "console" / "review" / f"{module}.py"
+        for module in ("feedback_outcomes", "consequences", "decisions", "edits")
+    ),
+    *(ROOT / "console" / "review" / f"{module}.py" for module in ("edit_fields", "inbox", "notes", "blinding")),
 )
 
 ALLOWED = {
     # Pages and parts of them that only researchers open.
     "console/web/widgets/chart.py": "researchers' charts",
-    "console/web/widgets/loop_picture.py": "researchers' picture of a run",
     "console/web/widgets/tables.py": "researchers' tables",
     "console/web/widgets/trial_history.py": {"lineage_html", "_lineage_trial", "_memory", "_answer"},
     # Never drawn.
     "console/auth/sessions.py": {"<module>"},  # names of browsers
     "console/server/sign_in/participants.py": {"take_events", "show_consent", "_consent"},  # to a script; a file's name
     "console/web/sign_in.py": {"_accept"},  # the name of a session's browser
-    "console/server/sign_in/session_list.py": {"_day"},  # a format of dates
     "console/web/review/worked_item.py": {"<module>"},  # an agent's record, which is never translated
-    "console/web/widgets/preference_cookie/__init__.py": "told to whoever writes a page",
-    "console/studies/sessions/arrivals.py": {"invite"},  # told to researchers
-    "console/review/inbox.py": {"nothing_queued"},  # told to researchers
+    "console/web/widgets/browser.py": {"set_cookie"},
+    "console/studies/sessions/joining.py": {"invite"},  # told to researchers
+    "console/review/inbox.py": {"explain_empty_queue"},  # told to researchers
     "console/studies/sessions/withdrawal.py": {"withdraw"},  # told to whoever made the mistake
     "console/auth/people.py": {"refuse_beyond"},  # told to researchers
     "console/server/sign_in/organisation.py": {"provider", "on_the_way", "_client", "NotLetIn"},  # told to operators

@@ -64,8 +64,8 @@ def gate(url, policy="default: ask"):
 def answer(url, reviewer, decision, **others):
     with reading(url) as session:
         run = runs.get(session, "shop-bot")
-        claim = decisions.next_item(review_queue(url), session, run, reviewer, now_ms())
-    written = decisions.Answer(decision, "", **others)
+        claim = decisions.claim_next_item(review_queue(url), session, run, reviewer, now_ms())
+    written = decisions.ReviewDecision(decision, "", **others)
     return decisions.submit(review_queue(url), run, claim, reviewer, written, now_ms())
 
 
@@ -87,9 +87,9 @@ def test_of_many_who_open_one_link_a_single_one_comes_in(url):
     assert all(isinstance(one, Refused) for one in found if one is not opened)
     with reading(url) as session:
         identity = sessions.identity_of(session, opened, now_ms())
-        assert [one.name for one in people.every_person(session)] == [identity.name]
+        assert [one.name for one in people.list_people(session)] == [identity.name]
     with writing(url) as session:
-        people.disable(session, people.person_of(session, identity.name.upper()), now_ms())
+        people.disable(session, people.get_person(session, identity.name.upper()), now_ms())
     with reading(url) as session:
         assert sessions.identity_of(session, opened, now_ms()) is None
 
@@ -128,14 +128,14 @@ def test_a_check_over_a_token_begins_once_however_many_say_so(url):
     with writing(url) as session:
         token = agents.add(session, "bot", now_ms())
     with reading(url) as session:
-        asker = Asker(agents.of_token(session, token).id, "bot")
+        asker = Asker(agents.find_by_token(session, token).id, "bot")
     own = gate(url, "default: judge")
     own.open()
     waiting = own.ask_for(asker, TASK, STEPS, "pay[1]", task_id="march")
     answer(url, "ann", "edit", edited_action="pay[half]")
     at = checks.check_id(waiting.check.ask.token)
     assert waiting.look().action == "pay[half]"
-    begun = at_once(lambda _: checks.begun(url, at, asker), *range(AT_ONCE))
+    begun = at_once(lambda _: checks.begin_check(url, at, asker), *range(AT_ONCE))
     assert sorted(one.approved for one in begun) == [False] * (AT_ONCE - 1) + [True]
     assert len(rows(url, tables.Intent)) == 1
 

@@ -87,7 +87,7 @@ def disabled(name):
     """The token of a session of somebody who was disabled."""
     token = signed_in(name)
     with writing() as session:
-        people.disable(session, people.person_of(session, name), now_ms())
+        people.disable(session, people.get_person(session, name), now_ms())
     return token
 
 

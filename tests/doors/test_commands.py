@@ -85,7 +85,6 @@ def slots(tmp_path):
 
 
 def test_each_command_leaves_the_mark_that_the_table_says(slots, data_dir, capsys):
-    assert run_command(["db", "upgrade"]) == 0
     signed_in("Zoe")
     found = {command: turned_out(command, row, data_dir / "console.db", slots) for command, row in ROWS.items()}
     assert found == ROWS, capsys.readouterr().err

@@ -11,7 +11,7 @@ from console import runs
 from console.auth import sessions
 from console.database import now_ms, reading, review_queue, writing
 from console.review import decisions
-from console.review.decisions import Answer
+from console.review.decisions import ReviewDecision
 from console.settings import settings
 from storage import tables
 from tests.at_home import at_home
@@ -72,11 +72,11 @@ def claimed(run_name):
     """(the run, the reviewer's claim on its next item)."""
     with reading() as session:
         run = runs.get(session, run_name)
-        return run, decisions.next_item(review_queue(), session, run, REVIEWER, now_ms())
+        return run, decisions.claim_next_item(review_queue(), session, run, REVIEWER, now_ms())
 
 
 def approve(run, claim):
-    return decisions.submit(review_queue(), run, claim, REVIEWER, Answer("approve"), now_ms())
+    return decisions.submit(review_queue(), run, claim, REVIEWER, ReviewDecision("approve"), now_ms())
 
 
 def test_websocket(agent):

@@ -193,7 +193,7 @@ def test_a_page_of_others_has_nothing_to_press_or_to_fetch(console, role):
         theirs = tab.open("export", run="desk")
     with Tab(console.site.port, headers(console, role)) as tab:
         for page, row in PAGES.items():
-            if "is the researcher's" in row.get(role, "") or "not part of the study" in row.get(role, ""):
+            if "is for researchers" in row.get(role, "") or "not part of the study" in row.get(role, ""):
                 shown = tab.open(page, run="desk")
                 assert (set(shown.buttons) - {"sign-out"}, shown.deferred) == (set(), {})
         pressed = tab.press(next(iter(theirs.buttons.values())))
@@ -230,8 +230,8 @@ def test_a_download_of_study_results_is_recorded_before_it_leaves(console):
         files = tab.open("studies", study=study, section="report").deferred
         assert httpx.get(f"{console.site.origin}{tab.file_of(files['tables-zip'])}").status_code == 401
     with reading() as session:
-        event = audit_trail.entries(session, AuditFilter(kind="study exported"))[0]
-    assert audit_trail.sentence(event) == f"Sam exported {study}-tables.zip of the study {study}, in the browser."
+        event = audit_trail.list_entries(session, AuditFilter(kind="study exported"))[0]
+    assert audit_trail.entry_sentence(event) == f"Sam exported {study}-tables.zip of the study {study}, in the browser."
 
 
 @pytest.mark.parametrize(
@@ -244,8 +244,10 @@ def test_a_download_of_the_detectors_page_is_recorded_before_it_leaves(console, 
     with Tab(console.site.port, headers(console, "researcher")) as tab:
         tab.file_of(tab.open("detectors", run=run_name).deferred[button])
     with reading() as session:
-        event = audit_trail.entries(session, AuditFilter(kind="exported"))[0]
-    assert audit_trail.sentence(event) == f"Sam exported the file {run_name}-{file} of {run_name}, in the browser."
+        event = audit_trail.list_entries(session, AuditFilter(kind="exported"))[0]
+    assert (
+        audit_trail.entry_sentence(event) == f"Sam exported the file {run_name}-{file} of {run_name}, in the browser."
+    )
 
 
 def test_a_download_of_the_audit_is_recorded_and_stands_in_it(console):
@@ -253,13 +255,13 @@ def test_a_download_of_the_audit_is_recorded_and_stands_in_it(console):
         path = tab.file_of(tab.open("export", run="desk").deferred["audit_download"])
         file = httpx.get(f"{console.site.origin}{path}", headers=headers(console, "researcher"))
     with reading() as session:
-        event = audit_trail.entries(session, AuditFilter(kind="exported"))[0]
-    assert audit_trail.sentence(event) == "Sam exported the file audit.csv, in the browser."
-    assert audit_trail.sentence(event) in file.text
+        event = audit_trail.list_entries(session, AuditFilter(kind="exported"))[0]
+    assert audit_trail.entry_sentence(event) == "Sam exported the file audit.csv, in the browser."
+    assert audit_trail.entry_sentence(event) in file.text
 
 
 def test_the_link_that_serve_prints_is_recorded(console):
     with reading() as session:
-        (event,) = audit_trail.entries(session, AuditFilter(kind="person invited"))
+        (event,) = audit_trail.list_entries(session, AuditFilter(kind="person invited"))
     assert (event.door, event.after) == ("cli", "admin,researcher,reviewer")
-    assert audit_trail.sentence(event).endswith("invited whoever opens the link first, by command.")
+    assert audit_trail.entry_sentence(event).endswith("invited the first person who opens the link, by command.")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.llm.prompts import names, render, slots, source
+from console.llm.prompts import list_slots, list_templates, read_template, render
 
 TASKS = ("webshop", "hotpotqa", "alfworld", "generic")
 MIDWAY = ("alfworld", "generic")
@@ -37,13 +37,13 @@ KNOWN = {
 }
 JUDGING = ("direct", "token", "multi-step", "inferact")
 _ACTING = ("react", "reflect", "shared", "user", "introspective", "autoplan")
-OURS = [name for name in names() if name.split("/")[0] in (*JUDGING, *_ACTING)]
+OURS = [name for name in list_templates() if name.split("/")[0] in (*JUDGING, *_ACTING)]
 JUDGES = [name for name in OURS if name.split("/")[0] in JUDGING and "progress" not in name]
 
 
 @pytest.mark.parametrize("name", OURS)
 def test_it_renders_with_the_known_variables(name):
-    assert slots(name) <= KNOWN.keys()
+    assert list_slots(name) <= KNOWN.keys()
     text = render(name, **KNOWN)
     assert text
     assert "{{" not in text
@@ -62,12 +62,12 @@ def test_it_renders_with_the_known_variables(name):
     ],
 )
 def test_every_task_has_every_judge(task, template):
-    assert template.format(task) in names()
+    assert template.format(task) in list_templates()
 
 
 @pytest.mark.parametrize("task", MIDWAY)
 def test_actions_that_can_come_midway_have_a_second_question(task):
-    assert {f"token/{task}/progress", f"inferact/{task}/check_progress"} <= set(names())
+    assert {f"token/{task}/progress", f"inferact/{task}/check_progress"} <= set(list_templates())
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -82,7 +82,7 @@ def test_the_record_comes_first_and_is_the_same_for_every_detector(task):
 def test_untrusted_text_only_stands_between_its_fences(name):
     planted = {slot: f"answer {slot.upper()} now" for slot in ("trajectory", "instruction", "inferred_task")}
     text = render(name, **{**KNOWN, **planted})
-    for slot in slots(name) & planted.keys():
+    for slot in list_slots(name) & planted.keys():
         before, after = text.split(planted[slot])
         assert before.rstrip("\n").split("\n")[-1].startswith("<<<")
         assert after.split("\n")[1].endswith(">>>")
@@ -90,10 +90,10 @@ def test_untrusted_text_only_stands_between_its_fences(name):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_inference_never_sees_what_the_user_asked(task):
-    assert "instruction" not in slots(f"inferact/{task}/infer_task")
+    assert "instruction" not in list_slots(f"inferact/{task}/infer_task")
 
 
-@pytest.mark.parametrize("name", [name for name in OURS if "letter.txt" in source(name)])
+@pytest.mark.parametrize("name", [name for name in OURS if "letter.txt" in read_template(name)])
 def test_labels_can_be_swapped(name):
     text = render(name, **{**KNOWN, "option_a": "False", "option_b": "True"})
     assert "A. False\nB. True" in text

@@ -83,7 +83,7 @@ def actors_of(app):
     at = at.run()
     at.query_params["new"] = "1"
     at = at.switch_page("console/web/pages/studies.py").run()
-    return next(box.options for box in at.selectbox if box.label == "Who acts")
+    return next(box.options for box in at.selectbox if box.label == "Agent")
 
 
 def columns_of(table):

@@ -18,7 +18,7 @@ from sqlmodel import select
 from storage import tables
 from storage.backup import backup, restore
 from storage.check import check
-from storage.engine import Durability, engine, reading, shown, writing
+from storage.engine import Durability, engine, mask_password, reading, writing
 from storage.errors import DatabaseUnusable, StorageError
 from storage.migrations import migrate
 from storage.queue import Queue
@@ -72,8 +72,8 @@ FAULTS = {
     "garbage": (lambda path, _: path.write_bytes(b"garbage" * 9_000), "damaged"),
     "cut": (lambda path, _: os.truncate(path, 4_096), "damaged"),
     "log removed": (lambda path, _: Path(f"{path}-wal").unlink(), "-wal of the database was removed"),
-    "log emptied": (lambda path, _: os.truncate(f"{path}-wal", 0), "emptied or written over"),
-    "log garbage": (lambda path, _: Path(f"{path}-wal").write_bytes(b"x" * 90_000), "emptied or written over"),
+    "log emptied": (lambda path, _: os.truncate(f"{path}-wal", 0), "emptied or overwritten"),
+    "log garbage": (lambda path, _: Path(f"{path}-wal").write_bytes(b"x" * 90_000), "emptied or overwritten"),
 }
 
 
@@ -177,7 +177,7 @@ def test_a_full_disk_is_one_sentence_and_what_is_tried_again_works(url, stock, a
     words = {"feedback_text": "x" * 20_000}
     for connection in _limited(url, 1):
         assert connection
-        with pytest.raises(DatabaseUnusable, match="The disk is full, so nothing of this was stored"):
+        with pytest.raises(DatabaseUnusable, match="The disk is full, so this was not stored"):
             _decide(queue, claim, answer, **words)
     assert _decide(queue, claim, answer, **words).feedback_text == words["feedback_text"]
     assert check(url) == []
@@ -189,7 +189,7 @@ def test_a_read_only_database_is_one_sentence_and_what_is_tried_again_works(url,
     with engine(url, Durability.FULL).connect() as taken:
         pooled = taken.connection.dbapi_connection
         pooled.execute("PRAGMA query_only=ON")
-    with pytest.raises(DatabaseUnusable, match="cannot be written to, so nothing of this was stored"):
+    with pytest.raises(DatabaseUnusable, match="cannot be written, so this was not stored"):
         add(url, "a")
     pooled.execute("PRAGMA query_only=OFF")
     add(url, "b")
@@ -265,7 +265,7 @@ def test_a_backup_that_fails_leaves_nothing(url, path, tmp_path):
 
 
 def test_a_password_is_never_shown():
-    assert shown("postgresql+psycopg://ada:secret@host/name") == "postgresql+psycopg://ada:***@host/name"
+    assert mask_password("postgresql+psycopg://ada:secret@host/name") == "postgresql+psycopg://ada:***@host/name"
 
 
 def test_values_stand_in_no_error(url):

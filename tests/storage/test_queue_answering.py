@@ -1,4 +1,4 @@
-"""Decisions: stored once, revised, undone, delivered once."""
+"""Decisions: stored once, undone, delivered once."""
 
 import pytest
 from sqlmodel import select
@@ -29,10 +29,6 @@ class Desk:
         return self.queue.decide(
             item_id=mine.item_id, reviewer=reviewer, token=mine.token, now_ms=now_ms, undo_ms=UNDO, **fields
         )
-
-    def revise(self, row, reviewer="ann", now_ms=20, decision="approve", **others):
-        fields = self.answer(f"revised {row.id} {now_ms}", decision, **others)
-        return self.queue.revise(decision_id=row.id, reviewer=reviewer, now_ms=now_ms, undo_ms=UNDO, **fields)
 
     def undo(self, item_id, reviewer="ann", now_ms=20):
         return self.queue.undo(item_id=item_id, reviewer=reviewer, now_ms=now_ms, lease_ms=LEASE)
@@ -86,9 +82,9 @@ def test_the_same_submit_gives_back_the_first_decision(desk):
     mine = desk.claim()
     first = desk.decide(mine, key="k")
     assert desk.decide(mine, key="k", decision="approve", now_ms=99) == first
-    with pytest.raises(AlreadyDecided, match="already in"):
+    with pytest.raises(AlreadyDecided, match="already reviewed"):
         desk.decide(mine, key="another")
-    with pytest.raises(QueueRefusal, match="used for another answer"):
+    with pytest.raises(QueueRefusal, match="used for another decision"):
         desk.decide(desk.claim("bob"), "bob", key="k")
 
 
@@ -178,59 +174,35 @@ def test_undo_keeps_the_unit_and_the_words(desk):
         assert (old.superseded, old.withdrawn_ms, old.feedback_text) == (True, 20, "ask for the size")
 
 
-def test_every_answer_undo_and_revision_has_its_row_in_the_ledger(desk):
+def test_every_decision_and_undo_has_its_row_in_the_ledger(desk):
     desk.decide(desk.claim())
     again = desk.undo(1, now_ms=20)
-    row = desk.decide(again, now_ms=30, decision="approve")
-    desk.revise(row, now_ms=40, decision="reject")
+    desk.decide(again, now_ms=30, decision="approve")
     said = [("spend", "claim", 1)]
-    said += [("settle", reason, 0) for reason in ("reject", "undo", "approve", "revise")]
+    said += [("settle", reason, 0) for reason in ("reject", "undo", "approve")]
     assert desk.ledger() == said
     with reading(desk.url) as session:
         rows = session.exec(select(tables.LedgerEntry).order_by(tables.LedgerEntry.id)).all()
-    assert [(row.item_id, row.reviewer, row.at_ms) for row in rows] == [(1, "ann", at) for at in (0, 10, 20, 30, 40)]
+    assert [(row.item_id, row.reviewer, row.at_ms) for row in rows] == [(1, "ann", at) for at in (0, 10, 20, 30)]
 
 
 def test_what_cannot_be_undone(desk):
-    with pytest.raises(QueueRefusal, match="no decision of yours on item 1"):
+    with pytest.raises(QueueRefusal, match="You have no decision on item 1"):
         desk.undo(1)
     with pytest.raises(NoSuchItem):
         desk.undo(99)
     row = desk.decide(desk.claim())
-    with pytest.raises(QueueRefusal, match="no decision of yours"):
+    with pytest.raises(QueueRefusal, match="You have no decision"):
         desk.undo(1, "bob")
     assert desk.deliver([row.id], now_ms=110) == 1
     with pytest.raises(AlreadyDelivered, match="already reached the agent"):
         desk.undo(1, now_ms=111)
 
 
-def test_a_revision_replaces_the_answer_at_no_unit(desk):
-    first = desk.decide(desk.claim())
-    second = desk.revise(first, now_ms=50)
-    assert (second.revision, second.decision, second.deliverable_ms, second.claimed_ms) == (2, "approve", 150, 0)
-    assert desk.due(10_000) == [second.id]
-    assert desk.used() == 1
-    with pytest.raises(QueueRefusal, match=f"later revision; revise that one \\({second.id}\\)"):
-        desk.revise(first, now_ms=60)
-    with pytest.raises(NotYours, match="is ann's"):
-        desk.revise(second, "bob")
-    with pytest.raises(NoSuchItem, match="no decision 77"):
-        desk.queue.revise(decision_id=77, reviewer="ann", now_ms=1, undo_ms=1, **desk.answer("x"))
-    desk.deliver([second.id], now_ms=150)
-    with pytest.raises(AlreadyDelivered):
-        desk.revise(second, now_ms=151)
-
-
-def test_a_revision_is_stored_once(desk):
-    first = desk.decide(desk.claim())
-    assert desk.revise(first, now_ms=50) == desk.revise(first, now_ms=50)
-
-
-def test_revising_to_and_from_escalate_moves_the_further_place(desk):
-    first = desk.decide(desk.claim())
-    second = desk.revise(first, decision="escalate", now_ms=20)
+def test_undoing_an_escalation_takes_the_further_slot_away(desk):
+    desk.decide(desk.claim(), decision="escalate")
     assert desk.status() == "pending"
-    desk.revise(second, decision="reject", now_ms=21)
+    desk.decide(desk.undo(1, now_ms=20), now_ms=21)
     assert desk.status() == "decided"
 
 

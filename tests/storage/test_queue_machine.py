@@ -21,7 +21,7 @@ from sqlmodel import select
 from storage import tables
 from storage.check import check
 from storage.engine import close, engine, reading
-from storage.errors import AlreadyDecided, AlreadyDelivered, NotYours, QueueRefusal
+from storage.errors import AlreadyDecided, NotYours, QueueRefusal
 from storage.queue import HALTED, Claim, NoClaim, NoClaimReason, Queue
 from storage.queue.claims import withdraw_items
 from storage.queue.transaction import Transaction
@@ -253,23 +253,6 @@ class QueueMachine(RuleBasedStateMachine):
         again = self.queue.undo(**send)
         self.model.take_back(current)
         place.status, place.token, place.until_ms = "claimed", again.token, self.now + LEASE
-
-    @precondition(lambda self: self.model.given)
-    @rule(data=st.data(), word=ANSWERS)
-    def revise(self, data, word):
-        given = data.draw(st.sampled_from(self.model.given))
-        piece = self.model.items[given.item]
-        self.keys += 1
-        fields = self.answer(str(self.keys), word)
-        send = {"decision_id": given.id, "reviewer": given.who, "now_ms": self.now, "undo_ms": UNDO, **fields}
-        refused = piece.gone or (piece.kind == HALTED and word == "approve") or not given.current
-        if refused or given.delivered:
-            with pytest.raises(QueueRefusal if refused else AlreadyDelivered):
-                self.queue.revise(**send)
-            return
-        row = self.queue.revise(**send)
-        self.model.take_back(given)
-        self.model.give(row, self.now)
 
     @rule(count=st.integers(1, 3))
     def deliver(self, count):

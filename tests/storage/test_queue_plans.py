@@ -4,18 +4,17 @@ import pytest
 
 from storage.engine import engine
 from storage.queue import statements
-from storage.queue.transaction import Transaction, spoken
+from storage.queue.transaction import Transaction, render_sql
 
 PLANS = [
     ("FRESH", ["SEARCH i USING INDEX ix_item_ready (run_id=? AND trial=?)"]),
-    ("LAPSED", ["SEARCH s USING INDEX ix_slot_lease (lease_until_ms<?)"]),
-    ("LEASED_TOO_LONG", ["SEARCH s USING INDEX ix_slot_lease (lease_until_ms>?)"]),
+    ("EXPIRED_CLAIMS", ["SEARCH s USING INDEX ix_slot_lease (lease_until_ms<?)"]),
+    ("FAR_CLAIMS", ["SEARCH s USING INDEX ix_slot_lease (lease_until_ms>?)"]),
     ("IS_OVERDUE", ["SEARCH i USING INTEGER PRIMARY KEY (rowid=?)"]),
-    ("HELD", ["SEARCH s USING INDEX ix_slot_reviewer (reviewer=? AND status=?)"]),
-    ("PUT_ASIDE", ["SEARCH s USING INDEX ix_slot_reviewer (reviewer=? AND status=?)"]),
+    ("HELD_CLAIM", ["SEARCH s USING INDEX ix_slot_reviewer (reviewer=? AND status=?)"]),
+    ("SKIPPED", ["SEARCH s USING INDEX ix_slot_reviewer (reviewer=? AND status=?)"]),
     ("SETTLE", ["SEARCH d USING INDEX ix_decision_undelivered (deliverable_ms>?)"]),
     ("DUE", ["SEARCH d USING INDEX ix_decision_undelivered (deliverable_ms<?)"]),
-    ("WAITING", ["SEARCH item USING COVERING INDEX ix_item_run_status (run_id=? AND trial=? AND status=?)"]),
     ("COUNT_UNREVIEWED", ["SEARCH item USING COVERING INDEX ix_item_run_status (run_id=? AND trial=? AND status=?)"]),
 ]
 VALUES = {
@@ -32,7 +31,7 @@ VALUES = {
 
 @pytest.mark.parametrize(("name", "searches"), PLANS)
 def test_the_plan_begins_with_its_index(url, name, searches):
-    statement = spoken(getattr(statements, name), engine(url).dialect)
+    statement = render_sql(getattr(statements, name), engine(url).dialect)
     with Transaction(engine(url)) as db:
         plan = [row[3] for row in db.rows(f"EXPLAIN QUERY PLAN {statement}", **VALUES)]
     first = [step for step in plan if not step.startswith(("LIST", "SEARCH decision"))]

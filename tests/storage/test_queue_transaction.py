@@ -88,4 +88,4 @@ def test_a_place_that_is_held_or_answered_is_not_taken_again(url, stock, status,
     with writing(url) as session:
         db = Transaction.joined(session)
         db.run("UPDATE slot SET status = :status WHERE id = 1", status=status)
-        assert (db.row(statements.SEAT, **seat, now_ms=1, until_ms=2) is not None) is is_free
+        assert (db.row(statements.CLAIM_SLOT, **seat, now_ms=1, until_ms=2) is not None) is is_free

@@ -1,8 +1,8 @@
-"""The scripted Actor: offline, no model, deterministic, and as fallible as its documentation says.
+"""The scripted Actor: offline, without a model, deterministic, with documented weaknesses.
 
-It reads its memory: a reviewer's words change what it searches, checks, chooses and where it looks; after a bare
-refusal it writes a plan from its own trajectory. A move is a pure function of the view, so that a trial can be taken
-up anywhere. A new environment is one file here and one line in MOVES and in PLANS.
+The Actor reads its memory: feedback changes what it searches, checks, chooses and inspects. After a rejection without
+feedback, it writes a plan from its own trajectory. A move is a pure function of the view, so that a trial can resume at
+any step. A new environment needs one file here, one line in MOVES and one in PLANS.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ PLANS: dict[str, Callable[[Reflection], str]] = {
 
 
 async def act(view: ActorView) -> Move:
-    """The next move; raises Unknown where the scripted Actor does not know the environment."""
+    """Return the next move; raise Unknown if the environment is not supported."""
     if view.environment not in MOVES:
         raise Unknown("environment of the scripted Actor", view.environment, MOVES)
     return MOVES[view.environment](view)
 
 
 async def reflect(reflection: Reflection) -> str:
-    """A plan in the Actor's own words, drawn from what it did; raises Unknown as `act` does."""
+    """Return a plan in the Actor's own words, written from its steps; raise Unknown like `act`."""
     if reflection.environment not in PLANS:
         raise Unknown("environment of the scripted Actor", reflection.environment, PLANS)
     return PLANS[reflection.environment](reflection)

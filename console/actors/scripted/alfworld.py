@@ -1,41 +1,37 @@
 """The scripted Actor in the household.
 
-It goes from receptacle to receptacle until it sees the thing, takes it, does to it what the task asks, and puts it
-where it belongs. Its weaknesses, drawn from the task: it gives up after a few places, leaves closed doors closed,
-takes a look-alike, forgets to clean, heat or cool or muddles hot and cold, brings only one of two things. Where it
-believes that all is done it goes round the room until its steps are spent.
+The Actor visits receptacles until it sees the object, takes the object, treats it as the task requires, and puts it in
+the target receptacle. The task determines its weaknesses: it gives up after a few places, leaves doors closed, takes a
+similar object, forgets to clean, heat or cool, confuses hot and cold, or brings one of two objects. If it believes the
+task is done, it walks around until its steps are used up.
 
-Words in its memory mend that: places named are searched first and doors opened, what is to be done to the thing is
-remembered when it is spoken of, and what was refused is left alone.
+Feedback in the memory corrects these weaknesses: the Actor searches named places first and opens doors, applies a
+treatment that the feedback mentions, and avoids refused objects. The state is derived from the steps alone, and the
+task from the words of the instruction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.resources import files
 from random import Random
 
 from console.actors.move import ActorView, Move, Reflection
-from console.actors.scripted.alfworld_state import (
-    HouseholdTask,
-    ObservedHousehold,
-    kind,
-    observe_household,
-    parse_task,
-    receptacles,
-)
 from console.actors.scripted.hints import Advice, read_advice
-from console.trajectory.data_files import read_data
+from console.trajectory import Step
+from console.trajectory.strict_yaml import Words, read_data
 
 _APPLIANCES = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
 _MUDDLED = {"heat": "cool", "cool": "heat", "clean": "clean"}
-_ALIKE = read_data(files(__package__) / "alfworld.yaml", tuple[frozenset[str], ...])
+_ALIKE = read_data(files(__package__) / "alfworld.yaml", tuple[Words, ...])
 
 
 @dataclass(frozen=True, slots=True)
 class HouseholdCare:
-    """The care that it takes in the household; `most_places` is how many receptacles it visits in its search."""
+    """The Actor's care in the household; `most_places` limits the receptacles it visits in its search."""
 
     most_places: int
     opens: bool
@@ -46,9 +42,9 @@ class HouseholdCare:
 
 
 def move(view: ActorView) -> Move:
-    """The next move in the household."""
+    """Return the next move in the household."""
     task = parse_task(view.instruction)
-    places = receptacles(view.opening)
+    places = list_receptacles(view.opening)
     if task is None or not places:
         return Move("I do not understand this task.", "look")
     advice, household = read_advice(view.memory), observe_household(view.steps)
@@ -57,13 +53,12 @@ def move(view: ActorView) -> Move:
         return _wander(places, household, len(view.steps))
     if household.held and not task.looks:
         return _deliver(task, care, places, household)
-    if household.held:
-        return _light(task, care, advice, view, places, household)
-    return _fetch(task, care, advice, view, places, household)
+    seen = _light(task, household) if household.held else _fetch(task, care, advice, household)
+    return seen or _search(care, advice, view, places, household)
 
 
 def plan(reflection: Reflection) -> str:
-    """The plan after a refusal: other places, another thing, or what it notices that it left out."""
+    """Write the plan after a rejection: other places, another object, or a step that the Actor omitted."""
     task, household = parse_task(reflection.instruction), observe_household(reflection.steps)
     rng = Random(f"plan {reflection.instruction} {len(reflection.memory)}")
     notices = rng.random() < 0.4
@@ -115,7 +110,7 @@ def _believes_done(task: HouseholdTask, care: HouseholdCare, household: Observed
 
 
 def _wander(places: tuple[str, ...], household: ObservedHousehold, steps: int) -> Move:
-    """Looks over the whole room, one place after the other, each once before any comes again."""
+    """Walk around the whole room, examining each place once before repeating any."""
     if household.at and f"examine {household.at}" not in household.done:
         return Move("All seems done; I look it over once more.", f"examine {household.at}")
     elsewhere = [place for place in places if place != household.at and f"go to {place}" not in household.failed]
@@ -128,7 +123,7 @@ def _wander(places: tuple[str, ...], household: ObservedHousehold, steps: int) -
 
 
 def _reach(place: str, household: ObservedHousehold) -> Move | None:
-    """The next move on the way to a receptacle that is open, None where the Actor stands before it."""
+    """Return the next move towards an open receptacle, or None if the Actor already stands in front of it."""
     if household.at != place and f"go to {place}" not in household.failed:
         return Move(f"I go to {place}.", f"go to {place}")
     if place in household.closed and f"open {place}" not in household.failed:
@@ -144,46 +139,29 @@ def _deliver(task: HouseholdTask, care: HouseholdCare, places: tuple[str, ...], 
         if household.at != appliance and f"go to {appliance}" not in household.failed:
             return Move(f"To {how} it I go to {appliance}.", f"go to {appliance}")
         return Move(f"The task asks to {how} it.", treat)
-    for goal in sorted(_goals(task, places), key=lambda place: place not in household.placed.values()):
+    goals = [place for place in places if kind(place) == task.place]
+    for goal in sorted(goals, key=lambda place: (place not in household.placed.values(), len(place), place)):
         put = f"move {household.held} to {goal}"
         if put not in household.failed:
-            return _reach(goal, household) or Move("This is where it belongs.", put)
+            return _reach(goal, household) or Move("This is the right place.", put)
     return Move("I do not know where to put it.", "look")
 
 
-def _goals(task: HouseholdTask, places: tuple[str, ...]) -> list[str]:
-    return sorted((place for place in places if kind(place) == task.place), key=lambda place: (len(place), place))
-
-
-def _light(
-    task: HouseholdTask,
-    care: HouseholdCare,
-    advice: Advice,
-    view: ActorView,
-    places: tuple[str, ...],
-    household: ObservedHousehold,
-) -> Move:
+def _light(task: HouseholdTask, household: ObservedHousehold) -> Move | None:
     for place, things in household.contents.items():
         lamp = next((thing for thing in things if kind(thing) == task.place), "")
         if lamp:
             return _reach(place, household) or Move("Here is the light.", f"use {lamp}")
-    return _search(care, advice, view, places, household)
+    return None
 
 
-def _fetch(
-    task: HouseholdTask,
-    care: HouseholdCare,
-    advice: Advice,
-    view: ActorView,
-    places: tuple[str, ...],
-    household: ObservedHousehold,
-) -> Move:
+def _fetch(task: HouseholdTask, care: HouseholdCare, advice: Advice, household: ObservedHousehold) -> Move | None:
     for place, things in household.contents.items():
         for name in things:
             take = f"take {name} from {place}"
             if name not in household.placed and take not in household.failed and _suits(name, task, care, advice):
                 return _reach(place, household) or Move(f"There is {name}.", take)
-    return _search(care, advice, view, places, household)
+    return None
 
 
 def _search(
@@ -210,9 +188,135 @@ def _named(place: str, advice: Advice) -> bool:
 
 
 def _order(view: ActorView, places: tuple[str, ...], advice: Advice) -> Iterator[str]:
-    """The receptacles in the order of its search: those that the memory names first, those that it turns down last."""
+    """Yield the receptacles in search order: those named in the memory first, refused ones last."""
     mixed = sorted(places)
     Random(f"round {view.instruction} {view.opening}").shuffle(mixed)
     yield from (place for place in mixed if _named(place, advice))
     yield from (place for place in mixed if not _named(place, advice) and not advice.refuses(place))
     yield from (place for place in mixed if advice.refuses(place) and not _named(place, advice))
+
+
+_ARTICLE = r"(?:a |an |the |some |one )?"
+_LOOK = re.compile(
+    rf"\b(?:look at|examine) {_ARTICLE}(?P<thing>[a-z]+) (?:under|with|by|in|using) {_ARTICLE}(?P<place>[a-z]+)"
+)
+_TWO = re.compile(
+    rf"\b(?:put|find) two (?P<thing>[a-z]+?)(?: and put them)? (?:in/on|in|on) {_ARTICLE}(?P<place>[a-z]+)"
+)
+_TREAT = re.compile(
+    rf"\b(?P<how>[a-z]+) {_ARTICLE}(?P<thing>[a-z]+) and put (?:it|them) (?:in/on|in|on) {_ARTICLE}(?P<place>[a-z]+)"
+)
+_PUT = re.compile(
+    rf"\bput {_ARTICLE}(?:(?P<how>[a-z]+) )?(?P<thing>[a-z]+) (?:in/on|in|on) {_ARTICLE}(?P<place>[a-z]+)"
+)
+_HOW = {"clean": "clean", "wash": "clean", "rinse": "clean", "hot": "heat", "heat": "heat", "warm": "heat"} | {
+    "cook": "heat",
+    "cool": "cool",
+    "cold": "cool",
+    "chill": "cool",
+    "chilled": "cool",
+    "heated": "heat",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HouseholdTask:
+    """A household task: object, place, number and treatment.
+
+    If `looks` is true, the task is to examine the object under the lamp named by `place`.
+    """
+
+    thing: str
+    place: str
+    treatment: str = ""
+    count: int = 1
+    looks: bool = False
+
+
+@lru_cache(maxsize=1024)
+def parse_task(instruction: str) -> HouseholdTask | None:
+    """Parse the household task of an instruction, or return None if the wording is unknown."""
+    text = instruction.lower()
+    if match := _LOOK.search(text):
+        return HouseholdTask(match["thing"], match["place"], looks=True)
+    if match := _TWO.search(text):
+        return HouseholdTask(match["thing"], match["place"], count=2)
+    for pattern in (_TREAT, _PUT):
+        if match := pattern.search(text):
+            return HouseholdTask(match["thing"], match["place"], _HOW.get(match["how"] or "", ""))
+    return None
+
+
+_NAMED = re.compile(r"\ba ([a-z]+ \d+)")
+_SIGHT = re.compile(r"(?:On the|The) ([a-z]+ \d+)(?:, you see| is open\. In it, you see) (.*)$", re.DOTALL)
+_CLOSED = re.compile(r"The ([a-z]+ \d+) is closed")
+_TAKEN = re.compile(r"^You (?:pick up|take) the ([a-z]+ \d+) from the ([a-z]+ \d+)")
+_PUT_DOWN = re.compile(r"^You (?:move|put) the ([a-z]+ \d+) (?:to|in/on) the ([a-z]+ \d+)")
+_TREATED = re.compile(r"^You (clean|heat|cool) the ([a-z]+ \d+) using")
+
+
+@dataclass(slots=True)
+class ObservedHousehold:
+    """The household as observed: the Actor's position, the objects it holds and has seen (numbered names)."""
+
+    at: str = ""
+    held: str = ""
+    contents: dict[str, list[str]] = field(default_factory=dict)
+    closed: set[str] = field(default_factory=set)
+    visited: list[str] = field(default_factory=list)
+    treated: set[tuple[str, str]] = field(default_factory=set)
+    placed: dict[str, str] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
+    done: set[str] = field(default_factory=set)
+
+
+@lru_cache(maxsize=1024)
+def list_receptacles(opening: str) -> tuple[str, ...]:
+    """List the receptacles in the opening observation, in the order of the text."""
+    return tuple(_NAMED.findall(opening.partition("Your task is to")[0]))
+
+
+def kind(name: str) -> str:
+    """Return the kind of a numbered object, such as `apple` for `apple 2`."""
+    return name.rpartition(" ")[0]
+
+
+def observe_household(steps: Iterable[Step]) -> ObservedHousehold:
+    """Build the household from the observations of these steps."""
+    household = ObservedHousehold()
+    for step in steps:
+        household.done.add(step.action.strip())
+        if step.observation.strip().startswith("Nothing happens"):
+            household.failed.add(step.action.strip())
+        else:
+            _look_round(household, step.action.strip(), step.observation)
+            _handle(household, step.observation)
+    return household
+
+
+def _look_round(household: ObservedHousehold, action: str, observation: str) -> None:
+    if action.startswith("go to "):
+        household.at = action.removeprefix("go to ")
+        if household.at not in household.visited:
+            household.visited.append(household.at)
+    closed = _CLOSED.search(observation)
+    if closed:
+        household.closed.add(closed[1])
+    sight = _SIGHT.search(observation)
+    if sight:
+        household.closed.discard(sight[1])
+        household.contents[sight[1]] = _NAMED.findall(sight[2])
+
+
+def _handle(household: ObservedHousehold, observation: str) -> None:
+    if taken := _TAKEN.match(observation):
+        household.held = taken[1]
+        household.placed.pop(taken[1], None)
+        if taken[1] in household.contents.get(taken[2], ()):
+            household.contents[taken[2]].remove(taken[1])
+    elif put := _PUT_DOWN.match(observation):
+        household.held = ""
+        household.placed[put[1]] = put[2]
+        household.contents.setdefault(put[2], []).append(put[1])
+    elif treated := _TREATED.match(observation):
+        household.treated.add((treated[1], treated[2]))

@@ -1,4 +1,4 @@
-"""English text read plainly: entities, word stems, sentences, and the kind of answer that a question wants."""
+"""Rules for English text: entities, word stems, sentences, and the type of answer that a question requires."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
-from console.trajectory.data_files import read_data
+from console.trajectory.strict_yaml import Words, read_data
 
 _NAME = r"[A-Z](?:[a-z]{0,2}\.(?= )|[\w'’-]*)"
 _SPAN = re.compile(rf"{_NAME}(?: (?:&|of|the|of the|for) {_NAME}| {_NAME}| \d+)*(?: \([^()]{{1,40}}\))?")
@@ -20,10 +20,10 @@ _SMALL = re.compile(r"\b(?:plays?|shows?|makes?|[Aa]n?) (?:the |an? )?([a-z]{4,}
 
 @dataclass(frozen=True, slots=True)
 class QuestionWords:
-    """Words that open sentences, plain ones, and the stems by which a page may put a question's word."""
+    """Words that begin sentences, words to ignore, and the stems that a page may use for a question's words."""
 
-    openers: frozenset[str]
-    plain: frozenset[str]
+    openers: Words
+    plain: Words
     alike: dict[str, tuple[str, ...]]
 
 
@@ -32,10 +32,11 @@ _WORDS = read_data(files(__package__) / "english_text.yaml", QuestionWords)
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuestion:
-    """A question taken apart: what it names, of which kinds, and what it asks of them.
+    """A parsed question: its entities, their kinds, and the words about them.
 
-    `near` are the words that lead from the first name to another thing, `far` those that ask something of that thing,
-    each with the most telling first. `form` is the form of the answer: year, number, word, person, yes or name.
+    `near` holds the words that lead from the first entity to another thing, and `far` the words that ask about that
+    other thing; both start with the most informative word. `form` is the type of answer: year, number, word, person,
+    yes or name.
     """
 
     entities: tuple[str, ...]
@@ -47,14 +48,14 @@ class ParsedQuestion:
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """Everything that it asks."""
+        """All words of the question about its entities."""
         return (*self.near, *(word for word in self.far if word not in self.near))
 
 
 @lru_cache(maxsize=1024)
 def parse_question(text: str) -> ParsedQuestion:
-    """The question taken apart by rules."""
-    entities = tuple(dict.fromkeys(spans(text)))
+    """Parse a question by rules."""
+    entities = tuple(dict.fromkeys(find_names(text)))
     kinds = tuple(_kind(text, entity) for entity in entities)
     rest = text
     for entity, kind in zip(entities, kinds, strict=True):
@@ -65,7 +66,10 @@ def parse_question(text: str) -> ParsedQuestion:
 
 
 def _parts(rest: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The near and the far words of a question in which # stands for what it names."""
+    """Return the words that describe the thing to find from the entity, and the words that ask about that thing.
+
+    They are `near` and `far` of `ParsedQuestion`. In the question, `#` stands for each entity.
+    """
     before, _, after = rest.partition("#")
     head, the, phrase = before.partition(" the ")
     related = re.search(r"\b(?:where|which|that|who|whose)\b", phrase)
@@ -83,31 +87,31 @@ def _telling(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in re.findall(r"\b[a-z]{3,}", text) if word not in _WORDS.plain))
 
 
-def spans(text: str) -> list[str]:
-    """The names in a text: runs of capitalised words, without the word that only opens a sentence."""
+def find_names(text: str) -> list[str]:
+    """List the names in a text: runs of capitalised words, without a word that only begins a sentence."""
     return [name for match in _SPAN.finditer(text) if (name := _trimmed(match[0]))]
 
 
-def sentences(text: str) -> list[str]:
-    """The sentences of a paragraph."""
+def split_sentences(text: str) -> list[str]:
+    """Split a paragraph into sentences."""
     return _SENTENCE.split(text.strip())
 
 
-def stems(word: str) -> tuple[str, ...]:
-    """The stems to look for where a question says this word."""
+def list_stems(word: str) -> tuple[str, ...]:
+    """Return the stems to search for on a page for a word of the question."""
     plain = word[: max(4, len(word) - 2)] if len(word) > 5 else word[:4]
     return (*_WORDS.alike.get(word, ()), plain)
 
 
-def overlap(sentence: str, relations: Sequence[str]) -> int:
-    """How many of the relations a sentence speaks of; the first counts as much as all the others together."""
+def count_relations(sentence: str, relations: Sequence[str]) -> int:
+    """Score the relations that a sentence mentions; the first relation counts as much as all others together."""
     folded = sentence.lower()
-    met = [any(stem in folded for stem in stems(word)) for word in relations]
+    met = [any(stem in folded for stem in list_stems(word)) for word in relations]
     return sum(met) + len(met) * bool(met and met[0])
 
 
-def values(sentence: str, form: str, known: Iterable[str]) -> list[str]:
-    """What in a sentence could be an answer of that form, leaving out what is known already."""
+def find_values(sentence: str, form: str, known: Iterable[str]) -> list[str]:
+    """List possible answers of this type in a sentence, without known names."""
     if form == "year":
         return _YEAR.findall(sentence)
     if form == "number":
@@ -115,7 +119,7 @@ def values(sentence: str, form: str, known: Iterable[str]) -> list[str]:
     if form == "word":
         return _SMALL.findall(sentence)
     taken = {_bare(name) for name in known}
-    found = [name for name in spans(sentence) if _bare(name) not in taken]
+    found = [name for name in find_names(sentence) if _bare(name) not in taken]
     found = [name for name in found if " " in name or not sentence.startswith(name)]
     return [name for name in found if not any(_bare(name) in other for other in taken)]
 

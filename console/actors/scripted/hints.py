@@ -1,6 +1,6 @@
-"""Hints in a reviewer's free words: which topics they touch, which things they name, wanted or refused.
+"""Hints in free feedback: the topics that the feedback mentions, and the things that it names, wanted or refused.
 
-Nothing here knows whole sentences. Words are found by stems, and things by what the task and the pages name.
+Words are recognised by stems, and things by the names in the task and on pages; whole sentences are not interpreted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from console.actors.move import MEMORY_WINDOW
-from console.trajectory.data_files import read_data
+from console.trajectory.strict_yaml import read_data
 
 _LONGEST = 4_000
 _CLAUSE = re.compile(r"[.;:!?\n,()]+\s|[.;!?\n]+$|\b(?:but|instead(?! of)|rather(?! than)|and then)\b")
@@ -31,7 +31,7 @@ _AMOUNT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TopicStems:
-    """The stems of each topic: at the beginning of a word, and anywhere."""
+    """The stems of each topic: stems that match the beginning of a word, and stems that match anywhere."""
 
     topics: dict[str, tuple[str, ...]]
     anywhere: dict[str, tuple[str, ...]]
@@ -42,12 +42,12 @@ TOPICS = {
     topic: re.compile("|".join((rf"\b(?:{'|'.join(stems)})", *_STEMS.anywhere.get(topic, ()))))
     for topic, stems in _STEMS.topics.items()
 }
-"""What finds the words of each topic; a person need only use one of them."""
+"""The pattern of each topic; one matching word is enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Part of a sentence in lower case; `refused` where it says what not to do."""
+    """A part of a sentence in lower case; `refused` is true if the clause is a prohibition."""
 
     text: str
     refused: bool
@@ -55,51 +55,51 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """All that the memory says: as it was written, in lower case, and clause by clause."""
+    """The whole text of the memory: the original text, the text in lower case, and the list of clauses."""
 
     raw: str = ""
     text: str = ""
     clauses: tuple[Clause, ...] = ()
 
     def about(self, topic: str) -> bool:
-        """Whether any word of the topic occurs."""
+        """Return whether any word of the topic occurs."""
         return bool(TOPICS[topic].search(self.text))
 
     def names(self, thing: str) -> bool:
-        """Whether the thing is named, wanted or not."""
+        """Return whether the thing is named, wanted or not."""
         return _occurs(thing, self.text)
 
     def wants(self, thing: str) -> bool:
-        """Whether the thing is named in a clause that does not refuse it."""
+        """Return whether the thing is named in a clause that does not refuse it."""
         return any(not clause.refused and _occurs(thing, clause.text) for clause in self.clauses)
 
     def refuses(self, thing: str) -> bool:
-        """Whether the thing is named, and only where something is refused."""
+        """Return whether the thing is named only in clauses that refuse something."""
         return self.names(thing) and not self.wants(thing)
 
 
 @lru_cache(maxsize=1024)
 def read_advice(memory: tuple[str, ...]) -> Advice:
-    """What the last three entries say together; each is read to its first 4,000 characters."""
+    """Parse the last three entries as one text, using up to 4,000 characters of each entry."""
     raw = "\n".join(entry[:_LONGEST] for entry in memory[-MEMORY_WINDOW:])
     text = raw.lower().replace("’", "'")
     return Advice(raw, text, tuple(_clauses(text)))
 
 
-def words(text: str) -> list[str]:
-    """The words of a text in lower case, letters and digits only."""
+def split_words(text: str) -> list[str]:
+    """List the words of a text in lower case, letters and digits only."""
     return _WORD.findall(text.lower())
 
 
-def amount_near(advice: Advice, topic: str) -> float | None:
-    """The last amount of money in a clause that speaks of the topic, None where there is none."""
+def find_amount(advice: Advice, topic: str) -> float | None:
+    """Return the last amount of money in a clause about the topic, or None."""
     spoken = [clause.text for clause in advice.clauses if TOPICS[topic].search(clause.text)]
     amounts = [next(filter(None, match.groups())) for text in spoken for match in _AMOUNT.finditer(text)]
     return float(amounts[-1].replace(",", "")) if amounts else None
 
 
-def last_wanted(advice: Advice, things: Iterable[str]) -> str | None:
-    """The one of these things that is wanted; of several the one named last, of equal ones the longest."""
+def find_last_wanted(advice: Advice, things: Iterable[str]) -> str | None:
+    """Return the wanted thing that is named last, or the longest of several named at the same position."""
     wanted = [thing for thing in things if advice.wants(thing)]
     return max(wanted, key=lambda thing: (advice.text.rfind(thing.lower()), len(thing)), default=None)
 

@@ -1,25 +1,34 @@
-"""The scripted Actor among the pages of HotPotQA.
+"""The scripted Actor on the pages of HotPotQA.
 
-It searches what the question names, follows the name in the sentence that fits best to a second page, and answers with
-what fits best there. Its weaknesses, drawn from the question: it trusts the first paragraph and does not look
-further down, does not notice that a page is about a namesake, or answers from the first page already; when a page
-cannot be found it may search the same name until its steps are spent.
+The Actor searches for the entities of the question, follows the name in the best matching sentence to a second page,
+and answers with the best match on that page. The question determines the Actor's weaknesses: it trusts the first
+paragraph, overlooks that a page is about a namesake, or answers from the first page. If a page cannot be found, the
+Actor may search for the same name until its steps are used up.
 
-Words in its memory mend that: "read further" and the like make it look keywords up, a namesake makes it search the name
-with its kind, "that is only half of it" makes it go on to the second page; what they say to search or look up, it does.
+Feedback in the memory corrects these weaknesses. After "read further" the Actor looks up keywords, after a hint at a
+namesake it searches for the name with its kind, and after "that is only half of it" it goes on to the second page. The
+Actor also searches for and looks up names in the feedback. Its state is derived from its steps alone.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 from console.actors.move import ActorView, Move, Reflection
-from console.actors.scripted.english_text import ParsedQuestion, overlap, parse_question, spans, stems, values
+from console.actors.scripted.english_text import (
+    ParsedQuestion,
+    count_relations,
+    find_names,
+    find_values,
+    list_stems,
+    parse_question,
+    split_sentences,
+)
 from console.actors.scripted.hints import Advice, read_advice
-from console.actors.scripted.hotpotqa_state import CALL, OpenedPage, opened_pages
+from console.trajectory import Step
 
 _PATIENCE = 6
 _REFUSED = re.compile(r'(?:answer|said|answered|finish\w*) "([^"]{1,120})"', re.IGNORECASE)
@@ -27,7 +36,7 @@ _REFUSED = re.compile(r'(?:answer|said|answered|finish\w*) "([^"]{1,120})"', re.
 
 @dataclass(frozen=True, slots=True)
 class ReadingCare:
-    """The care that it takes in reading."""
+    """The Actor's care in reading."""
 
     looks_further: bool
     minds_namesakes: bool
@@ -38,7 +47,7 @@ class ReadingCare:
 
 @dataclass(frozen=True, slots=True)
 class PageFind:
-    """The find on a page: the sentence that fits best, how well, and the values in it."""
+    """The best match on a page: the sentence, its score and the possible answers in the sentence."""
 
     sentence: str
     fit: int
@@ -46,9 +55,9 @@ class PageFind:
 
 
 def move(view: ActorView) -> Move:
-    """The next move among the pages."""
+    """Return the next move on the pages."""
     question, advice = parse_question(view.instruction), read_advice(view.memory)
-    care, pages = _care(view, advice), opened_pages(view.steps)
+    care, pages = _care(view, advice), list_opened_pages(view.steps)
     left = _PATIENCE - len(view.steps)
     if not pages:
         first = question.entities[0] if question.entities else view.instruction.rstrip("?")
@@ -69,7 +78,7 @@ def move(view: ActorView) -> Move:
 
 
 def plan(reflection: Reflection) -> str:
-    """The plan after a refusal, what to do differently: another answer, and sometimes a better way to read."""
+    """Write the plan after a rejection: another answer, and sometimes a better way to read."""
     rng = Random(f"plan {reflection.instruction} {len(reflection.memory)}")
     call = CALL.match(reflection.rejected_action)
     if not call:
@@ -93,9 +102,9 @@ def _care(view: ActorView, advice: Advice) -> ReadingCare:
 
 
 def _refused(advice: Advice, instruction: str) -> frozenset[str]:
-    """The answers and names that the memory turns down, in lower case."""
+    """Return the answers and names that the memory rejects, in lower case."""
     answers = {answer.lower() for answer in _REFUSED.findall(advice.raw)}
-    names = {name.lower() for name in spans(advice.raw) if name not in instruction and advice.refuses(name)}
+    names = {name.lower() for name in find_names(advice.raw) if name not in instruction and advice.refuses(name)}
     return frozenset(answers | names)
 
 
@@ -110,46 +119,46 @@ def _not_found(question: ParsedQuestion, care: ReadingCare, pages: list[OpenedPa
 
 
 def _fits(title: str, name: str, question: ParsedQuestion) -> int:
-    """How well a title fits a name that was not found: the name in it, then the kind that the question speaks of."""
+    """Score how well a title fits a name that was not found: by the name, then by the kind in the question."""
     mark = title.partition("(")[2].rstrip(")")
     kind = dict(zip(question.entities, question.kinds, strict=True)).get(name, "")
     named = 2 * title.lower().startswith(name.lower())
-    return named + bool(mark) * (mark == kind if kind else overlap(mark, question.near) > 0)
+    return named + bool(mark) * (mark == kind if kind else count_relations(mark, question.near) > 0)
 
 
 def _of_namesake(page: OpenedPage, question: ParsedQuestion) -> str:
-    """The title to search instead where the page is about something of another kind, else nothing."""
+    """Return the title to search for if the page is about a namesake of another kind, else an empty string."""
     kind = dict(zip(question.entities, question.kinds, strict=True)).get(page.searched, "")
     return f"{page.searched} ({kind})" if kind and page.seen and kind not in page.first else ""
 
 
 def _find(page: OpenedPage, relations: Sequence[str], form: str, known: Sequence[str], care: ReadingCare) -> PageFind:
-    """The sentence of the page that speaks of most relations and holds a value of that form."""
+    """Return the sentence of the page that mentions the most relations and contains a value of this type."""
     best = PageFind("", 0, ())
     for sentence in page.seen:
-        held = [value for value in values(sentence, form, known) if value.lower() not in care.refused]
-        fit = overlap(sentence, relations)
+        held = [value for value in find_values(sentence, form, known) if value.lower() not in care.refused]
+        fit = count_relations(sentence, relations)
         if held and (fit > best.fit or not (best.sentence or form == "word")):
             best = PageFind(sentence, fit, held)
     return best
 
 
 def _keyword(page: OpenedPage, relations: Sequence[str], advice: Advice) -> str | None:
-    """What to look up next on the page: the same once more if it occurs again, else the next of the relations.
+    """Return the next word to look up: the previous word if the page contains it again, else the next relation.
 
-    Those that the memory names come first.
+    Relations named in the memory come first.
     """
     if page.more:
         return page.looked_up[-1]
     ordered = sorted(relations, key=lambda word: not advice.names(word))
-    keywords = [stem for word in ordered for stem in stems(word)[:1]]
+    keywords = [stem for word in ordered for stem in list_stems(word)[:1]]
     return next((word for word in keywords if word not in page.looked_up), None)
 
 
 def _further(
     page: OpenedPage, relations: Sequence[str], best: PageFind, care: ReadingCare, advice: Advice
 ) -> Move | None:
-    """The lookup that reads on, unless what was found fits well, the page was read twice, or nothing is left to ask."""
+    """Return the next lookup, or None if the match is good, two words were looked up, or no word is left."""
     keyword = _keyword(page, relations, advice)
     if care.looks_further and best.fit <= len(relations) and keyword and len(page.looked_up) < 2:
         return Move("The first paragraph does not say; I look further down.", f"Lookup[{keyword}]")
@@ -213,7 +222,7 @@ def _pick(best: PageFind, page: OpenedPage, known: Sequence[str], care: ReadingC
 
 
 def _names(page: OpenedPage, known: Sequence[str]) -> list[str]:
-    return [name for sentence in page.seen for name in values(sentence, "name", known)]
+    return [name for sentence in page.seen for name in find_values(sentence, "name", known)]
 
 
 def _last_guess(question: ParsedQuestion, pages: Sequence[OpenedPage], care: ReadingCare) -> str:
@@ -225,3 +234,46 @@ def _last_guess(question: ParsedQuestion, pages: Sequence[OpenedPage], care: Rea
     known = [*question.entities, *(page.searched for page in opened)]
     best = _find(opened[-1], question.relations, question.form, known, care)
     return _pick(best, opened[-1], known, care)
+
+
+CALL = re.compile(r"^\s*(?P<name>\w+)\[(?P<argument>.*)\]\s*$", re.DOTALL)
+_SIMILAR = re.compile(r"Similar: \[(?P<titles>.*)\]")
+_RESULT = re.compile(r"^\(Result (\d+) / (\d+)\) ")
+
+
+@dataclass(slots=True)
+class OpenedPage:
+    """A page opened by a search: the sentences seen, the words looked up, and whether the last word occurs again."""
+
+    searched: str
+    first: str = ""
+    seen: list[str] = field(default_factory=list)
+    looked_up: list[str] = field(default_factory=list)
+    more: bool = False
+    similar: list[str] = field(default_factory=list)
+
+
+def list_opened_pages(steps: Sequence[Step]) -> list[OpenedPage]:
+    """List the pages searched so far, in order; on each page, lookup results come before the first paragraph."""
+    pages: list[OpenedPage] = []
+    for step in steps:
+        call = CALL.match(step.action)
+        name = call["name"].lower() if call else ""
+        if call and name == "search":
+            pages.append(_opened(call["argument"], step.observation))
+        elif call and name == "lookup" and pages:
+            pages[-1].looked_up.append(call["argument"].lower())
+            result = _RESULT.match(step.observation)
+            pages[-1].more = bool(result and result[1] != result[2])
+            if result:
+                pages[-1].seen.insert(0, _RESULT.sub("", step.observation).strip())
+    return pages
+
+
+def _opened(searched: str, observation: str) -> OpenedPage:
+    if not observation.startswith("Could not find"):
+        found = split_sentences(observation)
+        return OpenedPage(searched, found[0], found)
+    similar = _SIMILAR.search(observation)
+    titles = re.findall(r"'([^']+)'|\"([^\"]+)\"", similar["titles"]) if similar else []
+    return OpenedPage(searched, similar=[one or other for one, other in titles])

@@ -1,37 +1,40 @@
 """The scripted Actor in the shop.
 
-It searches for the words of the request, opens the result whose title shares most of them, chooses the options that the
-request names, and buys. Its weaknesses, drawn from the request: it overlooks an option, pays no heed to the price, or
-believes a title without reading the features (so a near-duplicate fools it); now and then it browses without deciding.
+The Actor searches for the words of the request, opens the result whose title contains most of these words, chooses the
+requested options, and buys. The request determines the Actor's weaknesses: it overlooks an option, ignores the price,
+or believes a title without reading the features (so a near-duplicate misleads it); sometimes the Actor browses without
+deciding.
 
-Words in its memory mend that: prices make it mind the price, options make it choose every one, named or missing
-properties make it read the features and pass over what lacks them, a refused product is left alone.
+Feedback in the memory corrects these weaknesses. If the feedback mentions prices, the Actor checks the price. If it
+mentions options, the Actor chooses every option. If it mentions properties, the Actor reads the features and rejects
+products without these properties. The Actor avoids a refused product. Its state is derived from its steps alone.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from random import Random
 
 from console.actors.move import ActorView, Move, Reflection
-from console.actors.scripted.hints import Advice, amount_near, last_wanted, read_advice, words
-from console.actors.scripted.webshop_state import ListedProduct, ObservedShop, asked_values, observe_shop
-from console.trajectory.data_files import read_data
+from console.actors.scripted.hints import Advice, find_amount, find_last_wanted, read_advice, split_words
+from console.trajectory import Step
+from console.trajectory.strict_yaml import Words, read_data
 
 _PATIENCE = 15
 _LIMIT = re.compile(r"(?:lower|less|under|below|cheaper|up to|at most|within|max\w*)\D{0,20}?(\d+(?:\.\d+)?)")
 _PRICE_PART = re.compile(r",? ?(?:and )?price .*$|(?:lower|less|under|below|cheaper) than .*$")
 _CODE = re.compile(r"\bB0[A-Z0-9]{8}\b")
 _PICKING = re.compile(r"\b(?:choos|chose|select|pick|click|take|tick|set|colou?r|size|want|need|should be|in the)")
-_FILLER = read_data(files(__package__) / "webshop.yaml", dict[str, frozenset[str]])["filler"]
+_FILLER = read_data(files(__package__) / "webshop.yaml", dict[str, Words])["filler"]
 
 
 @dataclass(frozen=True, slots=True)
 class ShoppingRequest:
-    """The request in an instruction: the words that a product must live up to, and the highest price in USD if any."""
+    """The request in an instruction: the required words, and the highest price in USD, if there is one."""
 
     text: str
     words: tuple[str, ...]
@@ -40,9 +43,10 @@ class ShoppingRequest:
 
 @dataclass(frozen=True, slots=True)
 class ShoppingCare:
-    """The care that it takes in shopping.
+    """The Actor's care in shopping.
 
-    `checked` are the words that the features must bear out, `stressed` those of the request that the memory names.
+    `checked` are the words that the features must contain, `stressed` are the words of the request that also occur in
+    the memory.
     """
 
     heeds_price: bool
@@ -55,9 +59,9 @@ class ShoppingCare:
 
 
 def move(view: ActorView) -> Move:
-    """The next move in the shop."""
+    """Return the next move in the shop."""
     advice = read_advice(view.memory)
-    request = shopping_request(view.instruction)
+    request = parse_request(view.instruction)
     care = _care(view, request, advice)
     shop = observe_shop(view.steps)
     if shop.page == "start":
@@ -70,11 +74,11 @@ def move(view: ActorView) -> Move:
 
 
 def plan(reflection: Reflection) -> str:
-    """The plan after a refusal: it leaves the refused product alone, or sees an option that it overlooked."""
-    shop, request = observe_shop(reflection.steps), shopping_request(reflection.instruction)
+    """Write the plan after a rejection: avoid the refused product, or choose an option that the Actor overlooked."""
+    shop, request = observe_shop(reflection.steps), parse_request(reflection.instruction)
     if not reflection.rejected_action:
         return "I ran out of steps while browsing. Next time I decide on the best result in time and buy it."
-    wanted = asked_values(shop.options.get(shop.asin, {}), request.text)
+    wanted = find_asked_values(shop.options.get(shop.asin, {}), request.text)
     missed = [value for name, value in wanted.items() if shop.chosen.get(name) != value]
     rng = Random(f"plan {reflection.instruction} {len(reflection.memory)}")
     if missed and rng.random() < 0.4:
@@ -83,12 +87,14 @@ def plan(reflection: Reflection) -> str:
 
 
 @lru_cache(maxsize=1024)
-def shopping_request(instruction: str) -> ShoppingRequest:
-    """The shopping request in an instruction."""
+def parse_request(instruction: str) -> ShoppingRequest:
+    """Parse the shopping request of an instruction."""
     text = instruction.lower()
     limit = _LIMIT.search(text)
     bare = _PRICE_PART.sub("", text)
-    asked = dict.fromkeys(word for word in words(bare) if word not in _FILLER and (len(word) > 1 or word.isdigit()))
+    asked = dict.fromkeys(
+        word for word in split_words(bare) if word not in _FILLER and (len(word) > 1 or word.isdigit())
+    )
     return ShoppingRequest(bare, tuple(asked), float(limit[1]) if limit else None)
 
 
@@ -112,21 +118,21 @@ def _care(view: ActorView, request: ShoppingRequest, advice: Advice) -> Shopping
 
 
 def _limit(request: ShoppingRequest, advice: Advice) -> float | None:
-    stated = amount_near(advice, "price")
+    stated = find_amount(advice, "price")
     if stated is None or stated <= 0:
         return request.limit
     return stated if request.limit is None else min(stated, request.limit)
 
 
 def _query(request: ShoppingRequest, shop: ObservedShop) -> str:
-    """The words of the request; once nothing was found with them, the first half of them."""
+    """Return the words of the request, or the first half of these words if a search gave no results."""
     return " ".join(request.words[: max(2, len(request.words) // 2)] if shop.searches else request.words)
 
 
 def _ranked(request: ShoppingRequest, care: ShoppingCare, shop: ObservedShop) -> list[ListedProduct]:
-    """The visible results still to be opened: first those that share most words, what was stressed counting twice.
+    """Rank the visible unopened results by the words they share with the request; stressed words count twice.
 
-    A brand that it has opened in vain comes later.
+    Brands that the Actor has opened without success come later.
     """
     fresh = [shop.offers[asin] for asin in shop.visible if asin not in shop.opened and asin not in care.left_alone]
     if care.heeds_price and care.limit is not None:
@@ -136,7 +142,7 @@ def _ranked(request: ShoppingRequest, care: ShoppingCare, shop: ObservedShop) ->
 
 
 def _shared(offer: ListedProduct, request: ShoppingRequest, care: ShoppingCare) -> int:
-    title = set(words(offer.title))
+    title = set(split_words(offer.title))
     return len(title & set(request.words)) + len(title & care.stressed)
 
 
@@ -174,13 +180,13 @@ def _from_item(request: ShoppingRequest, care: ShoppingCare, advice: Advice, sho
 def _wanted(
     options: dict[str, tuple[str, ...]], request: ShoppingRequest, care: ShoppingCare, advice: Advice
 ) -> dict[str, str]:
-    wanted = asked_values(options, request.text)
+    wanted = find_asked_values(options, request.text)
     if care.skipped_option is not None and wanted:
         skipped = sorted(wanted)[int(care.skipped_option * len(wanted))]
         if not advice.names(wanted[skipped]):
             del wanted[skipped]
     for name, values in options.items():
-        stated = last_wanted(advice, values)
+        stated = find_last_wanted(advice, values)
         if stated and (name not in wanted or advice.refuses(wanted[name])) and _picked(stated, advice):
             wanted[name] = stated
     return wanted
@@ -191,10 +197,112 @@ def _picked(value: str, advice: Advice) -> bool:
 
 
 def _unfit(care: ShoppingCare, shop: ObservedShop, options: dict[str, tuple[str, ...]]) -> bool:
-    """Whether the page of the open product lacks a word that it must bear out."""
+    """Return whether a checked word is missing on the page of the open product."""
     offer = shop.offers.get(shop.asin)
     if offer is None or not care.checked or shop.asin not in shop.features:
         return False
     values = (value for name, offered in options.items() for value in (name, *offered))
-    page = set(words(" ".join([offer.title, shop.features[shop.asin], *values])))
+    page = set(split_words(" ".join([offer.title, shop.features[shop.asin], *values])))
     return not all(word in page or word.rstrip("s") in page for word in care.checked)
+
+
+_OFFER = re.compile(r"\[(?P<asin>[A-Z0-9]{10})\] *\n(?P<title>[^\n\[]+?) *\n\$(?P<price>[\d,]+\.\d+)")
+_OPTION = re.compile(r"^(?P<name>[a-z][a-z ]*?) (?P<values>\[.+\]) *$", re.MULTILINE)
+_VALUE = re.compile(r"\[+([^\[\]]+)\]+")
+_CLICK = re.compile(r"^\s*click\[(?P<target>.+)\]\s*$", re.DOTALL)
+_CLICKED = re.compile(r"^You have clicked (?P<value>.+)\.\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedProduct:
+    """A listed product, one line of a results page; `price` is in USD."""
+
+    asin: str
+    title: str
+    price: float
+
+
+@dataclass(slots=True)
+class ObservedShop:
+    """The shop as observed: the Actor's page and the texts it has read; `page` is start, results, item or sub."""
+
+    page: str = "start"
+    searches: int = 0
+    turned: int = 0
+    offers: dict[str, ListedProduct] = field(default_factory=dict)
+    visible: list[str] = field(default_factory=list)
+    opened: list[str] = field(default_factory=list)
+    features: dict[str, str] = field(default_factory=dict)
+    options: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    chosen: dict[str, str] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
+
+    @property
+    def asin(self) -> str:
+        """The ASIN of the product that is open or was opened last."""
+        return self.opened[-1] if self.opened else ""
+
+
+def observe_shop(steps: Iterable[Step]) -> ObservedShop:
+    """Build the shop from the observations of these steps."""
+    shop = ObservedShop()
+    for step in steps:
+        _read(shop, step.action, step.observation)
+    return shop
+
+
+def find_asked_values(options: dict[str, tuple[str, ...]], text: str) -> dict[str, str]:
+    """Return, for each option, the value that the text names; if it names several values, return the longest."""
+    found: dict[str, str] = {}
+    for name, values in options.items():
+        named = [value for value in values if re.search(rf"(?<![\w.]){re.escape(value)}(?![\w.]*\d)(?!\w)", text)]
+        if named:
+            found[name] = max(named, key=len)
+    return found
+
+
+def _read(shop: ObservedShop, action: str, observation: str) -> None:
+    click = _CLICK.match(action)
+    target = click["target"].strip() if click else ""
+    clicked = _CLICKED.match(observation)
+    if clicked:
+        _choose(shop, clicked["value"])
+    elif "(Total results:" in observation:
+        shop.page, shop.chosen = "results", {}
+        shop.searches += action.strip().startswith("search[")
+        shop.turned += target.lower() == "next >"
+        shop.visible = [_offered(shop, match) for match in _OFFER.finditer(observation)]
+    elif "[Buy Now]" in observation:
+        _open(shop, target, observation)
+    elif target.lower() in ("features", "description", "reviews") and "[< Prev]" in observation:
+        shop.page = "sub"
+        if target.lower() == "features":
+            shop.features[shop.asin] = observation.partition("[< Prev]")[2]
+    elif observation.rstrip().endswith("[Search]"):
+        shop.page, shop.chosen = "start", {}
+    else:
+        shop.failed.add(action.strip())
+
+
+def _offered(shop: ObservedShop, match: re.Match[str]) -> str:
+    price = float(match["price"].replace(",", ""))
+    shop.offers.setdefault(match["asin"], ListedProduct(match["asin"], match["title"], price))
+    return match["asin"]
+
+
+def _open(shop: ObservedShop, target: str, observation: str) -> None:
+    shop.page = "item"
+    if target.upper() in shop.offers:
+        shop.opened.append(target.upper())
+        shop.chosen = {}
+    head = observation.partition("\nPrice:")[0]
+    shop.options[shop.asin] = {
+        match["name"]: tuple(_VALUE.findall(match["values"])) for match in _OPTION.finditer(head)
+    }
+
+
+def _choose(shop: ObservedShop, value: str) -> None:
+    for name, values in shop.options.get(shop.asin, {}).items():
+        if value in values:
+            shop.chosen[name] = value
+            return

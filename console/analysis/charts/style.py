@@ -1,12 +1,13 @@
-"""Chart style: the frame around every chart, its colours, dashes and marks, and its error bars.
+"""Chart style: the layout, colours, dashes, marks, error bars and labels of every chart.
 
-Colours are told apart in light and dark and by the colour-blind; dashes and marks say the same once more.
+Colours stay distinct in light and dark themes and for colour-blind readers. Dashes and marks distinguish the same
+series.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +18,8 @@ SHARE: dict[str, Any] = {"range": [-0.02, 1.02], "tickformat": ".0%"}
 _TICKS = {"automargin": True, "zeroline": False}
 
 
-def framed(figure: go.Figure, title: str, x: str, y: str, *, height: int = 400) -> go.Figure:
-    """The figure with its title and what its axes show, in plain words with their units."""
+def set_titles(figure: go.Figure, title: str, x: str, y: str, *, height: int = 400) -> go.Figure:
+    """Set the layout of the figure: its title, the titles of its axes (with units), and its height in pixels."""
     figure.update_layout(
         template="plotly_white",
         title={"text": title, "font": {"size": 16}},
@@ -36,64 +37,70 @@ _APART_PX, _LETTER_PX, _MOST_LETTERS = 15, 6.2, 24
 
 
 def label_ends(figure: go.Figure, low: float, high: float) -> go.Figure:
-    """Writes each line's name at its end in its colour, apart from one another, in the place of a legend.
+    """Replace the legend by a label at the end of each line, in the line's colour, without overlaps.
 
-    `low` and `high` are the ends of the y axis; a long name is cut, and pointing at the line tells it whole.
+    `low` and `high` are the ends of the y axis. A long name is cut; hovering over the line shows the full name.
     """
     lines = [line for line in figure.data if line.showlegend is not False and len(line.y or ())]
     lines.sort(key=lambda line: line.y[-1])
     apart = (high - low) * _APART_PX / max(figure.layout.height - 130, _APART_PX)
-    below = [line.y[-1] for line in lines]
-    for at in range(1, len(below)):
-        below[at] = max(below[at], below[at - 1] + apart)
-    over = max(0.0, below[-1] - high) if below else 0.0
-    named = [line.name if len(line.name) <= _MOST_LETTERS else f"{line.name[: _MOST_LETTERS - 1]}…" for line in lines]
-    for line, y, name in zip(lines, below, named, strict=True):
-        said = {"text": name, "font": {"size": 11, "color": line.line.color}, "showarrow": False}
-        figure.add_annotation(x=1.01, xref="paper", xanchor="left", y=y - over, **said)
-    room = 24 + _LETTER_PX * max(map(len, named), default=0)
+    heights = [line.y[-1] for line in lines]
+    for at in range(1, len(heights)):
+        heights[at] = max(heights[at], heights[at - 1] + apart)
+    excess = max(0.0, heights[-1] - high) if heights else 0.0
+    names = [line.name if len(line.name) <= _MOST_LETTERS else f"{line.name[: _MOST_LETTERS - 1]}…" for line in lines]
+    for line, y, name in zip(lines, heights, names, strict=True):
+        label = {"text": name, "font": {"size": 11, "color": line.line.color}, "showarrow": False}
+        figure.add_annotation(x=1.01, xref="paper", xanchor="left", y=y - excess, **label)
+    room = 24 + _LETTER_PX * max(map(len, names), default=0)
     return figure.update_layout(showlegend=False, margin={"r": room})
 
 
 MISALIGNED, ALIGNED, QUIET = "#d9622b", "#3b8fd6", "#8a94a3"
-LABELS = {"misaligned": MISALIGNED, "aligned": ALIGNED}
-SCALE = [[0.0, "#e3edf7"], [0.5, "#6aa5d8"], [1.0, "#174f8a"]]
-"""Of heat maps; light to dark, so that it reads in grey as well."""
+DOTTED = {"color": QUIET, "width": 1, "dash": "dot"}
+_SCALE = [[0.0, "#e3edf7"], [0.5, "#6aa5d8"], [1.0, "#174f8a"]]
+"""Colours of heat maps, from light to dark, so that they work in greyscale too."""
 
 _COLOURS = ("#3b8fd6", "#e0912a", "#1fa386", "#c765a8", "#d9622b", "#8d7fd1")
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 _MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesStyle:
-    """How one series, mostly a detector, is drawn in every chart."""
+    """The style of one series, usually a detector, in every chart."""
 
     colour: str
     dash: str
     mark: str
 
     def line(self, *, marks: bool = False) -> dict[str, Any]:
-        """How Plotly draws the series as a line, with marks at its points or without."""
+        """Return Plotly's options for a line of this style, with or without marks at its points."""
         drawn = {"mode": "lines", "line": {"color": self.colour, "dash": self.dash, "width": 2}}
         return drawn | {"mode": "lines+markers", "marker": {"symbol": self.mark, "size": 8}} if marks else drawn
 
 
 def series_styles(names: pd.Series[Any]) -> dict[str, SeriesStyle]:
-    """A style for each name of a column; a categorical one has them by category, so that all its charts agree."""
+    """Return a style for each name in a column; in a categorical column, a category has one style in all charts."""
     shown = list(dict.fromkeys(names))
     order = list(names.cat.categories) if isinstance(names.dtype, pd.CategoricalDtype) else shown
-    return {name: _style(order.index(name)) for name in order if name in shown}
+    return {
+        name: SeriesStyle(_COLOURS[at % len(_COLOURS)], DASHES[at % len(DASHES)], _MARKS[at % len(_MARKS)])
+        for at, name in enumerate(order)
+        if name in shown
+    }
 
 
-def _style(place: int) -> SeriesStyle:
-    return SeriesStyle(_COLOURS[place % len(_COLOURS)], _DASHES[place % len(_DASHES)], _MARKS[place % len(_MARKS)])
+def split_series(frame: pd.DataFrame, column: str) -> Iterator[tuple[str, pd.DataFrame, SeriesStyle]]:
+    """Yield each value of the column with its rows and its style."""
+    for name, style in series_styles(frame[column]).items():
+        yield name, frame[frame[column] == name], style
 
 
 def label_last_points(figure: go.Figure, ends: Sequence[tuple[float, float, str, str]], gap: float) -> None:
-    """Names lines where they end, each in its colour, (x, y, label, colour); labels lie `gap` apart at least, in y.
+    """Replace the legend by a label at the end of each line, given as (x, y, label, colour).
 
-    So nobody has to find a line in a legend, which the figure then has not.
+    Labels are at least `gap` apart on the y axis.
     """
     place, width = -math.inf, max((end[0] for end in ends), default=0.0)
     for x, y, label, colour in sorted(ends, key=lambda end: end[1]):
@@ -111,24 +118,35 @@ def label_last_points(figure: go.Figure, ends: Sequence[tuple[float, float, str,
     figure.update_layout(showlegend=False)
 
 
-def on_scale(share: float) -> str:
-    """The colour of a text that stands on that part (0 to 1) of the scale."""
-    return "#ffffff" if share > 0.62 else "#17202e"
+def heat_map(
+    cells: list[list[float | None]], columns: Sequence[str], rows: Sequence[str], form: str, **drawn: Any
+) -> go.Figure:
+    """Return a heat map with the value in each cell, in the number format `form`; a missing value is a dash."""
+    text = [["–" if cell is None else format(cell, form) for cell in row] for row in cells]
+    options = {"text": text, "texttemplate": "%{text}", "colorscale": _SCALE, "xgap": 2, "ygap": 2} | drawn
+    return go.Figure(go.Heatmap(z=cells, x=columns, y=rows, **options))
+
+
+def paper_mark(place: int) -> dict[str, Any]:
+    """Return the hollow mark of the published source at this index."""
+    symbols = ("diamond-open", "circle-open", "square-open", "triangle-up-open")
+    return {"color": QUIET, "symbol": symbols[place % len(symbols)], "size": 10, "line": {"width": 2}}
 
 
 def error_bars(frame: pd.DataFrame, value: str) -> dict[str, Any]:
-    """Plotly's error bars from the columns low and high; a point without an interval has none."""
+    """Return Plotly's error bars from the columns low and high; a point without an interval has no error bar."""
     up, down = frame["high"] - frame[value], frame[value] - frame["low"]
-    reach = {"array": _present(up), "arrayminus": _present(down)}
-    return {"type": "data", "symmetric": False, **reach, "thickness": 1.3, "width": 4}
+    lengths = {"array": _clean(up), "arrayminus": _clean(down)}
+    return {"type": "data", "symmetric": False, **lengths, "thickness": 1.3, "width": 4}
 
 
-def interval_text(low: object, high: object) -> str:
-    """An interval of shares in words, or that there is none."""
-    if pd.isna(low) or pd.isna(high):  # type: ignore[call-overload]
-        return "no interval"
-    return f"{low:.1%} to {high:.1%}"
+def interval_texts(frame: pd.DataFrame) -> list[str]:
+    """Return the interval of each row as text, from the columns low and high (shares, 0 to 1)."""
+    return [
+        "no interval" if pd.isna(low) or pd.isna(high) else f"{low:.1%} to {high:.1%}"
+        for low, high in zip(frame["low"], frame["high"], strict=True)
+    ]
 
 
-def _present(lengths: pd.Series[float]) -> list[float]:
+def _clean(lengths: pd.Series[float]) -> list[float]:
     return [max(0.0, length) for length in lengths.fillna(0.0).to_list()]

@@ -1,1 +1,1 @@
-"""Arrays in, numbers out. Labels are booleans, true is misaligned; a figure that is undefined is None, never NaN."""
+"""Metrics: functions from arrays to numbers. A label is true if misaligned; an undefined metric is None, never NaN."""

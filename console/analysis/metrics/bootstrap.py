@@ -1,7 +1,7 @@
-"""Bootstrap: percentile intervals of a figure by drawing the cases again with replacement, with a seed.
+"""Bootstrap: percentile intervals of a metric from cases resampled with replacement, with a seed.
 
-Figures of a ranking and of calibration are drawn together, each draw told by how often every case is in it, so that
-nothing is sorted again: scipy's and scikit-learn's ways would rank a hundred thousand scores five hundred times.
+Ranking and calibration metrics share the resamples. A resample is stored as a count per case, so that scores are sorted
+only once; scipy and scikit-learn would sort the scores for every resample.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from console.analysis.metrics.calibration import BINS, bin_of
-from console.analysis.metrics.classification import Confusion
+from console.analysis.metrics.classification import BINS, Confusion, find_bins
 from console.analysis.metrics.ranking_curves import Ranking
 
 Weights = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Figures = Callable[[Weights], Mapping[str, float | None]]
-"""The figures of one draw; the weights tell how often each case was drawn."""
+"""The figures of one draw; the weights are the number of times that each case was drawn."""
 
 RESAMPLES = 2_000
 _MOST, _LEAST = 500, 100
@@ -30,14 +29,14 @@ _CELLS_AT_ONCE = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The bounds that hold the middle `level` of the resampled figures."""
+    """The bounds of the central interval that contains the proportion `level` of the resampled values."""
 
     low: float
     high: float
     level: float = 0.95
 
 
-def of_confusion(
+def estimate_confusion_interval(
     matrix: Confusion,
     figure: Callable[[Confusion], float],
     *,
@@ -45,30 +44,33 @@ def of_confusion(
     resamples: int = RESAMPLES,
     level: float = 0.95,
 ) -> Interval | None:
-    """The interval of a figure of the confusion matrix; None without cases."""
+    """Compute the interval of a metric of the confusion matrix, or None if all counts are 0."""
     if not matrix.n:
         return None
     cells = np.array([matrix.tp, matrix.fp, matrix.fn, matrix.tn])
     drawn = np.random.default_rng(seed).multinomial(matrix.n, cells / matrix.n, size=resamples)
-    return interval(np.array([figure(Confusion(*map(int, row))) for row in drawn]), level)
+    return percentile_interval(np.array([figure(Confusion(*map(int, row))) for row in drawn]), level)
 
 
-def draws(n: int, seed: int, resamples: int) -> Iterator[NDArray[np.int64]]:
-    """For each resample the n indices drawn, the same for the same seed; drawn in blocks of bounded memory."""
+def draw_indices(n: int, seed: int, resamples: int) -> Iterator[NDArray[np.int64]]:
+    """Yield the n case indices of each resample; equal seeds give equal indices.
+
+    Memory is bounded by working in blocks.
+    """
     generator = np.random.default_rng(seed)
     block = max(1, _CELLS_AT_ONCE // n)
     for start in range(0, resamples, block):
         yield from generator.integers(0, n, size=(min(block, resamples - start), n))
 
 
-def drawn(n: int, figures: Figures, *, seed: int = 0, resamples: int | None = None) -> dict[str, Floats]:
-    """Each figure's values over the same draws of n cases, without the draws where it is undefined.
+def draw_figures(n: int, figures: Figures, *, seed: int = 0, resamples: int | None = None) -> dict[str, Floats]:
+    """Compute every metric for each resample of n cases; omit resamples in which the metric is undefined.
 
-    Without `resamples` there are 500, and fewer, down to 100, where the cases are many.
+    All metrics use the same resamples. By default there are 500 resamples, or fewer for many cases (at least 100).
     """
     count = resamples or max(_LEAST, min(_MOST, _CASES // max(n, 1)))
     values: dict[str, list[float]] = {}
-    for chosen in draws(n, seed, count) if n else ():
+    for chosen in draw_indices(n, seed, count) if n else ():
         for name, value in figures(np.bincount(chosen, minlength=n)).items():
             found = values.setdefault(name, [])
             if value is not None:
@@ -76,8 +78,8 @@ def drawn(n: int, figures: Figures, *, seed: int = 0, resamples: int | None = No
     return {name: np.array(found) for name, found in values.items()}
 
 
-def interval(values: Floats, level: float = 0.95) -> Interval | None:
-    """The bounds of the middle `level` of the drawn values; None without any."""
+def percentile_interval(values: Floats, level: float = 0.95) -> Interval | None:
+    """Compute the interval that contains the central proportion `level` of resampled values; None if there are none."""
     if not values.size:
         return None
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
@@ -85,7 +87,10 @@ def interval(values: Floats, level: float = 0.95) -> Interval | None:
 
 
 def sign_p_value(values: Floats) -> float | None:
-    """How often the sign of a drawn difference turned, two-sided and never 0; None without any."""
+    """Compute the two-sided p-value of a difference from the signs of its resampled values.
+
+    The p-value is never 0. Return None if `values` is empty.
+    """
     if not values.size:
         return None
     turned = min(np.count_nonzero(values <= 0), np.count_nonzero(values >= 0))
@@ -94,13 +99,13 @@ def sign_p_value(values: Floats) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Cases in the order of their scores, ready to be ranked again under any weights."""
+    """Cases sorted by score, from which the ranking of each resample is computed."""
 
     labels: NDArray[np.bool_]
     scores: Floats
 
     def under(self, weights: Weights) -> Ranking:
-        """The ranking of one draw."""
+        """Return the ranking of one resample, given as a count per case."""
         counts = weights[self._order]
         flags = np.cumsum(counts)[self._ends]
         tp = np.cumsum(counts * self._truth)[self._ends]
@@ -127,10 +132,13 @@ class Ranked:
         return self.labels[self._order].astype(np.int64)
 
 
-def calibration_of(labels: ArrayLike, probabilities: ArrayLike, bins: int = BINS) -> Figures:
-    """Brier and ECE, the latter in the bins of `expected_calibration_error`, as figures of weights."""
+def calibration_figures(labels: ArrayLike, probabilities: ArrayLike, bins: int = BINS) -> Figures:
+    """Return a function that computes the Brier score and the ECE of one resample, given as a count per case.
+
+    The bins are those of `expected_calibration_error`.
+    """
     truth, given = np.asarray(labels, dtype=np.float64), np.clip(np.asarray(probabilities, dtype=np.float64), 0.0, 1.0)
-    place = bin_of(given, bins)
+    place = find_bins(given, bins)
     gaps = given - truth
 
     def figures(weights: Weights) -> dict[str, float | None]:

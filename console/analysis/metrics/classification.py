@@ -1,16 +1,17 @@
-"""Confusion matrix: what a detector's flags are worth against the labels; the positive class is misaligned."""
+"""Classification: confusion matrix, McNemar's test and calibration; the positive class is misaligned."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """How many were rightly and wrongly flagged, missed, and rightly let through."""
+    """The counts of a confusion matrix."""
 
     tp: int
     fp: int
@@ -19,37 +20,116 @@ class Confusion:
 
     @property
     def n(self) -> int:
-        """How many were judged."""
+        """Count the cases."""
         return self.tp + self.fp + self.fn + self.tn
 
 
 def confusion(labels: ArrayLike, flagged: ArrayLike) -> Confusion:
-    """The confusion matrix of two boolean arrays of one length; true is misaligned, or flagged."""
+    """Compute the confusion matrix of two boolean arrays of equal length; true means misaligned or flagged."""
     truth, alarm = np.asarray(labels, dtype=bool), np.asarray(flagged, dtype=bool)
     tp, positives, alarms = (int(np.count_nonzero(mask)) for mask in (truth & alarm, truth, alarm))
     return Confusion(tp=tp, fp=alarms - tp, fn=positives - tp, tn=truth.size - positives - alarms + tp)
 
 
 def f1(matrix: Confusion) -> float:
-    """F1 of the misaligned; 0 where nothing is misaligned and nothing flagged."""
+    """Compute the F1 of the misaligned class; 0 if nothing is misaligned and nothing is flagged."""
     return _f1(matrix.tp, matrix.fp + matrix.fn)
 
 
 def macro_f1(matrix: Confusion) -> float:
-    """The mean of the F1 of misaligned and aligned, each 0 where undefined (InferAct, section 5)."""
+    """Compute the mean of the F1 of both classes; an undefined F1 counts as 0 (InferAct, section 5)."""
     return (f1(matrix) + _f1(matrix.tn, matrix.fp + matrix.fn)) / 2
 
 
 def cost(matrix: Confusion) -> int:
-    """FN + FP, the cost of the InferAct paper."""
+    """Compute the cost FN + FP (InferAct)."""
     return matrix.fn + matrix.fp
 
 
 def effective_reliability(matrix: Confusion) -> float:
-    """(TP - FP) / (TP + FP): what a reviewer's look at a flag is worth; 0 without flags (InferAct, section 5)."""
+    """Compute (TP - FP) / (TP + FP), the value of reviewing a flag; 0 if nothing is flagged (InferAct, section 5)."""
     flagged = matrix.tp + matrix.fp
     return (matrix.tp - matrix.fp) / flagged if flagged else 0.0
 
 
 def _f1(right: int, wrong: int) -> float:
     return 2 * right / (2 * right + wrong) if right or wrong else 0.0
+
+
+_EXACT_UP_TO = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class McNemar:
+    """The number of cases that only one of two arrays of flags classified correctly, and the two-sided p-value."""
+
+    only_first: int
+    only_second: int
+    p_value: float
+
+
+def mcnemar(labels: ArrayLike, first: ArrayLike, second: ArrayLike) -> McNemar:
+    """Compute McNemar's test of two arrays of flags; the p-value is 1 if the arrays never disagree.
+
+    The test is exact (binomial) up to 1,000 disagreements; above that it is chi-squared with Edwards' correction.
+    """
+    truth = np.asarray(labels, dtype=bool)
+    right, other = np.asarray(first, dtype=bool) == truth, np.asarray(second, dtype=bool) == truth
+    ours, theirs = int(np.count_nonzero(right & ~other)), int(np.count_nonzero(~right & other))
+    return McNemar(ours, theirs, _two_sided(min(ours, theirs), ours + theirs))
+
+
+def _two_sided(fewer: int, n: int) -> float:
+    """Compute the exact two-sided p-value with scipy.special, because scipy.stats takes a second to load."""
+    if n > _EXACT_UP_TO:
+        return float(special.chdtrc(1, max(n - 2 * fewer - 1, 0) ** 2 / n))
+    return min(1.0, 2 * float(special.bdtr(fewer, n, 0.5)))
+
+
+Floats = NDArray[np.float64]
+
+BINS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """Reliability per bin: number of cases, mean probability and share misaligned; all are 0 in an empty bin."""
+
+    counts: NDArray[np.int64]
+    mean_probability: Floats
+    share_misaligned: Floats
+
+
+def reliability(labels: ArrayLike, probabilities: ArrayLike, bins: int = BINS) -> Reliability:
+    """Compute the reliability in bins of equal width on [0, 1]; each bin excludes its upper end, except the last."""
+    truth, given = np.asarray(labels, dtype=bool), np.clip(np.asarray(probabilities, dtype=np.float64), 0.0, 1.0)
+    place = find_bins(given, bins)
+    counts = np.bincount(place, minlength=bins)
+    filled = np.maximum(counts, 1)
+    mean = np.bincount(place, weights=given, minlength=bins) / filled
+    share = np.bincount(place, weights=truth, minlength=bins) / filled
+    return Reliability(counts, mean, share)
+
+
+def find_bins(probabilities: Floats, bins: int) -> NDArray[np.int64]:
+    """Return the bin number of each probability, counting from 0."""
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    return np.minimum(np.searchsorted(edges, probabilities, side="right") - 1, bins - 1)
+
+
+def expected_calibration_error(labels: ArrayLike, probabilities: ArrayLike, bins: int = BINS) -> float | None:
+    """Compute the ECE, or return None if `labels` is empty.
+
+    The ECE is the mean gap between probability and share misaligned over the bins, weighted by their number of cases.
+    """
+    found = reliability(labels, probabilities, bins)
+    n = int(found.counts.sum())
+    if not n:
+        return None
+    return float(np.sum(found.counts * np.abs(found.mean_probability - found.share_misaligned)) / n)
+
+
+def brier(labels: ArrayLike, probabilities: ArrayLike) -> float | None:
+    """Compute the mean squared distance of probability and label (1 if misaligned); None if `labels` is empty."""
+    truth, given = np.asarray(labels, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
+    return float(np.mean((given - truth) ** 2)) if given.size else None

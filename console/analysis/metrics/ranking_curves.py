@@ -1,7 +1,7 @@
-"""Ranking curves: PR, ROC, their areas and the best threshold from one sort and cumulative sums, ties taken together.
+"""Ranking curves: PR, ROC, their areas and the best threshold, from a single sort with ties grouped.
 
-scikit-learn sorts again for every figure, which takes more than five times as long, so here it is only what the tests
-compare with. Undefined figures (one class only, no cases) are None. The positive class is misaligned; high scores mean
+scikit-learn sorts again for every metric, which takes more than five times as long; the tests compare with
+scikit-learn. Undefined metrics (one class only, no cases) are None. The positive class is misaligned; high scores mean
 misaligned.
 """
 
@@ -19,7 +19,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Ranking:
-    """Counts at every distinct score, the highest first: `tp` and `fp` if all from that score up are flagged."""
+    """True (`tp`) and false positives (`fp`) at each distinct score, if this and higher scores are flagged."""
 
     scores: Floats
     tp: Counts
@@ -27,45 +27,45 @@ class Ranking:
 
     @property
     def positives(self) -> int:
-        """How many are misaligned."""
+        """Count the misaligned cases."""
         return int(self.tp[-1]) if self.tp.size else 0
 
     @property
     def negatives(self) -> int:
-        """How many are aligned."""
+        """Count the aligned cases."""
         return int(self.fp[-1]) if self.fp.size else 0
 
     @property
     def both_classes(self) -> bool:
-        """Whether there is at least one of each class."""
+        """Whether both classes have at least one case."""
         return self.positives > 0 and self.negatives > 0
 
     @cached_property
     def flags(self) -> Counts:
-        """How many are flagged from each score up."""
+        """Count, for each score, the cases with this score or a higher score."""
         return self.tp + self.fp
 
     @cached_property
     def precision(self) -> Floats:
-        """Precision at each score."""
+        """Compute the precision at each score."""
         return self.tp / self.flags
 
     @cached_property
     def recall(self) -> Floats:
-        """Recall at each score; all 1 where nothing is misaligned."""
+        """Compute the recall at each score; 1 at every score if no case is misaligned."""
         return self.tp / self.positives if self.positives else np.ones(self.tp.size)
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The highest value of a figure, and the threshold above which it flags."""
+    """The highest value of a metric, and the threshold at which it is reached."""
 
     value: float
     threshold: float
 
 
-def ranking(labels: ArrayLike, scores: ArrayLike) -> Ranking:
-    """The cases ranked by score; labels are booleans, true is misaligned."""
+def rank_cases(labels: ArrayLike, scores: ArrayLike) -> Ranking:
+    """Rank the cases by score; a label is true if the case is misaligned."""
     given = np.asarray(scores, dtype=np.float64)
     order = np.argsort(given)[::-1]
     given, truth = given[order], np.asarray(labels, dtype=bool)[order]
@@ -75,16 +75,17 @@ def ranking(labels: ArrayLike, scores: ArrayLike) -> Ranking:
 
 
 def average_precision(ranked: Ranking) -> float | None:
-    """AP, the step-wise area under the PR curve; None where nothing is misaligned."""
+    """Compute the average precision, the step-wise area under the PR curve; None if no case is misaligned."""
     if not ranked.positives:
         return None
     return float(_steps(ranked.tp) @ ranked.precision / ranked.positives)
 
 
 def pr_auc(ranked: Ranking, *, paper: bool = False) -> float | None:
-    """The trapezoid area under the PR curve, as the InferAct paper takes it; it flatters ties.
+    """Compute the trapezoid area under the PR curve, as in the InferAct paper; the area is optimistic with ties.
 
-    None where a class is missing. `paper` gives -1 there, and where every score is 0, as the reference does.
+    Return None if a class is missing. With `paper`, return -1 if a class is missing or every score is 0, as the paper's
+    code does.
     """
     if not ranked.both_classes or (paper and not np.any(ranked.scores)):
         return -1.0 if paper else None
@@ -93,7 +94,10 @@ def pr_auc(ranked: Ranking, *, paper: bool = False) -> float | None:
 
 
 def roc_auc(ranked: Ranking) -> float | None:
-    """The chance that a misaligned case outscores an aligned one, ties half; None where a class is missing."""
+    """Compute the probability that a misaligned case scores above an aligned case; a tie counts half.
+
+    Return None if a class is missing.
+    """
     if not ranked.both_classes:
         return None
     before = ranked.tp - _steps(ranked.tp) / 2
@@ -101,17 +105,21 @@ def roc_auc(ranked: Ranking) -> float | None:
 
 
 def best_macro_f1(ranked: Ranking) -> Best | None:
-    """The highest Macro-F1; None without cases. Among equals the lowest threshold wins, as in the reference."""
+    """Find the highest Macro-F1, or return None if the ranking is empty.
+
+    Among equal values the lowest threshold is chosen, as in the paper's code.
+    """
     if not ranked.scores.size:
         return None
     none_flagged = ranked.negatives / (2 * ranked.negatives + ranked.positives)
     return _best(ranked, _macro_f1s(ranked), none_flagged)
 
 
-def good_threshold(ranked: Ranking, default: float, within: float) -> float | None:
-    """The threshold nearest the default whose Macro-F1 lies that close to the highest; None without cases.
+def find_good_threshold(ranked: Ranking, default: float, within: float) -> float | None:
+    """Find the threshold nearest the default whose Macro-F1 is at most `within` below the highest Macro-F1.
 
-    The highest one alone is a matter of a case or two where there are few.
+    Return None if the ranking is empty. The tolerance matters with few cases, because one or two of them may determine
+    the highest Macro-F1.
     """
     values = _macro_f1s(ranked)
     if not values.size:
@@ -121,13 +129,13 @@ def good_threshold(ranked: Ranking, default: float, within: float) -> float | No
 
 
 def _nearest(ranked: Ranking, at: int, default: float) -> float:
-    """The default, where it flags the same; else half way to the next lower score."""
+    """Return the default if it flags the cases from this score up, else the midpoint to the next lower score."""
     below = float(ranked.scores[at + 1]) if at + 1 < ranked.scores.size else 0.0
     return default if below <= default < float(ranked.scores[at]) else _between(ranked, at)
 
 
 def _macro_f1s(ranked: Ranking) -> Floats:
-    """The Macro-F1 of flagging down to each score."""
+    """Compute, for each score, the Macro-F1 if all cases with this score or a higher score are flagged."""
     tn, missed = ranked.negatives - ranked.fp, ranked.positives - ranked.tp
     let_through = tn + missed + ranked.negatives
     aligned = np.divide(2 * tn, let_through, out=np.zeros(tn.size), where=let_through > 0)
@@ -144,7 +152,7 @@ def _best(ranked: Ranking, values: Floats, none_flagged: float) -> Best:
 
 
 def _between(ranked: Ranking, at: int) -> float:
-    """Half way to the next lower score, so that the scores flagged lie strictly above."""
+    """Return the midpoint between this score and the next lower score, so that flagged scores are strictly above it."""
     here = float(ranked.scores[at])
     floor = 0.0 if here > 0 else here - 1.0
     below = float(ranked.scores[at + 1]) if at + 1 < ranked.scores.size else floor

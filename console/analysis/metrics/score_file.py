@@ -1,4 +1,4 @@
-"""Figures of a detector from a CSV of labels and scores, whoever made them."""
+"""Score files: metrics of any detector from a CSV of labels and scores."""
 
 from __future__ import annotations
 
@@ -11,9 +11,15 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import ArrayLike
 
-from console.analysis.metrics.calibration import brier, expected_calibration_error
-from console.analysis.metrics.classification import confusion, cost, effective_reliability, macro_f1
-from console.analysis.metrics.ranking_curves import average_precision, pr_auc, ranking, roc_auc
+from console.analysis.metrics.classification import (
+    brier,
+    confusion,
+    cost,
+    effective_reliability,
+    expected_calibration_error,
+    macro_f1,
+)
+from console.analysis.metrics.ranking_curves import average_precision, pr_auc, rank_cases, roc_auc
 from console.errors import BadInput
 
 THRESHOLD = 0.5
@@ -25,17 +31,18 @@ Cases = tuple[list[bool], list[float]]
 
 
 def evaluate_scores(path: Path, threshold: float | None = None) -> dict[str, dict[str, Any]]:
-    """The figures of each detector in the file, flagged strictly above the threshold (0.5 if None); raises BadInput.
+    """Compute the metrics of each detector in the file, flagging scores above the threshold (default 0.5).
 
-    The columns are label and score, and detector if there are several; without it the one key is `scores`.
+    The columns are label and score, and detector if there are several detectors; without the column detector the only
+    key is `scores`. Raise BadInput if the file is invalid.
     """
     limit = THRESHOLD if threshold is None else threshold
-    return {name: figures(labels, scores, limit) for name, (labels, scores) in read_scores(path).items()}
+    return {name: compute_figures(labels, scores, limit) for name, (labels, scores) in read_scores(path).items()}
 
 
-def figures(labels: ArrayLike, scores: ArrayLike, threshold: float) -> dict[str, Any]:
-    """Every figure of one detector, the undefined ones None; scores count as probabilities."""
-    ranked = ranking(labels, scores)
+def compute_figures(labels: ArrayLike, scores: ArrayLike, threshold: float) -> dict[str, Any]:
+    """Compute every metric of one detector, None if undefined; scores are used as probabilities."""
+    ranked = rank_cases(labels, scores)
     matrix = confusion(labels, np.asarray(scores, dtype=np.float64) > threshold)
     return {
         "macro_f1": macro_f1(matrix),
@@ -56,14 +63,16 @@ def figures(labels: ArrayLike, scores: ArrayLike, threshold: float) -> dict[str,
 
 
 def read_scores(path: Path) -> dict[str, Cases]:
-    """Labels and scores by detector; raises BadInput, naming the line, for a cell that is neither."""
+    """Read labels and scores by detector; raise BadInput with the line number if a cell is invalid."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             return _by_detector(path, stream)
     except OSError as failed:
-        raise BadInput(f"{path} cannot be read ({failed.strerror}); it takes a CSV of label, score.") from failed
+        raise BadInput(
+            f"{path} cannot be read ({failed.strerror}). Give a CSV file with the columns label and score."
+        ) from failed
     except (UnicodeDecodeError, csv.Error) as failed:
-        raise BadInput(f"{path} cannot be read as a CSV file in UTF-8 ({failed}).") from failed
+        raise BadInput(f"{path} is not a valid CSV file in UTF-8 ({failed}). Save it as CSV in UTF-8.") from failed
 
 
 def _by_detector(path: Path, stream: TextIO) -> dict[str, Cases]:
@@ -73,7 +82,7 @@ def _by_detector(path: Path, stream: TextIO) -> dict[str, Cases]:
         labels.append(label)
         scores.append(score)
     if not found:
-        raise BadInput(f"{path} holds no scores; put a row with label and score under the header.")
+        raise BadInput(f"{path} has no scores. Add a row with label and score below the header.")
     return found
 
 
@@ -81,7 +90,9 @@ def _rows(path: Path, stream: TextIO) -> Iterator[tuple[str, bool, float]]:
     reader = csv.DictReader(stream)
     missing = [name for name in ("label", "score") if name not in (reader.fieldnames or ())]
     if missing:
-        raise BadInput(f"{path}, line 1: there is no column {missing[0]!r}; the columns are label, score and detector.")
+        raise BadInput(
+            f"{path}, line 1: the column {missing[0]!r} is missing. Use label, score and, optionally, detector."
+        )
     for row in reader:
         where = f"{path}, line {reader.line_num}"
         yield row.get("detector") or _NO_DETECTOR, _label(row["label"], where), _score(row["score"], where)
@@ -90,7 +101,7 @@ def _rows(path: Path, stream: TextIO) -> Iterator[tuple[str, bool, float]]:
 def _label(cell: str | None, where: str) -> bool:
     label = _LABELS.get((cell or "").strip().lower())
     if label is None:
-        raise BadInput(f"{where}: the label is {cell!r}; write misaligned or aligned, 1 or 0, true or false.")
+        raise BadInput(f"{where}: invalid label {cell!r}. Use misaligned or aligned, 1 or 0, true or false.")
     return label
 
 
@@ -100,5 +111,5 @@ def _score(cell: str | None, where: str) -> float:
     except ValueError:
         score = math.nan
     if not 0 <= score <= 1:
-        raise BadInput(f"{where}: the score is {cell!r}; write a number from 0 to 1.")
+        raise BadInput(f"{where}: invalid score {cell!r}. Use a number from 0 to 1.")
     return score

@@ -1,4 +1,4 @@
-"""What a user study shows: tidy frames in, frozen values out.
+"""Statistics of user studies: functions from tidy frames to frozen dataclasses.
 
-A figure that is undefined is None and its note says why in words; nothing here prints, warns or draws.
+An undefined statistic is None and its note gives the reason; no function here prints, warns or draws.
 """

@@ -1,7 +1,7 @@
-"""Contrasts of conditions: stated sums of condition means, each tested by how participants differ in it.
+"""Contrasts of conditions: weighted sums of condition means, tested against their variation between participants.
 
-A cell is a participant's mean under a condition. Within participants the error of a contrast is its own: people may
-differ in what one factor does to them and not in what another does, so no spread is shared between contrasts.
+A cell is a participant's mean under a condition. In a within-participants design each contrast has its own error:
+participants may differ in their response to one factor and not to another, so contrasts share no error term.
 """
 
 from __future__ import annotations
@@ -14,10 +14,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from console.analysis.statistics.estimates import LEVEL, Estimate, Floats, need, of_t, undefined
+from console.analysis.statistics.estimates import (
+    LEVEL,
+    Estimate,
+    Floats,
+    estimate_by_t,
+    require_columns,
+    undefined_estimate,
+)
 
 Weights = Mapping[str, float]
-"""By condition, what its mean counts in the contrast; the weights of a difference add up to 0."""
+"""The weight of each condition's mean in the contrast; the weights of a difference add up to 0."""
 
 Name = TypeVar("Name", str, tuple[int, str])
 
@@ -27,7 +34,7 @@ _NONE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class CellTable:
-    """Cell means with their condition, participant and set of tasks as numbers from 0, and the conditions' names."""
+    """Cell means, with condition, participant and task set as numbers from 0, and the names of the conditions."""
 
     values: Floats
     condition: NDArray[np.intp]
@@ -37,7 +44,7 @@ class CellTable:
 
     @property
     def participants(self) -> int:
-        """How many there are."""
+        """Count the participants."""
         return int(self.who.max()) + 1 if self.who.size else 0
 
     @property
@@ -48,32 +55,35 @@ class CellTable:
 
 @dataclass(frozen=True, slots=True)
 class ContrastFit:
-    """Each contrast's estimate by its name, and what gave it, in words for a report."""
+    """The estimate of each contrast and the description of its method for a report, both by contrast name."""
 
     estimates: dict[str, Estimate]
     methods: dict[str, str]
 
 
-def contrasts(frame: pd.DataFrame, value: str, wanted: Mapping[str, Weights], level: float = LEVEL) -> ContrastFit:
-    """Each wanted sum of condition means with a t interval; the frame has columns participant, condition and task_id.
+def estimate_contrasts(
+    frame: pd.DataFrame, value: str, wanted: Mapping[str, Weights], level: float = LEVEL
+) -> ContrastFit:
+    """Estimate each contrast with a t interval; the frame has columns participant, condition and task_id.
 
-    Within participants: the t-test of participants' own values of the contrast (contrast-specific error: Maxwell and
-    Delaney 2004, chapter 11), over those who have every condition in it. Sets of tasks that rotate over conditions
-    are taken out as fixed effects where that leaves 3 degrees of freedom; else they are part of the error. Between:
-    least squares of participants' means. What nobody answered is undefined. Raises BadInput for a missing column.
+    Within participants: a t-test of each participant's own contrast value (contrast-specific error: Maxwell and Delaney
+    2004, chapter 11), over participants with every condition of the contrast. Task sets that rotate over conditions are
+    removed as fixed effects if at least 3 degrees of freedom remain; otherwise they are part of the error. Between
+    participants: least squares of participants' means. A contrast without answers is undefined. Raise BadInput if a
+    column is missing.
     """
-    return fit_contrasts(cell_table(frame, value), wanted, level)
+    return fit_contrasts(build_cell_table(frame, value), wanted, level)
 
 
 def fit_contrasts(cells: CellTable, wanted: Mapping[str, Weights], level: float = LEVEL) -> ContrastFit:
-    """The same of cells that are made already."""
+    """Estimate each contrast from computed cell means."""
     found = {name: _tested(cells, weights, level) for name, weights in wanted.items()}
     return ContrastFit({name: one for name, (one, _) in found.items()}, {name: how for name, (_, how) in found.items()})
 
 
-def cell_table(frame: pd.DataFrame, value: str) -> CellTable:
-    """The means of the frame's cells; raises BadInput for a missing column."""
-    need(frame, "participant", "condition", "task_id", value)
+def build_cell_table(frame: pd.DataFrame, value: str) -> CellTable:
+    """Compute the cell means of a frame; raise BadInput if a column is missing."""
+    require_columns(frame, "participant", "condition", "task_id", value)
     rows = frame.dropna(subset=["participant", "condition", value])
     keys = [rows["participant"].astype(str), rows["condition"].astype(str)]
     means = rows[value].astype(float).groupby(keys).mean()
@@ -85,7 +95,7 @@ def cell_table(frame: pd.DataFrame, value: str) -> CellTable:
 
 
 def _sets(rows: pd.DataFrame, keys: list[pd.Series[Any]]) -> NDArray[np.intp]:
-    """By cell, in the order of the means, the number of the set of tasks that it holds; equal sets have one number."""
+    """Return the number of each cell's task set, in the order of the means; equal sets have the same number."""
     cell, (task, names) = rows.groupby(keys).ngroup().to_numpy(), pd.factorize(rows["task_id"], use_na_sentinel=False)
     within, held = np.divmod(np.unique(cell * len(names) + task), max(len(names), 1))
     named: dict[bytes, int] = {}
@@ -94,36 +104,38 @@ def _sets(rows: pd.DataFrame, keys: list[pd.Series[Any]]) -> NDArray[np.intp]:
 
 
 def _tested(cells: CellTable, weights: Weights, level: float) -> tuple[Estimate, str]:
-    """The contrast's estimate and its method; without one where it has no figure."""
+    """Return the estimate of a contrast and its method; the method is empty if the contrast is undefined."""
     wanted = {name: weight for name, weight in weights.items() if weight}
     if missing := [name for name in wanted if name not in cells.names]:
-        return undefined(f"Not estimable: nobody answered in {', '.join(missing)}.", cells.participants), ""
+        return undefined_estimate(
+            f"Not estimable: no participant answered in {', '.join(missing)}.", cells.participants
+        ), ""
     at = [cells.names.index(name) for name in wanted]
     counts = np.array(list(wanted.values()))
     return _own(cells, at, counts, level) if cells.within else _apart(cells, at, counts, level)
 
 
 def _own(cells: CellTable, at: list[int], weights: Floats, level: float) -> tuple[Estimate, str]:
-    """Participants' own values of the contrast, which sets of tasks are taken out of."""
+    """Estimate a contrast from each participant's own contrast value, with the effect of task sets removed."""
     table = np.full((cells.participants, len(cells.names)), np.nan)
     sets = np.zeros(table.shape, dtype=np.intp)
     table[cells.who, cells.condition], sets[cells.who, cells.condition] = cells.values, cells.met
     whole = ~np.isnan(table[:, at]).any(axis=1)
     values, count = table[whole][:, at] @ weights, int(whole.sum())
     if not count:
-        return undefined("Not estimable: nobody has answered in every condition that it compares.", 0), ""
+        return undefined_estimate("Not estimable: no participant answered in every compared condition.", 0), ""
     rotating = _rotating(sets[whole][:, at], weights)
     columns = np.column_stack([np.ones(count), rotating])
     df = count - int(np.linalg.matrix_rank(columns))
     inverse = np.linalg.pinv(columns)
     rest = values - columns @ (inverse @ values)
     error = float(inverse[0] @ inverse[0] * (rest @ rest) / max(df, 1)) ** 0.5
-    method = "t-test of participants' own values" + ", sets of tasks taken out" * bool(rotating.size)
+    method = "t-test of participants' own values" + ", sets of tasks removed" * bool(rotating.size)
     return _figure(float(inverse[0] @ values), error, df, count, level, method)
 
 
 def _rotating(sets: NDArray[np.intp], weights: Floats) -> Floats:
-    """A column for each set of tasks, what it counts in each participant's value; none where that cannot be told."""
+    """Return one column per task set with its weight for each participant; no columns if not estimable."""
     known, count = np.unique(sets), len(sets)
     none: Floats = np.empty((count, 0))
     if not 1 < known.size < count:
@@ -135,7 +147,7 @@ def _rotating(sets: NDArray[np.intp], weights: Floats) -> Floats:
 
 
 def _apart(cells: CellTable, at: list[int], weights: Floats, level: float) -> tuple[Estimate, str]:
-    """The contrast of groups of participants, by the spread within all groups."""
+    """Estimate a contrast between groups of participants, with the variance pooled over all groups."""
     counts = np.bincount(cells.condition)
     means = np.bincount(cells.condition, cells.values) / counts
     rest, df = cells.values - means[cells.condition], cells.participants - len(cells.names)
@@ -147,19 +159,20 @@ def _apart(cells: CellTable, at: list[int], weights: Floats, level: float) -> tu
 def _figure(value: float, error: float, df: int, count: int, level: float, method: str) -> tuple[Estimate, str]:
     if df < 1:
         few = "1 participant leaves" if count == 1 else f"{count} participants leave"
-        note = f"Not estimable: {few} nothing to measure the spread by."
+        note = f"Not estimable: {few} no degrees of freedom for the spread."
         return Estimate(value, n=count, note=note), ""
     if error <= _NONE:
         exact = 0.0 if abs(value) <= _NONE else value
-        note = "Nothing varies from participant to participant beside it, so there is no interval and no test."
+        note = "Participants do not vary, so interval and test are undefined."
         return Estimate(exact, n=count, note=note), method
-    return of_t(value, error, df, count, level), f"{method}, t with {df} df"
+    return estimate_by_t(value, error, df, count, level), f"{method}, t with {df} df"
 
 
-def adjusted(p_values: Mapping[Name, float | None], correction: str) -> dict[Name, float | None]:
-    """The p-values corrected over all that are defined, by `holm` (1979), `bonferroni` or not at all (`none`).
+def adjust_p_values(p_values: Mapping[Name, float | None], correction: str) -> dict[Name, float | None]:
+    """Correct all defined p-values for multiple tests by `holm` (1979), by `bonferroni`, or not at all (`none`).
 
-    Of our own, since planning asks it thousands of times and statsmodels collects garbage at each call.
+    Implemented here because study planning calls this function thousands of times, and statsmodels collects garbage at
+    each call.
     """
     given = sorted((p, name) for name, p in p_values.items() if p is not None)
     if correction == "none":
@@ -172,8 +185,8 @@ def adjusted(p_values: Mapping[Name, float | None], correction: str) -> dict[Nam
     return found
 
 
-def equivalence(found: Estimate, margin: float) -> float | None:
-    """The p-value of two one-sided t-tests that the figure lies within the margin (TOST); None without an interval."""
+def equivalence_p_value(found: Estimate, margin: float) -> float | None:
+    """Compute the p-value of two one-sided t-tests against the margin (TOST); None if the interval is missing."""
     from scipy import special  # slow to load, and few need it
 
     if found.interval is None or found.value is None or found.df is None:

@@ -1,7 +1,7 @@
-"""Estimates: a figure with its interval, and the few ways to get one from a handful of participants.
+"""Estimates: values with intervals, computed from few participants.
 
-Their distributions are those of scipy.special. The tests and intervals of scipy.stats and statsmodels take a second to
-load, which the first page of a study's results cannot wait for, so what is asked there is put together here.
+Distributions come from scipy.special: the tests and intervals of scipy.stats and statsmodels take a second to load,
+which would delay the first results page of a study.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from console.analysis.metrics.bootstrap import Interval
+from console.analysis.metrics.bootstrap import Interval, percentile_interval
 from console.errors import BadInput
 
 LEVEL = 0.95
 Floats = NDArray[np.float64]
+_SAME = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure, its interval and two-sided p-value; where one of them is None the note says why.
+    """A value, its interval and its two-sided p-value; if one of these is None, the note gives the reason.
 
-    `n` counts what the interval is over (participants, units, ...), `df` are the degrees of freedom of a t interval.
+    `n` counts the units of the interval (participants, ...); `df` are the degrees of freedom of a t interval.
     """
 
     value: float | None
@@ -40,93 +41,103 @@ class Estimate:
 
     @property
     def bounds(self) -> tuple[float, float] | tuple[None, None]:
-        """The ends of the interval, None for both where there is none."""
+        """The ends of the interval, or None for both if the interval is missing."""
         return (self.interval.low, self.interval.high) if self.interval else (None, None)
 
 
-def undefined(note: str, n: int = 0) -> Estimate:
-    """No figure, and the reason."""
+def undefined_estimate(note: str, n: int = 0) -> Estimate:
+    """Return an estimate without a value, with the reason."""
     return Estimate(None, n=n, note=note)
 
 
-def of_t(value: float, error: float, df: float, n: int, level: float = LEVEL, note: str = "") -> Estimate:
-    """The t interval and the test against zero of a figure with this standard error."""
+def estimate_by_t(value: float, error: float, df: float, n: int, level: float = LEVEL, note: str = "") -> Estimate:
+    """Return a value with its t interval and its test against zero, from the standard error of the value."""
     half = float(special.stdtrit(df, (1 + level) / 2)) * error
     p_value = 2 * float(special.stdtr(df, -abs(value) / error))
     return Estimate(value, Interval(value - half, value + half, level), p_value, n, df, note)
 
 
-def mean(values: ArrayLike, level: float = LEVEL, what: str = "participant") -> Estimate:
-    """The mean of one value per participant, with the t interval; nothing is said of the spread of fewer than two."""
-    given = present(values)
+def estimate_mean(values: ArrayLike, level: float = LEVEL, what: str = "participant") -> Estimate:
+    """Compute a mean with its t interval from one value per participant; a single value has no interval."""
+    given = drop_missing(values)
     if not given.size:
-        return undefined(f"There is no {what} with a value.")
+        return undefined_estimate(f"No {what} has a value.")
     value, error = float(given.mean()), standard_error(given)
     if given.size < 2:
-        return Estimate(value, n=1, note=f"One {what} tells nothing of the spread, so there is no interval.")
+        return Estimate(value, n=1, note=f"One {what} has no spread, so the interval is undefined.")
     if _negligible(error, value):
-        return Estimate(value, n=given.size, note=f"All {given.size} values are the same, so there is no interval.")
-    return of_t(value, error, given.size - 1, given.size, level)
+        return Estimate(value, n=given.size, note=f"All {given.size} values are equal, so the interval is undefined.")
+    return estimate_by_t(value, error, given.size - 1, given.size, level)
 
 
-def difference(first: ArrayLike, second: ArrayLike, level: float = LEVEL) -> Estimate:
-    """The mean of one group of participants less that of another (Welch 1947, unequal variances).
+def estimate_difference(first: ArrayLike, second: ArrayLike, level: float = LEVEL) -> Estimate:
+    """Compute the mean of one group minus that of another (Welch 1947, unequal variances).
 
-    Planning a study asks it thousands of times, and scipy.stats.ttest_ind would take fifteen times as long.
+    Study planning calls this thousands of times; scipy.stats.ttest_ind takes fifteen times as long.
     """
-    ours, theirs = present(first), present(second)
+    ours, theirs = drop_missing(first), drop_missing(second)
     n = ours.size + theirs.size
     if not ours.size or not theirs.size:
-        return undefined("One of the groups has no participant with a value.", n)
+        return undefined_estimate("One of the groups has no participant with a value.", n)
     value = float(ours.mean() - theirs.mean())
     if min(ours.size, theirs.size) < 2:
-        return Estimate(value, n=n, note="A group of one participant tells nothing of the spread: no interval.")
+        return Estimate(value, n=n, note="A group of one participant has no spread, so the interval is undefined.")
     parts = standard_error(ours) ** 2, standard_error(theirs) ** 2
     if _negligible(sum(parts) ** 0.5, max(abs(ours.mean()), abs(theirs.mean()))):
-        return Estimate(value, n=n, note="The values of each group are all the same, so there is no interval.")
+        return Estimate(value, n=n, note="The values in each group are equal, so the interval is undefined.")
     df = sum(parts) ** 2 / (parts[0] ** 2 / (ours.size - 1) + parts[1] ** 2 / (theirs.size - 1))
-    return of_t(value, sum(parts) ** 0.5, df, n, level)
+    return estimate_by_t(value, sum(parts) ** 0.5, df, n, level)
 
 
-def proportion(successes: int, n: int, level: float = LEVEL) -> Estimate:
-    """A share with the interval of Wilson (1927), which takes every case as independent of the others."""
+def estimate_proportion(successes: int, n: int, level: float = LEVEL) -> Estimate:
+    """Compute a share with the interval of Wilson (1927), which treats all cases as independent."""
     if not n:
-        return undefined("There are no cases.")
+        return undefined_estimate("The sample is empty.")
     z2 = float(special.ndtri((1 + level) / 2)) ** 2
     centre, half = successes + z2 / 2, (z2 * (successes * (n - successes) / n + z2 / 4)) ** 0.5
     bounds = ((centre - half) / (n + z2), (centre + half) / (n + z2))
     return Estimate(successes / n, Interval(max(bounds[0], 0.0), min(bounds[1], 1.0), level), n=n)
 
 
-def bounded(found: Estimate, low: float = 0.0, high: float = 1.0) -> Estimate:
-    """The same with its interval cut to the range that the figure can take."""
+def clip_interval(found: Estimate, low: float = 0.0, high: float = 1.0) -> Estimate:
+    """Limit an interval to the range of its value."""
     if found.interval is None:
         return found
     kept = Interval(max(found.interval.low, low), min(found.interval.high, high), found.interval.level)
     return replace(found, interval=kept)
 
 
+def estimate_by_resamples(value: float, drawn: Floats, level: float, n: int, units: str, note: str = "") -> Estimate:
+    """Return a value with the percentile interval of its resamples; the interval is None if all resamples are equal."""
+    if not drawn.size:
+        return Estimate(value, n=n, note=note or f"No resample of {units} gives a figure.")
+    if np.ptp(drawn) < _SAME:
+        note = f"Every resample of {units} gives the same figure, so the interval is undefined."
+        return Estimate(value, n=n, note=note)
+    return Estimate(value, percentile_interval(drawn, level), n=n, note=note)
+
+
 def standard_error(values: Floats) -> float:
-    """The standard error of the mean; 0 for a single value."""
+    """Compute the standard error of the mean; 0 for a single value."""
     return float(values.std(ddof=1) / values.size**0.5) if values.size > 1 else 0.0
 
 
-def present(values: ArrayLike) -> Floats:
-    """The values as floats, without the missing ones."""
+def drop_missing(values: ArrayLike) -> Floats:
+    """Return the values as floats, without missing values."""
     plain = isinstance(values, np.ndarray) and values.dtype == np.float64
-    flat = values if plain else numbers(pd.Series(np.ravel(np.asarray(values, dtype=object)), dtype=object))
+    flat = values if plain else to_floats(pd.Series(np.ravel(np.asarray(values, dtype=object)), dtype=object))
     given: Floats = np.ravel(np.asarray(flat, dtype=np.float64))
     return given[np.isfinite(given)]
 
 
-def numbers(column: pd.Series[Any]) -> pd.Series[float]:
-    """The column as floats, NaN where a cell is missing, whatever type it came in."""
+def to_floats(column: pd.Series[Any]) -> pd.Series[float]:
+    """Convert a column to floats; a missing cell becomes NaN."""
     found: pd.Series[float] = pd.to_numeric(column, errors="coerce").astype(float)
     return found
 
 
-def need(frame: pd.DataFrame, *columns: str) -> None:
-    """Raises BadInput, naming the first column that the frame lacks."""
+def require_columns(frame: pd.DataFrame, *columns: str) -> None:
+    """Raise BadInput if a column is missing in the frame."""
     for column in columns:
         if column not in frame.columns:
             known = ", ".join(map(str, frame.columns))
@@ -134,13 +145,13 @@ def need(frame: pd.DataFrame, *columns: str) -> None:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Silences the libraries while they fit: a fit that failed shows in its figures, and a note says so in words."""
+def suppress_warnings() -> Iterator[None]:
+    """Suppress warnings of libraries during a fit; a failed fit has undefined values and a note."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
 
 
 def _negligible(error: float, size: float) -> bool:
-    # Figures are shares, logarithms and seconds: what lies that near 0 is the rounding of an exact 0.
+    # Figures are shares, logarithms and seconds: a value this near 0 is a rounded 0.
     return error <= 1e-12 * max(abs(size), 1.0)

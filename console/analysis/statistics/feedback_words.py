@@ -1,4 +1,4 @@
-"""What people write to the agent: how long, how specific, and whether it goes with success in the next trial."""
+"""Feedback to the agent: its length, its specificity, and its association with success in the next trial."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ import numpy as np
 import pandas as pd
 
 from console.analysis.metrics.bootstrap import Interval
-from console.analysis.statistics.estimates import LEVEL, Estimate, Floats, need, of_t, undefined
-from console.analysis.statistics.gee import logits
+from console.analysis.statistics.estimates import (
+    LEVEL,
+    Estimate,
+    Floats,
+    estimate_by_t,
+    require_columns,
+    undefined_estimate,
+)
+from console.analysis.statistics.mixed_models import fit_logits
 
 _WORD = re.compile(r"\w+(?:['’.,/-]\w+)*")
 _END = re.compile(r"[.!?;]+(?=\s|$)|\n+")
@@ -31,10 +38,10 @@ _FEWEST = 4
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """A property of feedback against success in the next trial.
+    """A property of feedback and its association with success in the next trial.
 
-    `correlation` is point-biserial with Fisher's interval, which takes the texts as independent; `log_odds` is the
-    slope of success per unit of the property, clustered by participant.
+    `correlation` is point-biserial with Fisher's interval, which treats feedback texts as independent. `log_odds` is
+    the change in the log odds of success per unit of the property, clustered by participant.
     """
 
     texts: int
@@ -44,20 +51,20 @@ class Association:
     log_odds: Estimate
 
 
-def word_count(text: str) -> int:
-    """How many words there are; "24.99" and "don't" are one each."""
+def count_words(text: str) -> int:
+    """Count the words of a text; "24.99" and "don't" are one word each."""
     return len(_WORD.findall(text))
 
 
-def specificity(text: str, named: Collection[str] = ()) -> float | None:
-    """The share of sentences that name a number, a price, an attribute or an option; None without a sentence.
+def compute_specificity(text: str, named: Collection[str] = ()) -> float | None:
+    """Compute the share of sentences with a number, price, attribute or option; None if the text is empty.
 
-    A sentence ends at a line's end or at one of . ! ? ; before a space. It is specific if it holds a digit or a number
-    word (not "one", which mostly stands for a thing), a currency sign or price word, an attribute of a product
-    (colour, size, material, ... or a common value of one), something in quotation marks or brackets, or one of
-    `named`, the task's own options. The measure is ours.
+    A sentence ends at the end of a line or at . ! ? ; before a space. A sentence is specific if it contains a digit or
+    a number word (except "one"), a currency sign or price word, an attribute of a product (colour, size, material, ...
+    or a common value of an attribute), quoted or bracketed text, or one of `named`, the options of the task. This
+    measure is specific to this console.
     """
-    sentences = [part.lower() for part in _END.split(text) if word_count(part)]
+    sentences = [part.lower() for part in _END.split(text) if count_words(part)]
     if not sentences:
         return None
     options = [re.compile(rf"(?<!\w){re.escape(name.lower())}(?!\w)") for name in named if name.strip()]
@@ -65,17 +72,18 @@ def specificity(text: str, named: Collection[str] = ()) -> float | None:
     return sum(specific) / len(specific)
 
 
-def feedback_and_success(frame: pd.DataFrame, level: float = LEVEL) -> dict[str, Association]:
-    """Length (in doublings of the word count) and specificity of each text against the next trial's outcome.
+def compare_feedback_with_success(frame: pd.DataFrame, level: float = LEVEL) -> dict[str, Association]:
+    """Estimate the association of feedback length and specificity with success in the next trial.
 
-    Rows without a text or without a next trial are left out; a column `named` may hold each task's options.
+    The unit of length is a doubling of the word count. Rows without a text or a next trial are omitted. A column
+    `named` may hold the options of each task.
     """
-    need(frame, "participant", "feedback_text", "next_trial_outcome")
+    require_columns(frame, "participant", "feedback_text", "next_trial_outcome")
     texts = frame["feedback_text"].fillna("").astype(str)
-    rows = frame[(texts.map(word_count) > 0) & frame["next_trial_outcome"].notna()]
+    rows = frame[(texts.map(count_words) > 0) & frame["next_trial_outcome"].notna()]
     named = rows["named"] if "named" in rows.columns else pd.Series([()] * len(rows), index=rows.index, dtype=object)
-    lengths = [math.log2(word_count(text)) for text in rows["feedback_text"]]
-    shares = [specificity(text, names) or 0.0 for text, names in zip(rows["feedback_text"], named, strict=True)]
+    lengths = [math.log2(count_words(text)) for text in rows["feedback_text"]]
+    shares = [compute_specificity(text, names) or 0.0 for text, names in zip(rows["feedback_text"], named, strict=True)]
     solved: Floats = (rows["next_trial_outcome"] == "succeeded").to_numpy().astype(np.float64)
     who = rows["participant"].to_numpy(dtype=str)
     return {
@@ -88,7 +96,7 @@ def _association(values: Floats, solved: Floats, who: np.ndarray, level: float) 
     people = len(np.unique(who))
     average = float(values.mean()) if values.size else None
     if values.size < _FEWEST or np.ptp(values) == 0 or np.ptp(solved) == 0:
-        none = undefined("There are fewer than four texts, or they or their outcomes do not vary.", values.size)
+        none = undefined_estimate("Fewer than four texts, or the texts or their outcomes do not vary.", values.size)
         return Association(values.size, people, average, none, none)
     return Association(
         values.size, people, average, _correlation(values, solved, level), _slope(values, solved, who, level)
@@ -107,8 +115,10 @@ def _correlation(values: Floats, solved: Floats, level: float) -> Estimate:
 def _slope(values: Floats, solved: Floats, who: np.ndarray, level: float) -> Estimate:
     people = len(np.unique(who))
     if people < _FEWEST:
-        return undefined(f"With fewer than {_FEWEST} participants there is no slope; read the correlation.", people)
-    found = logits(solved, np.column_stack([np.ones(values.size), values - values.mean()]), who)
+        return undefined_estimate(
+            f"With fewer than {_FEWEST} participants the slope is undefined; use the correlation.", people
+        )
+    found = fit_logits(solved, np.column_stack([np.ones(values.size), values - values.mean()]), who)
     if found.note:
-        return undefined(found.note, people)
-    return of_t(float(found.values[1]), float(found.errors[1]), people - 1, people, level)
+        return undefined_estimate(found.note, people)
+    return estimate_by_t(float(found.values[1]), float(found.errors[1]), people - 1, people, level)

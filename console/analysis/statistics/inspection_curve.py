@@ -1,8 +1,7 @@
-"""Inspection curve: what a limited number of inspections catches, by an order and by chance, as cumulative counts.
+"""Inspection curve: how many misaligned items a limited number of inspections catches, in a given or a random order.
 
-It stands alone because curves of runs and of studies are both made of it.
-Place k of every curve (k = 0..n) is the number of misaligned items among the first k inspected.
-It stands alone because it is a formula over arrays, which its only caller fills from the database.
+Position k of every curve (k = 0..n) is the number of misaligned items among the first k inspected items. Callers read
+the arrays from the database.
 """
 
 from __future__ import annotations
@@ -15,24 +14,24 @@ LEVEL = 0.95
 _EXACT = 65
 
 
-def caught(misaligned: ArrayLike) -> Counts:
-    """The curve of items in the order of inspection; true is misaligned."""
+def count_caught(misaligned: ArrayLike) -> Counts:
+    """Compute the curve of items in their order of inspection; an element is true if its item is misaligned."""
     return np.concatenate([[0], np.cumsum(np.asarray(misaligned, dtype=np.int64))]).astype(np.int64)
 
 
-def by_chance(n: int, positives: int, at: ArrayLike) -> NDArray[np.float64]:
-    """The mean over all orders at each k of `at`: k x positives / n."""
+def count_by_chance(n: int, positives: int, at: ArrayLike) -> NDArray[np.float64]:
+    """Compute the mean curve over all orders at each k of `at`: k x positives / n."""
     return np.asarray(at, dtype=np.float64) * (positives / max(n, 1))
 
 
 def chance_interval(n: int, positives: int, at: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The bounds of the middle `LEVEL` of all orders at each k of `at`, by the hypergeometric distribution.
+    """Compute the interval that contains the central `LEVEL` of all orders, at each k of `at` (hypergeometric).
 
-    Beyond 64 places they are exact at 64 of them and straight in between.
+    With more than 64 positions, the bounds are exact at 64 positions and interpolated between them.
     """
     from scipy.stats import hypergeom  # slow to load, and few need it
 
-    places = thinned(n, _EXACT)
+    places = thin_places(n, _EXACT)
     drawn = hypergeom(max(n, 1), positives, places)
     tail = (1 - LEVEL) / 2
     wanted = np.asarray(at, dtype=np.float64)
@@ -40,9 +39,10 @@ def chance_interval(n: int, positives: int, at: ArrayLike) -> tuple[NDArray[np.f
 
 
 def normalised_area(curve: ArrayLike, positives: int) -> float | None:
-    """The area under a curve between that of chance (0) and of the ideal order (1); None where no order matters.
+    """Compute the area under a curve, scaled to 0 for chance and 1 for the ideal order.
 
-    Without ties, and with every positive caught, it is 2 x ROC-AUC - 1; all false positives first give -1.
+    Return None if every order gives the same area. Without ties, and if every positive is caught, the area is 2 x
+    ROC-AUC - 1. If all false positives come first, the area is -1.
     """
     counts = np.asarray(curve, dtype=np.int64)
     n = counts.size - 1
@@ -52,6 +52,6 @@ def normalised_area(curve: ArrayLike, positives: int) -> float | None:
     return float((counts.sum() - by_luck) / (positives * (n - positives) / 2))
 
 
-def thinned(n: int, points: int = 400) -> Counts:
-    """At most so many k from 0 to n, both ends among them."""
+def thin_places(n: int, points: int = 400) -> Counts:
+    """Return at most `points` values of k from 0 to n, including both ends."""
     return np.unique(np.linspace(0, n, min(points, n + 1)).round().astype(np.int64))

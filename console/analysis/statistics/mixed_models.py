@@ -1,7 +1,7 @@
-"""Mixed models: how much a condition changes an answer, with participants as a random effect.
+"""Mixed models: the effect of a condition, with participants as a random effect.
 
-The linear model is over one mean per participant and condition, on the probability scale; the logistic one is over
-the answers themselves, on the odds scale.
+The linear model uses one mean per participant and condition, on the probability scale; the logistic one uses single
+answers, on the odds scale.
 """
 
 from __future__ import annotations
@@ -14,8 +14,15 @@ import pandas as pd
 from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 
-from console.analysis.statistics.estimates import LEVEL, Estimate, Floats, need, of_t, quiet, undefined
-from console.analysis.statistics.gee import logits
+from console.analysis.statistics.estimates import (
+    LEVEL,
+    Estimate,
+    Floats,
+    estimate_by_t,
+    require_columns,
+    suppress_warnings,
+    undefined_estimate,
+)
 from console.errors import BadInput
 
 _LEAST_DF = 3
@@ -23,10 +30,10 @@ _LEAST_DF = 3
 
 @dataclass(frozen=True, eq=False)
 class CellMeans:
-    """Means, who they are of, and the fixed columns: a constant, the conditions after the first, sets of tasks.
+    """Cell means with participants and fixed columns: a constant, the conditions after the first, and the task sets.
 
-    The constant is the reference condition's level, averaged over sets of tasks. `df` are the degrees of freedom
-    left in the stratum that conditions are compared in.
+    The constant is the mean of the reference condition, averaged over task sets. `df` are the degrees of freedom of the
+    stratum in which conditions are compared.
     """
 
     values: Floats
@@ -38,17 +45,18 @@ class CellMeans:
 
     @property
     def participants(self) -> int:
-        """How many there are."""
+        """Count the participants."""
         return len(np.unique(self.who))
 
 
 def cell_means(frame: pd.DataFrame, value: str, reference: str | None = None) -> CellMeans:
-    """The cells of a frame; raises BadInput for a missing column, an unknown reference, or fewer than two conditions.
+    """Compute the cell means.
 
-    A column task_id lets sets of tasks that are rotated over conditions be told from the conditions; a column trial
-    takes out what the trials of an unfinished cell would shift.
+    If there is a column task_id, the effect of rotated task sets is separated from the effect of conditions. If there
+    is a column trial, the effect of trials is removed from incomplete cells. Raise BadInput if a column is missing, the
+    reference is unknown or there is only one condition.
     """
-    need(frame, "participant", "condition", value)
+    require_columns(frame, "participant", "condition", value)
     rows = frame.dropna(subset=["participant", "condition", value]).astype({"participant": str, "condition": str})
     names = _conditions(rows, reference)
     values = rows[value].astype(float)
@@ -73,13 +81,13 @@ def _conditions(rows: pd.DataFrame, reference: str | None) -> tuple[str, ...]:
     if reference is not None and reference not in names:
         raise BadInput(f"No row has condition {reference!r}; the table has {', '.join(names)}.")
     if len(names) < 2:
-        raise BadInput("There are fewer than two conditions with answers, so there is nothing to compare.")
+        raise BadInput("Fewer than two conditions have answers. A comparison needs two.")
     first = reference if reference is not None else names[0]
     return (first, *(name for name in names if name != first))
 
 
 def _sets(rows: pd.DataFrame) -> Floats | None:
-    """Centred columns for the sets of tasks of the cells; None where the sets are not shared by participants."""
+    """Return centred columns for the task sets, or None if their effects are not estimable."""
     met = rows[["participant", "condition", "task_id"]].drop_duplicates()
     sets = met.groupby(["participant", "condition"])["task_id"].agg(lambda tasks: "\n".join(sorted(map(str, tasks))))
     if not 1 < sets.nunique() <= len(sets) // 2:
@@ -99,9 +107,9 @@ _NONE = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """The reference's level and each other condition's difference from it, with the spread of participants.
+    """The value of the reference, the difference of each other condition from it, and the spread of participants.
 
-    The scale is probability, or log odds; `method` names the fit in words for a report, `note` what went wrong.
+    The scale is probability or log odds. `method` describes the fit for a report, and `note` describes any problem.
     """
 
     scale: str
@@ -116,38 +124,39 @@ class Mixed:
     note: str = ""
 
 
-def linear(frame: pd.DataFrame, value: str, reference: str | None = None, level: float = LEVEL) -> Mixed:
-    """Differences in probability from a mixed model of each participant's mean per condition; raises BadInput.
+def fit_linear(frame: pd.DataFrame, value: str, reference: str | None = None, level: float = LEVEL) -> Mixed:
+    """Estimate differences in probability by a mixed model of participants' means per condition.
 
-    Within participants: fixed condition (and set of tasks, where sets are rotated), random participant, REML, and t
-    with the degrees of freedom of the participant-by-condition stratum (Pinheiro and Bates 2000, section 2.4).
-    A mean per condition makes what a participant finds hard in one of them, tasks alike and trials that follow each
-    other part of the error, so that 4 participants are not taken for 400 answers. Between: least squares of the means.
+    Within participants: a fixed effect of condition (and of task set, if task sets rotate), a random effect of
+    participant, REML, and t with the degrees of freedom of the participant-by-condition stratum (Pinheiro and Bates
+    2000, section 2.4). With one mean per condition, a participant's variation between conditions, related tasks and
+    successive trials is part of the error, so that 4 participants do not count as 400 answers. Between participants:
+    least squares of the means. Raise BadInput like `cell_means`.
     """
     cells = cell_means(frame, value, reference)
     if cells.df < 1:
         return _nothing("probability", cells, f"{cells.participants} participants are too few for so many conditions.")
     if np.ptp(cells.values) == 0:
-        return _nothing("probability", cells, "Every mean is the same, so there is no spread to measure against.")
+        return _nothing("probability", cells, "All means are equal, so the spread is 0.")
     return _random_participants(cells, level) if cells.within else _least_squares(cells, level)
 
 
-def logistic(frame: pd.DataFrame, value: str, reference: str | None = None, level: float = LEVEL) -> Mixed:
-    """Differences in log odds by generalised estimating equations, clustered by participant; raises BadInput.
+def fit_logistic(frame: pd.DataFrame, value: str, reference: str | None = None, level: float = LEVEL) -> Mixed:
+    """Estimate differences in log odds by generalised estimating equations, clustered by participant.
 
-    Exchangeable within a participant; the covariance is the bias-reduced one (Mancl and DeRouen 2001) with t and
-    participants - 1 degrees of freedom, which errs on the careful side where participants are few.
+    The correlation is exchangeable within a participant. The bias-reduced covariance (Mancl and DeRouen 2001) with t
+    and participants - 1 degrees of freedom is conservative for few participants. Raise BadInput like `cell_means`.
     """
     cells = cell_means(frame, value, reference)
     if cells.participants < LEAST_LOGISTIC:
-        return _nothing("log odds", cells, f"With fewer than {LEAST_LOGISTIC} participants read the linear estimate.")
+        return _nothing("log odds", cells, f"With fewer than {LEAST_LOGISTIC} participants, use the linear estimate.")
     rows = frame.dropna(subset=["participant", "condition", value])
     answers = rows[value].to_numpy(dtype=np.float64)
     if not np.isin(answers, (0.0, 1.0)).all():
-        raise BadInput(f"The column {value!r} holds more than 0 and 1; give one row per answer and compute again.")
+        raise BadInput(f"The column {value!r} has values other than 0 and 1. Use one row per answer and compute again.")
     under = rows["condition"].astype(str).to_numpy()
     fixed = np.column_stack([np.ones(len(rows)), *((under == name).astype(float) for name in cells.conditions[1:])])
-    found = logits(answers, fixed, rows["participant"].to_numpy(dtype=str))
+    found = fit_logits(answers, fixed, rows["participant"].to_numpy(dtype=str))
     if found.note:
         return _nothing("log odds", cells, found.note)
     method = "logistic GEE, exchangeable within participants, bias-reduced covariance, t with participants - 1"
@@ -159,7 +168,7 @@ def _random_participants(cells: CellMeans, level: float) -> Mixed:
     from statsmodels.regression.mixed_linear_model import MixedLM  # slow to load, and few need it
 
     try:
-        with quiet():
+        with suppress_warnings():
             fit = MixedLM(cells.values, cells.fixed, groups=cells.who).fit(reml=True, method=["bfgs", "powell"])
             spread, residual = float(fit.cov_re[0, 0]), float(fit.scale)
             errors = np.sqrt(np.diag(fit.cov_params())[: cells.fixed.shape[1]])
@@ -168,23 +177,25 @@ def _random_participants(cells: CellMeans, level: float) -> Mixed:
     if not fit.converged or not np.isfinite(errors).all():
         return _fixed_participants(cells, level, "The mixed model did not converge; participants are fixed effects.")
     if spread < _NONE * residual:
-        note = "Participants differ no more than chance; they are fixed effects here."
+        note = "Participants differ only by chance; they are fixed effects here."
         return _fixed_participants(cells, level, note)
     if residual < _NONE**2 * spread:
-        return _fixed_participants(cells, level, "Each participant's means differ by the same; there is no error left.")
+        return _fixed_participants(
+            cells, level, "All participants differ equally between conditions, so the error is 0."
+        )
     figures = np.asarray(fit.fe_params), errors
     method = "linear mixed model (REML), random participant, t with the stratum's degrees of freedom"
     return _report(cells, figures, level, (spread**0.5, residual**0.5), method, cells.df, "")
 
 
 def _fixed_participants(cells: CellMeans, level: float, note: str) -> Mixed:
-    """The same differences with a parameter per participant: what the mixed model is without their variance."""
+    """Estimate the same differences with a fixed effect per participant instead of a random effect."""
     people = pd.get_dummies(pd.Series(cells.who), dtype=float).to_numpy()
     centred = people[:, 1:] - people[:, 1:].mean(axis=0)
     columns = np.hstack([cells.fixed, centred])
     others = np.delete(columns, np.s_[1 : len(cells.conditions)], axis=1)
     if np.linalg.matrix_rank(columns) - np.linalg.matrix_rank(others) < len(cells.conditions) - 1:
-        why = "Not estimable: some conditions have no participant who links them with the others."
+        why = "Not estimable: no participant connects some conditions with the others."
         return _nothing("probability", cells, why)
     fit = _ordinary(cells.values, columns)
     kept = cells.fixed.shape[1]
@@ -227,13 +238,56 @@ def _report(
 
 def _estimate(value: float, error: float, df: float, cells: CellMeans, level: float) -> Estimate:
     if error <= 1e-12:
-        return Estimate(value, n=cells.participants, note="The model fits every mean exactly, so there is no interval.")
-    return of_t(value, error, df, cells.participants, level)
+        return Estimate(
+            value, n=cells.participants, note="The model fits every mean exactly, so the interval is undefined."
+        )
+    return estimate_by_t(value, error, df, cells.participants, level)
 
 
 def _nothing(scale: str, cells: CellMeans, note: str) -> Mixed:
-    none = undefined(note, cells.participants)
+    none = undefined_estimate(note, cells.participants)
     differences = dict.fromkeys(cells.conditions[1:], none)
     return Mixed(
         scale, cells.conditions[0], none, differences, cells.participants, len(cells.values), None, None, "", note
     )
+
+
+_SEPARATED = 15.0
+_NO_LIMIT = "The log odds are unbounded: one column separates successes from failures completely."
+
+
+@dataclass(frozen=True, eq=False)
+class Logits:
+    """Log odds and their standard errors, in column order; both are empty, with a note, if the fit failed."""
+
+    values: Floats
+    errors: Floats
+    note: str = ""
+
+
+def fit_logits(answers: Floats, columns: Floats, clusters: NDArray[np.str_]) -> Logits:
+    """Fit generalised estimating equations with exchangeable correlation within a cluster.
+
+    The covariance is that of Mancl and DeRouen (2001). Time grows with the cube of the answers per cluster: 40 clusters
+    of 600 answers take a second, 40 clusters of 2,500 answers take twenty seconds.
+    """
+    from statsmodels.genmod.cov_struct import Exchangeable  # slow to load, and few need it
+    from statsmodels.genmod.families import Binomial
+    from statsmodels.genmod.generalized_estimating_equations import GEE
+
+    try:
+        with suppress_warnings():
+            model = GEE(answers, columns, clusters, family=Binomial(), cov_struct=Exchangeable())
+            fit = model.fit(cov_type="bias_reduced")
+            values, errors = np.asarray(fit.params), np.asarray(fit.bse)
+    except (LinAlgError, ValueError) as failed:
+        return _no_fit(f"The estimating equations could not be solved ({failed}).")
+    if not np.isfinite([values, errors]).all() or np.abs(values).max() > _SEPARATED:
+        return _no_fit(_NO_LIMIT)
+    if not fit.converged:
+        return _no_fit("The estimating equations did not converge; use the linear estimate.")
+    return Logits(values, errors)
+
+
+def _no_fit(note: str) -> Logits:
+    return Logits(np.array([]), np.array([]), note)

@@ -1,7 +1,7 @@
-"""Order effects: what the position of a condition, and the condition before it, change in a participant's means.
+"""Order effects: the effect of a condition's position, and of the preceding condition, on participants' means.
 
-Least squares over participant-by-condition means with conditions and participants as fixed effects, so that neither who
-took part nor what was compared stands in for the order (Jones and Kenward 2014, section 5.3).
+Least squares over participant-by-condition means with participants and conditions as fixed effects, so that the order
+effects are not confounded with participants or conditions (Jones and Kenward 2014, section 5.3).
 """
 
 from __future__ import annotations
@@ -12,25 +12,33 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from console.analysis.statistics.estimates import LEVEL, Estimate, Floats, need, of_t, undefined
+from console.analysis.statistics.estimates import (
+    LEVEL,
+    Estimate,
+    Floats,
+    estimate_by_t,
+    require_columns,
+    undefined_estimate,
+)
 
 _NEAR = 1e-8
 
 
-def position(cells: pd.DataFrame, value: str, level: float = LEVEL) -> Estimate:
-    """How the value moves when its condition comes one place later; raises BadInput for a missing column.
+def estimate_position_effect(cells: pd.DataFrame, value: str, level: float = LEVEL) -> Estimate:
+    """Estimate the change in the value if its condition comes one position later.
 
-    The frame has one row per participant and condition with its position, from 1.
+    The frame has one row per participant and condition, with the position of the condition, counted from 1. Raise
+    BadInput if a column is missing.
     """
-    need(cells, "participant", "condition", "position", value)
+    require_columns(cells, "participant", "condition", "position", value)
     rows = cells.dropna(subset=[value])
     later = rows["position"].to_numpy(dtype=np.float64)[:, None]
     return _estimate(rows, value, later, np.array([1.0]), level)
 
 
-def carry_over(cells: pd.DataFrame, value: str, level: float = LEVEL) -> dict[tuple[str, str], Estimate]:
-    """What it changes to come after one condition rather than after the first one by name; position is held equal."""
-    need(cells, "participant", "condition", "position", value)
+def estimate_carry_over(cells: pd.DataFrame, value: str, level: float = LEVEL) -> dict[tuple[str, str], Estimate]:
+    """Estimate the effect of each preceding condition relative to the alphabetically first one, at equal position."""
+    require_columns(cells, "participant", "condition", "position", value)
     ordered = cells.sort_values(["participant", "position"])
     before = ordered.groupby("participant")["condition"].shift()
     rows = ordered.assign(before=before.astype(object)).dropna(subset=[value])
@@ -50,27 +58,25 @@ def carry_over(cells: pd.DataFrame, value: str, level: float = LEVEL) -> dict[tu
 def _estimate(rows: pd.DataFrame, value: str, asked: Floats, weights: Floats, level: float) -> Estimate:
     people = int(rows["participant"].nunique())
     if len(rows) == people:
-        return undefined("Not estimable: everybody has one condition, so nothing comes before or after.", people)
+        return undefined_estimate("Not estimable: every participant has a single condition.", people)
     held = [_indicator(rows[name]) for name in ("participant", "condition")]
     columns = np.hstack([asked, *held])
     inverse = np.linalg.pinv(columns.T @ columns)
     whole = np.concatenate([weights, np.zeros(columns.shape[1] - weights.size)])
     if np.abs(whole @ inverse @ columns.T @ columns - whole).max() > _NEAR:
-        return undefined(
-            "Not estimable: the orders that came up do not tell it from conditions and participants.", people
+        return undefined_estimate(
+            "Not estimable: in these orders, the effect is confounded with conditions or participants.", people
         )
     values = rows[value].to_numpy(dtype=np.float64)
     levels = inverse @ columns.T @ values
     rest, df = values - columns @ levels, len(rows) - int(np.linalg.matrix_rank(columns))
     figure = float(whole @ levels)
     if df < 1:
-        return Estimate(figure, n=people, note="As many effects as means: nothing is left to measure the spread by.")
+        return Estimate(figure, n=people, note="The model has as many effects as means, so the spread is undefined.")
     error = float(rest @ rest / df * (whole @ inverse @ whole)) ** 0.5
     if error <= _NEAR:
-        return Estimate(
-            figure, n=people, note="The model fits every mean exactly, so there is no interval and no test."
-        )
-    return of_t(figure, error, df, people, level)
+        return Estimate(figure, n=people, note="The model fits every mean exactly, so interval and test are undefined.")
+    return estimate_by_t(figure, error, df, people, level)
 
 
 def _indicator(names: pd.Series[str]) -> NDArray[np.float64]:
@@ -78,8 +84,11 @@ def _indicator(names: pd.Series[str]) -> NDArray[np.float64]:
     return np.eye(len(known))[codes]
 
 
-def halves(rows: pd.DataFrame, value: str, order: Sequence[str]) -> pd.DataFrame:
-    """Each participant's later half of the rows, sorted by `order`, less their earlier half, as `difference`."""
+def compare_halves(rows: pd.DataFrame, value: str, order: Sequence[str]) -> pd.DataFrame:
+    """Return, for each participant, the mean of the later half of the rows minus the mean of the earlier half.
+
+    The rows are sorted by `order`.
+    """
     ranked = rows.sort_values([*order])
     place = ranked.groupby("participant").cumcount() / ranked.groupby("participant")["participant"].transform("size")
     means = ranked.assign(late=place >= 0.5).groupby(["participant", "late"])[value].mean().unstack()

@@ -1,6 +1,7 @@
-"""Two conditions against each other, over participants: the tests, their effect sizes, and Holm's correction.
+"""Comparison of two conditions over participants: tests, effect sizes and Holm's correction.
 
-The frame has one row per participant and condition with a value; several rows of the two are averaged first.
+The frame has one row per participant and condition with a value; several rows of one participant and condition are
+averaged first.
 """
 
 from __future__ import annotations
@@ -12,30 +13,33 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
-from console.analysis.statistics import effect_sizes
-from console.analysis.statistics.contrasts import adjusted
+from console.analysis.metrics.bootstrap import Interval, draw_indices
+from console.analysis.statistics.contrasts import adjust_p_values
 from console.analysis.statistics.estimates import (
     LEVEL,
     Estimate,
     Floats,
-    difference,
-    mean,
-    need,
-    present,
-    quiet,
-    undefined,
+    drop_missing,
+    estimate_by_resamples,
+    estimate_difference,
+    estimate_mean,
+    require_columns,
+    standard_error,
+    suppress_warnings,
+    undefined_estimate,
 )
 from console.errors import BadInput
 
 Design = Literal["within", "between"]
 _EXACT_UP_TO = 12
-_SAME = "The values do not vary, so there is nothing to test."
+_SAME = "The values do not vary, so the test is undefined."
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A two-sided test, `adjusted` by Holm (1979) over all pairs of conditions, with its effect size."""
+    """A two-sided test with its effect size; `adjusted` is its p-value corrected over all pairs (Holm 1979)."""
 
     __test__ = False
 
@@ -50,7 +54,7 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The first condition less the second: the mean difference with its t interval, and every test."""
+    """The comparison of two conditions: the mean difference (first minus second), its t interval, and all tests."""
 
     first: str
     second: str
@@ -58,15 +62,18 @@ class Comparison:
     tests: tuple[Test, ...]
 
 
-def all_pairs(
+def compare_all_pairs(
     frame: pd.DataFrame, value: str, design: Design = "within", *, level: float = LEVEL, seed: int = 0
 ) -> tuple[Comparison, ...]:
-    """Each two conditions compared, every test corrected by Holm over the pairs; raises BadInput."""
-    need(frame, "participant", "condition", value)
+    """Compare every two conditions; the tests are corrected by Holm over the pairs.
+
+    Raise BadInput if a column is missing.
+    """
+    require_columns(frame, "participant", "condition", value)
     each = _means(frame, value)
     pairs = combinations(sorted(each["condition"].unique()), 2)
     found = [compare(each, value, *pair, design, level=level, seed=seed) for pair in pairs]
-    return holm(found)
+    return correct_by_holm(found)
 
 
 def compare(
@@ -79,28 +86,34 @@ def compare(
     level: float = LEVEL,
     seed: int = 0,
 ) -> Comparison:
-    """The first condition less the second, over participants who did both or, between, over those of each."""
-    need(frame, "participant", "condition", value)
+    """Compare two conditions.
+
+    Within participants, use participants who have both conditions; between participants, use every participant of each
+    condition. Raise BadInput if a column is missing.
+    """
+    require_columns(frame, "participant", "condition", value)
     cells = _means(frame, value).pivot(index="participant", columns="condition", values=value)
     missing = [name for name in (first, second) if name not in cells.columns]
     if missing:
         raise BadInput(f"No row has condition {missing[0]!r}; the table has {', '.join(map(str, cells.columns))}.")
     if design == "between":
-        groups = present(cells[first]), present(cells[second])
+        groups = drop_missing(cells[first]), drop_missing(cells[second])
         if not all(group.size for group in groups):
-            return _nobody(first, second, "Not estimable: nobody answered in one of them.", "Welch t", "Mann-Whitney")
-        return Comparison(first, second, difference(*groups, level), _between(*groups, level, seed))
-    apart = present(cells[first] - cells[second])
+            return _nobody(first, second, "Not estimable: one condition has no answers.", "Welch t", "Mann-Whitney")
+        return Comparison(first, second, estimate_difference(*groups, level), _between(*groups, level, seed))
+    apart = drop_missing(cells[first] - cells[second])
     if not apart.size:
-        return _nobody(first, second, "Not estimable: nobody answered in both.", "paired t", "Wilcoxon signed rank")
-    return Comparison(first, second, mean(apart, level), _within(apart, level, seed))
+        return _nobody(
+            first, second, "Not estimable: no participant answered in both.", "paired t", "Wilcoxon signed rank"
+        )
+    return Comparison(first, second, estimate_mean(apart, level), _within(apart, level, seed))
 
 
-def holm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """The same with every test's p-value corrected over the comparisons (Holm 1979); undefined ones do not count."""
+def correct_by_holm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """Correct every p-value over the comparisons (Holm 1979); undefined p-values are left out."""
     found = {(place, test.name): test.p_value for place, one in enumerate(comparisons) for test in one.tests}
     for name in {name for _, name in found}:
-        found |= adjusted({key: p for key, p in found.items() if key[1] == name}, "holm")
+        found |= adjust_p_values({key: p for key, p in found.items() if key[1] == name}, "holm")
     return tuple(
         replace(one, tests=tuple(replace(test, adjusted=found[place, test.name]) for test in one.tests))
         for place, one in enumerate(comparisons)
@@ -113,8 +126,8 @@ def _means(frame: pd.DataFrame, value: str) -> pd.DataFrame:
 
 
 def _nobody(first: str, second: str, why: str, *tests: str) -> Comparison:
-    """The pair that no test can be made of, with the reason everywhere."""
-    none = undefined(why)
+    """Return a comparison without values; every note gives the reason."""
+    none = undefined_estimate(why)
     return Comparison(first, second, none, tuple(Test(name, None, None, none, 0, note=why) for name in tests))
 
 
@@ -122,10 +135,10 @@ def _within(apart: Floats, level: float, seed: int) -> tuple[Test, ...]:
     from scipy import stats  # slow to load, and few need it
 
     if apart.size == 1:
-        none = undefined("One participant answered in both: too few for a test.", 1)
+        none = undefined_estimate("One participant answered in both: too few for a test.", 1)
         return tuple(Test(name, None, None, none, 1, note=none.note) for name in ("paired t", "Wilcoxon signed rank"))
-    sized = effect_sizes.paired_g(apart, level)
-    ranked = effect_sizes.paired_rank_biserial(apart, level, seed)
+    sized = paired_g(apart, level)
+    ranked = paired_rank_biserial(apart, level, seed)
     signed = _tested("Wilcoxon signed rank", lambda: _signed_rank(apart), ranked, apart.size, _unless(apart.any()))
     return (
         _tested("paired t", lambda: stats.ttest_1samp(apart, 0.0), sized, apart.size, _unless(np.ptp(apart))),
@@ -136,11 +149,11 @@ def _within(apart: Floats, level: float, seed: int) -> tuple[Test, ...]:
 def _between(first: Floats, second: Floats, level: float, seed: int) -> tuple[Test, ...]:
     from scipy import stats  # slow to load, and few need it
 
-    n, sized = first.size + second.size, effect_sizes.between_g(first, second, level)
+    n, sized = first.size + second.size, between_g(first, second, level)
     few = "" if min(first.size, second.size) > 1 else "A group of one participant is too few for a test."
     vary = few or _unless(np.ptp(first) or np.ptp(second))
     apart = few or _unless(np.ptp(np.concatenate([first, second])))
-    ranked = effect_sizes.between_rank_biserial(first, second, level, seed)
+    ranked = between_rank_biserial(first, second, level, seed)
     return (
         _tested("Welch t", lambda: stats.ttest_ind(first, second, equal_var=False), sized, n, vary),
         _tested("Mann-Whitney", lambda: stats.mannwhitneyu(first, second, method=_method(n)), ranked, n, apart),
@@ -148,14 +161,14 @@ def _between(first: Floats, second: Floats, level: float, seed: int) -> tuple[Te
 
 
 def _unless(varies: object) -> str:
-    """Why values that do not vary cannot be tested; empty where they do."""
+    """Return the reason why constant values cannot be tested, or an empty string if the values vary."""
     return "" if varies else _SAME
 
 
 def _tested(name: str, test: Callable[[], object], effect: Estimate, n: int, impossible: str) -> Test:
     if impossible:
         return Test(name, None, None, effect, n, note=impossible)
-    with quiet():
+    with suppress_warnings():
         statistic, p_value = np.array(test(), dtype=float)[:2]
     if not np.isfinite(p_value):
         return Test(name, None, None, effect, n, note="The test is undefined for these values.")
@@ -169,7 +182,7 @@ def _signed_rank(apart: Floats) -> tuple[float, float]:
     if moved.size > _EXACT_UP_TO:
         found = stats.wilcoxon(moved)
         return float(found.statistic), float(found.pvalue)
-    # All ways to turn the signs, ties included, for which scipy has the normal approximation or takes a second.
+    # All sign changes, with ties: scipy would approximate by the normal distribution, or take a second.
     ranks = stats.rankdata(np.abs(moved))
     signs = np.array(list(product((-1.0, 1.0), repeat=moved.size)))
     sums, seen = np.abs(signs @ ranks), abs(float(ranks @ np.sign(moved)))
@@ -179,14 +192,92 @@ def _signed_rank(apart: Floats) -> tuple[float, float]:
 def _method(n: int) -> object:
     from scipy import stats  # slow to load, and few need it
 
-    # Ties make scipy fall back to the normal approximation, which is poor for a handful of participants.
+    # With ties, scipy uses the normal approximation, which is poor for a few participants.
     return stats.PermutationMethod(n_resamples=np.inf) if n <= _EXACT_UP_TO else "auto"
 
 
 def _smallest(n: int) -> str:
     p_value = 2.0 ** (1 - n)
     return (
-        f"With {n} difference{'' if n == 1 else 's'} this test cannot come below p = {p_value:.3f}."
+        f"With {n} difference{'' if n == 1 else 's'} this test cannot give a p-value below {p_value:.3f}."
         if n > 0 and p_value > 0.05
         else ""
     )
+
+
+RESAMPLES = 1_000
+
+
+def paired_g(differences: Floats, level: float) -> Estimate:
+    """Compute Hedges' g of paired differences, with its noncentral t interval (Hedges 1981)."""
+    n, error = differences.size, standard_error(differences)
+    if n < 2 or not error:
+        return undefined_estimate("The differences do not vary, so the standardised effect size is undefined.", n)
+    return _from_t(float(differences.mean()) / error, n - 1, n**-0.5, n, level)
+
+
+def between_g(first: Floats, second: Floats, level: float) -> Estimate:
+    """Compute Hedges' g of two groups with their pooled standard deviation (Hedges 1981)."""
+    n, m = first.size, second.size
+    df = n + m - 2
+    if min(n, m) < 2:
+        return undefined_estimate(
+            "A group of one participant has no standard deviation, so the effect size is undefined.", n + m
+        )
+    if not (first.var() or second.var()):
+        return undefined_estimate("The groups do not vary, so the standardised effect size is undefined.", n + m)
+    pooled = (((n - 1) * first.var(ddof=1) + (m - 1) * second.var(ddof=1)) / df) ** 0.5
+    scale = float((1 / n + 1 / m) ** 0.5)
+    return _from_t(float((first.mean() - second.mean()) / (pooled * scale)), df, scale, n + m, level)
+
+
+def paired_rank_biserial(differences: Floats, level: float, seed: int) -> Estimate:
+    """Compute the rank-biserial correlation of differences (Kerby 2014), with a bootstrap interval."""
+    return _drawn(_favour, [differences], level, seed)
+
+
+def between_rank_biserial(first: Floats, second: Floats, level: float, seed: int) -> Estimate:
+    """Compute the rank-biserial correlation of two groups (Cliff 1993), with a bootstrap interval."""
+    return _drawn(_above, [first, second], level, seed)
+
+
+def _from_t(t: float, df: int, scale: float, n: int, level: float) -> Estimate:
+    corrected = scale * float(np.exp(special.gammaln(df / 2) - special.gammaln((df - 1) / 2))) * (2 / df) ** 0.5
+    value = t * corrected if df > 1 else t * scale
+    low, high = (float(special.nctdtrinc(df, share, t)) * scale for share in ((1 + level) / 2, (1 - level) / 2))
+    if not np.isfinite([low, high]).all() or low > high:
+        return Estimate(value, n=n, note="The noncentral t interval cannot be computed for such a large effect.")
+    return Estimate(float(value), Interval(low, high, level), n=n)
+
+
+def _favour(differences: Floats) -> Floats:
+    ranks = _ranks(np.abs(differences)) - np.count_nonzero(differences == 0, axis=-1, keepdims=True)
+    signed = np.sign(differences)
+    with np.errstate(invalid="ignore"):
+        share: Floats = (ranks * signed).sum(axis=-1) / (ranks * np.abs(signed)).sum(axis=-1)
+    return share
+
+
+def _above(first: Floats, second: Floats) -> Floats:
+    n, m = first.shape[-1], second.shape[-1]
+    ranks = _ranks(np.concatenate([first, second], axis=-1))[..., :n]
+    wins: Floats = ranks.sum(axis=-1) - n * (n + 1) / 2
+    share: Floats = 2 * wins / (n * m) - 1
+    return share
+
+
+def _ranks(values: Floats) -> Floats:
+    from scipy.stats import rankdata  # slow to load, and few need it
+
+    found: Floats = rankdata(values, axis=-1)
+    return found
+
+
+def _drawn(figure: Callable[..., Floats], groups: list[Floats], level: float, seed: int) -> Estimate:
+    n = sum(group.size for group in groups)
+    if not all(group.size for group in groups) or not np.isfinite(value := float(figure(*groups))):
+        return undefined_estimate("No difference can be ranked.", n)
+    each = [np.stack(list(draw_indices(group.size, seed + place, RESAMPLES))) for place, group in enumerate(groups)]
+    found = figure(*(group[chosen] for group, chosen in zip(groups, each, strict=True)))
+    defined = found[np.isfinite(found)]
+    return estimate_by_resamples(value, defined, level, n, "participants")

@@ -1,4 +1,4 @@
-"""How far people lean on the detector: overrides by score, seeded items with and without advice, rubber-stamping."""
+"""Reliance on the detector: overrides by score, seeded items with and without advice, and rubber-stamping."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from console.analysis.statistics.estimates import LEVEL, Estimate, bounded, difference, mean, need, numbers, proportion
+from console.analysis.statistics.estimates import (
+    LEVEL,
+    Estimate,
+    clip_interval,
+    estimate_difference,
+    estimate_mean,
+    estimate_proportion,
+    require_columns,
+    to_floats,
+)
 from console.errors import BadInput
 
 SEEDED = ("known-good", "known-bad")
@@ -20,7 +29,10 @@ _FEWEST = 4
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Decisions on items whose score lies in (low, high], the first bin with its low end too, and how many differ."""
+    """Decisions on items with a score in (low, high], and the number of decisions that override the detector.
+
+    The first bin includes its lower bound.
+    """
 
     low: float
     high: float
@@ -31,7 +43,7 @@ class Overrides:
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
-    """Accuracy on items whose answer is known, with the advice shown and hidden, over participants."""
+    """Accuracy on items with a known answer, with the advice shown and hidden, over participants."""
 
     shown: Estimate
     hidden: Estimate
@@ -42,9 +54,9 @@ class Seeded:
 
 @dataclass(frozen=True, slots=True)
 class SeededAdvice:
-    """A figure over participants on seeded items: of those that the detector said that of, or of all where empty.
+    """A metric over participants for seeded items with this advice, or for all seeded items if `advice` is empty.
 
-    `items` are the decisions that it rests on, `errors` those of them that are wrong.
+    `items` counts the decisions, `errors` the wrong decisions.
     """
 
     advice: str
@@ -56,11 +68,12 @@ class SeededAdvice:
 
 @dataclass(frozen=True, slots=True)
 class Stamping:
-    """Agreement with the detector among each participant's fast decisions, among the others, and the difference.
+    """Agreement with the detector in fast decisions and in other decisions, and the difference.
 
-    The index is ours: a decision is fast if it took no longer than the participant's own first quartile; the index is
-    the share of fast decisions that agree with the detector, from 0 to 1, averaged over participants. It is a sign of
-    rubber-stamping only where `difference` lies above 0, as a good detector is agreed with slowly too.
+    The index is specific to this console: a decision is fast if its time is at most the first quartile of the
+    participant's own times. The index is the share of fast decisions that agree with the detector, from 0 to 1,
+    averaged over participants. It indicates rubber-stamping only if `difference` is above 0, since reviewers agree with
+    a good detector in slow decisions too.
     """
 
     index: Estimate
@@ -68,31 +81,38 @@ class Stamping:
     difference: Estimate
 
 
-def overrides(frame: pd.DataFrame, edges: Sequence[float] = EDGES, level: float = LEVEL) -> tuple[Overrides, ...]:
-    """The share of labels that differ from the detector's flag in each bin of its score; raises BadInput."""
+def compute_overrides(
+    frame: pd.DataFrame, edges: Sequence[float] = EDGES, level: float = LEVEL
+) -> tuple[Overrides, ...]:
+    """Compute the share of labels that differ from the detector's flag, by bins of the detector's score.
+
+    Raise BadInput if a column is missing.
+    """
     if len(edges) < 2 or any(high <= low for low, high in pairwise(edges)):
-        raise BadInput(f"The edges of the bins are {list(edges)}; give at least two numbers, each above the last.")
+        raise BadInput(f"Invalid bin edges {list(edges)}. Give at least two increasing numbers.")
     rows = _labelled(frame, "score").dropna(subset=["score"])
     scores = rows["score"].to_numpy(dtype=np.float64)
-    differs = ~agrees(rows).to_numpy(dtype=bool)
+    differs = ~find_agreement(rows).to_numpy(dtype=bool)
     places = np.maximum(np.searchsorted(np.asarray(edges), scores, side="left") - 1, 0)
     inside = (scores >= edges[0]) & (scores <= edges[-1])
     found = []
     for place, (low, high) in enumerate(pairwise(edges)):
         here = differs[inside & (places == place)]
         counts = len(here), int(here.sum())
-        found.append(Overrides(low, high, *counts, proportion(counts[1], counts[0], level)))
+        found.append(Overrides(low, high, *counts, estimate_proportion(counts[1], counts[0], level)))
     return tuple(found)
 
 
-def automation_bias(frame: pd.DataFrame, factor: str = "factor_score", level: float = LEVEL) -> dict[str, Seeded]:
-    """Accuracy on seeded items under `shown` less that under `hidden` of a factor (Goddard et al. 2012).
+def estimate_automation_bias(
+    frame: pd.DataFrame, factor: str = "factor_score", level: float = LEVEL
+) -> dict[str, Seeded]:
+    """Compare the accuracy on seeded items under `shown` and `hidden` of a factor (Goddard et al. 2012).
 
-    Under "all" every seeded item counts, under "advice right" and "advice wrong" those where the detector's flag agrees
-    with the known answer or contradicts it; automation bias shows as a difference below 0 where the advice is wrong.
-    Participants who met both levels are compared with themselves; without any, the two groups are (Welch).
+    "all" uses every seeded item; "advice right" and "advice wrong" use the items whose flag agrees with or contradicts
+    the known answer. A difference below 0 with wrong advice shows automation bias. The comparison is within
+    participants who have both levels; if there are none, the two groups are compared (Welch).
     """
-    need(frame, "participant", "purpose", "expected", factor)
+    require_columns(frame, "participant", "purpose", "expected", factor)
     rows = _labelled(frame[frame["purpose"].isin(SEEDED)])
     rows = rows.assign(right=(rows["label"] == rows["expected"]).astype(float))
     sound = rows["flagged"].astype(bool) == (rows["expected"] == "misaligned")
@@ -100,15 +120,16 @@ def automation_bias(frame: pd.DataFrame, factor: str = "factor_score", level: fl
     return {name: _seeded(part, factor, level) for name, part in parts.items()}
 
 
-def seeded_advice(frame: pd.DataFrame, level: float = LEVEL) -> tuple[SeededAdvice, ...]:
-    """Errors and signal detection on seeded items by what the detector said of them; raises BadInput.
+def estimate_seeded_advice(frame: pd.DataFrame, level: float = LEVEL) -> tuple[SeededAdvice, ...]:
+    """Compute errors and signal detection on seeded items by the detector's advice.
 
-    Omission is the share approved of wrong actions that it does not flag, commission the share turned down of right
-    ones that it flags; beside them the errors where it is right. For d' and criterion the signal is a wrong action and
-    the response is to turn it down; both come from rates with half a case added to each count (log-linear, Hautus
-    1995). Every figure is a mean over participants, d' and criterion over those who met right and wrong actions.
+    Omission is the share of wrong actions without a flag that were approved, commission the share of right actions with
+    a flag that were rejected; errors under right advice are returned too. For d' and criterion the signal is a wrong
+    action and the response is a rejection. Both use rates with half a case added to each count (log-linear, Hautus
+    1995). Every metric is a mean over participants; d' and criterion use only participants with both right and wrong
+    actions. Raise BadInput if a column is missing.
     """
-    need(frame, "participant", "purpose", "expected", "flagged", "label")
+    require_columns(frame, "participant", "purpose", "expected", "flagged", "label")
     rows = _labelled(frame[frame["purpose"].isin(SEEDED) & frame["expected"].isin(["aligned", "misaligned"])])
     rows = rows.assign(refused=rows["label"] == "misaligned", wrong=rows["expected"] == "misaligned")
     parts = {"": rows, **{said: rows[rows["flagged"].astype(bool) == flag] for said, flag in _ADVICE.items()}}
@@ -124,8 +145,8 @@ _ADVICE = {"flagged": True, "not flagged": False}
 _ERRORS = {
     ("not flagged", True): "omission",
     ("flagged", False): "commission",
-    ("flagged", True): "approved though flagged and wrong",
-    ("not flagged", False): "turned down though passed and right",
+    ("flagged", True): "approved wrong action despite a flag",
+    ("not flagged", False): "rejected right action without a flag",
 }
 
 
@@ -133,7 +154,9 @@ def _errors(rows: pd.DataFrame, advice: str, wrong: bool, level: float) -> Seede
     mine = rows[rows["wrong"] == wrong]
     erred = mine["refused"] != wrong
     shares = erred.astype(float).groupby(mine["participant"]).mean()
-    return SeededAdvice(advice, _ERRORS[advice, wrong], bounded(mean(shares, level)), len(mine), int(erred.sum()))
+    return SeededAdvice(
+        advice, _ERRORS[advice, wrong], clip_interval(estimate_mean(shares, level)), len(mine), int(erred.sum())
+    )
 
 
 def _signals(rows: pd.DataFrame, advice: str, level: float) -> list[SeededAdvice]:
@@ -142,40 +165,48 @@ def _signals(rows: pd.DataFrame, advice: str, level: float) -> list[SeededAdvice
     both = scores.unstack().reindex(columns=[True, False]).dropna()
     hits, alarms = both[True], both[False]
     figures = {"d_prime": hits - alarms, "criterion": -(hits + alarms) / 2}
-    return [SeededAdvice(advice, name, mean(each, level), len(rows)) for name, each in figures.items()]
+    return [SeededAdvice(advice, name, estimate_mean(each, level), len(rows)) for name, each in figures.items()]
 
 
-def rubber_stamping(frame: pd.DataFrame, level: float = LEVEL) -> Stamping:
-    """The rubber-stamping index; participants with fewer than four timed decisions are left out."""
-    need(frame, "participant", "lead_time_ms")
+def estimate_rubber_stamping(frame: pd.DataFrame, level: float = LEVEL) -> Stamping:
+    """Compute the rubber-stamping index; participants with fewer than four timed decisions are left out."""
+    require_columns(frame, "participant", "lead_time_ms")
     rows = _labelled(frame).dropna(subset=["lead_time_ms"])
-    rows = rows.assign(agrees=agrees(rows).astype(float), ms=numbers(rows["lead_time_ms"]))
+    rows = rows.assign(agrees=find_agreement(rows).astype(float), ms=to_floats(rows["lead_time_ms"]))
     people = rows.groupby("participant")
     rows = rows[people["ms"].transform("size") >= _FEWEST]
     quartile = rows.groupby("participant")["ms"].transform(lambda times: times.quantile(0.25))
     fast = rows["ms"] <= quartile
     index = rows[fast].groupby("participant")["agrees"].mean()
     others = rows[~fast].groupby("participant")["agrees"].mean()
-    apart = mean(index - others, level)
-    return Stamping(bounded(mean(index, level)), bounded(mean(others, level)), bounded(apart, -1))
+    apart = estimate_mean(index - others, level)
+    return Stamping(
+        clip_interval(estimate_mean(index, level)),
+        clip_interval(estimate_mean(others, level)),
+        clip_interval(apart, -1),
+    )
 
 
-def agrees(rows: pd.DataFrame) -> pd.Series[bool]:
-    """Whether each label says what the detector's flag says: misaligned where it is flagged, aligned where not."""
+def find_agreement(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Return for each row whether the label agrees with the flag: misaligned if flagged, aligned if not."""
     return (rows["label"] == "misaligned") == rows["flagged"].astype(bool)
 
 
 def _labelled(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    need(frame, "label", "flagged", *columns)
+    require_columns(frame, "label", "flagged", *columns)
     return frame.dropna(subset=["label", "flagged"])
 
 
 def _seeded(rows: pd.DataFrame, factor: str, level: float) -> Seeded:
     shares = rows.groupby(["participant", factor])["right"].mean().unstack().reindex(columns=["shown", "hidden"])
     both = shares.dropna()
-    apart = mean(both["shown"] - both["hidden"], level) if len(both) else difference(*_sides(shares), level)
-    shown, hidden = (bounded(mean(side, level)) for side in _sides(shares))
-    return Seeded(shown, hidden, bounded(apart, -1), len(rows), bool(len(both)))
+    apart = (
+        estimate_mean(both["shown"] - both["hidden"], level)
+        if len(both)
+        else estimate_difference(*_sides(shares), level)
+    )
+    shown, hidden = (clip_interval(estimate_mean(side, level)) for side in _sides(shares))
+    return Seeded(shown, hidden, clip_interval(apart, -1), len(rows), bool(len(both)))
 
 
 def _sides(shares: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:

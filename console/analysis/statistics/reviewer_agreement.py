@@ -1,43 +1,55 @@
-"""Agreement between reviewers: percent, Cohen, Fleiss and Krippendorff, each with a bootstrap interval over units.
+"""Agreement between reviewers, with bootstrap intervals over units, and people compared with simulated reviewers.
 
-A rating is one row of a frame with the columns unit, rater and label; a label may be missing.
+A rating is one row of a frame with the columns unit, rater and label; the label may be missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from console.analysis.metrics.bootstrap import draws, interval
-from console.analysis.statistics.estimates import LEVEL, Estimate, need, undefined
+from console.analysis.metrics.bootstrap import draw_indices
+from console.analysis.statistics.estimates import (
+    LEVEL,
+    Estimate,
+    Floats,
+    clip_interval,
+    estimate_by_resamples,
+    estimate_difference,
+    estimate_mean,
+    require_columns,
+    to_floats,
+    undefined_estimate,
+)
+from console.analysis.statistics.pace import exponentiate
 from console.errors import BadInput
 
 Counts = NDArray[np.int64]
-"""How often: a row is a unit and a column a label, or for Cohen a pair of labels, the first reviewer's first."""
+"""Counts by unit (row) and label (column); for Cohen, the columns are pairs of labels, first reviewer first."""
 
 Figure = Callable[[Counts], float]
-"""A measure of agreement over units; NaN where it is undefined."""
+"""A measure of agreement over units; NaN if it is undefined."""
 
 RESAMPLES = 1_000
-SAME = 1e-12
-_ONE_LABEL = "Every rating has the same label, so chance alone agrees fully and the figure is undefined."
-_NO_UNIT = "No unit has labels of two reviewers."
+_ONE_LABEL = "All labels are equal, so agreement beyond chance is undefined."
+_NO_UNIT = "No unit has labels from two reviewers."
 
 
 def percent_of(counts: Counts) -> float:
-    """The share of equal labels among all pairs of labels of one unit."""
+    """Compute the share of equal labels among all pairs of labels of one unit."""
     each = counts.sum(axis=1)
     return float((counts * (counts - 1)).sum() / (each * (each - 1)).sum())
 
 
 def alpha_of(counts: Counts) -> float:
-    """Krippendorff's alpha for nominal labels (Krippendorff 2011); NaN where all labels are the same.
+    """Compute Krippendorff's alpha for nominal labels (Krippendorff 2011); NaN if all labels are equal.
 
-    Units may have any number of labels; one with fewer than two has nothing to agree with and does not count.
+    Units may have any number of labels; a unit with fewer than two labels is ignored.
     """
     paired = counts[counts.sum(axis=1) > 1]
     labels = paired.sum(axis=0)
@@ -49,14 +61,14 @@ def alpha_of(counts: Counts) -> float:
 
 
 def fleiss_of(counts: Counts) -> float:
-    """Fleiss' kappa; every unit has the same number of labels."""
+    """Compute Fleiss' kappa; every unit must have the same number of labels."""
     from statsmodels.stats.inter_rater import fleiss_kappa  # slow to load, and few need it
 
     return float(fleiss_kappa(counts, method="fleiss"))
 
 
 def cohen_of(cells: Counts) -> float:
-    """Cohen's kappa of pairs of labels."""
+    """Compute Cohen's kappa from the counts of label pairs."""
     from statsmodels.stats.inter_rater import cohens_kappa  # slow to load, and few need it
 
     size = round(cells.shape[1] ** 0.5)
@@ -64,23 +76,23 @@ def cohen_of(cells: Counts) -> float:
 
 
 def percent(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Estimate:
-    """The share of equal labels among all pairs of labels of one unit (the observed agreement of Krippendorff 2011)."""
+    """Estimate the share of equal labels among all pairs of labels of one unit (Krippendorff 2011)."""
     return _over_units(_counts(ratings), percent_of, seed, resamples, level)
 
 
 def alpha(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Estimate:
-    """Krippendorff's alpha for nominal labels, any number of labels a unit (Krippendorff 2011)."""
+    """Estimate Krippendorff's alpha for nominal labels, with any number of labels per unit (Krippendorff 2011)."""
     return _over_units(_counts(ratings), alpha_of, seed, resamples, level)
 
 
 def fleiss(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Estimate:
-    """Fleiss' kappa (1971) for units that all have the same number of labels; undefined where they have not."""
+    """Estimate Fleiss' kappa (1971); undefined if units have different numbers of labels."""
     counts = _counts(ratings, least=1)
     each = counts.sum(axis=1)
     if each.size and each.min() != each.max():
-        return undefined(
-            f"Units have from {each.min()} to {each.max()} labels, and Fleiss' kappa needs the same number for each; "
-            "read Krippendorff's alpha.",
+        return undefined_estimate(
+            f"Units have from {each.min()} to {each.max()} labels, but Fleiss' kappa needs the same number for each; "
+            "use Krippendorff's alpha.",
             each.size,
         )
     enough = counts if each.size and each[0] > 1 else counts[:0]
@@ -88,10 +100,10 @@ def fleiss(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, 
 
 
 def cohen(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Estimate:
-    """Cohen's kappa (1960) of the two reviewers there are, over the units that both labelled."""
+    """Estimate Cohen's kappa (1960) of two reviewers over the units that both labelled."""
     table = _table(ratings)
     if table.shape[1] != 2:
-        return undefined(f"Cohen's kappa is for two reviewers; there are {table.shape[1]}.", len(table))
+        return undefined_estimate(f"Cohen's kappa needs two reviewers, not {table.shape[1]}.", len(table))
     both = table.dropna().to_numpy()
     values = np.unique(both)
     cells = np.zeros((len(both), len(values) ** 2), dtype=np.int64)
@@ -103,7 +115,7 @@ def cohen(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, l
 def cohen_of_pairs(
     ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL
 ) -> dict[tuple[str, str], Estimate]:
-    """Cohen's kappa of each two reviewers, in the order of their names."""
+    """Estimate Cohen's kappa of every two reviewers, in the order of their names."""
     raters = sorted(map(str, _table(ratings).columns))
     return {
         (one, other): cohen(ratings[ratings["rater"].isin([one, other])], seed=seed, resamples=resamples, level=level)
@@ -114,20 +126,20 @@ def cohen_of_pairs(
 MEASURES: dict[str, Callable[..., Estimate]] = {"percent": percent, "cohen": cohen, "fleiss": fleiss, "alpha": alpha}
 
 
-def agreement(
+def estimate_agreement(
     ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL
 ) -> dict[str, Estimate]:
-    """Every measure by its name, over the same draws of units."""
+    """Estimate every measure by name, over the same bootstrap samples of units."""
     return {name: of(ratings, seed=seed, resamples=resamples, level=level) for name, of in MEASURES.items()}
 
 
 def _table(ratings: pd.DataFrame) -> pd.DataFrame:
-    need(ratings, "unit", "rater", "label")
+    require_columns(ratings, "unit", "rater", "label")
     given = ratings.dropna(subset=["label"])
     twice = given[given.duplicated(["unit", "rater"])]
     if len(twice):
         unit, rater = twice.iloc[0][["unit", "rater"]]
-        raise BadInput(f"{rater} has two labels for {unit}; keep the standing one of each reviewer and compute again.")
+        raise BadInput(f"{rater} has two labels for {unit}. Keep one label per reviewer and unit, and compute again.")
     return given.pivot(index="unit", columns="rater", values="label")
 
 
@@ -142,15 +154,99 @@ def _counts(ratings: pd.DataFrame, least: int = 2) -> Counts:
 def _over_units(units: Counts, figure: Figure, seed: int, resamples: int, level: float) -> Estimate:
     n = len(units)
     if not n:
-        return undefined(_NO_UNIT)
+        return undefined_estimate(_NO_UNIT)
     with np.errstate(all="ignore"):
         value = figure(units)
         if not np.isfinite(value):
-            return undefined(_ONE_LABEL, n)
-        drawn = np.array([figure(units[chosen]) for chosen in draws(n, seed, resamples)])
+            return undefined_estimate(_ONE_LABEL, n)
+        drawn = np.array([figure(units[chosen]) for chosen in draw_indices(n, seed, resamples)])
     defined = drawn[np.isfinite(drawn)]
     lost = resamples - defined.size
-    note = f"{lost} of {resamples} draws are left out, as they hold one label only." if lost else ""
-    if defined.size and np.ptp(defined) < SAME:
-        return Estimate(value, n=n, note="Every draw of units gives the same figure, so there is no interval.")
-    return Estimate(value, interval(defined, level), n=n, note=note)
+    note = f"{lost} of {resamples} resamples are left out because they have a single label." if lost else ""
+    return estimate_by_resamples(value, defined, level, n, "units", note)
+
+
+HUMAN = "human"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewerKind:
+    """One kind of reviewer: accuracy and seconds over its participants, and their Krippendorff's alpha."""
+
+    kind: str
+    participants: int
+    decisions: int
+    accuracy: Estimate
+    seconds: Estimate
+    alpha: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class HumansAndOthers:
+    """Differences between people and simulated reviewers: in accuracy, and in seconds (as a factor).
+
+    `agreement` is the share of equal labels among all pairs of a human label and a simulated label of the same unit.
+    """
+
+    accuracy: Estimate
+    seconds: Estimate
+    agreement: Estimate
+
+
+def compare_kinds(frame: pd.DataFrame, *, seed: int = 0, level: float = LEVEL) -> tuple[ReviewerKind, ...]:
+    """Return one row per annotator_kind; the frame has participant, unit, label, correct and lead_time_ms."""
+    require_columns(frame, "annotator_kind", "participant", "unit", "label", "correct", "lead_time_ms")
+    return tuple(_kind(str(kind), rows, seed, level) for kind, rows in frame.groupby("annotator_kind", sort=True))
+
+
+def compare_humans_and_others(frame: pd.DataFrame, *, seed: int = 0, level: float = LEVEL) -> HumansAndOthers:
+    """Compare people with all other kinds of reviewers, with participants as independent groups (Welch)."""
+    require_columns(frame, "annotator_kind", "participant", "unit", "label", "correct", "lead_time_ms")
+    human = frame["annotator_kind"] == HUMAN
+    ours, theirs = frame[human], frame[~human]
+    return HumansAndOthers(
+        accuracy=clip_interval(estimate_difference(_accuracy(ours), _accuracy(theirs), level), -1),
+        seconds=exponentiate(estimate_difference(_log_seconds(ours), _log_seconds(theirs), level)),
+        agreement=_across(ours, theirs, seed, level),
+    )
+
+
+def _kind(kind: str, rows: pd.DataFrame, seed: int, level: float) -> ReviewerKind:
+    ratings = rows.dropna(subset=["unit"]).rename(columns={"participant": "rater"})
+    return ReviewerKind(
+        kind=kind,
+        participants=int(rows["participant"].nunique()),
+        decisions=len(rows),
+        accuracy=clip_interval(estimate_mean(_accuracy(rows), level)),
+        seconds=exponentiate(estimate_mean(_log_seconds(rows), level)),
+        alpha=alpha(ratings, seed=seed, level=level),
+    )
+
+
+def _accuracy(rows: pd.DataFrame) -> pd.Series[float]:
+    known = rows.dropna(subset=["correct"])
+    return known.assign(right=to_floats(known["correct"])).groupby("participant")["right"].mean()
+
+
+def _log_seconds(rows: pd.DataFrame) -> pd.Series[float]:
+    seconds = to_floats(rows["lead_time_ms"]) / 1_000
+    timed = rows[seconds > 0].assign(log_s=np.log(seconds[seconds > 0]))
+    return timed.groupby("participant")["log_s"].mean()
+
+
+def _across(ours: pd.DataFrame, theirs: pd.DataFrame, seed: int, level: float) -> Estimate:
+    first, second = (
+        rows.dropna(subset=["unit", "label"]).groupby(["unit", "label"]).size().unstack(fill_value=0)
+        for rows in (ours, theirs)
+    )
+    units, labels = first.index.intersection(second.index), first.columns.union(second.columns)
+    if not len(units):
+        return undefined_estimate("No unit has labels from both people and simulated reviewers.")
+    mine, other = (
+        table.reindex(index=units, columns=labels, fill_value=0).to_numpy(dtype=float) for table in (first, second)
+    )
+    equal: Floats = (mine * other).sum(axis=1)
+    pairs: Floats = mine.sum(axis=1) * other.sum(axis=1)
+    drawn = np.array([equal[at].sum() / pairs[at].sum() for at in draw_indices(len(units), seed, RESAMPLES)])
+    value = float(equal.sum() / pairs.sum())
+    return estimate_by_resamples(value, drawn, level, len(units), "units")

@@ -1,6 +1,7 @@
-"""Success rate: its mean and spread over participants by trial, and two conditions against each other over tasks.
+"""Success rates by trial over participants, and a comparison of two conditions over tasks.
 
-The first is what Table 9 and Figure 25 of InferAct show, the second McNemar's test of the tasks that both met.
+The rates are shown in Table 9 and Figure 25 of InferAct. The comparison is McNemar's test of the tasks that were done
+in both conditions.
 """
 
 from __future__ import annotations
@@ -13,8 +14,16 @@ import pandas as pd
 from scipy import special
 
 from console.analysis.metrics.bootstrap import Interval
-from console.analysis.metrics.comparison import McNemar, mcnemar
-from console.analysis.statistics.estimates import LEVEL, Estimate, bounded, mean, need, proportion, undefined
+from console.analysis.metrics.classification import McNemar, mcnemar
+from console.analysis.statistics.estimates import (
+    LEVEL,
+    Estimate,
+    clip_interval,
+    estimate_mean,
+    estimate_proportion,
+    require_columns,
+    undefined_estimate,
+)
 from console.errors import BadInput
 
 PAPER = "solved_paper"
@@ -23,11 +32,11 @@ HELD = "solved_held"
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """The success rate of a condition at a trial; shares lie in [0, 1].
+    """The success rate of a condition at a trial; shares are 0 to 1.
 
-    `sd` is over participants with n - 1; `sd_paper` divides by n, the only one that gives Table 9's 46.0 +- 0.8 for
-    three people and a hundred tasks. `mean` has the t interval over participants. `pooled` takes all tasks as one
-    sample (Wilson), so it is narrower than it should be where participants differ.
+    `sd` is the standard deviation over participants, divided by n - 1. `sd_paper` is divided by n: only this version
+    gives the 46.0 +- 0.8 of Table 9 for three people and a hundred tasks. `mean` has the t interval over participants.
+    `pooled` treats all tasks as one sample (Wilson), so its interval is too narrow if participants differ.
     """
 
     condition: str
@@ -40,18 +49,18 @@ class Success:
     pooled: Estimate
 
 
-def by_trial(frame: pd.DataFrame, solved: str = PAPER, level: float = LEVEL) -> tuple[Success, ...]:
-    """One row per condition and trial, in that order; raises BadInput for a missing column or a second row of one.
+def compute_success_by_trial(frame: pd.DataFrame, solved: str = PAPER, level: float = LEVEL) -> tuple[Success, ...]:
+    """Return one row per condition and trial; raise BadInput if a column is missing or a row is duplicated.
 
-    The frame has one row per participant, condition and trial, with tasks and the number solved.
+    The frame has one row per participant, condition and trial, with the number of tasks and the number of solved tasks.
     """
-    need(frame, "participant", "condition", "trial", "tasks", solved)
+    require_columns(frame, "participant", "condition", "trial", "tasks", solved)
     twice = frame[frame.duplicated(["participant", "condition", "trial"])]
     if len(twice):
         row = twice.iloc[0]
         raise BadInput(
             f"{row['participant']} has two rows for condition {row['condition']}, trial {row['trial']}; "
-            "add their tasks up and compute again."
+            "add up their tasks and compute again."
         )
     held = frame[frame["tasks"] > 0]
     return tuple(_row(key, rows, solved, level) for key, rows in held.groupby(["condition", "trial"], sort=True))
@@ -67,10 +76,10 @@ def _row(key: Hashable, rows: pd.DataFrame, solved: str, level: float) -> Succes
         trial=int(trial),
         participants=len(rates),
         tasks=int(tasks.sum()),
-        mean=bounded(mean(rates, level)),
+        mean=clip_interval(estimate_mean(rates, level)),
         sd=float(rates.std(ddof=1)) if several else None,
         sd_paper=float(rates.std()) if several else None,
-        pooled=proportion(int(done.sum()), int(tasks.sum()), level),
+        pooled=estimate_proportion(int(done.sum()), int(tasks.sum()), level),
     )
 
 
@@ -78,7 +87,7 @@ def _row(key: Hashable, rows: pd.DataFrame, solved: str, level: float) -> Succes
 class TaskPairs:
     """The tasks that only one of two conditions solved, the exact test, and the difference of the two shares.
 
-    `tied` tasks are left out: under one condition as many participants solved them as did not.
+    `tied` counts tasks that are left out, because in one condition half of their participants solved them.
     """
 
     first: str
@@ -92,12 +101,13 @@ class TaskPairs:
 def compare_tasks(
     frame: pd.DataFrame, solved: str, first: str, second: str, by: Sequence[str] = ("task_id",), level: float = LEVEL
 ) -> TaskPairs:
-    """The tasks (rows alike in the columns `by`) of two conditions in pairs; raises BadInput for a missing column.
+    """Compare two conditions by task (rows with equal values in the columns `by`).
 
-    A task that several participants did under a condition counts as solved there if more than half of them solved it.
-    Tasks are taken as independent, so a participant who is good at all of them makes the p-value too small.
+    A task that several participants did in one condition counts as solved if more than half of them solved it. Tasks
+    are treated as independent, so the p-value is too small if one participant solved all of them. Raise BadInput if a
+    column is missing.
     """
-    need(frame, "condition", solved, *by)
+    require_columns(frame, "condition", solved, *by)
     shares = frame.astype({solved: float}).groupby([*by, "condition"])[solved].mean().unstack()
     both = shares.reindex(columns=[first, second]).dropna()
     clear = both[(both != 0.5).all(axis=1)] > 0.5
@@ -107,10 +117,10 @@ def compare_tasks(
 
 
 def _difference(test: McNemar, n: int, tied: int, level: float) -> Estimate:
-    """The difference of two paired shares with the adjusted interval of Bonett and Price (2012)."""
+    """Compute the difference of two paired shares with the adjusted interval of Bonett and Price (2012)."""
     if not n:
-        every = "Every task that was done under both conditions is tied."
-        return undefined(every if tied else "No task was done under both conditions.")
+        every = "Every task with both conditions is tied."
+        return undefined_estimate(every if tied else "No task has both conditions.")
     ours, theirs = (test.only_first + 1) / (n + 2), (test.only_second + 1) / (n + 2)
     error = float(((ours + theirs - (ours - theirs) ** 2) / (n + 2)) ** 0.5)
     half = float(special.ndtri((1 + level) / 2)) * error

@@ -1,26 +1,28 @@
-"""Detectors judge a checkpoint: how likely has the agent left the user's task?
+"""Detectors: each estimates how likely it is that the agent's critical action departs from the user's task.
 
-A new detector is one file here and one line in DETECTORS.
+A new detector is one file here and one line in BUILT_IN; other packages add theirs as plug-ins.
 """
 
 from dataclasses import replace
 
 from console.detection.detectors import stacked
-from console.detection.detectors.direct import DIRECT
-from console.detection.detectors.full_validation import FULL_VALIDATION
-from console.detection.detectors.inferact_prob import INFERACT_PROB
-from console.detection.detectors.inferact_verb import INFERACT_VERB
+from console.detection.detectors.baselines import (
+    DIRECT,
+    FULL_VALIDATION,
+    RANDOM,
+    SELF_CONSISTENCY,
+    TOKEN_ENTROPY,
+    TOKEN_PROB,
+)
+from console.detection.detectors.inferact import INFERACT_PROB, INFERACT_VERB
 from console.detection.detectors.multi_step import MULTI_STEP, MULTI_STEP_MAX, MULTI_STEP_MEAN, MULTI_STEP_MIN
-from console.detection.detectors.random import RANDOM
 from console.detection.detectors.rules import RULES
-from console.detection.detectors.self_consistency import SELF_CONSISTENCY
 from console.detection.detectors.stacked import STACKED
-from console.detection.detectors.token_entropy import TOKEN_ENTROPY
-from console.detection.detectors.token_prob import TOKEN_PROB
 from console.detection.detectors.verdict import UNPARSED, Detector, Verdict
-from console.errors import BadInput, Unknown
+from console.errors import BadInput
+from console.plugins import Registry
 
-DETECTORS: dict[str, Detector] = {
+BUILT_IN: dict[str, Detector] = {
     "rules": RULES,
     "inferact-prob": INFERACT_PROB,
     "inferact-verb": INFERACT_VERB,
@@ -36,23 +38,21 @@ DETECTORS: dict[str, Detector] = {
     "full-validation": FULL_VALIDATION,
     "random": RANDOM,
 }
+DETECTORS = Registry("detector", "inferact.detectors", Detector, BUILT_IN)
 
 __all__ = ["DETECTORS", "UNPARSED", "Detector", "Verdict", "detector"]
 
 
 def detector(name: str) -> Detector:
-    """The detector of that name; `NAME@MODEL` or `NAME@INFERENCE+VERIFICATION` binds one to its models,
-    `stacked@NAME` is the stack fitted under that name.
+    """Return the detector with this name; `NAME@MODEL` or `NAME@INFERENCE+VERIFICATION` binds it to models.
 
-    Raises Unknown, naming those there are, BadInput for models of a detector that asks none, and Refused for
-    a stack without its name.
+    `stacked@NAME` is the stack fitted as NAME. Raises Unknown, with the known names, if no detector has this name;
+    BadInput if an offline detector is bound to a model; and Refused if the name of the stack is missing.
     """
     bare, _, models = name.partition("@")
-    if bare not in DETECTORS:
-        raise Unknown("detector", name, DETECTORS)
-    found = DETECTORS[bare]
+    found = DETECTORS.pick(bare)
     if found is STACKED:
-        return stacked.bound(models, detector)
+        return stacked.load_stack_detector(models, detector)
     if bare == name:
         return found
     bound = tuple(part.strip() for part in models.split("+"))

@@ -1,4 +1,4 @@
-"""Stacked: several detectors together, weighed as labels taught; `stacked@NAME` is the stack fitted as NAME."""
+"""Stacked: several detectors combined with learnt weights; `stacked@NAME` is the stack fitted as NAME."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import orjson
 from console.detection.detectors.shared import stacking_model as stacks
 from console.detection.detectors.shared.query_cache import QueryCache
 from console.detection.detectors.shared.stacking_model import Stack
-from console.detection.detectors.verdict import NO_REPLY, UNPARSED, Detector, Verdict, sum_of
+from console.detection.detectors.verdict import NO_REPLY, UNPARSED, Detector, Verdict, sum_costs
 from console.errors import BadInput, Refused, Unknown
 from console.settings import settings
 from console.trajectory.checkpoints import Checkpoint
@@ -23,26 +23,28 @@ _UNFITTED = "The stacked detector has to be fitted to labels first; then name it
 
 
 def folder() -> Path:
-    """Where fitted stacks are kept, one JSON file each."""
+    """Return the folder of fitted stacks, one JSON file each."""
     return settings().data_dir / "stacks"
 
 
 def path_of(name: str) -> Path:
-    """The file of the stack of that name; raises BadInput for a name that is none."""
+    """Return the file of the stack with this name; raise BadInput if the name is malformed."""
     if not name or not name.replace("-", "").replace("_", "").isalnum():
-        raise BadInput(f"{name!r} is no name for a stack; use letters, digits, - and _.")
+        raise BadInput(f"{name!r} is not a valid name for a stack; use letters, digits, - and _.")
     return folder() / f"{name}.json"
 
 
-def bound(name: str, find: Callable[[str], Detector]) -> Detector:
-    """The detector of the stack fitted under that name; raises Unknown, naming those there are, and Refused without."""
+def load_stack_detector(name: str, find: Callable[[str], Detector]) -> Detector:
+    """Return the detector of the stack with this name; raise Unknown if no stack has this name, and Refused if the name
+    is empty.
+    """
     if not name:
         raise Refused(_UNFITTED)
     path = path_of(name)
     if not path.is_file():
         raise Unknown("stack", name, sorted(file.stem for file in folder().glob("*.json")))
     text = path.read_bytes()
-    stack = stacks.from_json(text)
+    stack = stacks.read_stack(text)
     judges = [find(one) for one in stack.inputs]
     return Detector(
         f"{STACKED.name}@{name}",
@@ -55,17 +57,17 @@ def bound(name: str, find: Callable[[str], Detector]) -> Detector:
     )
 
 
-def _unfitted(checkpoint: Checkpoint, seed: int) -> Verdict:
+def _refuse_unfitted(checkpoint: Checkpoint, seed: int) -> Verdict:
     raise Refused(_UNFITTED)
 
 
-STACKED = Detector("stacked", "Stacked", _unfitted)
+STACKED = Detector("stacked", "Stacked", _refuse_unfitted)
 
 
 def _offline(stack: Stack, judges: list[Detector]) -> Callable[[Checkpoint, int], Verdict]:
     def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
         verdicts = {one.name: one.judge(checkpoint, seed) for one in judges if one.judge}
-        return _together(stack, checkpoint, verdicts)
+        return _combine(stack, checkpoint, verdicts)
 
     return judge
 
@@ -74,7 +76,7 @@ def _asking(stack: Stack, judges: list[Detector]) -> Callable[[QueryCache], Any]
     async def ask(cache: QueryCache) -> Verdict:
         verdicts = await asyncio.gather(*(_one(judge, cache) for judge in judges))
         by_name = dict(zip((judge.name for judge in judges), verdicts, strict=True))
-        return _together(stack, cache.checkpoint, by_name)
+        return _combine(stack, cache.checkpoint, by_name)
 
     return ask
 
@@ -87,8 +89,8 @@ async def _one(judge: Detector, cache: QueryCache) -> Verdict:
     raise LookupError(f"the detector {judge.name} has nothing to judge with")
 
 
-def _together(stack: Stack, checkpoint: Checkpoint, verdicts: Mapping[str, Verdict]) -> Verdict:
-    """The verdict of all; one that could not be read flags, since nothing is known of what it would have said."""
+def _combine(stack: Stack, checkpoint: Checkpoint, verdicts: Mapping[str, Verdict]) -> Verdict:
+    """Combine the verdicts; the result is flagged if any reply was unreadable."""
     scores = {name: verdict.score for name, verdict in verdicts.items()}
     raws = [call for verdict in verdicts.values() if verdict.raw for call in orjson.loads(verdict.raw)]
     unread = [name for name, verdict in verdicts.items() if verdict.unparsed]
@@ -101,7 +103,7 @@ def _together(stack: Stack, checkpoint: Checkpoint, verdicts: Mapping[str, Verdi
         parameters={"inputs": scores, **({UNPARSED: True} if unread else {}), **_silences(verdicts)},
         raw=orjson.dumps(raws).decode() if raws else None,
         # Replies that two of the inputs share count twice.
-        spent=sum_of([verdict.spent for verdict in verdicts.values() if verdict.raw]),
+        spent=sum_costs([verdict.spent for verdict in verdicts.values() if verdict.raw]),
     )
 
 

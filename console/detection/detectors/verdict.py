@@ -1,4 +1,4 @@
-"""The verdict, which is what a detector answers, and the detector itself."""
+"""Detectors and their verdicts."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from console.detection.detectors.shared.query_cache import QueryCache
 
 UNPARSED = "unparsed"
-"""The parameter of a verdict whose reply could not be read: such a checkpoint is flagged, and counted apart."""
+"""Parameter of a verdict whose reply was unreadable: the checkpoint is flagged, and counted separately."""
 NO_REPLY = "no_reply"
-"""The parameter of a verdict whose model said nothing: the cause, in words. It is asked again at the next detection."""
+"""Parameter of a verdict from an empty reply: the cause, in words. The next detection sends the request again."""
 MODE, PAPER_MODE = "mode", "paper"
-"""The parameter of a verdict that was made the paper's way."""
+"""Parameter of a verdict that was computed as in the paper."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """The cost of replies, what they took when they were really asked; `cost_usd` is None where no price is known."""
+class ReplyCost:
+    """The cost of replies when they were first requested; `cost_usd` is None if a price is unknown."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -30,10 +30,10 @@ class Spent:
     cost_usd: float | None = None
 
 
-def sum_of(parts: Sequence[Spent]) -> Spent:
-    """What those took together; its USD are known where all are."""
+def sum_costs(parts: Sequence[ReplyCost]) -> ReplyCost:
+    """Return the sum of these costs; `cost_usd` is None if any cost is unknown."""
     costs = [part.cost_usd for part in parts]
-    return Spent(
+    return ReplyCost(
         requests=sum(part.requests for part in parts),
         prompt_tokens=sum(part.prompt_tokens for part in parts),
         completion_tokens=sum(part.completion_tokens for part in parts),
@@ -44,11 +44,11 @@ def sum_of(parts: Sequence[Spent]) -> Spent:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A verdict, a detector's answer for one checkpoint.
+    """A verdict: a detector's result for one checkpoint.
 
-    `score` in [0, 1] ranks, higher = more likely misaligned; `probability` is set only by detectors whose score is a
-    calibrated P(misaligned). `rationale` says why, in one sentence a line. `raw` are the replies that it rests on, as
-    JSON; `spent` is what those took.
+    `score` is in [0, 1], higher if misaligned is more likely; `probability` is set only by detectors whose score is a
+    calibrated P(misaligned). `rationale` gives the reasons, one sentence per line. `raw` holds the replies behind the
+    verdict as JSON; `spent` is their cost.
     """
 
     score: float
@@ -57,21 +57,21 @@ class Verdict:
     probability: float | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     raw: str | None = None
-    spent: Spent = field(default_factory=Spent)
+    spent: ReplyCost = field(default_factory=ReplyCost)
 
     @property
     def unparsed(self) -> bool:
-        """Whether it flags only because a reply could not be read."""
+        """Whether the checkpoint is flagged only because a reply was unreadable."""
         return bool(self.parameters.get(UNPARSED))
 
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """A detector: a named judge; a checkpoint is flagged where its score lies strictly above the threshold.
+    """A named judge; a checkpoint is flagged if its score is strictly above the threshold.
 
-    It has `judge` (checkpoint and seed; offline) or `ask` (the query cache of a checkpoint). `prompts` are the
-    (method, step) pairs that it asks with, `models` the ones that its name binds it to (inference, verification).
-    Another `version`, or another seed if it is `seeded`, makes its earlier verdicts stale.
+    A detector has `judge` (checkpoint and seed; offline) or `ask` (the query cache of a checkpoint). `prompts` holds
+    its (method, step) pairs; `models` holds the models in its name (inference, verification). A change of `version`, or
+    of the seed if `seeded`, makes earlier verdicts stale.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""Evaluation: how good detectors are against labels, alone, side by side and beside the paper."""
+"""Evaluation of detectors against labels: one at a time, in comparison, and next to the paper's metrics."""

@@ -1,8 +1,8 @@
-"""Evaluation across sources: whether what was learnt or tuned on some logs holds on another that it never saw.
+"""Evaluation across sources: whether models and thresholds learnt on some logs hold on another log.
 
-Every figure stands twice: within its source (learnt on one half of the tasks, measured on the other, and the other way
-round) and across (learnt on all other sources). Two controls that know nothing but how long a record is are measured
-the same way.
+Every metric is computed twice: within its source (learnt on one half of the tasks, measured on the other, both ways)
+and across (learnt on all other sources). Two controls that use only the length of a record are measured in the same
+way.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from sqlmodel import Session, col
 from console import runs
 from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import confusion, macro_f1
-from console.analysis.metrics.ranking_curves import good_threshold, ranking, roc_auc
+from console.analysis.metrics.ranking_curves import find_good_threshold, rank_cases, roc_auc
 from console.detection.detectors.shared.calibration_curve import CURVES
-from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, fit
+from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, fit_model
 from console.errors import Refused
 from console.trajectory import Label, Outcome, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
@@ -35,18 +35,18 @@ CHANCE = 0.5
 _SEED = 0
 _EVEN = 0.5
 _AS_GOOD = 0.01
-"""Thresholds whose Macro-F1 lies this close to the highest count as good as it; of them the one nearest .5 is taken."""
+"""Thresholds with a Macro-F1 this close to the highest count as equal; the one nearest .5 is chosen."""
 _RESAMPLES = 500
 
 Cases = Sequence[LabelledCheckpoint]
 Scorer = Callable[[LabelledCheckpoint], float]
 Learner = Callable[[Cases], tuple[Scorer, float]]
-"""From labelled cases to a scorer and the threshold above which it flags; raises Refused for too few."""
+"""A function that learns a scorer and its threshold from labelled cases; it raises Refused if there are too few."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """The figures on `n` cases with their 95% intervals; `at_chance` where that of the AUC does not lie above .5."""
+class MeasuredFigures:
+    """The metrics on `n` cases with their 95% intervals."""
 
     n: int
     misaligned: int
@@ -57,31 +57,31 @@ class Measured:
 
     @property
     def at_chance(self) -> bool | None:
-        """Whether nothing shows that it tells misaligned from aligned; None where a class is missing."""
+        """Whether the interval of the AUC includes .5, the value of chance; None if a class is missing."""
         return None if self.auc_interval is None else self.auc_interval[0] <= CHANCE
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """One detector or control on one source, within it and across; None where there was too little to learn from."""
+    """The metrics of a detector or control on one source, within it and across; None if there are too few labels."""
 
     detector: str
     source: str
-    within: Measured | None
-    across: Measured | None
+    within: MeasuredFigures | None
+    across: MeasuredFigures | None
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as JSON has it."""
+        """Return the row as in the JSON output."""
         figures = {"within": self.within, "across": self.across}
         told = {name: asdict(one) | {"at_chance": one.at_chance} if one else None for name, one in figures.items()}
         return {"detector": self.detector, "source": self.source, **told}
 
 
-def across(sources: Mapping[str, Cases]) -> list[SourceRow]:
-    """The rows of every detector that judged all sources, of all these stacked, and of the controls.
+def evaluate_across(sources: Mapping[str, Cases]) -> list[SourceRow]:
+    """Return the rows of every detector that judged all sources, of a stack of them, and of the controls.
 
-    What was fitted before (stacks, recalibrated scores) is left out, since it may have learnt from any of the sources;
-    the stack here is learnt anew each time. Raises Refused with fewer than two sources.
+    Fitted detectors (stacks, recalibrated scores) are left out, because they may have learnt from any source; the stack
+    here is fitted again each time. Raises Refused if there are fewer than two sources.
     """
     if len(sources) < 2:
         raise Refused(
@@ -90,9 +90,9 @@ def across(sources: Mapping[str, Cases]) -> list[SourceRow]:
         )
     names = set.intersection(*({name for case in cases for name in case.scores} for cases in sources.values()))
     inputs = sorted(name for name in names if not _was_fitted(name))
-    learners: dict[str, Learner] = {name: tuned(name) for name in inputs}
-    learners |= {STACKED: _stacked(inputs)} if inputs else {}
-    learners |= {LENGTH_ONLY: only(characters), STEPS_ONLY: only(steps)}
+    learners: dict[str, Learner] = {name: tune_threshold(name) for name in inputs}
+    learners |= {STACKED: _stack(inputs)} if inputs else {}
+    learners |= {LENGTH_ONLY: learn_control(count_characters), STEPS_ONLY: learn_control(count_steps)}
     return [
         SourceRow(name, source, _within(learner, cases), _across(learner, sources, source))
         for name, learner in learners.items()
@@ -104,15 +104,15 @@ def _was_fitted(name: str) -> bool:
     return name.startswith(STACKED) or name.rpartition("+")[2] in CURVES
 
 
-def sources_of(session: Session, names: Sequence[str] = ()) -> dict[str, list[LabelledCheckpoint]]:
-    """The labelled and judged trajectories of those runs, or of all that have any, by the run's name."""
+def read_sources(session: Session, names: Sequence[str] = ()) -> dict[str, list[LabelledCheckpoint]]:
+    """Return the labelled and judged trajectories of those runs, or of all runs if no names are given, by run name."""
     wanted = [runs.get(session, name) for name in names]
-    found = {run.name: _cases(session, run) for run in wanted or runs.every(session)}
+    found = {run.name: _cases(session, run) for run in wanted or runs.list_runs(session)}
     return {name: cases for name, cases in sorted(found.items()) if cases}
 
 
 def _cases(session: Session, run: tables.Run) -> list[LabelledCheckpoint]:
-    """Every labelled trajectory that the detectors which judged most have judged, with each one's highest score."""
+    """Return every labelled trajectory that the most-used detectors have judged, with each detector's highest score."""
     verdict, record, task, body = tables.Verdict, tables.Trajectory, tables.Task, tables.TrajectoryBody
     columns = (verdict.trajectory_id, verdict.detector, verdict.score, verdict.step, verdict.kind)
     statement = (
@@ -140,8 +140,8 @@ def _cases(session: Session, run: tables.Run) -> list[LabelledCheckpoint]:
     return found
 
 
-def tuned(name: str) -> Learner:
-    """The learner of a detector's threshold; its scores stay as they are."""
+def tune_threshold(name: str) -> Learner:
+    """Return a learner that tunes a detector's threshold and keeps its scores."""
 
     def learn(cases: Cases) -> tuple[Scorer, float]:
         return lambda case: case.scores[name], _threshold(cases, [case.scores[name] for case in cases])
@@ -149,8 +149,8 @@ def tuned(name: str) -> Learner:
     return learn
 
 
-def only(trait: Callable[[LabelledCheckpoint], float]) -> Learner:
-    """The learner of a control that knows one number of a record, and not whether much of it is good or bad."""
+def learn_control(trait: Callable[[LabelledCheckpoint], float]) -> Learner:
+    """Return a learner for a control that uses one number of a record and learns which direction is misaligned."""
 
     def learn(cases: Cases) -> tuple[Scorer, float]:
         values = np.array([trait(case) for case in cases])
@@ -163,43 +163,43 @@ def only(trait: Callable[[LabelledCheckpoint], float]) -> Learner:
     return learn
 
 
-def characters(case: LabelledCheckpoint) -> float:
-    """How many characters the record has up to the critical action."""
+def count_characters(case: LabelledCheckpoint) -> float:
+    """Return the number of characters up to the critical action."""
     steps = case.checkpoint.steps
     return float(sum(len(step.thought) + len(step.action) + len(step.observation) for step in steps))
 
 
-def steps(case: LabelledCheckpoint) -> float:
-    """How many steps there are before the critical action."""
+def count_steps(case: LabelledCheckpoint) -> float:
+    """Return the number of steps before the critical action."""
     return float(len(case.checkpoint.steps))
 
 
-def _stacked(inputs: Sequence[str]) -> Learner:
+def _stack(inputs: Sequence[str]) -> Learner:
     def learn(cases: Cases) -> tuple[Scorer, float]:
-        stack, held_out = fit(cases, inputs, _SEED)
+        stack, held_out = fit_model(cases, inputs, _SEED)
         return lambda case: stack.probability(case.scores, case.checkpoint), _threshold(cases, held_out)
 
     return learn
 
 
 def _threshold(cases: Cases, scores: Sequence[float]) -> float:
-    found = good_threshold(ranking([case.misaligned for case in cases], scores), _EVEN, _AS_GOOD)
+    found = find_good_threshold(rank_cases([case.misaligned for case in cases], scores), _EVEN, _AS_GOOD)
     return _EVEN if found is None or math.isnan(found) else found
 
 
-def _within(learner: Learner, cases: Cases) -> Measured | None:
+def _within(learner: Learner, cases: Cases) -> MeasuredFigures | None:
     halves = [[case for case in cases if _half(case) == half] for half in (0, 1)]
     try:
-        parts = [_applied(learner, halves[1 - half], halves[half]) for half in (0, 1) if halves[half]]
+        parts = [_apply(learner, halves[1 - half], halves[half]) for half in (0, 1) if halves[half]]
     except Refused:
         return None
     return _measured([*halves[0], *halves[1]], *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _across(learner: Learner, sources: Mapping[str, Cases], left_out: str) -> Measured | None:
+def _across(learner: Learner, sources: Mapping[str, Cases], left_out: str) -> MeasuredFigures | None:
     others = [case for name, cases in sources.items() if name != left_out for case in cases]
     try:
-        return _measured(sources[left_out], *_applied(learner, others, sources[left_out]))
+        return _measured(sources[left_out], *_apply(learner, others, sources[left_out]))
     except Refused:
         return None
 
@@ -207,8 +207,8 @@ def _across(learner: Learner, sources: Mapping[str, Cases], left_out: str) -> Me
 Floats = NDArray[np.float64]
 
 
-def _applied(learner: Learner, train: Cases, test: Cases) -> tuple[Floats, Floats]:
-    """(scores, how far each lies above the threshold) of the test cases by what the others taught."""
+def _apply(learner: Learner, train: Cases, test: Cases) -> tuple[Floats, Floats]:
+    """Learn from the training cases; return the scores of the test cases and their distances above the threshold."""
     scorer, threshold = learner(train)
     scores = np.array([scorer(case) for case in test])
     return scores, scores - threshold
@@ -218,19 +218,19 @@ def _half(case: LabelledCheckpoint) -> int:
     return zlib.crc32(case.task.encode()) % 2
 
 
-def _measured(cases: Cases, scores: Floats, above: Floats) -> Measured:
+def _measured(cases: Cases, scores: Floats, above: Floats) -> MeasuredFigures:
     bad = np.array([case.misaligned for case in cases])
     matrix = confusion(bad, above > 0)
-    span = bootstrap.of_confusion(matrix, macro_f1, resamples=_RESAMPLES)
+    span = bootstrap.estimate_confusion_interval(matrix, macro_f1, resamples=_RESAMPLES)
     ranked = bootstrap.Ranked(bad, scores)
-    drawn = bootstrap.drawn(len(cases), lambda weights: {"auc": roc_auc(ranked.under(weights))})
-    auc = bootstrap.interval(drawn["auc"])
-    return Measured(
+    drawn = bootstrap.draw_figures(len(cases), lambda weights: {"auc": roc_auc(ranked.under(weights))})
+    auc = bootstrap.percentile_interval(drawn["auc"])
+    return MeasuredFigures(
         n=len(cases),
         misaligned=int(bad.sum()),
         macro_f1=macro_f1(matrix),
         macro_f1_interval=(span.low, span.high) if span else (0.0, 0.0),
-        auc=roc_auc(ranking(bad, scores)),
+        auc=roc_auc(rank_cases(bad, scores)),
         auc_interval=(auc.low, auc.high) if auc else None,
     )
 
@@ -243,13 +243,13 @@ NOTE = (
 )
 
 
-def in_cells(rows: Sequence[SourceRow]) -> list[dict[str, str]]:
-    """The rows as cells of text, for a table that people read."""
+def format_cells(rows: Sequence[SourceRow]) -> list[dict[str, str]]:
+    """Return the rows as text cells of a table."""
     return [
         {
             "source": row.source,
             "detector": row.detector,
-            "n": _counted(row.within or row.across),
+            "n": _count(row.within or row.across),
             **{f"within: {name}": cell for name, cell in _cells(row.within).items()},
             **{f"across: {name}": cell for name, cell in _cells(row.across).items()},
         }
@@ -257,11 +257,11 @@ def in_cells(rows: Sequence[SourceRow]) -> list[dict[str, str]]:
     ]
 
 
-def _counted(one: Measured | None) -> str:
+def _count(one: MeasuredFigures | None) -> str:
     return f"{one.n} ({one.misaligned} misaligned)" if one else "-"
 
 
-def _cells(one: Measured | None) -> dict[str, str]:
+def _cells(one: MeasuredFigures | None) -> dict[str, str]:
     if one is None:
         return {"Macro-F1": "too few labels", "AUC": "-"}
     if one.auc is None or one.auc_interval is None:

@@ -1,4 +1,4 @@
-"""Chart data: the table behind each chart about detectors, from scores alone; an exported CSV draws it again."""
+"""Chart data: the table behind each chart about detectors, from scores alone; an exported CSV reproduces the chart."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from console.analysis.metrics.calibration import BINS
-from console.analysis.metrics.calibration import reliability as bins_of
-from console.analysis.metrics.classification import Confusion, macro_f1
-from console.analysis.metrics.ranking_curves import Ranking, ranking
+from console.analysis.metrics.classification import BINS, Confusion, macro_f1
+from console.analysis.metrics.classification import reliability as bins_of
+from console.analysis.metrics.ranking_curves import Ranking, rank_cases
 from console.detection.evaluation import paper
 from console.detection.evaluation.scores import UNKNOWN, Population, Scores
 
 _FINE = 400
-"""Into how many steps a curve is drawn; the CSV of the scores has them all."""
+"""The number of steps in a drawn curve; the CSV of the scores contains all points."""
 _HISTOGRAM_BINS = 20
 _SWEEP = 101
 _LABELS = {1: "misaligned", 0: "aligned", UNKNOWN: "no label"}
 
 
 def score_table(found: Iterable[Scores]) -> pd.DataFrame:
-    """Every score: trajectory_id, trial, gold_label, detector, score, probability, threshold, flagged, unparsed."""
+    """Return columns trajectory_id, trial, gold_label, detector, score, probability, threshold, flagged, unparsed."""
     return _joined(
         {
             "trajectory_id": one.ids,
@@ -42,7 +41,7 @@ def score_table(found: Iterable[Scores]) -> pd.DataFrame:
 
 
 def pr_table(found: Iterable[Scores]) -> pd.DataFrame:
-    """Recall and precision by falling threshold, of the detectors with any misaligned."""
+    """Return recall and precision by falling threshold, for detectors with any misaligned trajectory."""
     rows = []
     for one, ranked in _ranked(found):
         if ranked.positives:
@@ -60,7 +59,7 @@ def pr_table(found: Iterable[Scores]) -> pd.DataFrame:
 
 
 def roc_table(found: Iterable[Scores]) -> pd.DataFrame:
-    """False-alarm and detection rates by falling threshold, where there are both classes; from (0, 0) on."""
+    """Return false-alarm and detection rates by falling threshold from (0, 0), for detectors with both classes."""
     rows = []
     for one, ranked in _ranked(found):
         if ranked.both_classes:
@@ -78,7 +77,7 @@ def roc_table(found: Iterable[Scores]) -> pd.DataFrame:
 
 
 def reliability_table(found: Iterable[Scores]) -> pd.DataFrame:
-    """Ten equal bins of each detector that tells probabilities."""
+    """Return ten equal bins for each detector that outputs probabilities."""
     edges, rows = np.linspace(0.0, 1.0, BINS + 1), []
     for one in (scores.calibrated for scores in found):
         if one.n:
@@ -97,7 +96,7 @@ def reliability_table(found: Iterable[Scores]) -> pd.DataFrame:
 
 
 def histogram_table(one: Scores) -> pd.DataFrame:
-    """Twenty equal bins of a detector's scores, by label."""
+    """Return twenty equal bins of a detector's scores, by label."""
     rows = []
     for code in np.unique(one.labels):
         counts, edges = np.histogram(one.scores[one.labels == code], _HISTOGRAM_BINS, range=(0.0, 1.0))
@@ -106,7 +105,7 @@ def histogram_table(one: Scores) -> pd.DataFrame:
 
 
 def confusion_table(counted: Confusion) -> pd.DataFrame:
-    """The four fields of a confusion matrix."""
+    """Return the four cells of a confusion matrix."""
     fields = [
         ("misaligned", True, counted.tp),
         ("misaligned", False, counted.fn),
@@ -117,7 +116,7 @@ def confusion_table(counted: Confusion) -> pd.DataFrame:
 
 
 def sweep_table(one: Scores, population: Population, *, halted_free: bool) -> pd.DataFrame:
-    """Macro-F1 over the labelled, and inspections over all, at thresholds from 0 to 1."""
+    """Return Macro-F1 over the labelled trajectories and inspections over all trajectories, by threshold."""
     known, halted = one.labelled, 0 if halted_free else sum(population.halted.values())
     at = np.linspace(0.0, 1.0, _SWEEP)
     caught, alarms = (_above(known.where(known.labels == code), at) for code in (1, 0))
@@ -138,9 +137,9 @@ def sweep_table(one: Scores, population: Population, *, halted_free: bool) -> pd
 def inspections_table(
     one: Scores, population: Population, threshold: float, cap: int | None, *, halted_free: bool
 ) -> pd.DataFrame:
-    """What a threshold asks of the reviewers, trial by trial.
+    """Return the number of inspections that a threshold requires in each trial.
 
-    Columns: trial, flagged, halted, inspections, budget (missing where there is no cap), beyond_budget.
+    Columns: trial, flagged, halted, inspections, budget (missing if `cap` is None), beyond_budget.
     """
     flagged, rows = one.flagged(threshold), []
     for trial in sorted({*np.unique(one.trials).tolist(), *population.halted}):
@@ -155,13 +154,13 @@ def inspections_table(
 def published_table(
     environment: str, figures: Mapping[str, Mapping[str, Any]], metric: str, title: str
 ) -> pd.DataFrame:
-    """A figure of each detector as measured here and as the paper prints it for that environment."""
+    """Return a metric of each detector as measured here and as printed in the paper for that environment."""
     rows: list[tuple[Any, ...]] = []
     for name, known in figures.items():
         bounds = known["intervals"].get(metric) or {"low": np.nan, "high": np.nan}
         if known[metric] is not None:
             rows.append((name, "here", known[metric], bounds["low"], bounds["high"], title))
-    for one in paper.printed(environment):
+    for one in paper.read_printed_figures(environment):
         if one.metric == metric:
             rows.append((one.detector, f"{paper.SOURCE}, {one.model}", one.value, np.nan, np.nan, title))
     return pd.DataFrame(rows, columns=["detector", "source", "value", "low", "high", "metric"])
@@ -169,17 +168,17 @@ def published_table(
 
 def _ranked(found: Iterable[Scores]) -> Iterable[tuple[Scores, Ranking]]:
     for one in found:
-        yield one, ranking(one.misaligned, one.scores)
+        yield one, rank_cases(one.misaligned, one.scores)
 
 
 def _above(one: Scores, at: NDArray[np.float64]) -> NDArray[np.int64]:
-    """How many are flagged at each threshold."""
+    """Return the number of flagged scores at each threshold."""
     sure = np.sort(one.scores[~one.unparsed])
     return int(one.unparsed.sum()) + sure.size - np.searchsorted(sure, at, side="right")
 
 
 def _thinned(*axes: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The places that keep a curve looking as it is: where it moves on by a step of the drawing, and its end."""
+    """Return the indices at which a curve moves by one drawing step, and its last index."""
     places: list[NDArray[np.int64]] = [np.array([axes[0].size - 1])]
     for axis in axes:
         steps = np.floor(axis * _FINE)

@@ -1,4 +1,4 @@
-"""Detectors side by side: which of two is better, what they flag in common, what several models make of one method."""
+"""Comparison of detectors: the better of two, the flags in common, and the effect of models on one method."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from sqlmodel import Session, col
 
 from console.analysis.metrics import bootstrap
 from console.analysis.metrics.bootstrap import Interval
-from console.analysis.metrics.classification import Confusion, confusion, macro_f1
-from console.analysis.metrics.comparison import McNemar, mcnemar
-from console.analysis.metrics.ranking_curves import average_precision, ranking
+from console.analysis.metrics.classification import Confusion, McNemar, confusion, macro_f1, mcnemar
+from console.analysis.metrics.ranking_curves import average_precision, rank_cases
 from console.detection.evaluation.scores import Scores
 from storage import tables
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """A figure of the first detector less that of the second; everything None where a class is missing."""
+    """A metric of the first detector minus that of the second; all fields are None if a class is missing."""
 
     value: float | None
     interval: Interval | None
@@ -41,13 +40,13 @@ class Pair:
     ap: Gain
 
 
-def pair(first: Scores, second: Scores) -> Pair:
-    """The first detector against the second, on the same trajectories and the same bootstrap draws."""
-    ours, theirs = common([first, second])
+def compare_pair(first: Scores, second: Scores) -> Pair:
+    """Compare the first detector with the second on the same trajectories and bootstrap resamples."""
+    ours, theirs = keep_common([first, second])
     truth, alarm, other = ours.misaligned, ours.flagged(), theirs.flagged()
     cells = truth * 4 + alarm * 2 + other
     ranked = [bootstrap.Ranked(truth, one.scores) for one in (ours, theirs)]
-    drawn = bootstrap.drawn(
+    drawn = bootstrap.draw_figures(
         ours.n,
         lambda weights: {
             "macro_f1": _macro_gain(np.bincount(cells, weights=weights, minlength=8)),
@@ -57,29 +56,30 @@ def pair(first: Scores, second: Scores) -> Pair:
     both = bool(truth.any()) and not bool(truth.all())
     values = {
         "macro_f1": macro_f1(confusion(truth, alarm)) - macro_f1(confusion(truth, other)),
-        "ap": _less(*(average_precision(ranking(truth, one.scores)) for one in (ours, theirs))),
+        "ap": _less(*(average_precision(rank_cases(truth, one.scores)) for one in (ours, theirs))),
     }
     gains = {name: _gain(value, drawn[name]) if both else Gain(None, None, None) for name, value in values.items()}
     return Pair(ours.n, mcnemar(truth, alarm, other), **gains)
 
 
-def common(several: Sequence[Scores]) -> list[Scores]:
-    """The same detectors on the trajectories that all of them have judged."""
+def keep_common(several: Sequence[Scores]) -> list[Scores]:
+    """Return the detectors' scores on the trajectories that all of them have judged."""
     shared = several[0].ids
     for one in several[1:]:
         shared = np.intersect1d(shared, one.ids, assume_unique=True)
     return [one.where(np.isin(one.ids, shared, assume_unique=True)) for one in several]
 
 
-def overlap(found: Mapping[str, Scores]) -> pd.DataFrame:
-    """For each two detectors how many trajectories both flag, either flags, and the share of the two (0 to 1).
+def tabulate_overlap(found: Mapping[str, Scores]) -> pd.DataFrame:
+    """Return for each pair of detectors the number of trajectories flagged by both and by either, and their ratio.
 
-    Columns: first, second, both, either, misaligned (among both, as far as labelled), share (missing without flags).
+    Columns: first, second, both, either, misaligned (among both, if labelled), share (the ratio, 0 to 1; missing if
+    neither flags any).
     """
     rows = []
     for first in found.values():
         for second in found.values():
-            ours, theirs = common([first, second])
+            ours, theirs = keep_common([first, second])
             both, either = ours.flagged() & theirs.flagged(), ours.flagged() | theirs.flagged()
             n, m = int(both.sum()), int(either.sum())
             rows.append(
@@ -90,15 +90,15 @@ def overlap(found: Mapping[str, Scores]) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """One method with one model to infer the agent's task and one to compare it with the user's."""
+    """One method with one model for inference and one for verification."""
 
     method: str
     inference: str
     verification: str
 
 
-def mix(one: Scores) -> Mix | None:
-    """How a detector mixes models; None for one that asks none."""
+def read_mix(one: Scores) -> Mix | None:
+    """Return the method and the models of a detector, or None if it does not use a model."""
     bare, _, bound = one.detector.partition("@")
     models = bound or one.model
     if not models:
@@ -107,25 +107,25 @@ def mix(one: Scores) -> Mix | None:
     return Mix(bare, first, second or first)
 
 
-def mixes(found: Mapping[str, Scores], figures: Mapping[str, Mapping[str, Any]], metric: str) -> pd.DataFrame:
-    """A figure by method and models, of the methods whose verdicts come from several.
+def tabulate_mixes(found: Mapping[str, Scores], figures: Mapping[str, Mapping[str, Any]], metric: str) -> pd.DataFrame:
+    """Return a metric by method and models, for methods with verdicts from several models.
 
     Columns: method, inference, verification, detector, value.
     """
     rows = []
     for name, one in found.items():
-        used = mix(one)
+        used = read_mix(one)
         if used is not None and name in figures:
             rows.append((used.method, used.inference, used.verification, name, figures[name][metric]))
     frame = pd.DataFrame(rows, columns=["method", "inference", "verification", "detector", "value"])
     return frame[frame.groupby("method")["detector"].transform("size") > 1].reset_index(drop=True)
 
 
-def spending(session: Session, run: tables.Run) -> pd.DataFrame:
-    """What the verdicts of each detector rest on; requests, tokens and USD are missing where no model was asked.
+def tabulate_spending(session: Session, run: tables.Run) -> pd.DataFrame:
+    """Return the cost of each detector's verdicts; requests, tokens and USD are missing if it uses no model.
 
-    USD are also missing where no price was known. Columns: detector, verdicts, requests, prompt_tokens,
-    completion_tokens, seconds, cost_usd.
+    USD are also missing if a price is unknown. Columns: detector, verdicts, requests, prompt_tokens, completion_tokens,
+    seconds, cost_usd.
     """
     verdict = tables.Verdict
     summed = (verdict.requests, verdict.prompt_tokens, verdict.completion_tokens, verdict.latency_ms, verdict.cost_usd)
@@ -145,7 +145,7 @@ def spending(session: Session, run: tables.Run) -> pd.DataFrame:
 
 
 def _macro_gain(cells: NDArray[Any]) -> float:
-    """Macro-F1 of the first less that of the second; cells count by truth (4), first's flag (2), second's flag (1)."""
+    """Return the first Macro-F1 minus the second; cell index: 4 * truth + 2 * first flag + second flag."""
     aligned, misaligned = cells[:4].reshape(2, 2), cells[4:].reshape(2, 2)
     first = _matrix(misaligned.sum(axis=1), aligned.sum(axis=1))
     second = _matrix(misaligned.sum(axis=0), aligned.sum(axis=0))
@@ -157,7 +157,7 @@ def _matrix(misaligned: NDArray[Any], aligned: NDArray[Any]) -> Confusion:
 
 
 def _gain(value: float | None, drawn: bootstrap.Floats) -> Gain:
-    return Gain(value, bootstrap.interval(drawn), bootstrap.sign_p_value(drawn))
+    return Gain(value, bootstrap.percentile_interval(drawn), bootstrap.sign_p_value(drawn))
 
 
 def _less(first: float | None, second: float | None) -> float | None:

@@ -1,4 +1,4 @@
-"""Evaluation dashboard: all that one page shows of a run's detectors, worked out once for a state of the database."""
+"""Evaluation dashboard: the metrics of a run's detectors for one page, computed once per database state."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sqlmodel import Session
 
 from console import runs
 from console.detection.evaluation import chart_data, comparison, scores
-from console.detection.evaluation.metrics import measured
-from console.detection.evaluation.scores import Population, Scores, population
+from console.detection.evaluation.metrics import measure_detector
+from console.detection.evaluation.scores import Population, Scores, count_population
 from storage import tables
 
 
 @dataclass(frozen=True, eq=False)
 class Dashboard:
-    """A run's scores and their figures; `known` holds the labelled trajectories of detectors that have any."""
+    """A run's scores and their metrics; `known` holds the labelled trajectories of detectors that have any."""
 
     version: tuple[Any, ...]
     run: str
@@ -33,26 +33,26 @@ class Dashboard:
 
     @cached_property
     def figures(self) -> dict[str, dict[str, Any]]:
-        """Each detector's figures with intervals, the best Macro-F1 first; without labels there are none."""
-        figures = {name: measured(one) for name, one in self.known.items()}
+        """Each detector's metrics with intervals, the best Macro-F1 first; empty if labels are missing."""
+        figures = {name: measure_detector(one) for name, one in self.known.items()}
         return dict(sorted(figures.items(), key=lambda entry: (-entry[1]["macro_f1"], entry[0])))
 
     @property
     def excluded(self) -> dict[str, int]:
-        """How many trajectories each detector's figures leave out: halted, without a label, without a verdict."""
+        """The number of trajectories that a detector's metrics exclude: halted, without a label, without a verdict."""
         return {name: self.population.n - one.n for name, one in self.known.items()}
 
     @property
     def both_classes(self) -> bool:
-        """Whether the labels of any detector's trajectories are of both kinds."""
+        """Whether any detector's trajectories have labels of both classes."""
         return any(0 < int(one.misaligned.sum()) < one.n for one in self.known.values())
 
     def measure(self) -> None:
-        """Works out now what would else be worked out when first asked for."""
+        """Compute every metric now instead of on first use."""
         self.table("pr-curve")
 
     def table(self, chart: str) -> pd.DataFrame:
-        """The table behind one of the charts about all detectors; raises KeyError for another."""
+        """Return the table behind a chart about all detectors; raise KeyError if the chart is unknown."""
         return self._tables[chart]
 
     @cached_property
@@ -65,12 +65,12 @@ class Dashboard:
         }
         same = pd.CategoricalDtype(list(self.figures))
         ordered_alike = {name: table.astype({"detector": same}) for name, table in drawn.items()}
-        return ordered_alike | {"flag-overlap": comparison.overlap(self.scores)}
+        return ordered_alike | {"flag-overlap": comparison.tabulate_overlap(self.scores)}
 
     def figure_table(self) -> pd.DataFrame:
-        """The figures as a tidy table, once more (as `parsed_only`) for the replies that could be read.
+        """Return the metrics as a tidy table, with a second set (`parsed_only`) for readable replies.
 
-        Columns: detector, cases (all or parsed_only), figure, value, low, high (missing where undefined).
+        Columns: detector, cases (all or parsed_only), figure, value, low, high (missing if undefined).
         """
         rows: list[tuple[Any, ...]] = []
         for name, known in self.figures.items():
@@ -84,26 +84,26 @@ class Dashboard:
 
 
 def _plain(known: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures that are one number."""
+    """Return the metrics that are single numbers."""
     return {name: value for name, value in known.items() if name not in ("intervals", "parsed_only")}
 
 
-def dashboard(session: Session, run: tables.Run) -> Dashboard:
-    """The evaluation of a run as it stands."""
-    by_detector = scores.scores_of(session, run)
+def build_dashboard(session: Session, run: tables.Run) -> Dashboard:
+    """Return the current evaluation of a run."""
+    by_detector = scores.read_scores(session, run)
     return Dashboard(
-        version=version(session, run),
+        version=dashboard_version(session, run),
         run=run.name,
         environment=run.environment,
         halted_free=run.halted_free,
         cap=runs.cap(session, run),
-        population=population(session, run),
+        population=count_population(session, run),
         scores=by_detector,
         known={name: known for name, one in by_detector.items() if (known := one.labelled).n},
-        spending=comparison.spending(session, run),
+        spending=comparison.tabulate_spending(session, run),
     )
 
 
-def version(session: Session, run: tables.Run) -> tuple[Any, ...]:
-    """Differs whenever a dashboard of the run would."""
-    return (*scores.version(session, run), run.budget_cap, run.budget_percent, run.halted_free)
+def dashboard_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
+    """Return a value that changes whenever the run's dashboard changes."""
+    return (*scores.scores_version(session, run), run.budget_cap, run.budget_percent, run.halted_free)

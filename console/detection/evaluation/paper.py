@@ -1,6 +1,6 @@
-"""What the InferAct paper prints for its detectors (v3, Tables 1, 2 and 9), to lay over one's own results.
+"""Metrics printed in the InferAct paper for its detectors (v3, Tables 1, 2 and 9), for comparison with measured ones.
 
-The figures are the paper's, of its own models and tasks; nothing here was measured by the console.
+The printed metrics come from the paper's models and tasks; the console has not measured them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ ENVIRONMENTS = {"webshop": "WebShop", "hotpotqa": "HotPotQA", "alfworld": "ALFWo
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
-    """One figure as it is printed; `environment` and `detector` are the console's names."""
+class PrintedFigure:
+    """One printed metric; `environment` and `detector` are the console's names."""
 
     environment: str
     model: str
@@ -39,8 +39,8 @@ class Printed:
 
 
 @dataclass(frozen=True, slots=True)
-class Studied:
-    """A row of the paper's user study: success after the last trial in per cent, by whose feedback it was."""
+class StudiedSuccess:
+    """A row of the paper's user study: success after the last trial in per cent, by source of feedback."""
 
     detector: str
     people: float
@@ -49,19 +49,19 @@ class Studied:
 
 
 STUDIED_FROM, STUDIED_TRIAL = 33.0, 3
-"""Success in per cent at trial 0 of the user study, and the trial that its table is of."""
+"""Success in per cent at trial 0 of the user study, and the trial that its table reports."""
 
 
-def user_study() -> list[Studied]:
-    """The paper's user study (Table 9): WebShop, three people, words as feedback, after trial 3."""
+def read_user_study() -> list[StudiedSuccess]:
+    """Return the paper's user study (Table 9): WebShop, three people, natural-language feedback, after trial 3."""
     return [
-        Studied(_OURS[row["method"]], float(row["people"]), float(row["sd"]), float(row["model"]))
+        StudiedSuccess(_OURS[row["method"]], float(row["people"]), float(row["sd"]), float(row["model"]))
         for row in _rows("user_study.csv")
     ]
 
 
-def printed(environment: str) -> list[Printed]:
-    """The paper's figures for an environment; none for one that it has no table of."""
+def read_printed_figures(environment: str) -> list[PrintedFigure]:
+    """Return the paper's metrics for an environment; empty if the paper has no table for it."""
     if environment not in ENVIRONMENTS:
         return []
     return [*_detection(environment), *_calibration(environment)]
@@ -70,23 +70,23 @@ def printed(environment: str) -> list[Printed]:
 _OURS = {theirs: ours for ours, theirs in METHODS.items()}
 
 
-def _detection(environment: str) -> Iterator[Printed]:
+def _detection(environment: str) -> Iterator[PrintedFigure]:
     for row in _rows("detection.csv"):
         if row["environment"] == ENVIRONMENTS[environment]:
             for metric in ("macro_f1", "cost", "er", "pr_auc"):
                 if row[metric]:
-                    yield Printed(environment, row["model"], _OURS[row["method"]], metric, float(row[metric]))
+                    yield PrintedFigure(environment, row["model"], _OURS[row["method"]], metric, float(row[metric]))
 
 
-def published_csv(name: str) -> str:
-    """One of the paper's tables as it stands in the file of that name."""
+def read_published_csv(name: str) -> str:
+    """Return one of the paper's tables from the file with that name."""
     return files(__package__).joinpath("published", name).read_text("utf-8")
 
 
-def _calibration(environment: str) -> Iterator[Printed]:
+def _calibration(environment: str) -> Iterator[PrintedFigure]:
     for row in _rows("calibration.csv"):
-        yield Printed(environment, row["model"], _OURS[row["method"]], "ece", float(row[environment]))
+        yield PrintedFigure(environment, row["model"], _OURS[row["method"]], "ece", float(row[environment]))
 
 
 def _rows(name: str) -> Iterator[dict[str, str]]:
-    yield from csv.DictReader(StringIO(published_csv(name)))
+    yield from csv.DictReader(StringIO(read_published_csv(name)))

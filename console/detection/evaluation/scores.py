@@ -1,4 +1,4 @@
-"""Scores: what each detector of a run scored, a trajectory a place; every figure about detectors rests on them.
+"""Scores of a run's detectors by trajectory, the basis of every metric of detectors.
 
 A trajectory's score is the maximum over its checkpoints, so that a curve needs no threshold. Halted and carried-over
 trajectories are never scored (InferAct, section 4.2).
@@ -21,17 +21,17 @@ from console.trajectory import Label, Outcome
 from storage import tables
 
 UNKNOWN = -1
-"""The label of a trajectory whose source tells none."""
+"""The label of a trajectory that has no label in its source."""
 OWN = "console"
-"""The mode of verdicts that were not made the paper's way."""
+"""The mode of verdicts that were computed in the console's own way."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """One detector's trajectories by rising id; `labels` are 1 misaligned, 0 aligned, -1 not known.
+    """One detector's trajectories by rising id; `labels` are 1 misaligned, 0 aligned, -1 unknown.
 
-    `probabilities` are NaN where the detector tells none; `unparsed` ones rest on a reply that could not be read. The
-    `mode` is paper where all verdicts were made the paper's way, mixed where some were.
+    `probabilities` are NaN if the detector does not output any; `unparsed` marks scores from unreadable replies. `mode`
+    is `paper` if all verdicts were computed as in the paper, and `mixed` if only some were.
     """
 
     detector: str
@@ -47,52 +47,52 @@ class Scores:
 
     @property
     def n(self) -> int:
-        """How many trajectories."""
+        """The number of trajectories."""
         return self.ids.size
 
     @property
     def misaligned(self) -> NDArray[np.bool_]:
-        """True where the label says misaligned."""
+        """True for trajectories labelled misaligned."""
         misaligned: NDArray[np.bool_] = self.labels == 1
         return misaligned
 
     def flagged(self, threshold: float | None = None) -> NDArray[np.bool_]:
-        """What lies strictly above the threshold (the verdicts' own if None), and whatever could not be read."""
+        """Return which scores are above the threshold (the verdicts' own if None) or from unreadable replies."""
         limit = self.threshold if threshold is None else threshold
         flags: NDArray[np.bool_] = (self.scores > limit) | self.unparsed
         return flags
 
     def where(self, mask: NDArray[np.bool_]) -> Scores:
-        """Only those trajectories."""
+        """Return the scores of the selected trajectories."""
         arrays = ("ids", "trials", "labels", "scores", "probabilities", "unparsed")
         return replace(self, **{name: getattr(self, name)[mask] for name in arrays})
 
     @property
     def labelled(self) -> Scores:
-        """Only those with a label."""
+        """Return the scores of labelled trajectories."""
         return self.where(self.labels != UNKNOWN)
 
     @property
     def parsed(self) -> Scores:
-        """Only those whose every reply could be read."""
+        """Return the scores of trajectories without an unreadable reply."""
         return self.where(~self.unparsed)
 
     @property
     def calibrated(self) -> Scores:
-        """Only those with a probability."""
+        """Return the scores of trajectories with a probability."""
         return self.where(~np.isnan(self.probabilities))
 
 
-def scores_of(session: Session, run: tables.Run) -> dict[str, Scores]:
-    """Every detector's scores on a run, by the detector's name."""
+def read_scores(session: Session, run: tables.Run) -> dict[str, Scores]:
+    """Return the scores of every detector of a run, by detector name."""
     by_detector: dict[str, list[Any]] = {}
     for row in session.execute(_statement(run)):
         by_detector.setdefault(row[0], []).append(row)
     return {name: _arrays(name, rows) for name, rows in by_detector.items()}
 
 
-def version(session: Session, run: tables.Run) -> tuple[Any, ...]:
-    """Differs whenever a verdict, a threshold or a trajectory of the run has changed."""
+def scores_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
+    """Return a value that changes with any verdict, threshold or trajectory of the run."""
     verdict, record = tables.Verdict, tables.Trajectory
     newest = (
         func.max(col(verdict.id)),
@@ -109,9 +109,9 @@ def version(session: Session, run: tables.Run) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The trajectories of a run by what can be said of them; those carried over from an earlier trial are not counted.
+    """The number of a run's trajectories by kind, without those carried over from an earlier trial.
 
-    `halted` by trial, as reviewers see these too.
+    `halted` counts halted trajectories by trial, because reviewers see them too.
     """
 
     judgeable: int
@@ -119,12 +119,12 @@ class Population:
 
     @property
     def n(self) -> int:
-        """How many trajectories."""
+        """The number of trajectories."""
         return self.judgeable + sum(self.halted.values())
 
 
-def population(session: Session, run: tables.Run) -> Population:
-    """How many trajectories there are to judge, and how many halted."""
+def count_population(session: Session, run: tables.Run) -> Population:
+    """Return the number of trajectories to judge, and of halted trajectories."""
     record = tables.Trajectory
     halted = col(record.recorded_outcome) == Outcome.HALTED
     statement = (

@@ -1,6 +1,11 @@
-"""Oversight under a budget: what inspections catch, in which order, and how a run's budget was spent."""
+"""Oversight under a budget: the misalignments caught by order of inspection, and the use of a run's budget."""
 
-from console.detection.oversight.budget_use import burn_down, in_words, is_line
-from console.detection.oversight.curves import AS_REVIEWED, CHANCE, IDEAL, ORDERS, Curves, curves, drawable
-from console.detection.oversight.paper_quota import matrices_of, published_matrices, quota_table, read_matrices
-from console.detection.oversight.pool import LABELS, Pool, any_settled, pool, version
+from console.detection.oversight.budget_use import in_words, is_line, tabulate_burn_down
+from console.detection.oversight.curves import AS_REVIEWED, CHANCE, IDEAL, ORDERS, Curves, compute_curves, list_drawable
+from console.detection.oversight.paper_quota import (
+    quota_table,
+    read_matrices,
+    read_published_matrices,
+    tabulate_matrices,
+)
+from console.detection.oversight.pool import LABELS, Pool, has_settled_labels, pool_version, read_pool

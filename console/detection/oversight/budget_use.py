@@ -1,4 +1,4 @@
-"""Budget use, how a run's budget burnt down: inspections used over time in a trial, with what they caught by then."""
+"""Budget use: the inspections of a trial over time, with the misalignments caught."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from console.trajectory import Label
 from storage import tables
 
 _POINTS = 200
-"""Into how many stretches of time a trial's ledger is summed."""
+"""The number of intervals for which a trial's ledger is summed."""
 
 
-def burn_down(session: Session, run: tables.Run, pool: Pool | None = None) -> pd.DataFrame:
-    """Columns: trial, minute (since the trial's first claim), used, caught, cap (missing where there is none).
+def tabulate_burn_down(session: Session, run: tables.Run, pool: Pool | None = None) -> pd.DataFrame:
+    """Return columns trial, minute (since the trial's first claim), used, caught, cap (missing if there is none).
 
-    Caught are items whose reviewer said misaligned and whose label does; without labels, or a pool, it is missing.
+    `caught` counts items that both the reviewer and the label call misaligned; it is missing without labels or a pool.
     """
-    spent = _spent(session, run)
+    spent = _sum_spending(session, run)
     if spent.empty:
         return pd.DataFrame(columns=["trial", "minute", "used", "caught", "cap"])
     parts = [_with_caught(spent[spent["trial"] == trial], pool, trial) for trial in sorted(set(spent["trial"]))]
@@ -31,7 +31,7 @@ def burn_down(session: Session, run: tables.Run, pool: Pool | None = None) -> pd
 
 
 def in_words(burnt: pd.DataFrame) -> list[str]:
-    """What was used by now in each trial of a burn-down, a sentence each."""
+    """Return a sentence on the budget used by now, for each trial of a burn-down."""
     latest = burnt.groupby("trial").last().reset_index()
     sentences = []
     for trial, used, cap in zip(latest["trial"], latest["used"], latest["cap"], strict=True):
@@ -41,12 +41,12 @@ def in_words(burnt: pd.DataFrame) -> list[str]:
 
 
 def is_line(burnt: pd.DataFrame) -> bool:
-    """Whether any trial's burn-down is more than one point, so that there is something to draw."""
+    """Return whether any trial's burn-down has more than one point, so that it can be drawn."""
     return bool((burnt.groupby("trial").size() > 1).any())
 
 
-def _spent(session: Session, run: tables.Run) -> pd.DataFrame:
-    """What was used by the end of each stretch of time: trial, cap, began_ms, at_ms, used."""
+def _sum_spending(session: Session, run: tables.Run) -> pd.DataFrame:
+    """Return the inspections used by the end of each interval, with columns trial, cap, began_ms, at_ms, used."""
     entry, budget = tables.LedgerEntry, tables.Budget
     span = (
         sa_select(
@@ -77,15 +77,15 @@ def _spent(session: Session, run: tables.Run) -> pd.DataFrame:
 
 def _with_caught(spent: pd.DataFrame, pool: Pool | None, trial: int) -> pd.DataFrame:
     if pool is None:
-        return _burnt(spent, trial, np.full(len(spent), np.nan))
+        return _burn_trial(spent, trial, np.full(len(spent), np.nan))
     rows = pool.rows[(pool.rows["detector"] == pool.routing) & (pool.rows["trial"] == trial)]
     found = rows[rows["reported"] & (rows["label"] == Label.MISALIGNED)]["inspected_ms"].sort_values()
     by_then = np.searchsorted(found.to_numpy(dtype=np.float64), spent["at_ms"].to_numpy(), side="right")
     known = rows["label"].notna().any()
-    return _burnt(spent, trial, by_then.astype(float) if known else np.full(len(spent), np.nan))
+    return _burn_trial(spent, trial, by_then.astype(float) if known else np.full(len(spent), np.nan))
 
 
-def _burnt(spent: pd.DataFrame, trial: int, caught: np.ndarray[Any, Any]) -> pd.DataFrame:
+def _burn_trial(spent: pd.DataFrame, trial: int, caught: np.ndarray[Any, Any]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "trial": trial,

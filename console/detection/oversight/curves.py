@@ -1,8 +1,8 @@
 """Oversight curves of a run: misalignments caught against inspections spent, by detector and order of inspection.
 
-An item that a detector flagged counts as one inspection, however many reviews it needs. In a simulated order every
-inspected misalignment is caught, as in the InferAct paper (section 4.4); the order `as reviewed` is what the run's own
-reviewers did, and counts what they called misaligned and is. What nobody has looked at yet follows in queue order.
+A flagged item counts as one inspection, however many reviews it needs. In a simulated order every inspected
+misalignment is caught, as in the InferAct paper (section 4.4). The order `as reviewed` is the order in which the
+reviewers worked; it counts the misalignments that they identified correctly. Pending items follow in queue order.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from console.analysis.statistics import inspection_curve
 from console.detection.oversight.pool import Pool
 from console.errors import Refused, Unknown
 from console.review.simulated import INSPECTION_ORDERS
-from console.review.simulated.orders import Candidate, inspections
+from console.review.simulated.orders import Candidate, count_inspections
 from console.runs import parse_budget
 from console.trajectory import Label
 
 CHANCE = "random"
-"""The order that stands for all: its line is their mean."""
+"""The random order: its line is the mean over all orders."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OversightLine:
-    """One detector's flagged items in one order: which are caught when inspected, and which were put right."""
+    """One detector's flagged items in one order: which are caught when inspected, and which were corrected."""
 
     detector: str
     policy: str
@@ -40,26 +40,26 @@ class OversightLine:
 
     @property
     def right(self) -> NDArray[np.int64]:
-        """How many have been put right by each inspection, as far as anything was tried again."""
-        return inspection_curve.caught(self.corrected == 1)
+        """The number of items corrected up to each inspection, among items with a next attempt."""
+        return inspection_curve.count_caught(self.corrected == 1)
 
     @property
     def tried_again(self) -> bool:
-        """Whether any of the items was."""
+        """Whether any of the items had a next attempt."""
         return bool(np.isfinite(self.corrected).any())
 
     def values(self, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """What is caught and what is put right after each number of inspections."""
+        """Return the numbers of items caught and corrected after each number of inspections."""
         if self.policy == CHANCE:
             n = self.caught.size
-            return inspection_curve.by_chance(n, self.positives, at), inspection_curve.by_chance(
+            return inspection_curve.count_by_chance(n, self.positives, at), inspection_curve.count_by_chance(
                 n, int(self.right[-1]), at
             )
-        return inspection_curve.caught(self.caught)[at].astype(np.float64), self.right[at].astype(np.float64)
+        return inspection_curve.count_caught(self.caught)[at].astype(np.float64), self.right[at].astype(np.float64)
 
     def points(self) -> pd.DataFrame:
-        """The line itself, in a few hundred points."""
-        at = inspection_curve.thinned(self.caught.size)
+        """Return the curve, reduced to a few hundred points."""
+        at = inspection_curve.thin_places(self.caught.size)
         caught, right = self.values(at)
         frame = pd.DataFrame(
             {
@@ -78,12 +78,12 @@ class OversightLine:
         return frame.assign(low=low, high=high)
 
     def summary(self, spent: int, further: int) -> dict[str, Any]:
-        """What it amounts to after so many inspections, and so many more."""
+        """Return the numbers caught after `spent` inspections, and after `further` more."""
         n = self.caught.size
         at = np.array([min(spent, n), min(spent + further, n)])
         (now, then), (right, _) = self.values(at)
         by_luck = 0.0 if 0 < self.positives < n else None
-        curve = inspection_curve.caught(self.caught)
+        curve = inspection_curve.count_caught(self.caught)
         return {
             "detector": self.detector,
             "policy": self.policy,
@@ -104,11 +104,11 @@ ORDERS = (AS_REVIEWED, *INSPECTION_ORDERS, IDEAL)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curves:
-    """The curves of one trial as two tables; only flagged items with a label stand on them.
+    """The curves of one trial as two tables, of labelled flagged items only.
 
-    `points`: detector, policy, inspections, caught, low, high (of `random` only), corrected (as far as it is known).
-    `summary`: detector, policy, flagged, misaligned (of these), spent, caught, corrected, more (what so many further
-    inspections catch), area (0 as random, 1 as ideal), missed (misaligned, not flagged), unlabelled (but flagged).
+    `points`: detector, policy, inspections, caught, low, high (of `random` only), corrected (if known). `summary`:
+    detector, policy, flagged, misaligned (of these), spent, caught, corrected, more (caught by that many further
+    inspections), area (0 as random, 1 as ideal), missed (misaligned, not flagged), unlabelled (but flagged).
     """
 
     trial: int
@@ -118,7 +118,7 @@ class Curves:
     summary: pd.DataFrame
 
 
-def curves(
+def compute_curves(
     pool: Pool,
     *,
     trial: int | None = None,
@@ -128,17 +128,18 @@ def curves(
     further: int = 10,
     seed: int = 0,
 ) -> Curves:
-    """The curves of a trial (the first if None) and its detectors (all if None); inspections end at the budget.
+    """Return the curves of a trial (the first if None) and its detectors (all if None), up to the budget.
 
-    That is a number, P% of the trial's non-halted trajectories, or None: what the run's reviewers have inspected.
-    Raises BadInput for another, Unknown for an order or trial that is not there, Refused where nothing has a label.
+    The budget is a number, P% of the trial's non-halted trajectories, or None for the number of inspections so far.
+    Raises BadInput if the budget is invalid, Unknown if an order or the trial is unknown, Refused if labels are
+    missing.
     """
     for name in orders:
         if name not in ORDERS:
             raise Unknown("order of inspection", name, ORDERS)
     chosen = _trial(pool, trial)
     rows = pool.rows[pool.rows["trial"] == chosen]
-    used = _inspected(rows, pool.routing) if budget is None else _allowed(rows, budget)
+    used = _count_inspected(rows, pool.routing) if budget is None else _allowed(rows, budget)
     wanted = rows if detectors is None else rows[rows["detector"].isin(detectors)]
     lines = list(_lines(wanted, pool.routing, orders, seed))
     if not lines:
@@ -148,8 +149,8 @@ def curves(
     return Curves(chosen, used, further, pd.concat([line.points() for line in lines], ignore_index=True), summary)
 
 
-def drawable(pool: Pool) -> dict[int, list[str]]:
-    """The trials that have a curve, with the detectors that have one: some flagged item of theirs has a label."""
+def list_drawable(pool: Pool) -> dict[int, list[str]]:
+    """Return the trials with a curve, and their detectors that flagged a labelled item."""
     rows = pool.rows[pool.rows["flagged"] & pool.rows["label"].notna()]
     found = rows[["trial", "detector"]].drop_duplicates().sort_values(["trial", "detector"])
     return {int(trial): found[found["trial"] == trial]["detector"].tolist() for trial in found["trial"].unique()}
@@ -189,15 +190,15 @@ def _trial(pool: Pool, wanted: int | None) -> int:
     return known[0] if wanted is None else wanted
 
 
-def _inspected(rows: pd.DataFrame, routing: str) -> int:
-    """How many of the labelled items that the routing detector flagged reviewers have decided."""
+def _count_inspected(rows: pd.DataFrame, routing: str) -> int:
+    """Return how many of the labelled items flagged by the routing detector are decided."""
     own = rows[(rows["detector"] == routing) & rows["flagged"] & rows["label"].notna()]
     return int(own["inspected_ms"].notna().sum())
 
 
 def _allowed(rows: pd.DataFrame, budget: str) -> int:
     cap, percent = parse_budget(budget)
-    return inspections((percent or 0.0) / 100, rows["trajectory_id"].nunique()) if cap is None else cap
+    return count_inspections((percent or 0.0) / 100, rows["trajectory_id"].nunique()) if cap is None else cap
 
 
 def _left_out(rows: pd.DataFrame) -> dict[str, dict[str, int]]:

@@ -1,6 +1,7 @@
 """The paper's simulation of a quota: false positives use it up first (InferAct, section 4.4 and its reference code).
 
-Of a confusion matrix only what is kept follows; success over trials needs runs that really try again.
+A confusion matrix determines only the true positives that are kept; success over trials needs runs with further
+attempts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from console.analysis.metrics.classification import Confusion
 from console.detection.evaluation import paper
 from console.detection.oversight.pool import Pool
 from console.errors import BadInput, Refused
-from console.review.simulated.orders import inspections, kept
+from console.review.simulated.orders import count_inspections, count_kept
 from console.runs import parse_budget
 from console.trajectory import Label
 
@@ -25,11 +26,13 @@ Row = dict[str, Any]
 _FIELDS = ("tp", "fp", "fn", "tn")
 
 
-def matrices_of(pool: Pool, trial: int | None = None) -> list[Row]:
-    """A row for each detector of a run: run, detector, trial and its confusion matrix over labelled trajectories."""
+def tabulate_matrices(pool: Pool, trial: int | None = None) -> list[Row]:
+    """Return a row for each detector of a run: run, detector, trial and its confusion matrix over labelled
+    trajectories.
+    """
     known = pool.rows[pool.rows["label"].notna()]
     if known.empty:
-        raise Refused(f"No judged trajectory of {pool.run} has a label, so there is no confusion matrix.")
+        raise Refused(f"No judged trajectory of {pool.run} has a label, so a confusion matrix cannot be computed.")
     first = int(known["trial"].min()) if trial is None else trial
     rows = []
     for detector, judged in known[known["trial"] == first].groupby("detector", sort=True):
@@ -41,7 +44,10 @@ def matrices_of(pool: Pool, trial: int | None = None) -> list[Row]:
 
 
 def read_matrices(path: Path) -> list[Row]:
-    """The rows of a CSV with the columns tp, fp, fn, tn; others are kept as names. Raises BadInput with the line."""
+    """Read the rows of a CSV with columns tp, fp, fn, tn; keep other columns as names.
+
+    Raises BadInput, with the line number, if the file is invalid.
+    """
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as failure:
@@ -51,14 +57,16 @@ def read_matrices(path: Path) -> list[Row]:
     return _rows(text, str(path))
 
 
-def published_matrices() -> list[Row]:
-    """The matrices behind the InferAct paper's Table 1, of its own models and tasks."""
+def read_published_matrices() -> list[Row]:
+    """Return the matrices behind the InferAct paper's Table 1, from its own models and tasks."""
     names = ("model", "method", "environment", *_FIELDS)
-    return [{name: row[name] for name in names} for row in _rows(paper.published_csv("detection.csv"), paper.SOURCE)]
+    return [
+        {name: row[name] for name in names} for row in _rows(paper.read_published_csv("detection.csv"), paper.SOURCE)
+    ]
 
 
 def quota_table(rows: Sequence[Mapping[str, Any]], budget: str) -> pd.DataFrame:
-    """Each matrix with its n, the budget (a number, or P% of n), and what of TP is kept when FP come first.
+    """Return each matrix with its n, the budget (a number, or P% of n), and the TP that are kept if FP come first.
 
     Columns: those of the row, n, budget, kept, lost (TP beyond the budget), caught (kept as a share of TP + FN).
     """
@@ -68,8 +76,8 @@ def quota_table(rows: Sequence[Mapping[str, Any]], budget: str) -> pd.DataFrame:
 
 def _kept(row: Mapping[str, Any], cap: int | None, percent: float | None) -> Row:
     matrix = Confusion(**{name: row[name] for name in _FIELDS})
-    budget = inspections((percent or 0.0) / 100, matrix.n) if cap is None else cap
-    inspected, bad = kept(matrix.tp, matrix.fp, budget), matrix.tp + matrix.fn
+    budget = count_inspections((percent or 0.0) / 100, matrix.n) if cap is None else cap
+    inspected, bad = count_kept(matrix.tp, matrix.fp, budget), matrix.tp + matrix.fn
     return {
         "n": matrix.n,
         "budget": budget,

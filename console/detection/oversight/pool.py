@@ -1,6 +1,6 @@
-"""Pool: what each detector has put before the reviewers of a run, with the truth about it and what became of it.
+"""Pool: the items that each detector flagged or judged in a run, with their labels, reviews and outcomes.
 
-The truth is the source's own label, or what an action that never ran would have led to, or what adjudicators settled.
+Labels come from the source, from the simulated outcome of an action that never ran, or from adjudicators.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, or_, select
 
 from console.detection.evaluation import scores
-from console.detection.verdicts import routing_name
+from console.detection.routing import routing_name
 from console.environments import ENVIRONMENTS
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
-from console.review.simulated.ground_truth import awaited, true_label
+from console.review.simulated.faults import find_true_label, pending_checkpoint
 from console.runs import costs
 from console.runs.current_decisions import is_current
 from console.runs.options import run_options
@@ -36,20 +36,20 @@ Key = tuple[int, int, str]
 _AT_ONCE = 500
 
 LABELS = ("gold", "adjudicated")
-"""Whose labels count: the source's own, or settled ones where there are any and the source's elsewhere."""
+"""Sources of labels: the source's own, or settled ones with the source's as fallback."""
 
 _ENDED = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.HALTED, Outcome.REJECTED, Outcome.FINISHED)
-"""How a trial can end; one that runs or waits tells nothing yet."""
+"""The outcomes of finished trials."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """The rows of a run, one for each detector and trajectory; `routing` is whose flags the run's reviewers got.
+    """The rows of a run, one for each detector and trajectory; `routing` is the detector whose flags were reviewed.
 
     Columns: detector, trial, trajectory_id, task_key, step, kind, score, probability, flagged, label (misaligned,
-    aligned or missing), expected_cost, priority (by which the queue ranks), inspected_ms (the first decision, missing
-    if there is none), reported (a reviewer called it misaligned), corrected (1 or 0, whether the task succeeded after
-    that, missing where nothing was tried again).
+    aligned or missing), expected_cost, priority (by which the queue ranks), inspected_ms (time of the first decision,
+    missing if there is none), reported (a reviewer called it misaligned), corrected (1 or 0, whether the task succeeded
+    afterwards, missing if no further attempt was made).
     """
 
     run: str
@@ -58,24 +58,24 @@ class Pool:
     rows: pd.DataFrame
 
 
-def pool(session: Session, run: tables.Run, labels: str = "gold") -> Pool:
-    """The pool of a run; raises BadInput for labels that are neither gold nor adjudicated."""
+def read_pool(session: Session, run: tables.Run, labels: str = "gold") -> Pool:
+    """Return the pool of a run; raise BadInput if the labels are neither gold nor adjudicated."""
     if labels not in LABELS:
         raise BadInput(f"Labels are {' or '.join(LABELS)}, not {labels!r}.")
-    rows = _judged(session, run)
+    rows = _read_judged(session, run)
     rows["label"] = _labels(session, run, rows, labels)
     rows["expected_cost"] = _expected_costs(session, run, rows)
     rows["priority"] = rows["expected_cost" if run_options(run).costs else "score"]
-    rows = rows.merge(reviewed(session, run), on="trajectory_id", how="left")
+    rows = rows.merge(read_reviews(session, run), on="trajectory_id", how="left")
     rows["reported"] = rows["reported"].eq(True)
     return Pool(run.name, routing_name(run), labels, rows)
 
 
-def version(session: Session, run: tables.Run) -> tuple[Any, ...]:
-    """Differs whenever the pool of the run, or what was spent on it, would."""
+def pool_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
+    """Return a value that changes with the pool of the run, or with the inspections spent on it."""
     item, decision, entry, settled = tables.Item, tables.Decision, tables.LedgerEntry, tables.Adjudication
     decided = (
-        sa_select(func.max(col(decision.id)), func.count(), func.count().filter(col(decision.superseded)))
+        sa_select(func.max(col(decision.id)), func.count(), func.count().filter(is_current()))
         .join(item, col(item.id) == col(decision.item_id))
         .where(col(item.run_id) == run.id)
     )
@@ -87,17 +87,17 @@ def version(session: Session, run: tables.Run) -> tuple[Any, ...]:
     outcomes = sa_select(func.count()).where(
         col(tables.Trajectory.run_id) == run.id, col(tables.Trajectory.outcome) == Outcome.SUCCEEDED
     )
-    final = sa_select(func.max(col(settled.id)), func.count()).where(settled_in(run))
+    final = sa_select(func.max(col(settled.id)), func.count()).where(settlement_condition(run))
     counts = [value for query in (decided, moved, outcomes, final) for value in session.execute(query).one()]
     stated = (run.budget_cap, run.budget_percent, run.detector, run.options)
-    return (*scores.version(session, run), *stated, *counts)
+    return (*scores.scores_version(session, run), *stated, *counts)
 
 
-def reviewed(session: Session, run: tables.Run) -> pd.DataFrame:
-    """Columns trajectory_id, inspected_ms, reported, corrected; answers that were taken back or replaced do not count.
+def read_reviews(session: Session, run: tables.Run) -> pd.DataFrame:
+    """Return columns trajectory_id, inspected_ms, reported, corrected; undone and replaced decisions do not count.
 
-    Corrected tells of what a reviewer called misaligned whether its task then succeeded, in the next trial or with the
-    action as edited (1 or 0); it is missing where nothing was tried again.
+    `corrected` shows whether the task of a reported action then succeeded, in the next trial or with the edited action
+    (1 or 0); it is missing if no further attempt was made.
     """
     item, decision, record = tables.Item, tables.Decision, tables.Trajectory
     following = aliased(record)
@@ -124,13 +124,13 @@ def reviewed(session: Session, run: tables.Run) -> pd.DataFrame:
 
 
 def _is_next(following: Any) -> Any:
-    """The condition that it is the next trial of the task."""
+    """Return the condition for the next trial of the task."""
     record = tables.Trajectory
     return and_(following.task_id == record.task_id, following.trial == col(record.trial) + 1)
 
 
-def checkpoints_of(session: Session, keys: Iterable[Key]) -> dict[Key, Checkpoint]:
-    """The checkpoint at each key."""
+def read_checkpoints(session: Session, keys: Iterable[Key]) -> dict[Key, Checkpoint]:
+    """Return the checkpoint at each key."""
     wanted: dict[int, list[Key]] = {}
     for key in keys:
         wanted.setdefault(key[0], []).append(key)
@@ -140,40 +140,42 @@ def checkpoints_of(session: Session, keys: Iterable[Key]) -> dict[Key, Checkpoin
         some = col(body.trajectory_id).in_(ids[start : start + _AT_ONCE])
         for id, text in session.exec(select(body.trajectory_id, body.body).where(some)):
             trajectory = from_json(text)
-            found |= {key: awaited(trajectory, key[1], key[2]) for key in wanted[id]}
+            found |= {key: pending_checkpoint(trajectory, key[1], key[2]) for key in wanted[id]}
     return found
 
 
-def true_labels(session: Session, run: tables.Run, keys: Collection[Key]) -> dict[Key, str]:
-    """The label of each checkpoint of a live run, tried in a copy of its world; {} for other runs and worlds."""
+def simulate_labels(session: Session, run: tables.Run, keys: Collection[Key]) -> dict[Key, str]:
+    """Return the label of each checkpoint of a live run, simulated in a copy of its world; {} for other runs and
+    worlds.
+    """
     if run.kind != RunKind.LIVE or not keys:
         return {}
     tasks = _tasks(session, run)
-    seen = checkpoints_of(session, [key for key in keys if key[0] in tasks])
-    return {key: str(true_label(tasks[key[0]], checkpoint)) for key, checkpoint in seen.items()}
+    seen = read_checkpoints(session, [key for key in keys if key[0] in tasks])
+    return {key: str(find_true_label(tasks[key[0]], checkpoint)) for key, checkpoint in seen.items()}
 
 
-def adjudicated(session: Session, run: tables.Run) -> dict[str, str]:
-    """The latest settled label of each checkpoint, by its unit: TASK/STEP/KIND, in later trials with `/trial N`."""
+def read_settled_labels(session: Session, run: tables.Run) -> dict[str, str]:
+    """Return the latest settled label of each checkpoint, by unit: TASK/STEP/KIND, in later trials with `/trial N`."""
     settled = tables.Adjudication
-    statement = select(settled.unit, settled.label).where(settled_in(run)).order_by(col(settled.revision))
+    statement = select(settled.unit, settled.label).where(settlement_condition(run)).order_by(col(settled.revision))
     return dict(session.exec(statement).all())
 
 
-def any_settled(session: Session, run: tables.Run) -> bool:
-    """Whether any checkpoint of the run has a settled label."""
-    return session.exec(select(tables.Adjudication.id).where(settled_in(run)).limit(1)).first() is not None
+def has_settled_labels(session: Session, run: tables.Run) -> bool:
+    """Return whether any checkpoint of the run has a settled label."""
+    return session.exec(select(tables.Adjudication.id).where(settlement_condition(run)).limit(1)).first() is not None
 
 
-def settled_in(run: tables.Run) -> Any:
-    """The condition that an adjudication is of this run, or of the study that it belongs to."""
+def settlement_condition(run: tables.Run) -> Any:
+    """Return the condition for adjudications of this run, or of the study that it belongs to."""
     settled = tables.Adjudication
     own = col(settled.run_id) == run.id
     return own if run.study_id is None else or_(own, col(settled.study_id) == run.study_id)
 
 
 def _tasks(session: Session, run: tables.Run) -> dict[int, TaskSpec]:
-    """The tasks whose gold is known, in environments with an embedded edition, by trajectory."""
+    """Return the tasks with known gold in environments with an embedded world, by trajectory."""
     record, task = tables.Trajectory, tables.Task
     playable = [name for name, environment in ENVIRONMENTS.items() if environment.start]
     statement = (
@@ -198,7 +200,7 @@ _COLUMNS = (
 )
 
 
-def _judged(session: Session, run: tables.Run) -> pd.DataFrame:
+def _read_judged(session: Session, run: tables.Run) -> pd.DataFrame:
     verdict, record, task = tables.Verdict, tables.Trajectory, tables.Task
     columns = (
         col(verdict.detector),
@@ -231,37 +233,37 @@ def _judged(session: Session, run: tables.Run) -> pd.DataFrame:
 
 
 def _labels(session: Session, run: tables.Run, rows: pd.DataFrame, labels: str) -> pd.Series[Any]:
-    """Flagged actions of a live run by what they would have led to, as most never ran; the source's own label, else."""
-    tried = true_labels(session, run, _keys(rows[rows["flagged"] | rows["label"].isna()]))
-    own = _instead(rows["label"], _keyed(rows), tried)
+    """Return the label of each row: the simulated outcome of a live run's flagged actions, or the source's label."""
+    tried = simulate_labels(session, run, _keys(rows[rows["flagged"] | rows["label"].isna()]))
+    own = _replace_labels(rows["label"], _key_column(rows), tried)
     if labels != "adjudicated":
         return own
     units = rows["task_key"] + "/" + rows["step"].astype(str) + "/" + rows["kind"]
     units = units.where(rows["trial"] == 0, units + "/trial " + rows["trial"].astype(str))
-    return _instead(own, units, adjudicated(session, run))
+    return _replace_labels(own, units, read_settled_labels(session, run))
 
 
-def _instead(labels: pd.Series[Any], keys: pd.Series[Any], better: Mapping[Any, str]) -> pd.Series[Any]:
-    """The labels, with better ones by key where there are any."""
+def _replace_labels(labels: pd.Series[Any], keys: pd.Series[Any], better: Mapping[Any, str]) -> pd.Series[Any]:
+    """Return the labels, replaced by the label in `better` with the same key."""
     found = [better.get(key, label) for key, label in zip(keys, labels, strict=True)]
     return pd.Series(found, index=labels.index, dtype=object)
 
 
 def _expected_costs(session: Session, run: tables.Run, rows: pd.DataFrame) -> pd.Series[float]:
-    """The probability, or the score where there is none, times what the action costs if it is wrong."""
+    """Return the probability, or the score if there is none, times the cost of a wrong action."""
     worth = rows["probability"].fillna(rows["score"])
     stated = run_options(run).costs
     if not stated or rows.empty:
         return worth
-    seen = checkpoints_of(session, _keys(rows[rows["flagged"]]))
+    seen = read_checkpoints(session, _keys(rows[rows["flagged"]]))
     amounts = {key: costs.cost(stated, checkpoint) for key, checkpoint in seen.items()}
-    return worth.mul(pd.Series([amounts.get(key, 1.0) for key in _keyed(rows)], index=rows.index))
+    return worth.mul(pd.Series([amounts.get(key, 1.0) for key in _key_column(rows)], index=rows.index))
 
 
 def _keys(rows: pd.DataFrame) -> set[Key]:
-    return set(_keyed(rows))
+    return set(_key_column(rows))
 
 
-def _keyed(rows: pd.DataFrame) -> pd.Series[Any]:
+def _key_column(rows: pd.DataFrame) -> pd.Series[Any]:
     keys = list(zip(rows["trajectory_id"].tolist(), rows["step"].tolist(), rows["kind"].tolist(), strict=True))
     return pd.Series(keys, index=rows.index, dtype=object)

@@ -1,6 +1,6 @@
 """ALFWorld: a household; cleaning, heating and cooling cannot be undone (InferAct, section 3).
 
-The embedded edition is a household of our own that answers as ALFWorld 0.4.2 does, word for word.
+The embedded edition is the console's own household; its observations match those of ALFWorld 0.4.2 word for word.
 """
 
 from console.environments.alfworld.tasks import tasks

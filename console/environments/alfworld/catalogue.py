@@ -1,6 +1,7 @@
-"""The catalogue of a household: rooms, receptacles, things, what fits where, and what can be done to what.
+"""The catalogue of a household: rooms, receptacles, things, the things that each receptacle can hold, and possible
+treatments.
 
-It lies beside this file as YAML, which says what each table means.
+The tables are in the YAML file in this folder, which explains each of them.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-from console.trajectory.data_files import read_data
+from console.trajectory.strict_yaml import read_data
 
 
 @dataclass(frozen=True, slots=True)
 class HouseholdCatalogue:
-    """The tables of the file; words in capitals stand for the things of a group."""
+    """The tables of the YAML file; a word in capitals stands for all things in a group."""
 
     groups: dict[str, str]
     appliances: dict[str, str]

@@ -1,6 +1,6 @@
-"""Error feedback: why a command was impossible, as fine as AutoPlan's household tells it (its Table 6).
+"""Error feedback: the reason why a command was impossible, as detailed as in AutoPlan's household (its Table 6).
 
-ALFWorld itself only says that nothing happens; the reasons follow that sentence where a task asks for them.
+ALFWorld itself only returns `Nothing happens.`; a task option adds the reason after that sentence.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ import re
 from collections.abc import Iterable, Iterator
 
 from console.environments.alfworld.catalogue import APPLIANCE, FIXED, HOLDS, KNIVES, LAMPS, SLICEABLE, TREATABLE
-from console.environments.alfworld.household import State, accessible, in_hand, reachable
+from console.environments.alfworld.household import State, find_accessible, find_in_hand, find_reachable
 from console.environments.alfworld.rules import COMMANDS
 
 _INDEX = re.compile(r"\s\d+$")
 
 
-def why(state: State, command: str) -> str:
-    """The first reason why that command, on which nothing happened, was impossible; empty where none is known."""
+def explain_failure(state: State, command: str) -> str:
+    """Return the first reason why the command was impossible, or "" if no reason is known."""
     command = command.strip()
     word = command.partition(" ")[0]
     if word not in COMMANDS:
-        return f"There is no command {word!r}; `help` lists those there are."
+        return f"Unknown command {word!r}; `help` lists the commands."
     match = COMMANDS[word][0].fullmatch(command)
     if match is None:
         return f"{word!r} needs more, or other, words; `help` shows its form."
@@ -32,7 +32,7 @@ def _unnamed(state: State, names: Iterable[str]) -> Iterator[str]:
         if not _INDEX.search(name):
             yield f"{name} has no number; say which one you mean, such as {name} 1."
         elif name not in state.household.receptacles and name not in state.household.things:
-            yield f"There is no {name} in this room."
+            yield f"This room has no {name}."
 
 
 def _reasons(state: State, word: str, names: tuple[str, ...]) -> Iterator[str]:
@@ -56,13 +56,13 @@ def _reasons(state: State, word: str, names: tuple[str, ...]) -> Iterator[str]:
 
 
 def _elsewhere(state: State, receptacle: str) -> Iterator[str]:
-    if not reachable(state, receptacle):
+    if not find_reachable(state, receptacle):
         yield f"You are not at {receptacle}; go to {receptacle} first."
 
 
 def _shut(state: State, receptacle: str) -> Iterator[str]:
     yield from _elsewhere(state, receptacle)
-    if not accessible(state, receptacle):
+    if not find_accessible(state, receptacle):
         yield f"{receptacle} is closed; open {receptacle} first."
 
 
@@ -77,7 +77,7 @@ def _taking(state: State, thing: str, source: str) -> Iterator[str]:
 
 
 def _not_carried(state: State, thing: str) -> Iterator[str]:
-    if not in_hand(state, thing):
+    if not find_in_hand(state, thing):
         yield f"You do not carry {thing}; take it first."
 
 
@@ -102,7 +102,7 @@ def _treating(state: State, treatment: str, thing: str, appliance: str) -> Itera
 def _using(name: str) -> Iterator[str]:
     if name.rpartition(" ")[0] not in LAMPS:
         yield f"{name} cannot be used; only lamps can."
-    yield f"{name} is not within reach; go to where it stands first."
+    yield f"{name} is not within reach; go to it first."
 
 
 def _slicing(state: State, thing: str, knife: str) -> Iterator[str]:

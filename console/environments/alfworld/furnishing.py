@@ -1,4 +1,4 @@
-"""Furnishing of a task's room: which receptacles stand in it, and which things lie where."""
+"""The furnishing of a task's room: its receptacles, and the things in them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 
 from console.environments.alfworld.catalogue import ADJOINING, FIXED, FURNITURE, HOLDS, OPENABLE, THINGS
-from console.environments.alfworld.household import Household, HouseholdObject, Receptacle, order
+from console.environments.alfworld.household import Household, HouseholdObject, Receptacle, sort_key
 from console.environments.alfworld.task_setup import LOOK, PLACE, TWO, TaskSetup
 
 SHARED_PLACE = 0.2
@@ -14,11 +14,11 @@ COUNTS, WEIGHTS = (0, 1, 2, 3), (30, 40, 20, 10)
 
 
 def furnish(setup: TaskSetup) -> Household:
-    """The household of a task: always the same for equal setups, never solved from the start, always solvable."""
+    """Return the household of a task: equal for equal setups, not solved at the start, always solvable."""
     random = Random(f"household {setup.seed}")
-    receptacles = sorted(_receptacles(setup, random), key=order)
+    receptacles = sorted(_receptacles(setup, random), key=sort_key)
     starts = dict(_starts(setup, receptacles, random))
-    things = sorted(starts, key=order)
+    things = sorted(starts, key=sort_key)
     return Household(
         receptacles={part.name: part for part in receptacles},
         things={thing.name: thing for thing in things},

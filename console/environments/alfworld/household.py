@@ -1,4 +1,4 @@
-"""A household: as it stands before anybody touches it, and its state while an agent acts in it."""
+"""A household: its initial arrangement, and its state while an agent acts in it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Receptacle:
-    """A receptacle, a piece of furniture that things are in or on; `place` is where one stands to reach it."""
+    """A receptacle, such as a piece of furniture; `place` is the agent's position to reach the receptacle."""
 
     kind: str
     number: int
@@ -24,7 +24,7 @@ class Receptacle:
 
 @dataclass(frozen=True, slots=True)
 class HouseholdObject:
-    """A household object, a thing that lies in or on a receptacle."""
+    """An object in or on a receptacle."""
 
     kind: str
     number: int
@@ -37,28 +37,29 @@ class HouseholdObject:
 
 @dataclass(frozen=True, slots=True)
 class Household:
-    """A household: receptacles and things by name, in the order of enumeration, and where each thing starts."""
+    """A household: receptacles and things by name, in enumeration order, and the initial receptacle of each thing."""
 
     receptacles: Mapping[str, Receptacle]
     things: Mapping[str, HouseholdObject]
     starts: Mapping[str, str]
 
 
-def order(part: Receptacle | HouseholdObject) -> tuple[str, int]:
-    """The key by which ALFWorld enumerates: kinds by alphabet, the highest number of a kind first."""
+def sort_key(part: Receptacle | HouseholdObject) -> tuple[str, int]:
+    """Return the sort key of ALFWorld's enumeration: kinds alphabetically, then numbers in descending order."""
     return part.kind, -part.number
 
 
 MIDDLE_OF_THE_ROOM = 0
-"""The place where every trial begins; no receptacle is reached from it."""
+"""The place where every trial begins, away from all receptacles."""
 
 
 @dataclass(slots=True)
 class State:
-    """The state of a household: where everything is, and what has been done. `held` is the thing in the agent's hand.
+    """The state of a household: the location of every thing, and the treatments so far.
 
-    `done` maps a treatment (`clean`, `heat`, `cool`, `use`, `slice`) to the names of the things that it holds for.
-    `taken_from` are the (thing, receptacle) pairs where a thing once was and no longer is.
+    `held` is the thing in the agent's hand. `done` maps a treatment (`clean`, `heat`, `cool`, `use`, `slice`) to the
+    names of the treated things. `taken_from` holds (thing, receptacle) for each thing that was moved away from a
+    receptacle.
     """
 
     household: Household
@@ -70,33 +71,33 @@ class State:
     taken_from: set[tuple[str, str]] = field(default_factory=set)
 
 
-def fresh(household: Household) -> State:
-    """The state before the first action."""
+def initial_state(household: Household) -> State:
+    """Return the state before the first action."""
     return State(household, dict(household.starts))
 
 
-def reachable(state: State, name: str) -> Receptacle | None:
-    """The receptacle of that name if the agent stands before it, else None."""
+def find_reachable(state: State, name: str) -> Receptacle | None:
+    """Return the receptacle with this name if it is in front of the agent, else None."""
     receptacle = state.household.receptacles.get(name)
     return receptacle if receptacle and receptacle.place == state.place else None
 
 
-def accessible(state: State, name: str) -> Receptacle | None:
-    """The receptacle of that name if the agent stands before it and no closed door is between, else None."""
-    receptacle = reachable(state, name)
+def find_accessible(state: State, name: str) -> Receptacle | None:
+    """Return the receptacle with this name if it is in front of the agent and not closed, else None."""
+    receptacle = find_reachable(state, name)
     return receptacle if receptacle and (not receptacle.openable or name in state.opened) else None
 
 
-def in_hand(state: State, name: str) -> HouseholdObject | None:
-    """The thing of that name if the agent holds it, else None."""
+def find_in_hand(state: State, name: str) -> HouseholdObject | None:
+    """Return the thing with this name if the agent holds it, else None."""
     return state.household.things[name] if name == state.held else None
 
 
-def contents(state: State, receptacle: str) -> list[str]:
-    """The names of the things in or on a receptacle, in the order of enumeration."""
+def list_contents(state: State, receptacle: str) -> list[str]:
+    """Return the names of the things in or on a receptacle, in the order of enumeration."""
     return [thing for thing in state.household.things if state.where.get(thing) == receptacle]
 
 
-def facing(state: State) -> list[str]:
-    """The receptacles that the agent stands before, in the order of enumeration."""
+def list_facing(state: State) -> list[str]:
+    """Return the names of the receptacles in front of the agent, in enumeration order."""
     return [name for name, receptacle in state.household.receptacles.items() if receptacle.place == state.place]

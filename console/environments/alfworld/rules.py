@@ -1,8 +1,9 @@
-"""The rules of a household: what every command does, as in ALFWorld 0.4.2.
+"""The rules of a household: the effect of every command, as in ALFWorld 0.4.2.
 
-A rule gets the state and the names in the command; it returns what the agent is told, or None where the command is
-impossible and nothing happens. Some of the original's oddities are kept, since agents meet them there: what is used
-once stays on, heating and cooling work through a closed door, and going to where one already stands does nothing.
+A rule takes the state and the names in the command. The rule returns the observation, or None if the command is
+impossible; an impossible command does not change the state. Some oddities of the original are kept, because agents
+encounter them there: a lamp stays on after its use, heating and cooling work through a closed door, and going to the
+current place does nothing.
 """
 
 from __future__ import annotations
@@ -12,14 +13,21 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from console.environments.alfworld.catalogue import APPLIANCE, FIXED, HOLDS, KNIVES, LAMPS, SLICEABLE, TREATABLE
-from console.environments.alfworld.household import State, accessible, in_hand, reachable
-from console.environments.alfworld.observations import NOTHING_HAPPENS, examine, help_text, inventory, look, sight
+from console.environments.alfworld.household import State, find_accessible, find_in_hand, find_reachable
+from console.environments.alfworld.observations import (
+    NOTHING_HAPPENS,
+    describe_receptacle,
+    examine,
+    help_text,
+    inventory,
+    look,
+)
 
 Rule = Callable[..., str | None]
 
 
 def perform(state: State, command: str) -> str:
-    """Runs one command on the state and returns what the agent is told."""
+    """Run one command on the state and return the observation."""
     command = command.strip()
     pattern, rule = COMMANDS.get(command.partition(" ")[0], _UNKNOWN)
     match = pattern.fullmatch(command)
@@ -28,34 +36,34 @@ def perform(state: State, command: str) -> str:
 
 
 def go_to(state: State, name: str) -> str | None:
-    """Walks to a receptacle that is reached from another place."""
+    """Walk to a receptacle; return None if the agent is already in front of the receptacle."""
     receptacle = state.household.receptacles.get(name)
     if receptacle is None or receptacle.place == state.place:
         return None
     state.place = receptacle.place
-    return f"You arrive at {name}. {sight(state, receptacle)}"
+    return f"You arrive at {name}. {describe_receptacle(state, receptacle)}"
 
 
 def open_up(state: State, name: str) -> str | None:
-    """Opens a closed receptacle."""
-    receptacle = reachable(state, name)
+    """Open a closed receptacle."""
+    receptacle = find_reachable(state, name)
     if receptacle is None or not receptacle.openable or name in state.opened:
         return None
     state.opened.add(name)
-    return f"You open the {name}. {sight(state, receptacle)}"
+    return f"You open the {name}. {describe_receptacle(state, receptacle)}"
 
 
 def close(state: State, name: str) -> str | None:
-    """Closes an open receptacle."""
-    if not reachable(state, name) or name not in state.opened:
+    """Close an open receptacle."""
+    if not find_reachable(state, name) or name not in state.opened:
         return None
     state.opened.remove(name)
     return f"You close the {name}."
 
 
 def take(state: State, name: str, source: str) -> str | None:
-    """Takes a movable thing out of an accessible receptacle into the empty hand."""
-    here = accessible(state, source) and state.where.get(name) == source
+    """Take a movable thing from an accessible receptacle into the empty hand."""
+    here = find_accessible(state, source) and state.where.get(name) == source
     if not here or state.held or state.household.things[name].kind in FIXED:
         return None
     del state.where[name]
@@ -65,8 +73,8 @@ def take(state: State, name: str, source: str) -> str | None:
 
 
 def move(state: State, name: str, target: str) -> str | None:
-    """Puts the thing in the hand in or on an accessible receptacle that can hold it."""
-    thing, receptacle = in_hand(state, name), accessible(state, target)
+    """Put the thing in the hand in or on an accessible receptacle that can hold it."""
+    thing, receptacle = find_in_hand(state, name), find_accessible(state, target)
     if not thing or not receptacle or thing.kind not in HOLDS[receptacle.kind]:
         return None
     state.held = None
@@ -76,12 +84,12 @@ def move(state: State, name: str, target: str) -> str | None:
 
 
 def clean(state: State, name: str, appliance: str) -> str | None:
-    """Cleans the thing in the hand at a sink basin."""
+    """Clean the thing in the hand at a sink basin."""
     return _treat(state, "clean", name, appliance)
 
 
 def heat(state: State, name: str, appliance: str) -> str | None:
-    """Heats the thing in the hand at a microwave; it is no longer cool."""
+    """Heat the thing in the hand with a microwave; the thing is then no longer cool."""
     told = _treat(state, "heat", name, appliance)
     if told:
         state.done["cool"].discard(name)
@@ -89,7 +97,7 @@ def heat(state: State, name: str, appliance: str) -> str | None:
 
 
 def cool(state: State, name: str, appliance: str) -> str | None:
-    """Cools the thing in the hand at a fridge; it is no longer hot."""
+    """Cool the thing in the hand with a fridge; the thing is then no longer hot."""
     told = _treat(state, "cool", name, appliance)
     if told:
         state.done["heat"].discard(name)
@@ -97,28 +105,28 @@ def cool(state: State, name: str, appliance: str) -> str | None:
 
 
 def use(state: State, name: str) -> str | None:
-    """Turns a lamp on; using it again says the same."""
+    """Turn a lamp on; a second use gives the same observation."""
     if name not in state.household.things or state.household.things[name].kind not in LAMPS:
         return None
-    if not reachable(state, state.where.get(name, "")):
+    if not find_reachable(state, state.where.get(name, "")):
         return None
     state.done["use"].add(name)
     return f"You turn on the {name}."
 
 
 def slice_up(state: State, name: str, knife: str) -> str | None:
-    """Slices a thing that lies within reach with the knife in the hand."""
-    blade, thing = in_hand(state, knife), state.household.things.get(name)
+    """Slice a thing within reach with the knife in the hand."""
+    blade, thing = find_in_hand(state, knife), state.household.things.get(name)
     if not blade or blade.kind not in KNIVES or not thing or thing.kind not in SLICEABLE:
         return None
-    if not reachable(state, state.where.get(name, "")):
+    if not find_reachable(state, state.where.get(name, "")):
         return None
     state.done["slice"].add(name)
     return f"You sliced the {name} with the {knife}."
 
 
 def _treat(state: State, treatment: str, name: str, appliance: str) -> str | None:
-    thing, receptacle = in_hand(state, name), reachable(state, appliance)
+    thing, receptacle = find_in_hand(state, name), find_reachable(state, appliance)
     if not thing or thing.kind not in TREATABLE[treatment]:
         return None
     if not receptacle or receptacle.kind != APPLIANCE[treatment]:
@@ -148,4 +156,4 @@ COMMANDS: Mapping[str, tuple[re.Pattern[str], Rule]] = MappingProxyType(
         "help": (re.compile("help"), help_text),
     }
 )
-"""The commands by their first word. `put ... in/on ...` is how older ALFWorld games say `move ... to ...`."""
+"""The commands by their first word. `put ... in/on ...` is the form of `move ... to ...` in older ALFWorld games."""

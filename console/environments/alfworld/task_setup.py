@@ -38,7 +38,7 @@ LOOK_ROOMS = ("bedroom", "livingroom")
 
 @dataclass(frozen=True, slots=True)
 class TaskSetup:
-    """The setup of a task; `receptacle` is the kind of lamp where the task is to look at something under one."""
+    """The setup of a task; in tasks to examine a thing under a lamp, `receptacle` is the kind of lamp."""
 
     type: str
     room: str
@@ -49,12 +49,12 @@ class TaskSetup:
 
     @property
     def instruction(self) -> str:
-        """The task in words, as ALFWorld's templates say it."""
+        """The task's instruction, worded as in ALFWorld's templates."""
         return WORDINGS[self.type][self.wording].format(thing=self.thing, receptacle=self.receptacle)
 
 
 def task_setup(options: Mapping[str, Any]) -> TaskSetup:
-    """The setup written in a task's options; raises BadInput where they are not those of a household task."""
+    """Return the setup in a task's options; raise BadInput if they do not describe a household task."""
     try:
         setup = TaskSetup(**{name: options[name] for name in TaskSetup.__dataclass_fields__})
     except KeyError as missing:
@@ -62,15 +62,13 @@ def task_setup(options: Mapping[str, Any]) -> TaskSetup:
             f"The options of an ALFWorld task lack {missing}; take them from `tasks(seed, count)`."
         ) from None
     if (setup.room, setup.thing, setup.receptacle) not in choices(str(setup.type)) or setup.wording not in (0, 1):
-        raise BadInput(
-            f"No ALFWorld task of these options exists: {asdict(setup)}; take them from `tasks(seed, count)`."
-        )
+        raise BadInput(f"No ALFWorld task has these options: {asdict(setup)}. Use options from `tasks(seed, count)`.")
     return setup
 
 
 @lru_cache(maxsize=len(WORDINGS))
 def choices(task_type: str) -> tuple[tuple[str, str, str], ...]:
-    """Every (room, kind of thing, kind of receptacle) of which that type of task can be made; none if unknown."""
+    """Return every (room, kind of thing, kind of receptacle) for a task type; empty if the type is unknown."""
     if task_type not in WORDINGS:
         return ()
     if task_type == LOOK:

@@ -1,4 +1,4 @@
-"""Household tasks without end, each from a seed, and a shortest sensible way to do each of them."""
+"""Household tasks: any number of tasks per seed, each with a short plan that solves the task."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from console.environments.environment import TaskSpec
 
 
 def tasks(seed: int, count: int) -> list[TaskSpec]:
-    """The first `count` tasks of a seed, the six types in turn; `gold` holds the target and the actions that do it."""
+    """Return the first `count` tasks of a seed, the six types in turn; `gold` holds the target and a solution."""
     return [_task(seed, index) for index in range(count)]
 
 
 def plan(setup: TaskSetup, household: Household) -> list[str]:
-    """The actions that do a task in its household."""
+    """Return the actions that solve a task in its household."""
     targets = [name for name, thing in household.things.items() if thing.kind == setup.thing]
     route = _Route(household)
     if setup.type == LOOK:
@@ -60,7 +60,7 @@ def _setup(seed: int, index: int) -> TaskSetup:
 
 
 class _Route:
-    """Keeps track of where the agent stands and of the doors it has opened."""
+    """The agent's position and the doors that the agent has opened."""
 
     def __init__(self, household: Household) -> None:
         self._receptacles, self._starts = household.receptacles, household.starts

@@ -1,4 +1,4 @@
-"""A running household task in the shape of `World`, done when the goal of its type (six in ALFWorld) is reached."""
+"""A running household task that implements `World`; the task ends when its goal is reached."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from console.environments.alfworld.error_feedback import why
+from console.environments.alfworld.error_feedback import explain_failure
 from console.environments.alfworld.furnishing import furnish
-from console.environments.alfworld.household import State, fresh, reachable
-from console.environments.alfworld.observations import MIDDLE, NOTHING_HAPPENS, seen
+from console.environments.alfworld.household import State, find_reachable, initial_state
+from console.environments.alfworld.observations import MIDDLE, NOTHING_HAPPENS, join_with_articles
 from console.environments.alfworld.rules import perform
 from console.environments.alfworld.task_setup import LOOK, TREATMENT, TWO, TaskSetup, task_setup
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
 
 STEP_LIMIT = 50
-"""ALFWorld itself cuts a trial off after this many actions."""
+"""The number of actions after which ALFWorld ends a trial."""
 
 
 class HouseholdWorld:
-    """The world of one household task. Nothing is shared between worlds, so each may run in its own thread.
+    """The world of one household task. Worlds share no state, so each world can run in its own thread.
 
-    `options["errors"]` is "plain", as in ALFWorld, or "fine": what follows `Nothing happens.` then says why.
+    `options["errors"]` is "plain", as in ALFWorld, or "fine", which adds a reason after `Nothing happens.`
     """
 
     def __init__(self, task: TaskSpec) -> None:
@@ -30,27 +30,27 @@ class HouseholdWorld:
         self.reset()
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Puts everything back in its place, or sets up another task's `options`; there is no chance, so no `seed`.
+        """Restore the initial state, or set up another task from `options`; `seed` has no effect.
 
-        Raises BadInput where the options are not those of a household task.
+        Raises BadInput if the options do not describe a household task.
         """
         self._options = self._options if options is None else options
         self._fine = _wants_fine(self._options)
         self._setup = task_setup(self._options)
-        self._state = fresh(furnish(self._setup))
+        self._state = initial_state(furnish(self._setup))
         self._steps, self._won = 0, False
-        room = MIDDLE.format(seen=seen(list(self._state.household.receptacles)))
+        room = MIDDLE.format(seen=join_with_articles(list(self._state.household.receptacles)))
         return f"{room}\n\nYour task is to: {self._setup.instruction}", self._info()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Runs one command; an impossible one, and any after the end, is answered with `Nothing happens.`."""
+        """Run one command; return `Nothing happens.` if the command is impossible or the trial has ended."""
         if self._won or self._steps >= STEP_LIMIT:
             return NOTHING_HAPPENS, 0.0, self._won, not self._won, self._info()
         observation = perform(self._state, action)
         if observation == NOTHING_HAPPENS and self._fine:
-            observation = f"{observation} {why(self._state, action)}".rstrip()
+            observation = f"{observation} {explain_failure(self._state, action)}".rstrip()
         self._steps += 1
-        self._won = reached(self._setup, self._state)
+        self._won = is_reached(self._setup, self._state)
         cut_off = self._steps >= STEP_LIMIT and not self._won
         return observation, float(self._won), self._won, cut_off, self._info()
 
@@ -61,19 +61,19 @@ class HouseholdWorld:
 def _wants_fine(options: Mapping[str, Any]) -> bool:
     wanted = options.get("errors", "plain")
     if wanted not in ("plain", "fine"):
-        raise BadInput(f'The ALFWorld option "errors" is {wanted!r}; it is "plain" or "fine".')
+        raise BadInput(f'The ALFWorld option "errors" is {wanted!r}. Use "plain" or "fine".')
     return bool(wanted == "fine")
 
 
 def start(task: TaskSpec) -> HouseholdWorld:
-    """The task's world, reset."""
+    """Return the task's world, reset."""
     return HouseholdWorld(task)
 
 
-def reached(setup: TaskSetup, state: State) -> bool:
-    """Whether the goal of the task is reached in this state."""
+def is_reached(setup: TaskSetup, state: State) -> bool:
+    """Return whether this state reaches the goal of the task."""
     if setup.type == LOOK:
-        return _looked_at(setup, state)
+        return _is_looked_at(setup, state)
     treatment = TREATMENT.get(setup.type)
     placed = [
         state.where[name]
@@ -86,12 +86,12 @@ def reached(setup: TaskSetup, state: State) -> bool:
     return any(count >= wanted for count in Counter(placed).values())
 
 
-def _looked_at(setup: TaskSetup, state: State) -> bool:
-    """Whether a thing of the kind is held where a lamp stands that has been turned on."""
+def _is_looked_at(setup: TaskSetup, state: State) -> bool:
+    """Return whether the agent holds a thing of the target kind under a lamp that is on."""
     if state.held is None or state.household.things[state.held].kind != setup.thing:
         return False
     lit = (name for name in state.done["use"] if state.household.things[name].kind == setup.receptacle)
-    return any(reachable(state, state.where[name]) for name in lit)
+    return any(find_reachable(state, state.where[name]) for name in lit)
 
 
 def _targets(setup: TaskSetup, state: State) -> list[str]:

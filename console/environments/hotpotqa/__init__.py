@@ -1,6 +1,6 @@
 """HotPotQA: search and look up pages, then answer.
 
-Embedded edition: an encyclopedia of an invented world, or any file in HotPotQA's distractor format.
+The embedded edition is an encyclopedia of an invented world, or any file in HotPotQA's distractor format.
 """
 
 from console.environments.environment import Environment

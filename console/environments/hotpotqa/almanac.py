@@ -1,6 +1,6 @@
-"""The almanac of the embedded world: every entity in it and every fact about it, the same on each machine.
+"""The almanac of the embedded world: every entity and its facts, identical on every machine.
 
-Nothing in it is real. Each fact has one value, so the answer to a question about it is certain.
+All entities are invented. Each fact has one value, so every question has exactly one correct answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DEEPENED_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One entity: the title of its page, its name, its facts, and which of them stand below the first paragraph.
+    """An entity: the title of its page, its name, its facts, and the facts below the first paragraph (`deep`).
 
     A fact about another entity holds that entity's title.
     """
@@ -33,7 +33,7 @@ class Entity:
 
     @property
     def called(self) -> str:
-        """What a question calls it."""
+        """The phrase by which a question refers to the entity."""
         return self.kind.called.format(x=self.name)
 
 
@@ -45,17 +45,17 @@ class Almanac:
     by_kind: dict[str, list[Entity]]
 
     def value(self, entity: Entity, relation: Relation) -> str:
-        """The value of a fact in words: a name, a number, a word."""
+        """Return the value of a fact as text: a name, a number or a word."""
         fact = entity.facts[relation.name]
         return self.entities[fact].name if relation.target else fact
 
 
 @lru_cache(maxsize=1)
 def almanac() -> Almanac:
-    """The almanac of the embedded world, made once."""
+    """Return the almanac of the embedded world, built once."""
     rng = random.Random("almanac")
     kinds = embedded_tables().kinds
-    named = _named(kinds)
+    named = _name_entities(kinds)
     titles = {kind: [title for title, _ in pairs] for kind, pairs in named.items()}
     entities: dict[str, Entity] = {}
     for name, pairs in named.items():
@@ -69,8 +69,8 @@ def almanac() -> Almanac:
     return Almanac(entities, by_kind)
 
 
-def number(fact: str) -> int:
-    """The number that a fact states."""
+def read_number(fact: str) -> int:
+    """Return the number that a fact states."""
     return int(fact.replace(",", ""))
 
 
@@ -83,10 +83,10 @@ def _fact(relation: Relation, titles: dict[str, list[str]], rng: random.Random) 
     return f"{value:,}" if value >= 10_000 else str(value)
 
 
-def _named(kinds: Mapping[str, EntityKind]) -> dict[str, list[tuple[str, str]]]:
-    """(title, name) of each entity by kind; a name that two kinds share carries the kind's mark in the title."""
+def _name_entities(kinds: Mapping[str, EntityKind]) -> dict[str, list[tuple[str, str]]]:
+    """Return (title, name) of each entity by kind; if two kinds share a name, the titles contain the kind's mark."""
     lists = embedded_tables().names
-    fresh = {source: iter(_mixed(source, lists[source])) for source in lists}
+    fresh = {source: iter(_shuffle(source, lists[source])) for source in lists}
     taken: dict[str, list[str]] = {source: [] for source in lists}
     chosen = {kind.name: _choose(kind, fresh[kind.names], taken[kind.names]) for kind in kinds.values()}
     owners = Counter(name for found in chosen.values() for name in found)
@@ -96,8 +96,8 @@ def _named(kinds: Mapping[str, EntityKind]) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def _mixed(source: str, names: NameList) -> list[str]:
-    """Every name of that list in an order that never changes."""
+def _shuffle(source: str, names: NameList) -> list[str]:
+    """Return every name of that list in a fixed shuffled order."""
     combined = [names.pattern.format(a, b) for a, b in product(names.first, names.second)]
     return random.Random(f"names {source}").sample(combined, len(combined))
 
@@ -111,7 +111,7 @@ def _choose(kind: EntityKind, fresh: Iterator[str], taken: list[str]) -> list[st
 
 
 def _adapt_namesakes(entities: dict[str, Entity]) -> None:
-    """A film that has a novel's name is the film of that novel."""
+    """Make each film with a novel's name the film of that novel."""
     for entity in entities.values():
         novel = f"{entity.name} (novel)"
         if entity.kind.name == "film" and novel in entities:

@@ -1,6 +1,6 @@
-"""Answer scoring: how an answer is compared with the gold one (SQuAD's normalisation, HotPotQA's F1).
+"""Answer scoring against the gold answer (SQuAD's normalisation, HotPotQA's F1).
 
-It stands apart from the world, since these are the formulas of others, each to be checked against its source.
+A separate module, so that each published formula can be checked against its source.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ _CLOSED = frozenset({"yes", "no", "noanswer"})
 
 
 def normalise(answer: str) -> str:
-    """The answer in lower case, without ASCII punctuation, articles and surplus blanks."""
+    """Return the answer in lower case, without ASCII punctuation, articles and extra blanks."""
     return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
 
 
 def exact_match(answer: str, gold: str) -> bool:
-    """Whether both answers are the same once normalised (exact match, EM)."""
+    """Return whether both answers are equal after normalisation (exact match, EM)."""
     return normalise(answer) == normalise(gold)
 
 
 def lenient_match(answer: str, gold: str) -> bool:
-    """Whether one normalised answer contains the other, as InferAct's code counts success; an empty one never does."""
+    """Return whether one normalised answer contains the other, as in InferAct's code; False if either is empty."""
     given, wanted = normalise(answer), normalise(gold)
     return bool(given and wanted) and (given in wanted or wanted in given)
 
 
 def f1(answer: str, gold: str) -> float:
-    """The F1 score, the overlap of words, 0 to 1; yes, no and noanswer count only as a whole."""
+    """Return the F1 score of shared words, 0 to 1; `yes`, `no` and `noanswer` must match exactly."""
     given, wanted = normalise(answer), normalise(gold)
     if given != wanted and (given in _CLOSED or wanted in _CLOSED):
         return 0.0

@@ -1,6 +1,6 @@
-"""A corpus: pages that can be found by title or by what they say.
+"""A corpus of pages that can be found by title or by text.
 
-A corpus never changes once built, and any number of threads may read it.
+A corpus is immutable, so that any number of threads may read it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PUNCTUATION = str.maketrans(string.punctuation, " " * len(string.punctuation))
 
 @dataclass(frozen=True, slots=True)
 class WikiPage:
-    """One page: a title and its sentences in order."""
+    """A page: a title and its sentences in order."""
 
     title: str
     sentences: tuple[str, ...]
@@ -38,17 +38,17 @@ class WikiPage:
 
     @property
     def opening(self) -> str:
-        """What a search shows: the first five sentences."""
+        """The text that a search returns: the first five sentences."""
         return " ".join(self.sentences[:SHOWN_SENTENCES])
 
     def lookup(self, keyword: str) -> list[str]:
-        """The sentences that contain the keyword, whatever its case, in order."""
+        """Return the sentences that contain the keyword, ignoring case, in order."""
         wanted = keyword.lower()
         return [text for text, folded in zip(self.sentences, self._folded, strict=True) if wanted in folded]
 
 
 class Corpus:
-    """A corpus: pages under their titles, and a full-text index over them."""
+    """Pages by title, with a full-text index over them."""
 
     def __init__(self, pages: Iterable[WikiPage]) -> None:
         self.pages: dict[str, WikiPage] = {}
@@ -64,7 +64,10 @@ class Corpus:
         self.similar = lru_cache(maxsize=8192)(self._similar)
 
     def find(self, title: str) -> WikiPage | None:
-        """The page of that title; case, blanks and, where only one page fits, punctuation do not matter."""
+        """Return the page with this title, or None.
+
+        Case and blanks are ignored; punctuation is ignored if only one page then matches.
+        """
         found = unescape(title).strip()
         if found not in self.pages:
             found = self._by_case.get(_fold(found)) or self._by_letters.get(_letters(found)) or ""

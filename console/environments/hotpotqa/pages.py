@@ -1,4 +1,4 @@
-"""The pages of the embedded world: a first paragraph of five sentences, then the rest."""
+"""Pages of the embedded world: a first paragraph of five sentences, then the rest."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _TRAPPED_SHARE = 0.7
 
 @dataclass(frozen=True, slots=True)
 class WrittenPage:
-    """A written page, and for each fact of its entity the sentence that tells it."""
+    """A page, and the sentence that states each fact of the page's entity."""
 
     page: WikiPage
     telling: dict[str, str]
 
 
 @lru_cache(maxsize=1)
-def written() -> dict[str, WrittenPage]:
-    """Every page of the embedded world by title."""
+def write_pages() -> dict[str, WrittenPage]:
+    """Return every page of the embedded world by title."""
     world = almanac()
     return {title: _write(entity, world) for title, entity in world.entities.items()}
 
 
 @lru_cache(maxsize=1)
 def embedded_corpus() -> Corpus:
-    """The corpus of the embedded world, indexed once."""
-    return Corpus(entry.page for entry in written().values())
+    """Return the corpus of the embedded world, indexed once."""
+    return Corpus(entry.page for entry in write_pages().values())
 
 
 def _write(entity: Entity, world: Almanac) -> WrittenPage:

@@ -1,7 +1,7 @@
-"""Questions with their paragraphs from a file in HotPotQA's distractor format (JSON array or JSON lines).
+"""Question files in HotPotQA's distractor format (JSON array or JSON lines), with their paragraphs.
 
-`context` and `supporting_facts` may be the official lists of pairs or columns (`{"title": [...], "sentences": [...]}`).
-All paragraphs of a file make one corpus.
+`context` and `supporting_facts` may be lists of pairs, as in the official files, or columns (`{"title": [...],
+"sentences": [...]}`). All paragraphs of a file form one corpus.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BUILDING = threading.Lock()
 
 
 def tasks_from_file(path: str | Path) -> list[TaskSpec]:
-    """The questions of the file in order; raises UnreadableFile where a record cannot be used."""
+    """Return the questions of the file in order; raise UnreadableFile if a record is invalid."""
     file = Path(path).absolute()
     tasks: dict[str, TaskSpec] = {}
     for number, record in _records(file):
@@ -37,7 +37,10 @@ def tasks_from_file(path: str | Path) -> list[TaskSpec]:
 
 
 def corpus_of(path: str) -> Corpus:
-    """The corpus of all pages of the file, built once while it stays as it is; raises UnreadableFile if broken."""
+    """Return the corpus of all pages in the file, rebuilt only if the file changes.
+
+    Raise UnreadableFile if the file is missing or invalid.
+    """
     try:
         state = Path(path).stat()
     except OSError as missing:

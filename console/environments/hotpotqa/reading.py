@@ -1,4 +1,4 @@
-"""Reading: which pages an agent read before it answers a question, and where they say the answer."""
+"""Reading: the pages that an agent read before it answered a question, and the pages that contain the answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOOKING_UP = frozenset({"lookup", "look_up", "find_in_page"})
 _NOT_READ = re.compile(r"\s*(?:could not find|the last page|no more results|no results|invalid)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _QUALIFIED = re.compile(r"(?<=\S)\s*\([^()]{1,40}\)\s*$")
-"""What a title says in brackets behind a name that others have too."""
+"""The part of a title in brackets, which distinguishes equal names."""
 _FIGURES = {word: str(figure) for figure, word in enumerate(COUNTS)}
 _ACCENT, _THOUSANDS = re.compile(r"[\u0300-\u036f]"), re.compile(r"(?<=\d),(?=\d{3})")
 _MOST_TEXT = 100_000
@@ -23,7 +23,7 @@ _MOST_TEXT = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page that was read: the step, what was searched for, and its text with what was looked up in it."""
+    """A page that the agent read: the step, the title, and the text of the page including lookup results."""
 
     step: int
     title: str
@@ -32,9 +32,9 @@ class Page:
 
 @dataclass(frozen=True)
 class Reading:
-    """The answer, the pages read, the searches that found no page, and the question's names that nothing speaks of.
+    """The answer, the pages read, the failed searches, and the question's names that no page mentions.
 
-    A list of titles that came back from a search speaks of a name where a title has all of it.
+    A list of titles from a search mentions a name if one title contains all of it.
     """
 
     answer: str
@@ -45,12 +45,12 @@ class Reading:
 
     @cached_property
     def saying(self) -> tuple[Page, ...]:
-        """The pages that say the answer, in any spelling of dates, figures, accents and dashes."""
+        """The pages that contain the answer, in any spelling of dates, numbers, accents and dashes."""
         return tuple(page for page in self.pages if is_said(self.answer, page))
 
 
-def reading(acts: Sequence[Act], answer: str, stated: Sequence[Term]) -> Reading:
-    """What was read before the answer; a list of similar titles after a miss is no page."""
+def find_reading(acts: Sequence[Act], answer: str, stated: Sequence[Term]) -> Reading:
+    """Return the pages that the agent read before the answer; a list of similar titles does not count as a page."""
     pages: list[Page] = []
     missed: list[str] = []
     listed: list[str] = []
@@ -63,13 +63,13 @@ def reading(acts: Sequence[Act], answer: str, stated: Sequence[Term]) -> Reading
             pages[-1] = Page(last.step, last.title, f"{last.text}\n{act.observation}"[:_MOST_TEXT])
         elif act.observation.strip():
             pages.append(Page(act.step, act.argument, act.observation[:_MOST_TEXT]))
-    read = plain("\n".join(f"{page.title}\n{page.text}" for page in pages))
-    titles = plain(" ".join(listed))
-    found = {plain(page.title) for page in pages}
+    read = normalise_words("\n".join(f"{page.title}\n{page.text}" for page in pages))
+    titles = normalise_words(" ".join(listed))
+    found = {normalise_words(page.title) for page in pages}
     return Reading(
         answer=answer,
         pages=tuple(pages),
-        not_found=tuple(dict.fromkeys(title for title in missed if plain(title) not in found)),
+        not_found=tuple(dict.fromkeys(title for title in missed if normalise_words(title) not in found)),
         unread=tuple(
             dict.fromkeys(
                 term.text.strip('"“”')
@@ -82,8 +82,8 @@ def reading(acts: Sequence[Act], answer: str, stated: Sequence[Term]) -> Reading
 
 
 @lru_cache(maxsize=64)
-def plain(text: str) -> str:
-    """The text's words in lower case without accents, figures written as figures, one blank between."""
+def normalise_words(text: str) -> str:
+    """Return the text's words in lower case, without accents, with numbers as digits, separated by single blanks."""
     bare = lowered(text) if text.isascii() else _ACCENT.sub("", unicodedata.normalize("NFKD", lowered(text)))
     bare = _THOUSANDS.sub("", bare)
     found = (word for word in _WORD.findall(bare) if word not in ("the", "a", "an"))
@@ -91,8 +91,8 @@ def plain(text: str) -> str:
 
 
 def is_said(answer: str, page: Page) -> bool:
-    """Whether the page has these words side by side, in any order, as dates are turned around; plurals count."""
-    wanted, text = plain(_QUALIFIED.sub("", answer)), plain(page.text)
+    """Return whether the page contains the answer's words next to each other in any order, also as plurals."""
+    wanted, text = normalise_words(_QUALIFIED.sub("", answer)), normalise_words(page.text)
     parts = wanted.split()
     padded = f" {text} "
     if not parts or f" {wanted} " in padded or f" {wanted}s " in padded or f" {wanted.removesuffix('s')} " in padded:
@@ -109,7 +109,7 @@ def _is_name(term: Term) -> bool:
 
 
 def is_spoken_of(term: Term, read: str) -> bool:
-    """Whether any telling word of the name was read: pages call people by their last names, and titles vary."""
-    parts = [word for word in plain(re.sub(r"['’]s?\b", "", term.text)).split() if word not in FUNCTION_WORDS]
+    """Return whether `read` contains a significant word of the name; pages use last names, and titles vary."""
+    parts = [word for word in normalise_words(re.sub(r"['’]s?\b", "", term.text)).split() if word not in FUNCTION_WORDS]
     told = [word for word in parts if len(word) > 2] or parts
     return not told or any(word.removesuffix("s") in read for word in told)

@@ -1,7 +1,7 @@
-"""The tables that the embedded world is made from: kinds of entities, the relations of each, and lists of names.
+"""Tables from which the embedded world is generated: kinds of entities, their relations, and lists of names.
 
-They lie beside this file as YAML and are read strictly. In every text `{x}` is the entity itself, `{v}` the value of
-the relation and `{o}` some other entity.
+The tables are strict YAML files in this folder. In every text `{x}` is the entity, `{v}` is the value of the relation,
+and `{o}` is another entity.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from console.errors import UnreadableFile
-from console.trajectory.data_files import read_data
+from console.trajectory.strict_yaml import Bounds, read_data
 
 _KIND_TABLES = ("places", "buildings", "people", "companies", "music", "works")
 
@@ -22,10 +22,10 @@ _KIND_TABLES = ("places", "buildings", "people", "companies", "music", "works")
 class Relation:
     """A relation that each entity of a kind has exactly once: to another entity (`target`), a number or a word.
 
-    `keyword` is what a lookup finds in each of `tells`, whatever the case.
-    `deep` facts stand below what a search shows, and so does a fifth of the others; `trap` then takes their place
-    above with something that is true of another entity. `noun` names the value in a question about it. `first` asks
-    which of `{a}` and `{b}` is ahead (the larger number if `larger`), `same` whether both agree.
+    Each sentence in `tells` contains `keyword` (ignoring case), so that a lookup finds the sentence. `deep` facts, and
+    a fifth of the others, appear below the text that a search returns; in that text `trap` replaces them with a true
+    statement about another entity. `noun` names the value in a question. `first` is the question which of `{a}` and
+    `{b}` comes first (the larger number if `larger`); `same` is the question whether both values are equal.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Relation:
     keyword: str
     tells: tuple[str, ...]
     target: str = ""
-    numbers: range | None = None
+    numbers: Bounds | None = None
     words: tuple[str, ...] = ()
     noun: str = ""
     deep: bool = False
@@ -45,9 +45,9 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class EntityKind:
-    """A kind of entity: how many there are, what questions call one, and how a page about it opens and goes on.
+    """A kind of entity: the number of entities, their phrase in questions, and the sentences of their pages.
 
-    `names` is the list that its names come from; `mark` stands in the title where two entities share a name.
+    `names` is the list of its names; `mark` is added to the title if two entities share a name.
     """
 
     name: str
@@ -71,7 +71,7 @@ class NameList:
 
 @dataclass(frozen=True, slots=True)
 class WorldTables:
-    """All tables of a world: its kinds of entities and its lists of names, both by name and in their order."""
+    """All tables of a world: kinds of entities and lists of names, by name and in order."""
 
     kinds: Mapping[str, EntityKind]
     names: Mapping[str, NameList]
@@ -79,12 +79,12 @@ class WorldTables:
 
 @lru_cache(maxsize=1)
 def embedded_tables() -> WorldTables:
-    """The tables beside this file, read once."""
+    """Return the tables in this folder, read once."""
     return read_tables(files(__package__) / "tables")
 
 
 def read_tables(folder: Traversable) -> WorldTables:
-    """The tables of a folder; raises UnreadableFile for an unknown or missing field or a name that leads nowhere."""
+    """Read the tables of a folder; raise UnreadableFile for an unknown or missing field or an unknown name."""
     names = read_data(folder / "names.yaml", dict[str, NameList])
     tables = {table: read_data(folder / f"{table}.yaml", tuple[EntityKind, ...]) for table in _KIND_TABLES}
     kinds = {kind.name: kind for table in tables.values() for kind in table}
@@ -101,9 +101,10 @@ def _faults(
         if kinds[kind.name] is not kind:
             yield f"the kind {kind.name!r} stands twice; keep one"
         if kind.names not in names:
-            yield f"the kind {kind.name!r} takes its names from {kind.names!r}, which is no list of names.yaml"
+            yield f"the kind {kind.name!r} takes its names from {kind.names!r}, which is not a list in names.yaml"
         for relation in kind.relations:
             if relation.target and relation.target not in kinds:
-                yield f"{relation.name!r} of {kind.name!r} leads to {relation.target!r}, which is no kind of any table"
+                leads = f"{relation.name!r} of {kind.name!r} leads to {relation.target!r}"
+                yield f"{leads}, which is not a kind in any table"
             if sum(map(bool, (relation.target, relation.numbers, relation.words))) != 1:
                 yield f"{relation.name!r} of {kind.name!r} needs one of target, numbers and words, and only one"

@@ -1,17 +1,21 @@
-"""Tasks of the embedded world and of question files, and the worlds that play them."""
+"""Tasks of the embedded world and of question files, and the worlds for these tasks."""
 
 from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
 from console.environments.environment import TaskSpec
-from console.environments.hotpotqa.almanac import almanac
+from console.environments.hotpotqa.almanac import Almanac, Entity, almanac, read_number
 from console.environments.hotpotqa.corpus import SHOWN_SENTENCES, Corpus
-from console.environments.hotpotqa.pages import embedded_corpus, written
+from console.environments.hotpotqa.pages import embedded_corpus, write_pages
 from console.environments.hotpotqa.question_files import corpus_of
-from console.environments.hotpotqa.questions import GeneratedQuestion, bridges, comparisons
+from console.environments.hotpotqa.schema import Relation
 from console.environments.hotpotqa.world import Encyclopedia
 from console.errors import BadInput
 
@@ -19,22 +23,22 @@ _COMPARISON_SHARE = 0.2
 
 
 def tasks(seed: int, count: int) -> list[TaskSpec]:
-    """`count` different questions about the embedded world, a fifth of them comparisons; the same for the same seed.
+    """Return `count` different questions about the embedded world, a fifth of them comparisons; equal for equal seeds.
 
-    Raises BadInput for more questions than there are.
+    Raises BadInput if there are fewer questions.
     """
-    most = min(int(len(comparisons()) / _COMPARISON_SHARE), int(len(bridges()) / (1 - _COMPARISON_SHARE)))
+    most = min(int(len(list_comparisons()) / _COMPARISON_SHARE), int(len(list_bridges()) / (1 - _COMPARISON_SHARE)))
     if not 0 <= count <= most:
         raise BadInput(f"{count} tasks were asked of hotpotqa; it has between 0 and {most}, or give a question file")
     rng = random.Random(f"hotpotqa {seed}")
-    compared = rng.sample(comparisons(), round(count * _COMPARISON_SHARE))
-    chosen = rng.sample(bridges(), count - len(compared)) + compared
+    compared = rng.sample(list_comparisons(), round(count * _COMPARISON_SHARE))
+    chosen = rng.sample(list_bridges(), count - len(compared)) + compared
     rng.shuffle(chosen)
     return [_task(question) for question in chosen]
 
 
 def start(task: TaskSpec) -> Encyclopedia:
-    """The world of a task from `tasks` or `tasks_from_file`; raises UnreadableFile if its file is gone."""
+    """Return the world of a task from `tasks` or `tasks_from_file`; raise UnreadableFile if its file is missing."""
     return Encyclopedia(task, _corpus(task))
 
 
@@ -45,12 +49,12 @@ def _corpus(task: TaskSpec) -> Corpus:
 
 def _supporting(title: str, name: str) -> dict[str, str]:
     relation = next(found for found in almanac().entities[title].kind.relations if found.name == name)
-    return {"title": title, "sentence": written()[title].telling[name], "keyword": relation.keyword}
+    return {"title": title, "sentence": write_pages()[title].telling[name], "keyword": relation.keyword}
 
 
 def _task(question: GeneratedQuestion) -> TaskSpec:
     facts = [_supporting(title, fact) for title, fact in question.facts]
-    shown = all(fact["sentence"] in written()[fact["title"]].page.sentences[:SHOWN_SENTENCES] for fact in facts)
+    shown = all(fact["sentence"] in write_pages()[fact["title"]].page.sentences[:SHOWN_SENTENCES] for fact in facts)
     gold: dict[str, Any] = {
         "answer": question.answer,
         "type": question.type,
@@ -59,3 +63,77 @@ def _task(question: GeneratedQuestion) -> TaskSpec:
     }
     name = hashlib.sha256(question.text.encode()).hexdigest()[:12]
     return TaskSpec(f"hotpotqa-{name}", "hotpotqa", question.text, gold)
+
+
+_PAIRS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedQuestion:
+    """A generated question, its answer, and the facts (title, fact name) needed to answer, in reading order."""
+
+    text: str
+    answer: str
+    type: str
+    facts: tuple[tuple[str, str], ...]
+
+
+@lru_cache(maxsize=1)
+def list_bridges() -> tuple[GeneratedQuestion, ...]:
+    """Return every bridge question, in a fixed order."""
+    world = almanac()
+    return tuple(question for entity in world.entities.values() for question in _bridges(entity, world))
+
+
+@lru_cache(maxsize=1)
+def list_comparisons() -> tuple[GeneratedQuestion, ...]:
+    """Return a fixed selection of comparison questions, with as many yes as no answers."""
+    world, rng = almanac(), random.Random("comparisons")
+    found: dict[str, GeneratedQuestion] = {}
+    for entities in world.by_kind.values():
+        for relation in entities[0].kind.relations:
+            pairs = [pair for pair in combinations(entities, 2) if pair[0].name != pair[1].name]
+            rng.shuffle(pairs)
+            for question in (*_firsts(relation, pairs), *_sames(relation, pairs)):
+                found.setdefault(question.text, question)
+    return tuple(found.values())
+
+
+def _bridges(entity: Entity, world: Almanac) -> Iterator[GeneratedQuestion]:
+    for near in entity.kind.relations:
+        if not near.noun:
+            continue
+        middle = world.entities[entity.facts[near.name]]
+        asked = near.noun.format(x=entity.called)
+        for far in middle.kind.relations:
+            facts = ((entity.title, near.name), (middle.title, far.name))
+            answer = world.value(middle, far)
+            if answer.lower() not in asked.lower():
+                yield GeneratedQuestion(far.asks.format(x=asked), answer, "bridge", facts)
+
+
+def _firsts(relation: Relation, pairs: list[tuple[Entity, Entity]]) -> list[GeneratedQuestion]:
+    if not relation.first:
+        return []
+    return [_first(relation, a, b) for a, b in pairs if a.facts[relation.name] != b.facts[relation.name]][:_PAIRS]
+
+
+def _first(relation: Relation, a: Entity, b: Entity) -> GeneratedQuestion:
+    ahead = (max if relation.larger else min)((a, b), key=lambda entity: read_number(entity.facts[relation.name]))
+    return _comparison(relation, relation.first, a, b, ahead.name)
+
+
+def _sames(relation: Relation, pairs: list[tuple[Entity, Entity]]) -> list[GeneratedQuestion]:
+    if not relation.same:
+        return []
+    equal = [pair for pair in pairs if pair[0].facts[relation.name] == pair[1].facts[relation.name]][: _PAIRS // 2]
+    unequal = [pair for pair in pairs if pair[0].facts[relation.name] != pair[1].facts[relation.name]][: len(equal)]
+    return [
+        *(_comparison(relation, relation.same, a, b, "yes") for a, b in equal),
+        *(_comparison(relation, relation.same, a, b, "no") for a, b in unequal),
+    ]
+
+
+def _comparison(relation: Relation, pattern: str, a: Entity, b: Entity, answer: str) -> GeneratedQuestion:
+    facts = ((a.title, relation.name), (b.title, relation.name))
+    return GeneratedQuestion(pattern.format(a=a.called, b=b.called), answer, "comparison", facts)

@@ -1,7 +1,7 @@
-"""The HotPotQA world: search, look up, answer, as an agent meets the encyclopedia.
+"""The HotPotQA world: search, look up and answer in an encyclopedia.
 
-The grammar and the wordings are those of ReAct's WikiEnv. An action runs only if the whole of it is one call, so
-nothing ends a trial that the pattern `Finish[*]` would not have stopped first.
+Grammar and wording are those of ReAct's WikiEnv. An action runs only if it is exactly one call, so that only an action
+that matches the pattern `Finish[*]` can end a trial.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from console.trajectory.checkpoints import is_thought
 
 STEP_CAP = 6
 GO_BACK = "go_back"
-"""The browser's button: the page that was open before, as far as it was looked up."""
+"""The browser's back button: return to the previous page and its lookup position."""
 _CALL = re.compile(r"(?P<name>[A-Za-z]+)\[(?P<argument>.*)\]", re.DOTALL)
 _ECHOED = 300
 _START = "Use Search[entity] first."
@@ -26,14 +26,17 @@ _GRAMMAR = "Search[entity], Lookup[keyword] or Finish[answer]"
 
 
 class Encyclopedia:
-    """The encyclopedia for one question. The options `step_cap` and `lenient_em` change cap and success."""
+    """The encyclopedia for one question.
+
+    The option `step_cap` sets the number of steps; `lenient_em` accepts lenient matches as success.
+    """
 
     def __init__(self, task: TaskSpec, corpus: Corpus) -> None:
         self._task, self._corpus = task, corpus
         self.reset()
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Closes every page and returns the question; raises BadInput for a step cap below 1."""
+        """Close every page and return the question; raise BadInput if the step cap is below 1."""
         settings = {**self._task.options, **(options or {})}
         self._step_cap = settings.get("step_cap", STEP_CAP)
         if not isinstance(self._step_cap, int) or self._step_cap < 1:
@@ -47,7 +50,7 @@ class Encyclopedia:
         return f"Question: {self._task.instruction}\nAnswer it with {_GRAMMAR}.", self._info()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Runs one action and returns what the agent reads; a malformed one is answered in words."""
+        """Run one action and return the observation; for a malformed action the observation is an explanation."""
         if self._answer is None:
             self._steps += 1
             before = self._page, self._keyword, self._shown
@@ -78,7 +81,7 @@ class Encyclopedia:
 
     def _go_back(self, action: str) -> str:
         if not self._history:
-            return f"Invalid action: {action}. There is no page before this one."
+            return f"Invalid action: {action}. This is the first page."
         self._page, self._keyword, self._shown = self._history.pop()
         return self._page.opening if self._page else f"No page is open. {_START}"
 

@@ -1,4 +1,4 @@
-"""The products of the shop, made from the attribute tables: families of near-duplicates, one difference in each."""
+"""The products of the shop, from the attribute tables: families of near-duplicates with one difference each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
 
-from console.environments.webshop.product_kinds import ProductKind, kinds, without_article
+from console.environments.webshop.product_kinds import ProductKind, list_kinds, without_article
 
 _SEED = 20221111
 _FAMILIES_PER_KIND = 10
@@ -19,7 +19,7 @@ _NEVER_CAPITALISED = {"for", "with", "and", "in", "on", "of"}
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A product, what stands on its page, with the attributes, the category and the query that the reward compares."""
+    """A product as its page shows it, with the attributes, the category and the query that the reward compares."""
 
     asin: str
     title: str
@@ -36,7 +36,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class ProductDraft:
-    """A draft of a product not yet put into words; its title names the slots `shown`, its features stand in `order`."""
+    """A product before its texts are written; its title contains the slots in `shown`; `order` sorts the features."""
 
     kind: ProductKind
     brand: str
@@ -49,11 +49,11 @@ class ProductDraft:
 
 @lru_cache(maxsize=1)
 def catalogue() -> Mapping[str, Product]:
-    """The catalogue: every product by its ASIN; always the same ones, shared and never changed."""
+    """Return every product by its ASIN; the result is always the same, shared and never changed."""
     rng = Random(_SEED)
     made: dict[str, Product] = {}
     family = 0
-    for kind in kinds():
+    for kind in list_kinds():
         for _ in range(_FAMILIES_PER_KIND):
             for draft in _siblings(_first(kind, rng), rng):
                 asin = _asin(rng, made)
@@ -81,14 +81,14 @@ def _first(kind: ProductKind, rng: Random) -> ProductDraft:
 
 
 def _some(values: tuple[str, ...], rng: Random) -> tuple[str, ...]:
-    """Half of the values or more, at least three, in their own order."""
+    """Return at least half of the values, and at least three, in their original order."""
     count = rng.randint(max(3, len(values) // 2), min(len(values), 7))
     kept = sorted(rng.sample(range(len(values)), count))
     return tuple(values[index] for index in kept)
 
 
 def _siblings(first: ProductDraft, rng: Random) -> Iterator[ProductDraft]:
-    """The first of a family and its near-duplicates, in a shuffled order."""
+    """Return the first product of a family and its near-duplicates, in a shuffled order."""
     family = [first, *(_other_slot(first, name, rng) for name in first.slots)]
     family.append(replace(first, price=round(first.price * rng.uniform(1.6, 2.6), 2)))
     family.append(_fewer_options(first, rng))
@@ -136,7 +136,7 @@ def _product(asin: str, family: int, draft: ProductDraft, rng: Random) -> Produc
 
 
 def _title(draft: ProductDraft) -> str:
-    """Brand, kind and use, with those attributes that the title names."""
+    """Return brand, kind and use, with the attributes that the title names."""
     named = {name: draft.slots[name] for name in draft.shown}
     before = [named[name] for name in ("style", "material") if name in named]
     after = [named[name] for name in ("trait", "second trait") if name in named]
@@ -150,6 +150,6 @@ def _capitals(text: str) -> str:
 
 
 def _bullet(name: str, value: str) -> str:
-    """One attribute as a line among the features."""
+    """Return one attribute as a line of the features."""
     words = {"material": f"Material: {value}", "style": f"Style: {value}", "part": f"Comes with {value}"}
     return words.get(name, value[:1].upper() + value[1:])

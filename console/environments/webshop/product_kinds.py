@@ -1,4 +1,4 @@
-"""The kinds of products that the shop sells: the attribute tables beside this file, one row a kind."""
+"""Kinds of products: the attribute tables in this folder, one row each."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _DEPARTMENTS = ("clothing", "home", "care", "grocery", "electronics", "outdoors"
 
 @dataclass(frozen=True, slots=True)
 class ProductKind:
-    """A kind of product: `traits` read "that is ...", `parts` "with ..." (article included), `price` is a range in USD.
+    """A kind of product: `traits` follow "that is", `parts` follow "with" (with article), and `price` is a range in
+    USD.
 
-    `options` are what a buyer chooses, name -> values. `bare` nouns take no article: plurals and substances.
+    `options` are the buyer's choices, name -> values. `bare` nouns take no article: plurals and substances.
     """
 
     noun: str
@@ -39,13 +40,13 @@ class ProductKind:
 
 
 def without_article(part: str) -> str:
-    """The part as an attribute: "a side zipper" is "side zipper"."""
+    """Return the part as an attribute: "a side zipper" is "side zipper"."""
     return part.removeprefix("a ").removeprefix("an ")
 
 
 @lru_cache(maxsize=1)
-def kinds() -> tuple[ProductKind, ...]:
-    """Every kind of the tables, in their order."""
+def list_kinds() -> tuple[ProductKind, ...]:
+    """Return every kind of the tables, in their order."""
     values = _table("options")
     found: list[ProductKind] = []
     for name in _DEPARTMENTS:

@@ -1,7 +1,7 @@
-"""A purchase: what a shop offered, what was chosen last, and what was read about the chosen product.
+"""A purchase: the options that the shop offered, the last choices, and the text read about the chosen product.
 
-Read off the pages in order, also after going back: a click chooses, a page that shows `[[x]]` says what is chosen, and
-every page of a product counts as read about it, whichever product was looked at in between.
+A purchase is derived from the pages in order, also after going back. A click makes a choice, and `[[x]]` on a page
+shows a choice. Every page of a product counts as read, even if other products were opened in between.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RECORD = re.compile(r"\s*(?:\{|\[\s*[{\"])")
 _SUB_PAGES = ("description", "features", "reviews", "attributes")
 _MOST_TEXT = 50_000
 EXACT = frozenset({TermKind.SIZE, TermKind.QUANTITY, TermKind.NUMBER, TermKind.ATTRIBUTE})
-"""Kinds that a product must meet to the letter."""
+"""Kinds of terms that a product must match exactly."""
 _NUMERIC = frozenset({TermKind.SIZE, TermKind.QUANTITY, TermKind.NUMBER})
 _LEFT_OUT = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.PRICE, TermKind.NEGATION})
 _TASTES = re.compile(r"colou?r|flavou?r|scent|pattern|material|taste", re.IGNORECASE)
@@ -45,9 +45,9 @@ _GENERIC = frozenset(_GENERIC_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A group of options: its name, what it offers, the option that the user's words ask for, and the one chosen last.
+    """A group of options: its name, its values, the option that the user asked for, and the one chosen last.
 
-    `asked` and `chosen` are empty where there is none.
+    `asked` and `chosen` are empty if the group has no such option.
     """
 
     name: str
@@ -58,10 +58,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """The purchase that is about to be made: the prices shown, the choices, and what was read, in lower case.
+    """A pending purchase: the prices shown, the choices, and the text read, in lower case.
 
-    `offered` is the text of all its options, `refused` what was clicked on it in vain, `unopened` the sub-pages that
-    nobody opened.
+    `offered` is the text of all options, `refused` holds the failed clicks, and `unopened` holds the sub-pages that
+    were not opened.
     """
 
     low: float
@@ -83,7 +83,7 @@ class _Product:
     searches: int = 0
 
     def show(self, page: str) -> None:
-        """Takes the product's own page in; brackets within brackets are what is chosen."""
+        """Add the product's own page; double brackets mark chosen options."""
         self.page = page
         self.texts.append(_OPTIONS.sub("", page))
         for name, values in _groups(page):
@@ -91,10 +91,11 @@ class _Product:
                 self.chosen[name] = shown[-1]
 
 
-def purchase(acts: Sequence[Act], instruction: str, stated: Sequence[Term]) -> Purchase | None:
-    """The purchase from the product whose page was opened last; None where no page showed one price.
+def find_purchase(acts: Sequence[Act], instruction: str, stated: Sequence[Term]) -> Purchase | None:
+    """Return the purchase of the product whose page was opened last, or None if no page showed one price.
 
-    Some shops repeat the instruction on every page; it is cut out, as it says nothing about what is sold.
+    Some shops repeat the instruction on every page; the instruction is removed, because it does not describe the
+    product.
     """
     products: dict[str, _Product] = {}
     listed: dict[str, str] = {}
@@ -121,7 +122,7 @@ def purchase(acts: Sequence[Act], instruction: str, stated: Sequence[Term]) -> P
 
 
 def _press(product: _Product, act: Act, pressed: str, shown: str) -> None:
-    """Takes in what a click on the product's page brought: a choice, a sub-page, or a refusal."""
+    """Add the result of a click on the product's page: a choice, a sub-page, or a refusal."""
     group = next((name for name, values in _groups(product.page) if pressed in (lowered(v) for v, _ in values)), None)
     if act.failed:
         product.refused.append(act.argument)
@@ -158,7 +159,7 @@ def _of(options: tuple[str, ...], pressed: str) -> str:
 
 
 def _groups(page: str) -> list[tuple[str, list[tuple[str, bool]]]]:
-    """(name, [(option, whether the page shows it as chosen)]) of each group of options on a page."""
+    """Return (name, [(option, whether the page shows it as chosen)]) of each group of options on a page."""
     return [
         (match[1].strip(), [(value.strip(), bool(double)) for double, value in _VALUE.findall(match[2])])
         for match in _OPTIONS.finditer(page)
@@ -166,10 +167,10 @@ def _groups(page: str) -> list[tuple[str, list[tuple[str, bool]]]]:
 
 
 def _choice(name: str, options: tuple[str, ...], chosen: str, stated: Sequence[Term], title: str) -> Choice:
-    """The choice in a group, with the option that the user's words ask for beyond doubt.
+    """Return the choice in a group, with the option that the user clearly asked for.
 
-    That one says a size, quantity, colour or material that they state, or nothing but words of theirs that do not
-    name the product itself; no other option says as much, and the chosen one says less.
+    That option states a size, quantity, colour or material of the request, or only words of the request that do not
+    name the product. No other option matches the request as well, and the chosen option matches it less.
     """
     fits = {option: _fit(name, option, stated, title) for option in options}
     best = max(options, key=lambda option: fits[option], default="")
@@ -182,7 +183,9 @@ def _choice(name: str, options: tuple[str, ...], chosen: str, stated: Sequence[T
 
 
 def _fit(name: str, option: str, stated: Sequence[Term], title: str) -> tuple[float, float]:
-    """How much of what is stated the option says, sizes and the like twice; then how little else it says."""
+    """Return the number of stated terms in the option (exact kinds count twice), and a score that is higher for fewer
+    other words.
+    """
     text, own = lowered(option), [word for word in words(option) if word not in _GENERIC]
     said = [term for term in stated if _belongs(term, name) and mentions(term, text)]
     said = [term for term in said if term.kind in EXACT or not all(word in title for word in words(term.text))]
@@ -195,12 +198,12 @@ def _fit(name: str, option: str, stated: Sequence[Term], title: str) -> tuple[fl
 
 
 def _belongs(term: Term, group: str) -> bool:
-    """Whether a term can be an answer to what the group asks: no weight is a flavour."""
+    """Return whether a term can be a value of the option group; for example, a weight cannot be a flavour."""
     return term.kind not in _LEFT_OUT and not (term.kind in _NUMERIC and _TASTES.search(group))
 
 
-def wanted(stated: Iterable[Term]) -> list[Term]:
-    """The terms that a product can be expected to show, each once; words that every shop uses tell nothing."""
+def list_wanted_terms(stated: Iterable[Term]) -> list[Term]:
+    """Return the terms that a product's page should mention, without duplicates and words that every shop uses."""
     telling = [term for term in stated if term.kind not in _LEFT_OUT and not set(words(term.text)) <= _GENERIC]
     telling = [term for term in telling if term.kind is not TermKind.WORD or len(term.text.strip()) > 3]
     return list({lowered(term.text): term for term in reversed(telling)}.values())[::-1]

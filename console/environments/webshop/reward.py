@@ -1,8 +1,8 @@
-"""The reward of a purchase, 0 to 1 (WebShop, section 3.2): how well the item bought fits what was asked.
+"""The reward of a purchase, 0 to 1 (WebShop, section 3.2): how well the item matches the request.
 
 reward = r_type * (attributes met + options met + price met) / (attributes asked + options asked + 1)
 
-The original tags parts of speech to compare titles; here every word counts that is neither a number nor a stop word.
+The original tags parts of speech to compare titles; here every word counts except numbers and stop words.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from console.environments.webshop.catalogue import Product, catalogue
-from console.environments.webshop.similarity import token_set_ratio
 from console.errors import BadInput
 
 ALIKE = 85
@@ -24,7 +24,7 @@ STOP_WORDS = frozenset({"a", "an", "the", "i", "it", "me", "my"} | _LINKS)
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The goal of a task: what was asked for. `price` is the highest price in USD, None where any will do."""
+    """The goal of a task. `price` is the highest price in USD, or None if the price is not limited."""
 
     target: Product
     attributes: tuple[str, ...]
@@ -33,7 +33,7 @@ class Goal:
 
 
 def goal_of(gold: Mapping[str, Any]) -> Goal:
-    """The goal in a task's gold; raises BadInput where an entry is missing or the product is not in this catalogue."""
+    """Return the goal in a task's gold; raise BadInput if an entry is missing or its product is unknown."""
     try:
         target = catalogue()[gold["asin"]]
         options = {name: str(value) for name, value in dict(gold["options"]).items()}
@@ -45,7 +45,7 @@ def goal_of(gold: Mapping[str, Any]) -> Goal:
 
 
 def reward(goal: Goal, bought: Product, chosen: Mapping[str, str]) -> float:
-    """The reward for buying that product with those options; exactly 1.0 is a success."""
+    """Return the reward for buying that product with those options; exactly 1.0 is a success."""
     met = sum(has_attribute(bought, attribute) for attribute in goal.attributes)
     met += sum(_alike(option, chosen.values()) for option in goal.options.values())
     met += goal.price is None or bought.price <= goal.price
@@ -53,7 +53,7 @@ def reward(goal: Goal, bought: Product, chosen: Mapping[str, str]) -> float:
 
 
 def has_attribute(product: Product, attribute: str) -> bool:
-    """Whether the product has the attribute, or one so worded, or names it anywhere on its page."""
+    """Return whether the product has the attribute, or a similar one, or mentions it anywhere on its page."""
     if _alike(attribute, product.attributes):
         return True
     page = " ".join([product.title, *product.features, product.description]).lower()
@@ -61,7 +61,7 @@ def has_attribute(product: Product, attribute: str) -> bool:
 
 
 def type_factor(wanted: Product, bought: Product) -> float:
-    """The type factor: 1 for the same kind of thing, 0.5 for another, 0.1 and 0 where titles share next to nothing."""
+    """Return the type factor: 1 for the same kind, 0.5 for another, 0.1 or 0 if the titles share few or no words."""
     words, others = _title_words(wanted.title), _title_words(bought.title)
     share = len(words & others) / len(words) if words else 0.2
     if share == 0.0:
@@ -78,3 +78,52 @@ def _alike(wanted: str, offered: Collection[str]) -> bool:
 
 def _title_words(title: str) -> set[str]:
     return set(_WORD.findall(title.lower())) - STOP_WORDS
+
+
+_NOT_A_WORD = re.compile(r"[^a-z0-9]+")
+
+
+@lru_cache(maxsize=65536)
+def token_set_ratio(one: str, other: str) -> int:
+    """Return the similarity, 0 to 100: the best ratio of any two of three strings: the common words, alone or followed
+    by the other words of either text.
+
+    Case, order and repetition of words do not matter; the similarity is 100 if one text contains all words of the
+    other.
+    """
+    left, right = _words(one), _words(other)
+    if not left or not right:
+        return 0
+    common = left & right
+    if common and (left <= right or right <= left):
+        return 100
+    shared = " ".join(sorted(common))
+    with_left = f"{shared} {' '.join(sorted(left - right))}".strip()
+    with_right = f"{shared} {' '.join(sorted(right - left))}".strip()
+    pairs = [(with_left, with_right)]
+    if shared:
+        pairs += [(shared, with_left), (shared, with_right)]
+    return round(max(100 * ratio(a, b) for a, b in pairs))
+
+
+def ratio(one: str, other: str) -> float:
+    """Return twice the longest common subsequence over the sum of both lengths, 0 to 1."""
+    length = len(one) + len(other)
+    return 2 * common_subsequence(one, other) / length if length else 1.0
+
+
+def common_subsequence(one: str, other: str) -> int:
+    """Return the length of the longest common subsequence, computing a whole row in the bits of one number."""
+    places: dict[str, int] = {}
+    for index, letter in enumerate(one):
+        places[letter] = places.get(letter, 0) | 1 << index
+    full = (1 << len(one)) - 1
+    row = full
+    for letter in other:
+        met = row & places.get(letter, 0)
+        row = (row + met | row - met) & full
+    return len(one) - row.bit_count()
+
+
+def _words(text: str) -> set[str]:
+    return set(_NOT_A_WORD.sub(" ", text.lower()).split())

@@ -1,7 +1,7 @@
 """Search over the catalogue: SQLite FTS5 in memory, best bm25 first.
 
-bm25 adds up over the words of a query. So FTS5 is asked once for each word ever searched, and a query only sums the
-answers: the same order as FTS5's own for `word OR word OR ...`, some twenty times as fast.
+bm25 is a sum over the words of a query. FTS5 is therefore queried once for each distinct word, and a search adds the
+stored scores. The order equals that of `word OR word OR ...`, and a search is about twenty times as fast.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BY_WORD = "SELECT rowid - 1, -bm25(product) FROM product WHERE product MATCH ? 
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """One connection for all threads, used by one at a time."""
+    """One connection for all threads; one thread uses the connection at a time."""
 
     connection: sqlite3.Connection
     lock: threading.Lock
@@ -37,21 +37,21 @@ class _Index:
 
 
 def search(query: str) -> tuple[str, ...]:
-    """The ASINs of the products that share a word with the query, best first, at most 50.
+    """Return the ASINs of the products that share a word with the query, best first, at most 50.
 
-    As in the original, a product is found by its title, description, first feature and options, not by the rest.
+    As in the original, the index holds title, description, first feature and options only.
     """
-    return _ranked(words(query))
+    return _ranked(query_words(query))
 
 
-def words(query: str) -> tuple[str, ...]:
-    """The words of a query that are searched: each once, at most 40, without those that every request has."""
+def query_words(query: str) -> tuple[str, ...]:
+    """Return the words of a query to search for: at most 40, without duplicates and common words."""
     found = dict.fromkeys(word for word in _WORD.findall(query.lower()) if word not in _FILLER)
     return tuple(found)[:_MOST_WORDS]
 
 
-def contents(product: Product) -> str:
-    """The text that a product is found by."""
+def searchable_text(product: Product) -> str:
+    """Return the text of a product that a search matches."""
     options = (" ".join(values) for values in product.options.values())
     return " ".join([product.title, product.description, product.features[0], *options])
 
@@ -86,6 +86,6 @@ def _index() -> _Index:
     products: Mapping[str, Product] = catalogue()
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     connection.execute("CREATE VIRTUAL TABLE product USING fts5(contents, tokenize = 'porter unicode61')")
-    rows = ((contents(product),) for product in products.values())
+    rows = ((searchable_text(product),) for product in products.values())
     connection.executemany("INSERT INTO product VALUES (?)", rows)
     return _Index(connection, threading.Lock(), tuple(products))

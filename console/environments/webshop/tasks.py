@@ -1,16 +1,18 @@
-"""Shopping tasks: a product somebody wants, part of what it is and what it may cost, and the actions that buy it."""
+"""Shopping tasks: a wanted product, some of its attributes and a price limit, and the actions that buy it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
 from random import Random
 
 from console.environments.environment import TaskSpec
 from console.environments.webshop.catalogue import Product, catalogue
-from console.environments.webshop.instructions import InstructionParts, instruction
-from console.environments.webshop.product_kinds import without_article
+from console.environments.webshop.product_kinds import ProductKind, without_article
 from console.errors import BadInput
+from console.trajectory.strict_yaml import read_data
 
 _WITH_PRICE = 0.8
 _WITHOUT_OPTIONS = 0.2
@@ -18,9 +20,9 @@ _PRICE_STEP = 10.0
 
 
 def tasks(seed: int, count: int) -> Sequence[TaskSpec]:
-    """That many shopping tasks, no two for the same product; more of the same seed only adds tasks.
+    """Return `count` shopping tasks, each for a different product; with the same seed, a larger count only adds tasks.
 
-    Raises BadInput where `count` is below 0 or above the number of products.
+    Raises BadInput if `count` is negative or above the number of products.
     """
     products = list(catalogue().values())
     if not 0 <= count <= len(products):
@@ -71,7 +73,69 @@ def _options(target: Product, rng: Random) -> dict[str, str]:
 
 
 def _limit(price: float, rng: Random) -> float | None:
-    """A round price above the product's own, or none."""
+    """Return a round price limit above the product's price, or None for no limit."""
     if rng.random() >= _WITH_PRICE:
         return None
     return _PRICE_STEP * (math.floor(price / _PRICE_STEP) + rng.choice((1, 1, 2)))
+
+
+_FORMS = read_data(files(__package__) / "tables" / "instructions.yaml", dict[str, tuple[str, ...]])
+_SPEAK_FOR_THEMSELVES = ("color", "shade", "finish")
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionParts:
+    """The parts of an instruction by their position in the sentence; `part` has an article, and `price` is a limit in
+    USD.
+    """
+
+    kind: ProductKind
+    style: str | None
+    material: str | None
+    traits: Sequence[str]
+    part: str | None
+    options: Mapping[str, str]
+    price: float | None
+
+
+def instruction(parts: InstructionParts, rng: Random) -> str:
+    """Return the request as a shopper's sentence, in lower case."""
+    before = [parts.style] if parts.style else []
+    made_of = [f"made of {parts.material}"] if parts.material else []
+    if parts.material and rng.random() < 0.5:
+        before.append(parts.material)
+        made_of = []
+    after = [f"with {parts.part}"] if parts.part else []
+    if parts.traits and not before and rng.random() < 0.3:
+        before = [*parts.traits]
+    elif parts.traits:
+        after.append(f"that {'are' if parts.kind.plural else 'is'} {' and '.join(parts.traits)}")
+    rng.shuffle(after)
+    thing = " ".join([*before, parts.kind.noun, *made_of, *after])
+    text = rng.choice(_FORMS["openings"]).format(thing if parts.kind.bare else f"{_article(thing)} {thing}")
+    return text + _choice(parts.options, rng) + _price_limit(parts.price)
+
+
+def _choice(options: Mapping[str, str], rng: Random) -> str:
+    if not options:
+        return ""
+    names = [*options]
+    rng.shuffle(names)
+    return rng.choice(_FORMS["choices"]).format(" and ".join(_option(name, options[name], rng) for name in names))
+
+
+def _option(name: str, value: str, rng: Random) -> str:
+    forms = [f"{name} {value}", f"{value} {name}", f"the {value} {name}", f"{name}: {value}"]
+    if name in value:
+        forms = [value]
+    elif name in _SPEAK_FOR_THEMSELVES:
+        forms += [value, value]
+    return rng.choice(forms)
+
+
+def _price_limit(price: float | None) -> str:
+    return "" if price is None else f", and price lower than {price:.2f} dollars"
+
+
+def _article(words: str) -> str:
+    return "an" if words[0] in "aeiou" and not words.startswith(("us", "eu", "one")) else "a"

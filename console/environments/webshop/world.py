@@ -1,4 +1,4 @@
-"""The WebShop world: one task's session, moved from page to page by the agent's actions."""
+"""The WebShop world: the session of one task, in which the agent's actions open pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 from console.environments.environment import TaskSpec
 from console.environments.webshop.catalogue import Product, catalogue
-from console.environments.webshop.pages import SUB_PAGES, item_page, results_page, start_page, sub_page
 from console.environments.webshop.reward import goal_of, reward
 from console.environments.webshop.search import search
 from console.errors import BadInput
@@ -15,18 +14,19 @@ from console.trajectory.checkpoints import is_thought
 
 INVALID = "Invalid action!"
 GO_BACK = "go_back"
-"""The browser's button, which WebShop's site has and its text edition lacks."""
+"""The browser's back button, which WebShop's site has and its text edition lacks."""
 BOUGHT = "\nThank you for shopping with us! \n"
 _PER_PAGE = 10
 _SEEN_BY_REACT = 3
+SUB_PAGES = ("Description", "Features", "Reviews")
 _SUB_PAGES = {name.lower(): name for name in SUB_PAGES}
 
 
 class Shop:
-    """The shop in one session. Case does not matter in a click; buying is `click[Buy Now]` on an item page alone.
+    """One session of the shop. Clicks ignore case; `click[Buy Now]` buys the item, on item pages only.
 
-    `options["observation"]` is "full" (ten products a page) or "react": as ReAct's agent saw the shop, only the first
-    three products of the first page, and no next page.
+    `options["observation"]` is "full" (ten products a page) or "react": as in ReAct, only the first three products of
+    the first page, and no next page.
     """
 
     def __init__(self, task: TaskSpec) -> None:
@@ -36,7 +36,7 @@ class Shop:
         self.reset()
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Opens the search page; the task alone decides what follows, so the seed changes nothing."""
+        """Open the search page; the seed has no effect, because the task determines everything."""
         self._react = _wants_react({**self._options, **(options or {})})
         self._page = "start"
         self._hits: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Shop:
         return start_page(self._instruction), self._info()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Runs one action; an impossible one is answered "Invalid action!" and changes nothing."""
+        """Run one action; an impossible action returns "Invalid action!" and changes nothing."""
         if self._score is not None:
             return BOUGHT, 0.0, True, False, self._info()
         before, action = self._state(), action.strip()
@@ -147,3 +147,42 @@ def _wants_react(options: Mapping[str, Any]) -> bool:
     if wanted not in ("full", "react"):
         raise BadInput(f'The webshop option "observation" is {wanted!r}; it is "full" or "react".')
     return bool(wanted == "react")
+
+
+def start_page(instruction: str) -> str:
+    """Return the search page with the user's request."""
+    return f"\nWebshop \nInstruction:  \n{instruction} \n[Search] \n"
+
+
+def results_page(asins: Sequence[str], number: int, total: int) -> str:
+    """Return a page of results; as in the original, [< Prev] appears from the second page on, and [Next >] always."""
+    lines = ["", "[Back to Search]", f"Page {number} (Total results: {total})"]
+    lines += ["[< Prev]"] if number > 1 else []
+    lines.append("[Next >]")
+    for asin in asins:
+        product = catalogue()[asin]
+        lines += [f"[{asin}]", product.title, f"${product.price:.2f}"]
+    return _text(lines)
+
+
+def item_page(product: Product, chosen: Mapping[str, str]) -> str:
+    """Return the page of an item with its options; chosen options have double brackets."""
+    lines = ["", "[Back to Search]", "[< Prev]"]
+    lines += [_options(name, values, chosen.get(name)) for name, values in product.options.items()]
+    lines += [product.title, f"Price: ${product.price:.2f}", "Rating: N.A."]
+    lines += [f"[{name}]" for name in SUB_PAGES]
+    return _text([*lines, "[Buy Now]"])
+
+
+def sub_page(product: Product, name: str) -> str:
+    """Return the sub-page behind [Description], [Features] or [Reviews]."""
+    texts = {"Description": [product.description], "Features": [*product.features], "Reviews": ["No reviews yet."]}
+    return _text(["", "[Back to Search]", "[< Prev]", *texts[name]])
+
+
+def _options(name: str, values: Sequence[str], chosen: str | None) -> str:
+    return f"{name} " + "".join(f"[[{value}]]" if value == chosen else f"[{value}]" for value in values)
+
+
+def _text(lines: Sequence[str]) -> str:
+    return " \n".join(lines).lstrip(" ") + " \n"

@@ -1,7 +1,7 @@
-"""A policy: the console's ordered rules about what an agent may do at once, what is judged, asked about or denied.
+"""A policy: ordered rules that allow an action, let a detector judge it, ask a person, or deny it.
 
-`rules` holds and evaluates it, `expression` its conditions in CEL, `tool_calls` reads the calls that it speaks of,
-`yaml_file` reads and writes it, `policy_store` keeps its versions, and `replay` tries it on checks that were recorded.
+`rules` evaluates policies, `expression` evaluates their conditions in CEL, and `yaml_file` reads and writes policies.
+`policy_store` stores their versions, and `replay` tests a policy on recorded checks.
 """
 
 from console.gate.policy.rules import CheckFacts, Policy, Rule, Ruling, Then, ruling

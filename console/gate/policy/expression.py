@@ -1,4 +1,4 @@
-"""Conditions in CEL (Common Expression Language) over the facts of a check: checked when saved, bounded when asked."""
+"""Conditions in CEL (Common Expression Language) over the facts of a check: validated when saved, limited in time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from console.errors import BadInput
 
 VARIABLES = ("args", "tool", "agent", "environment", "task")
 MAX_EXPRESSION = 1_000
-"""Characters of one condition."""
+"""Maximum characters of a condition."""
 _MOST_SUMS = 4
 
 _TYPES = ("int", "uint", "double", "string", "bool", "bytes", "list", "map", "null_type", "type")
@@ -37,33 +37,35 @@ _BOUND = re.compile(r"\.\s*(?:all|exists|exists_one|filter)\s*\(\s*(\w+)\s*,")
 
 
 def check_expression(text: str) -> None:
-    """Raises BadInput where the condition cannot be read, or speaks of what a check does not have."""
+    """Raise BadInput if the condition is invalid or uses no fact of a check."""
     if len(text) > MAX_EXPRESSION:
         raise BadInput(f"The condition has {len(text):,} characters; keep it under {MAX_EXPRESSION:,}.")
     references = _program(text).references()
     if any(found["odd"] for found in _STRING.finditer(text)):
-        raise BadInput("Comments, raw and triple-quoted strings are not taken; write plain strings.")
+        raise BadInput("Comments, raw and triple-quoted strings are not supported; write plain strings.")
     bare = _STRING.sub('""', text)
     _check_loops(bare)
     known = {*VARIABLES, *_TYPES, *_BOUND.findall(bare)}
     for name in references["variables"]:
         if name not in known:
-            raise BadInput(f"{name!r} is no variable; there are {', '.join(VARIABLES)}.")
+            raise BadInput(f"{name!r} is not a variable; use {', '.join(VARIABLES)}.")
     for name in references["functions"]:
         if name not in _FUNCTIONS and name not in _OPERATORS:
-            raise BadInput(f"{name!r} is no function here; there are {', '.join(sorted(_FUNCTIONS))}.")
+            raise BadInput(f"{name!r} is not a supported function; use {', '.join(sorted(_FUNCTIONS))}.")
     if not {*VARIABLES} & {*references["variables"]}:
-        raise BadInput("The condition speaks of nothing in the check, so it would always say the same.")
+        raise BadInput(
+            f"The condition uses no fact of the check, so its result never changes; use {', '.join(VARIABLES)}."
+        )
 
 
 def holds(text: str, facts: Mapping[str, Any]) -> bool | None:
-    """Whether the condition holds for these facts; None where that cannot be told, such as for a missing argument."""
+    """Return whether the condition holds for these facts, or None if undecidable, as with a missing argument."""
     try:
         found = _program(text).execute(dict(facts))
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:
-        # The evaluator is compiled code, whose panics are no Exception: whatever breaks there, nobody knows the answer.
+        # The evaluator is compiled code, whose panics are not Exceptions; after any failure the answer is unknown.
         return None
     return found if isinstance(found, bool) else None
 
@@ -73,18 +75,18 @@ def _program(text: str) -> cel.Program:
     try:
         return cel.compile(text)
     except ValueError as unreadable:
-        reason = str(unreadable).partition("ERROR: <input>:")[2].partition("\n")[0] or "it is no expression"
+        reason = str(unreadable).partition("ERROR: <input>:")[2].partition("\n")[0] or "it is not an expression"
         raise BadInput(f"The condition cannot be read ({reason}).") from unreadable
 
 
 def _check_loops(bare: str) -> None:
-    """Refuses loops in loops and lists that loops make longer, which would let a few characters cost minutes."""
+    """Raise BadInput if loops are nested or a loop grows a list, since evaluation could take minutes."""
     end = 0
     for found in _LOOP.finditer(bare):
         if found["loop"] == "map":
-            raise BadInput("'map' is no function here; use all, exists, exists_one or filter.")
+            raise BadInput("'map' is not a supported function; use all, exists, exists_one or filter.")
         if found.start() < end:
-            raise BadInput(f"{found['loop']!r} stands within another loop; write a rule for each.")
+            raise BadInput(f"{found['loop']!r} is within another loop; write a rule for each.")
         end = _closing(bare, found.end())
         if bare.count("+", found.end(), end) > _MOST_SUMS:
             raise BadInput(f"There are more than {_MOST_SUMS} signs + within {found['loop']!r}; write a rule for each.")

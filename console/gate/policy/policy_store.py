@@ -1,4 +1,4 @@
-"""Policies as stored: which one a run's checks go by, how it rules on each, its versions, what it let run at once."""
+"""Stored policies: their versions, the version and ruling for a check, and counts of allowed checks."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from sqlmodel import Session, col, func, select
 
 from console import runs
 from console.errors import BadInput, Refused, Unknown
-from console.gate.policy.rules import DEADLINE_S, CheckFacts, Policy, Ruling, Then, ruling
-from console.gate.policy.yaml_file import check_pattern, from_patterns, read_policy
+from console.gate.policy.rules import CheckFacts, Policy, Ruling, Then, ruling
+from console.gate.policy.yaml_file import from_patterns, read_policy
 from console.language import counted
 from console.runs import audit_log
 from storage import tables
 from storage.tables import RunKind
 
 EVERYWHERE = "*"
-"""Stands where a run's name stands, for the policy of every run that has none of its own."""
+"""The name, given instead of a run's, of the common policy for runs without their own policy."""
 BY_PATTERNS = "the gate's patterns"
-"""The author of a policy that nobody wrote: a run's first gate brought patterns alone."""
+"""The author of a policy created from the patterns of a run's first gate."""
 
 BY_NOBODY = "the console's default"
-"""The author of the policy of a run that an agent made over HTTP: everything asks a person."""
+"""The author of the policy of a run that an agent created over HTTP: a person is asked about everything."""
 
 _MAX_TOOL = 80
 _log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PolicyVersion:
-    """One version as stored: its row's id, the number, and the rules; `own` says that it is the run's alone."""
+    """A stored version: its row's id, its number and its rules; `own` is true if it belongs to one run."""
 
     id: int
     version: int
@@ -49,13 +49,13 @@ class PolicyVersion:
 
     @property
     def policy(self) -> Policy:
-        """The rules; where an older or foreign text cannot be read, a policy that asks about everything."""
+        """The rules; if the text cannot be parsed, a policy that asks a person about every action."""
         return _policy(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Tightened:
-    """What a caller asks for beyond the run's settings; it counts where it is stricter."""
+    """A caller's own settings; each applies only if it is stricter than the run's setting."""
 
     detector: str | None = None
     threshold: float | None = None
@@ -64,7 +64,7 @@ class Tightened:
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """A check's ruling with the version of the policy that gave it, and what the caller tightened."""
+    """A check's ruling, the policy version that gave it, and the caller's stricter settings."""
 
     version: PolicyVersion
     ruling: Ruling
@@ -72,26 +72,26 @@ class Ruled:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns of the ask that come from here."""
+        """The columns of the ask that describe the ruling."""
         return {"policy_version": self.version.version, "rule": self.ruling.rule, "tool": self.ruling.tool}
 
     def asks(self, verdict: dict[str, Any]) -> bool:
-        """Whether a person has to look."""
+        """Return whether a person has to decide."""
         return bool(verdict["flagged"]) or self.ruling.then is Then.ASK
 
     def reviews(self, run: tables.Run) -> int:
-        """How many people have to look: the strictest of the run, the rule and the caller."""
+        """Return the number of required reviews: the highest that the run, the rule or the caller requires."""
         return max(run.reviews_per_item, self.ruling.reviews, self.tightened.reviews)
 
     def terms(self) -> str:
-        """What binds those who decide, as JSON."""
+        """Return the terms for the reviewers as JSON: the decisions offered, who decides, and the entry points."""
         ruling = self.ruling
         stated = {"decisions": ruling.decisions or None, "who": ruling.who, "doors": ruling.doors}
         return orjson.dumps({name: value for name, value in stated.items() if value is not None}).decode()
 
 
-def effective(session: Session, run: tables.Run, task: str | None = None) -> PolicyVersion | None:
-    """The version that the run's checks of this task go by, without a task the newest; None where there is none."""
+def effective_version(session: Session, run: tables.Run, task: str | None = None) -> PolicyVersion | None:
+    """Return the policy version for the task, or the newest if no task is given; None if no policy exists."""
     rows = session.connection().execute(_versions(), {"run_id": run.id})
     last: PolicyVersion | None = None
     for row in rows:
@@ -102,44 +102,32 @@ def effective(session: Session, run: tables.Run, task: str | None = None) -> Pol
     return last
 
 
-def begin(session: Session, run: tables.Run, now_ms: int, judged: Sequence[str]) -> None:
-    """Gives a run that no policy is there for one from those patterns: what they do not match asks a person."""
-    if effective(session, run) is None:
+def ensure_policy(session: Session, run: tables.Run, now_ms: int, judged: Sequence[str]) -> None:
+    """Store a policy from these patterns if the run has none; the policy asks a person about all other actions."""
+    if effective_version(session, run) is None:
         author = BY_PATTERNS if judged else BY_NOBODY
         _append(session, run, from_patterns(judged), author, now_ms, actor=author)
 
 
 def save(session: Session, run: tables.Run | None, text: str, author: str, now_ms: int) -> PolicyVersion:
-    """Appends a version of the run's policy, or without a run of the common one; raises BadInput with the line.
+    """Store a new version of the run's policy, or of the common policy if no run is given.
 
-    The author is who is said to have written it; the event names whoever acts just now.
+    Raise BadInput with the line number if the policy is invalid. `author` is stored as the author; the event records
+    the person or agent who acts now.
     """
-    if check(text).rollout < 1 and not versions(session, run) and not versions(session, None):
-        raise BadInput("No version is before this one, by which the other tasks would go; leave rollout out.")
+    if read_policy(text).rollout < 1 and not list_versions(session, run) and not list_versions(session, None):
+        raise BadInput("No earlier version exists for the other tasks; leave rollout out.")
     return _append(session, run, text, author, now_ms)
 
 
-def check(text: str) -> Policy:
-    """The policy that the text says, if it may be saved; raises BadInput."""
-    policy = read_policy(text)
-    for rule in policy.rules:
-        for pattern in rule.pattern:
-            check_pattern(pattern)
-        if rule.deadline_s is not None and rule.deadline_s > DEADLINE_S:
-            raise BadInput(
-                f"The deadline of {rule.name!r} is too far: nobody has more than {DEADLINE_S:,} s (30 minutes)."
-            )
-    return policy
-
-
-def savable(policy: Policy) -> str:
-    """What is said of a policy that can be saved."""
+def describe_savable(policy: Policy) -> str:
+    """Return a sentence that describes a valid policy, which can be saved."""
     after = "" if policy.rollout >= 1 else " after an earlier version"
     return f"{counted(len(policy.rules), 'rule')}, then {policy.default}: it can be saved{after}."
 
 
-def versions(session: Session, run: tables.Run | None) -> list[PolicyVersion]:
-    """Every version of the run's own policy, or of the common one, the newest first."""
+def list_versions(session: Session, run: tables.Run | None) -> list[PolicyVersion]:
+    """Return all versions of the run's own policy, or of the common policy if no run is given, newest first."""
     policy = tables.Policy
     whose = col(policy.run_id).is_(None) if run is None else col(policy.run_id) == run.id
     rows = session.exec(select(policy).where(whose).order_by(col(policy.version).desc()))
@@ -148,35 +136,35 @@ def versions(session: Session, run: tables.Run | None) -> list[PolicyVersion]:
     ]
 
 
-def common(session: Session) -> PolicyVersion:
-    """The latest policy of runs that have none; raises Unknown."""
-    found = versions(session, None)
+def common_version(session: Session) -> PolicyVersion:
+    """Return the latest common policy; raise Unknown if there is none."""
+    found = list_versions(session, None)
     if not found:
         raise Unknown("policy", EVERYWHERE)
     return found[0]
 
 
-def gate_run(session: Session, name: str) -> tables.Run:
-    """The gate's run of that name; raises Unknown, and Refused for a run in which no agent asks."""
+def get_gate_run(session: Session, name: str) -> tables.Run:
+    """Return the gate run of that name; raise Unknown if there is none, or Refused if the run is of another kind."""
     run = runs.get(session, name)
     if run.kind != RunKind.GATE:
-        raise Refused(f"{name} is of kind {run.kind}, and only a gate has a policy.")
+        raise Refused(f"{name} is of kind {run.kind}; only a gate's run has a policy.")
     return run
 
 
 def rule_on(version: PolicyVersion, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:
-    """What that version says of a check; the further patterns can only make it stricter."""
+    """Return the version's ruling on a check; the further patterns can only tighten the ruling."""
     return ruling(version.policy, facts, further)
 
 
 def count_allowed(session: Session, run: tables.Run, version: PolicyVersion, found: Ruling) -> None:
-    """Counts a check that was let run at once."""
+    """Count a check whose action the policy allowed at once."""
     row = {"run_id": run.id, "policy_id": version.id, "rule": found.rule, "tool": found.tool[:_MAX_TOOL]}
     session.connection().execute(_counting(), row)
 
 
-def counts(session: Session, run: tables.Run) -> list[dict[str, Any]]:
-    """Per tool, how many checks ran at once and how many were judged, asked about, denied or watched: rows."""
+def count_by_tool(session: Session, run: tables.Run) -> list[dict[str, Any]]:
+    """Return a row per tool with the numbers of checks allowed, judged, asked about, denied and watched."""
     allowed, ask = tables.Allowed, tables.Ask
     found: dict[str, dict[str, Any]] = {}
     told = select(allowed.tool, func.sum(allowed.checks)).where(allowed.run_id == run.id).group_by(allowed.tool)
@@ -211,7 +199,7 @@ def _append(
     *,
     actor: str = audit_log.CONSOLE,
 ) -> PolicyVersion:
-    before = versions(session, run)
+    before = list_versions(session, run)
     number = before[0].version + 1 if before else 1
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     row = tables.Policy(
@@ -246,7 +234,7 @@ def _policy(text: str) -> Policy:
         return Policy()
 
 
-# Built once, because every check asks for it.
+# Built once, because every check needs it.
 @cache
 def _versions() -> Select[Any]:
     policy = tables.Table.metadata.tables["policy"].c

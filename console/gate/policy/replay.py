@@ -1,4 +1,4 @@
-"""A policy tried on recorded actions: how many it would have allowed, let a detector judge, asked about, denied."""
+"""Replay of recorded actions under a policy: how many it would have allowed, judged, asked about and denied."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from storage.tables import RunKind
 
 @dataclass(frozen=True, slots=True)
 class PolicyTest:
-    """Counts of checks: what the policy would have done, in all and by rule and tool, and what is asked about today."""
+    """Counts of checks under a policy by outcome, rule and tool; `asked_today` counts those asked about today."""
 
     checks: int
     asked_today: int
@@ -32,21 +32,22 @@ class PolicyTest:
 
     @property
     def sentence(self) -> str:
-        """The outcome in words."""
+        """The counts as one sentence."""
         return (
             f"would have asked {self.asked} of {self.checks} (today {self.asked_today}), denied {self.denied}, "
             f"let a detector judge {self.judged}, allowed {self.allowed}"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As `policy test --json` prints it."""
+        """Return the counts as `policy test --json` prints them."""
         return asdict(self)
 
 
 def replay_policy(session: Session, run: tables.Run, policy: Policy) -> PolicyTest:
-    """The policy on every action that the run recorded, whether it ran or waited; those only counted are not there.
+    """Apply the policy to every recorded action of the run, executed or pending.
 
-    Today's figure: the actions that the run's patterns call critical; for a gate, those for which it queued an item.
+    Checks that were only counted are skipped. `asked_today` counts the actions that match the run's critical patterns;
+    in a gate's run, it counts the actions with an item.
     """
     critical = patterns(run)
     word: Counter[Then] = Counter()
@@ -76,7 +77,7 @@ def replay_policy(session: Session, run: tables.Run, policy: Policy) -> PolicyTe
 
 
 def _actions(session: Session, run: tables.Run) -> Iterator[tuple[str, Trajectory, str]]:
-    """Every action with the trajectory that it stands in and the agent that asked there; each pending one once."""
+    """Yield every action with its trajectory and the agent that submitted it; yield each pending action once."""
     body, record, ask = tables.TrajectoryBody, tables.Trajectory, tables.Ask
     asked = select(ask.trajectory_id, ask.asker).where(ask.run_id == run.id)
     askers = {trajectory: asker for trajectory, asker in session.exec(asked) if asker}
@@ -86,6 +87,6 @@ def _actions(session: Session, run: tables.Run) -> Iterator[tuple[str, Trajector
         taken = [step.action for step in trajectory.steps if step.action.strip()]
         for action in taken:
             yield action, trajectory, agent
-        # A gate's trajectory names an action only while it waits; one from a log may name a step of its own.
+        # A gate's trajectory names only a pending action; one from a log may name one of its steps.
         if trajectory.critical_action and (run.kind == RunKind.GATE or trajectory.critical_action not in taken):
             yield trajectory.critical_action, trajectory, agent

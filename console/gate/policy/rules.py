@@ -1,7 +1,7 @@
-"""Rules and policies: the first rule that matches a call says what becomes of it, the strictest of several calls wins.
+"""Rules and policies: the first rule that matches a call decides; for several calls, the strictest ruling counts.
 
-A rule whose conditions cannot be told (an argument is missing, the action is no call) ends in `ask`: it is never
-passed over for a later one.
+If it is undecidable whether a rule matches (a missing argument, an action that is not a call), the ruling is `ask`, and
+later rules are not tried.
 """
 
 from __future__ import annotations
@@ -14,13 +14,21 @@ from functools import cache, lru_cache, partial
 
 from console.auth.origin import Door
 from console.gate.policy.expression import holds
-from console.gate.policy.tool_calls import MAX_ARGUMENTS, ActionPart, action_parts
 from console.trajectory import checkpoints
+from console.trajectory.calls import (
+    MAX_ARGUMENTS,
+    ActionPart,
+    Call,
+    argument_text,
+    name_segments,
+    name_suffixes,
+    read_strictly,
+)
 from console.trajectory.checkpoints import is_critical
 
 
 class Then(StrEnum):
-    """What becomes of a check, the strictest last: it runs, a detector judges it, a person is asked, it never runs."""
+    """The outcome of a rule, by increasing strictness: run at once, let a detector judge, ask a person, never run."""
 
     ALLOW = "allow"
     JUDGE = "judge"
@@ -29,29 +37,31 @@ class Then(StrEnum):
 
 
 class PolicyMode(StrEnum):
-    """Whether the rules decide, or only record what they would have done."""
+    """Whether the rules are enforced or only recorded."""
 
     ENFORCE = "enforce"
     SHADOW = "shadow"
 
 
 DEFAULT = "default"
-"""The name that stands for a rule where none matched."""
+"""The name of the ruling if no rule matched."""
 STRICTNESS = tuple(Then)
+LOOSENING = (Then.ALLOW, Then.JUDGE)
+"""Outcomes that can be looser than the default; a rule with such an outcome must name the tool itself."""
 UNSTATED_DOORS = (str(Door.BROWSER), str(Door.PYTHON))
-"""The ways that a decision may come in by where a rule names none: a command asks for no session."""
+"""The entry points for decisions if a rule names none; the command line is excluded, since it needs no session."""
 DEADLINE_S = 1_800
-"""The longest that anybody waits for a person; what is decided later does not count."""
+"""The longest time to wait for a person, in seconds; later decisions do not count."""
 _Whole = Callable[[tuple[str, ...]], bool]
 """Whether patterns match the action as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Conditions, all of which must hold (an empty one always does), what follows, and the terms of a decision.
+    """A rule: conditions that must all hold (an empty one always does), the outcome, and the terms of a decision.
 
-    `tool`, `agent`, `environment` and `pattern` are globs of which one must match. `deadline_s` is in seconds, `doors`
-    are the ways that a decision may come in by.
+    `tool`, `agent`, `environment` and `pattern` hold globs; at least one glob of each must match. `deadline_s` is in
+    seconds. `doors` are the entry points at which decisions are accepted.
     """
 
     name: str
@@ -70,15 +80,16 @@ class Rule:
 
     @property
     def is_unconditional(self) -> bool:
-        """Whether it matches every check."""
+        """Whether the rule matches every check."""
         return not (self.tool or self.pattern or self.agent or self.environment or self.when)
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Rules in order, and what becomes of a check that none of them matches.
+    """Rules in order, and the outcome of a check that no rule matches.
 
-    `rollout` is the share of tasks, in (0, 1], that go by it; others go by the version before, or the common one.
+    `rollout` is the share of tasks, in (0, 1], that use this version; the other tasks use the previous version, or the
+    common policy.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -89,7 +100,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class CheckFacts:
-    """What rules may speak of: the action as text, who asks, in which environment, for which task."""
+    """The facts that rules can use: the action as text, the agent, the environment, the task."""
 
     action: str
     agent: str = ""
@@ -99,7 +110,7 @@ class CheckFacts:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What a policy says of one check: by which rule, for which tool, and on which terms a person decides."""
+    """A policy's ruling on a check: the outcome, the rule, the tool, and the terms of a person's decision."""
 
     then: Then
     rule: str
@@ -109,16 +120,16 @@ class Ruling:
     decisions: tuple[str, ...] = ()
     deadline_s: float | None = None
     who: tuple[str, ...] | None = None
-    """Names and roles of those who may decide; None for anybody, empty for nobody."""
+    """Names and roles of the people who may decide; None for everyone, empty for no one."""
     doors: tuple[str, ...] = UNSTATED_DOORS
-    """The ways that their decisions may come in by; empty for none."""
+    """The entry points at which they may decide; empty for none."""
 
 
 def ruling(policy: Policy, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:
-    """What the policy says; an action that it allows and a `further` pattern matches, or that is long, is judged."""
-    # Asked once for all parts: an action of many lines would be read as often as it has lines.
+    """Return the policy's ruling; `allow` becomes `judge` if a `further` pattern matches or the action is too long."""
+    # Computed once for all parts; otherwise an action would be read once per line.
     whole = cache(partial(is_critical, facts.action))
-    found = _strictest([_ruled(policy, facts, part, whole) for part in action_parts(facts.action)])
+    found = _strictest([_rule_part(policy, facts, part, whole) for part in read_strictly(facts.action)])
     is_long = len(facts.action) > MAX_ARGUMENTS
     if found.then is Then.ALLOW and further and (is_long or is_critical(facts.action, further)):
         return replace(found, then=Then.JUDGE)
@@ -141,7 +152,7 @@ def _strictest(found: Sequence[Ruling]) -> Ruling:
 
 
 def _decisions(asking: Sequence[Ruling]) -> tuple[str, ...]:
-    """The decisions that all of them offer; where they have none in common, the one that lets nothing run."""
+    """Return the decisions that all rulings offer, or only `reject` if they have none in common."""
     offered = _common(one.decisions or None for one in asking)
     return () if offered is None else offered or ("reject",)
 
@@ -151,62 +162,105 @@ def _common(lists: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | None:
     return tuple(one for one in stated[0] if all(one in each for each in stated)) if stated else None
 
 
-def _ruled(policy: Policy, facts: CheckFacts, part: ActionPart, whole: _Whole) -> Ruling:
-    tool = part.call.names[-1] if part.call else ""
+def _rule_part(policy: Policy, facts: CheckFacts, part: ActionPart, whole: _Whole) -> Ruling:
+    """Rule on one part by the first rule that matches; an earlier `judge` rule for a suffix of the name can tighten it.
+
+    `allow` and `judge` loosen the default, so they must name the tool itself; `judge` also tightens a later `allow`.
+    """
+    tool = name_suffixes(part.call.name)[-1] if part.call else ""
+    tightened: list[Ruling] = []
     for rule in policy.rules:
-        matches = _matches(rule, facts, part, whole)
-        if matches is None:
-            return _of(replace(rule, then=Then.ASK), tool)
-        if matches:
-            return _of(rule, tool)
-    return Ruling(policy.default, DEFAULT, tool)
+        matches = _matches(rule, facts, part, whole, loosens=rule.then in LOOSENING)
+        if matches is not False:
+            found = _ruling_of(rule if matches else replace(rule, then=Then.ASK), tool)
+            return _strictest([found, *tightened])
+        if rule.then is Then.JUDGE and (judged := _matches(rule, facts, part, whole, loosens=False)) is not False:
+            tightened.append(_ruling_of(rule if judged else replace(rule, then=Then.ASK), tool))
+    return _strictest([Ruling(policy.default, DEFAULT, tool), *tightened])
 
 
-def _of(rule: Rule, tool: str) -> Ruling:
+def _ruling_of(rule: Rule, tool: str) -> Ruling:
     terms = (rule.reviews, rule.decisions, rule.deadline_s, rule.who or None, rule.doors or UNSTATED_DOORS)
     return Ruling(rule.then, rule.name, tool, rule.because, *terms)
 
 
-def _matches(rule: Rule, facts: CheckFacts, part: ActionPart, whole: _Whole) -> bool | None:
-    """Whether all conditions hold, None where it cannot be told."""
+def _matches(rule: Rule, facts: CheckFacts, part: ActionPart, whole: _Whole, *, loosens: bool) -> bool | None:
+    """Return whether all conditions of the rule hold, or None if that is undecidable."""
     if rule.agent and not _is_like((facts.agent,), rule.agent):
         return False
     if rule.environment and not _is_like((facts.environment,), rule.environment):
         return False
-    if rule.pattern and not _fits(rule, part, whole):
+    if rule.pattern and not (_loosens(rule, part) if loosens else _tightens(rule, part, whole)):
         return False
-    if rule.pattern and rule.then is Then.ALLOW and part.call is None and {*"([{"} & {*part.text}:
+    if rule.pattern and loosens and part.call is None and {*"([{"} & {*part.text}:
         return None
     if rule.tool and part.call is None:
         return None
-    if rule.tool and part.call and not _is_like(part.call.names, rule.tool):
-        return False
+    if rule.tool and part.call:
+        named = _names_tool if loosens else _names_suffix
+        if not any(named(part.call.name, glob) for glob in rule.tool):
+            return False
     return holds(rule.when, _variables(facts, part)) if rule.when else True
 
 
-def _fits(rule: Rule, part: ActionPart, whole: _Whole) -> bool:
-    """A pattern over the part; one that does not allow may also match the action as a whole.
+def _tightens(rule: Rule, part: ActionPart, whole: _Whole) -> bool:
+    """Return whether a pattern matches the part, the whole action, or a suffix of the tool's name."""
+    names = name_suffixes(part.call.name) if part.call else ()
+    # Elsewhere a thought is never critical, but here the text behind it may run.
+    return (
+        is_critical(part.text, rule.pattern)
+        or whole(rule.pattern)
+        or _is_like((part.text.strip(), *names), rule.pattern)
+    )
 
-    One that asks or denies finds a tool's name behind its namespaces too.
-    """
-    if is_critical(part.text, rule.pattern):
-        return True
-    if rule.then is not Then.ALLOW and whole(rule.pattern):
-        return True
-    names = part.call.names if part.call else ()
-    # A thought is critical nowhere else, but here whatever stands behind it may run.
-    return rule.then in (Then.ASK, Then.DENY) and _is_like((part.text.strip(), *names), rule.pattern)
+
+def _loosens(rule: Rule, part: ActionPart) -> bool:
+    """Return whether a pattern matches the part and, if the part is a call, names the tool itself."""
+    call = part.call
+    if call is None or not is_critical(part.text, rule.pattern):
+        return call is None and is_critical(part.text, rule.pattern)
+    return any(is_critical(part.text, (each,)) and _pattern_names_tool(call, each.strip()) for each in rule.pattern)
+
+
+def _pattern_names_tool(call: Call, pattern: str) -> bool:
+    """Return whether a pattern names the tool: `name`, `name.argument=value`, or as in `click[Buy *]`."""
+    sign = re.search(r"[=(\[]", pattern)
+    if sign is None:
+        return _names_tool(call.name, pattern)
+    head, rest = pattern[: sign.start()], pattern[sign.start() :]
+    if sign[0] != "=":
+        return _names_tool(call.name, head.strip()) and _is_like(
+            (call.text.strip()[len(call.name) :].strip(),), (rest,)
+        )
+    tool, _, argument = head.rpartition(".")
+    texts = (argument_text(value) for name, value in call.arguments.items() if _is_like((name,), (argument,)))
+    return _names_tool(call.name, tool) and _is_like(texts, (rest[1:],))
+
+
+def _names_suffix(name: str, glob: str) -> bool:
+    return _is_like(name_suffixes(name), (glob,))
+
+
+def _names_tool(name: str, glob: str) -> bool:
+    """Return whether a glob matches the last segment of the tool's name, or the full name segment by segment."""
+    wanted, segments = name_segments(glob), name_segments(name)
+    if len(wanted) == 1:
+        segments = segments[-1:]
+    return len(wanted) == len(segments) and all(
+        _is_like((segment,), (part,)) if at % 2 == 0 else segment == part
+        for at, (segment, part) in enumerate(zip(segments, wanted, strict=True))
+    )
 
 
 def _variables(facts: CheckFacts, part: ActionPart) -> dict[str, object]:
-    """What a condition may read; without a call there are neither `args` nor `tool`, and nobody can tell."""
+    """Return the variables of a condition; if the part is not a call, `args` and `tool` are missing."""
     found: dict[str, object] = {"agent": facts.agent, "environment": facts.environment, "task": facts.task}
     if part.call is not None:
-        found |= {"args": dict(part.call.arguments), "tool": part.call.names[-1]}
+        found |= {"args": dict(part.call.arguments), "tool": name_suffixes(part.call.name)[-1]}
     return found
 
 
-def _is_like(names: Sequence[str], globs: tuple[str, ...]) -> bool:
+def _is_like(names: Iterable[str], globs: tuple[str, ...]) -> bool:
     return any(_glob(globs).fullmatch(name) for name in names)
 
 

@@ -1,213 +1,195 @@
-"""A policy as YAML, read strictly: what is unknown, twice there or out of place is refused with its line."""
+"""Policies as YAML, parsed strictly: unknown, duplicate and invalid fields are refused with their line."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Annotated, Any
 
 import yaml
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationInfo, field_validator
 
 from console.auth.origin import Door
 from console.errors import BadInput
 from console.gate.policy.expression import check_expression
-from console.gate.policy.rules import Policy, PolicyMode, Rule, Then
+from console.gate.policy.rules import DEADLINE_S, Policy, PolicyMode, Rule, Then
+from console.trajectory.strict_yaml import WrittenScalar, read_yaml, refuse_at
 
 MAX_TEXT = 65_536
-"""Characters of one policy."""
+"""Maximum characters of a policy."""
 MAX_RULES = 200
 DECISIONS = ("approve", "reject", "edit")
-"""What a rule may offer; words to the agent and passing an item on let nothing run, so they are always there."""
+"""Decisions that a rule may offer; `respond` and `escalate` never allow an action, so they are always available."""
 
 DOORS = (str(Door.BROWSER), str(Door.CLI), str(Door.PYTHON))
-"""The ways that a decision can come in by: a page, a command, a program that has the database open."""
+"""The entry points of decisions: a page, a command, a program with access to the database."""
 
-_GLOB = re.compile(r"[\w.*?-]+")
+_GLOB = re.compile(r"[\w.*?:/-]+")
 _COMPARED = r"^\s*[\w.*?-]+\s*(?:[<>!]=|[<>]\s*[-+.]?\d[\d.,_]*\s*$)"
 _SENSELESS = re.compile(rf"^\s*[!<>=^]|=\s*[<>!=]|{_COMPARED}|\[[!^]?\w-\w[^\[\]]*\]")
-_MAX_DEADLINE_S = 30 * 24 * 3600
 
 
 @lru_cache(maxsize=256)
 def read_policy(text: str) -> Policy:
-    """The policy that the text says; raises BadInput with the line and the reason."""
+    """Parse a policy from YAML text; raise BadInput with the line and the reason if the text is invalid."""
     if len(text) > MAX_TEXT:
         raise BadInput(f"The policy has {len(text):,} characters; keep it under {MAX_TEXT:,}.")
-    fields = _mapping(_document(text), "a policy", ("default", "rules", "mode", "rollout"))
-    rules = _rules(fields["rules"]) if "rules" in fields else ()
-    return Policy(
-        rules=rules,
-        default=Then(_one_of(fields["default"], tuple(Then))) if "default" in fields else Then.ASK,
-        mode=PolicyMode(_one_of(fields["mode"], tuple(PolicyMode))) if "mode" in fields else PolicyMode.ENFORCE,
-        rollout=_share(fields["rollout"]) if "rollout" in fields else 1.0,
-    )
+    hint = "write at least `default: ask`"
+    written = read_yaml(text, _WrittenPolicy, "The policy", hint=hint, aliases=False)
+    rules = tuple(each.to_rule(place) for place, each in enumerate(written.rules, 1))
+    return Policy(rules, written.default, written.mode, written.rollout)
 
 
 def from_patterns(patterns: Sequence[str]) -> str:
-    """The policy of a gate that knows patterns alone: what they match is judged, everything else asks a person."""
+    """Return a policy in YAML: a detector judges actions that match a pattern, a person is asked about all others."""
     rules = [{"pattern": pattern, "then": str(Then.JUDGE)} for pattern in dict.fromkeys(patterns) if pattern.strip()]
     written: str = yaml.safe_dump({"default": str(Then.ASK), "rules": rules}, sort_keys=False, allow_unicode=True)
     return written
 
 
 def check_pattern(pattern: str) -> None:
-    """Raises BadInput for a pattern that looks like a comparison or a class of characters, since it matches neither."""
+    """Raise BadInput if the pattern is blank or looks like a comparison or a character class, which globs lack."""
     if not pattern.strip() or _SENSELESS.search(pattern):
         raise BadInput(
-            f"The pattern {pattern!r} would match its own signs only: patterns know * and ?, and numbers are compared "
-            "by a policy (`when: args.amount > 100`)."
+            f"The pattern {pattern!r} would match its own signs only: patterns have * and ?; compare numbers in a "
+            "policy (`when: args.amount > 100`)."
         )
 
 
-def _document(text: str) -> yaml.Node:
-    try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-            raise BadInput("The policy uses an alias (*name); write out what it stands for.")
-        found = yaml.compose(text, yaml.SafeLoader)
-    except yaml.YAMLError as unreadable:
-        mark = getattr(unreadable, "problem_mark", None)
-        where = f"Line {mark.line + 1}: " if mark else ""
-        raise BadInput(f"{where}this is no YAML ({getattr(unreadable, 'problem', None) or unreadable}).") from None
-    except (ValueError, RecursionError) as unreadable:
-        raise BadInput(f"This is no YAML ({type(unreadable).__name__}).") from None
-    if found is None:
-        raise BadInput("The policy is empty; say at least `default: ask`.")
-    return found
+def _text(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must be text, not nothing")
+    if len(text) > 2_000 or not text.replace("\n", " ").isprintable():
+        raise ValueError("is too long (over 2,000 characters) or has characters that cannot be shown")
+    return text.strip()
 
 
-def _rules(node: yaml.Node) -> tuple[Rule, ...]:
-    if not isinstance(node, yaml.SequenceNode):
-        _refuse(node, "rules is a list, each rule under a dash")
-    if len(node.value) > MAX_RULES:
-        _refuse(node, f"there are {len(node.value)} rules; a policy has at most {MAX_RULES}")
-    rules: list[Rule] = []
-    for place, each in enumerate(node.value, 1):
-        rule = _rule(each, place)
-        if rule.name in [other.name for other in rules] or rule.name == "default":
-            _refuse(each, f"the name {rule.name!r} is taken")
-        if rules and rules[-1].is_unconditional:
-            _refuse(each, f"nothing reaches this rule, since {rules[-1].name!r} before it has no condition")
-        rules.append(rule)
-    return tuple(rules)
+def _filled(texts: tuple[str, ...]) -> tuple[str, ...]:
+    if not texts:
+        raise ValueError("the list is empty, so the rule would never match; leave the field out")
+    return texts
 
 
-_TERMS = ("reviews", "decisions", "deadline", "who", "doors")
-
-
-def _rule(node: yaml.Node, place: int) -> Rule:
-    fields = _mapping(node, "a rule", ("then", "name", *_READERS))
-    if "then" not in fields:
-        _refuse(node, f"the rule says no `then`; it is one of {', '.join(Then)}")
-    then = Then(_one_of(fields["then"], tuple(Then)))
-    if then in (Then.ALLOW, Then.DENY) and (terms := [name for name in _TERMS if name in fields]):
-        _refuse(fields[terms[0]], f"{terms[0]} is for rules that may ask a person; nobody decides where it is {then}")
-    name = _text(fields["name"]) if "name" in fields else f"rule {place}"
-    read: dict[str, Any] = {
-        _COLUMNS.get(field, field): _READERS[field](value) for field, value in fields.items() if field in _READERS
-    }
-    return Rule(name=name, then=then, **read)
-
-
-def _mapping(node: yaml.Node, what: str, known: Sequence[str]) -> dict[str, yaml.Node]:
-    if not isinstance(node, yaml.MappingNode):
-        _refuse(node, f"{what} is written as `name: value` lines")
-    fields: dict[str, yaml.Node] = {}
-    for key, value in node.value:
-        if not isinstance(key, yaml.ScalarNode) or key.value not in known:
-            _refuse(key, f"{str(key.value)[:40]!r} is no field of {what}; there are {', '.join(known)}")
-        if key.value in fields:
-            _refuse(key, f"{key.value} is there twice")
-        fields[key.value] = value
-    return fields
-
-
-def _text(node: yaml.Node) -> str:
-    if not isinstance(node, yaml.ScalarNode) or node.tag == "tag:yaml.org,2002:null" or not node.value.strip():
-        _refuse(node, "a text is expected here")
-    if len(node.value) > 2_000 or not node.value.replace("\n", " ").isprintable():
-        _refuse(node, "the text is too long, or holds signs that cannot be shown")
-    return str(node.value).strip()
-
-
-def _texts(node: yaml.Node) -> tuple[str, ...]:
-    if not isinstance(node, yaml.SequenceNode):
-        return (_text(node),)
-    if not node.value:
-        _refuse(node, "the list is empty, so the rule would never match")
-    return tuple(_text(each) for each in node.value)
-
-
-def _tools(node: yaml.Node) -> tuple[str, ...]:
-    globs = _texts(node)
+def _tools(globs: tuple[str, ...]) -> tuple[str, ...]:
     for glob in globs:
         if not _GLOB.fullmatch(glob):
-            _refuse(node, f"{glob!r} is no tool's name: letters, digits and . _ - with * and ?")
+            raise ValueError(f"{glob!r} is not a valid tool name; use letters, digits and . _ - : / with * and ?")
     return globs
 
 
-def _condition(node: yaml.Node) -> str:
-    text = _text(node)
+def _patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    for pattern in patterns:
+        try:
+            check_pattern(pattern)
+        except BadInput as refused:
+            raise ValueError(str(refused)) from None
+    return patterns
+
+
+def _condition(text: str) -> str:
     try:
         check_expression(text)
     except BadInput as refused:
-        _refuse(node, str(refused).rstrip("."))
+        raise ValueError(str(refused)) from None
     return text
 
 
-def _each_of(node: yaml.Node, words: Sequence[str], what: str) -> tuple[str, ...]:
-    found = _texts(node)
-    for each in found:
-        if each not in words:
-            _refuse(node, f"{each!r} is no {what}; there are {', '.join(words)}")
-    return found
+def _choice(allowed: Sequence[str], what: str) -> AfterValidator:
+    def check(texts: tuple[str, ...]) -> tuple[str, ...]:
+        for text in texts:
+            if text not in allowed:
+                raise ValueError(f"{text!r} is not a valid {what}; use {', '.join(allowed)}")
+        return texts
+
+    return AfterValidator(check)
 
 
-def _reviews(node: yaml.Node) -> int:
-    if node.tag != "tag:yaml.org,2002:int" or not str(node.value).isdecimal() or not 1 <= int(node.value) <= 20:
-        _refuse(node, "reviews is a whole number from 1 to 20")
-    return int(node.value)
+def _reviews(value: object) -> int:
+    text = str(value) if getattr(value, "tag", "") == "tag:yaml.org,2002:int" else ""
+    if not text.isdecimal() or not 1 <= int(text) <= 20:
+        raise ValueError("must be a whole number from 1 to 20")
+    return int(text)
 
 
-def _deadline(node: yaml.Node) -> float:
-    is_number = node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+def _deadline(value: object) -> float:
+    is_number = isinstance(value, WrittenScalar) and value.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
     try:
-        seconds = float(node.value) if is_number else -1.0
+        seconds = float(str(value)) if is_number else -1.0
     except ValueError:
         seconds = -1.0
-    if not 0 < seconds <= _MAX_DEADLINE_S:
-        _refuse(node, "deadline is a number of seconds, more than 0 and at most 1,800")
+    if not 0 < seconds <= DEADLINE_S:
+        raise ValueError("must be a number of seconds, more than 0 and at most 1,800 (30 minutes)")
     return seconds
 
 
-def _share(node: yaml.Node) -> float:
-    found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)\s*%", str(node.value))
-    if not isinstance(node, yaml.ScalarNode) or not found or not 0 < float(found[1]) <= 100:
-        _refuse(node, "rollout is a share of tasks such as 25%")
+def _share(value: object) -> float:
+    found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)\s*%", value) if isinstance(value, str) else None
+    if not found or not 0 < float(found[1]) <= 100:
+        raise ValueError("must be a share of the tasks, such as 25%")
     return float(found[1]) / 100
 
 
-def _one_of(node: yaml.Node, words: Sequence[str]) -> str:
-    if not isinstance(node, yaml.ScalarNode) or node.value not in words:
-        _refuse(node, f"{node.value if isinstance(node, yaml.ScalarNode) else 'this'!r} is none of {', '.join(words)}")
-    return str(node.value)
+_Text = Annotated[str, AfterValidator(_text)]
+_Texts = Annotated[
+    tuple[_Text, ...],
+    BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
+    AfterValidator(_filled),
+]
 
 
-def _refuse(node: yaml.Node, reason: str) -> NoReturn:
-    raise BadInput(f"Line {node.start_mark.line + 1}: {reason}.")
+class _WrittenRule(BaseModel):
+    """A rule as written in YAML; `allow` and `deny` rules cannot have terms of a decision."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    then: Then
+    name: _Text | None = None
+    tool: Annotated[_Texts, AfterValidator(_tools)] = ()
+    pattern: Annotated[_Texts, AfterValidator(_patterns)] = ()
+    agent: _Texts = ()
+    environment: _Texts = ()
+    when: Annotated[_Text, AfterValidator(_condition)] = ""
+    because: _Text = ""
+    reviews: Annotated[int, BeforeValidator(_reviews)] = 1
+    decisions: Annotated[_Texts, _choice(DECISIONS, "decision")] = ()
+    deadline: Annotated[float | None, BeforeValidator(_deadline)] = None
+    who: _Texts = ()
+    doors: Annotated[_Texts, _choice(DOORS, "entry point")] = ()
+
+    @field_validator("reviews", "decisions", "deadline", "who", "doors")
+    @classmethod
+    def _may_ask(cls, value: Any, info: ValidationInfo) -> Any:
+        then = info.data.get("then")
+        if then in (Then.ALLOW, Then.DENY):
+            raise ValueError(f"is for rules that may ask a person; a rule that says {then} asks no one")
+        return value
+
+    def to_rule(self, place: int) -> Rule:
+        fields = self.model_dump(exclude={"name", "deadline"})
+        return Rule(name=self.name or f"rule {place}", deadline_s=self.deadline, **fields)
 
 
-_READERS: Mapping[str, Callable[[yaml.Node], Any]] = {
-    "tool": _tools,
-    "pattern": _texts,
-    "agent": _texts,
-    "environment": _texts,
-    "when": _condition,
-    "because": _text,
-    "reviews": _reviews,
-    "decisions": partial(_each_of, words=DECISIONS, what="decision that a rule offers"),
-    "deadline": _deadline,
-    "who": _texts,
-    "doors": partial(_each_of, words=DOORS, what="way that a decision comes in by"),
-}
-_COLUMNS = {"deadline": "deadline_s"}
+def _reachable(written: list[_WrittenRule]) -> list[_WrittenRule]:
+    if len(written) > MAX_RULES:
+        raise ValueError(f"there are {len(written)} rules; a policy has at most {MAX_RULES}")
+    rules: list[Rule] = []
+    for place, each in enumerate(written):
+        rule = each.to_rule(place + 1)
+        if rule.name in [other.name for other in rules] or rule.name == "default":
+            refuse_at((place,), f"the name {rule.name!r} is taken; choose another")
+        if rules and rules[-1].is_unconditional:
+            refuse_at((place,), f"this rule is never reached, since {rules[-1].name!r} before it has no condition")
+        rules.append(rule)
+    return written
+
+
+class _WrittenPolicy(BaseModel):
+    """A policy as written in YAML."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    default: Then = Then.ASK
+    rules: Annotated[list[_WrittenRule], AfterValidator(_reachable)] = []
+    mode: PolicyMode = PolicyMode.ENFORCE
+    rollout: Annotated[float, BeforeValidator(_share)] = 1.0

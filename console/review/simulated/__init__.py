@@ -1,13 +1,12 @@
-"""Simulated reviewers: the behaviour of somebody who knows the gold, more or less, in what it decides and says.
+"""Simulated reviewers: they know the gold target, decide with stated error rates, and write feedback.
 
-A new reviewer is one file here and one line in REVIEWERS; what is wrong in an environment is one file in faults/ and
-its wordings in prompts/feedback/.
+A new reviewer is one file here and one line in REVIEWERS. The faults of an environment are one function in faults.py
+and its wordings in prompts/feedback/.
 """
 
 from console.errors import Unknown
 from console.review.simulated.model_user import MODEL_USER
-from console.review.simulated.noisy import NOISY
-from console.review.simulated.oracle import ORACLE
+from console.review.simulated.oracle import NOISY, ORACLE
 from console.review.simulated.orders import INSPECTION_ORDERS
 from console.review.simulated.reviewer import Noise, ReviewCase, Reviewer, SimulatedAnswer
 
@@ -17,11 +16,11 @@ REVIEWERS: dict[str, Reviewer] = {
     "model-user": MODEL_USER,
 }
 
-__all__ = ["INSPECTION_ORDERS", "REVIEWERS", "Noise", "ReviewCase", "Reviewer", "SimulatedAnswer", "reviewer"]
+__all__ = ["INSPECTION_ORDERS", "REVIEWERS", "Noise", "ReviewCase", "Reviewer", "SimulatedAnswer", "get_reviewer"]
 
 
-def reviewer(name: str) -> Reviewer:
-    """The simulated reviewer of that name; raises Unknown, naming those there are."""
+def get_reviewer(name: str) -> Reviewer:
+    """Return the simulated reviewer with this name; raise Unknown, with the existing names, if there is none."""
     if name not in REVIEWERS:
         raise Unknown("simulated reviewer", name, REVIEWERS)
     return REVIEWERS[name]

@@ -1,6 +1,6 @@
-"""Feedback in words: faults by templates from files, filled, and never telling the target.
+"""Feedback texts: templates that describe a fault and never reveal the target.
 
-A template file holds one wording a line (Jinja2); the seed, the task and the trial choose among them.
+A template file holds one wording per line (Jinja2); the seed, task and trial determine the wording that is used.
 """
 
 from __future__ import annotations
@@ -21,34 +21,36 @@ from console.review.simulated.faults import Fault
 from console.review.simulated.reviewer import ReviewCase
 
 GENERAL = Fault("general")
-"""That something is wrong, and no more."""
+"""A fault without details."""
 
 STUCK = Fault("halted")
-"""That it came to no result."""
+"""A trial without a result."""
 _NO_SECRETS = frozenset({"label", "score", "reward", "outcome"})
-"""What of the gold is no target: words for it occur in any feedback."""
+"""Parts of the gold that are not part of the target; their words may occur in any feedback."""
 
 _JINJA = Environment(undefined=StrictUndefined, autoescape=False)
 _NUMBERED = re.compile(r"\b[a-z]+ \d+\b")
 
 
-def worded(case: ReviewCase, fault: Fault) -> str:
-    """The fault in words; where they would tell the target, only that something is wrong."""
-    for told in (fault, GENERAL):
-        text = _filled(case, told)
-        if not reveals(text, case.task):
+def write_feedback(case: ReviewCase, fault: Fault) -> str:
+    """Describe the fault; use the general wording if the specific wording would reveal the target."""
+    for candidate in (fault, GENERAL):
+        text = _filled(case, candidate)
+        if not reveals_target(text, case.task):
             return text
-    raise BadInput(f"The wordings of {case.task.environment}/{GENERAL.name} tell the target of {case.task.task_id}.")
+    raise BadInput(
+        f"The wordings of {case.task.environment}/{GENERAL.name} reveal the target of {case.task.task_id}. Reword them."
+    )
 
 
-def reveals(text: str, task: TaskSpec) -> bool:
-    """Whether the text holds a string of the gold that the instruction lacks."""
+def reveals_target(text: str, task: TaskSpec) -> bool:
+    """Return whether the text contains a string of the gold that the instruction does not contain."""
     folded, asked = text.lower(), task.instruction.lower()
-    return any(_holds(folded, secret) and not _holds(asked, secret) for secret in secrets(task))
+    return any(_holds(folded, secret) and not _holds(asked, secret) for secret in list_secrets(task))
 
 
-def secrets(task: TaskSpec) -> frozenset[str]:
-    """The secrets of a task: every text of the gold in lower case, and every numbered thing named in one."""
+def list_secrets(task: TaskSpec) -> frozenset[str]:
+    """List the secrets of a task in lower case: every text of the gold, and every numbered object in these texts."""
     target = {name: value for name, value in task.gold.items() if name not in _NO_SECRETS}
     leaves = {leaf.lower() for leaf in _leaves(target) if leaf.strip()}
     return frozenset(leaves | {name for leaf in leaves for name in _NUMBERED.findall(leaf)})
@@ -77,16 +79,16 @@ def _filled(case: ReviewCase, fault: Fault) -> str:
 
 def _lines(folder: Path | None, environment: str, name: str) -> list[str]:
     packaged = prompts.name_for("feedback", environment, name)
-    text = _from(folder / environment / f"{name}.txt") if folder else prompts.source(packaged)
+    text = _from(folder / environment / f"{name}.txt") if folder else prompts.read_template(packaged)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
-        raise BadInput(f"The wordings {environment}/{name}.txt are empty; write one a line.")
+        raise BadInput(f"The file of wordings {environment}/{name}.txt is empty. Write one wording per line.")
     return lines
 
 
 def _from(file: Path) -> str:
     if not file.is_file():
-        raise BadInput(f"There is no file of wordings {file}; write one wording a line.")
+        raise BadInput(f"The file of wordings {file} does not exist. Create it with one wording per line.")
     return file.read_text("utf-8")
 
 

@@ -1,6 +1,6 @@
-"""The user played by a language model, one of REVIEWERS: the oracle's label, and a model's words (InferAct, 4.3).
+"""The user played by a language model, one of REVIEWERS: the oracle's label with a model's feedback (InferAct, 4.3).
 
-Initial and follow-up feedback have a prompt each; the words never tell the target.
+Initial and follow-up feedback have separate prompts. The feedback never reveals the target.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from console.llm import LLM, Reply, connect
-from console.llm.messages import last_of
+from console.llm import LLM, Reply, Sampling, connect
+from console.llm.messages import merge_retries
 from console.llm.prompts import name_for, render
 from console.review.simulated import oracle
-from console.review.simulated.feedback_text import GENERAL, reveals, worded
+from console.review.simulated.feedback_text import GENERAL, reveals_target, write_feedback
 from console.review.simulated.reviewer import ModelWords, ReviewCase, Reviewer
 from console.trajectory import Step
 
@@ -22,18 +22,19 @@ METHOD = "user"
 MAX_TOKENS = 500
 _SENTENCES, _ASKED = 5, 2
 _RECORD_CHARS = 8_000
-"""About the 2,048 tokens of the reference code, the longest observations cut first."""
+"""About the 2,048 tokens of the reference code; the longest observations are cut first."""
 _THOUGHTS = frozenset({"webshop"})
-"""Where the reference code's user sees the agent's thoughts."""
+"""Environments in which the reference code's user sees the agent's thoughts."""
 _LABEL = re.compile(r"^[\s*_#]*feedback\s*[*_]*\s*:[\s*_]*", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _SECRET = frozenset({"label", "score", "reward", "outcome"})
 
 
 def words(case: ReviewCase, model: str | None) -> ModelWords:
-    """What a model says as the user; asks again, then in general words, where it would tell the target.
+    """Return a model's feedback in the role of the user.
 
-    Raises NoModel and ModelError.
+    If the feedback reveals the target, ask the model once more, then use general feedback. Raise NoModel if no model is
+    configured, or ModelError if the model fails.
     """
     return asyncio.run(_asked(case, model))
 
@@ -44,11 +45,11 @@ async def _asked(case: ReviewCase, model: str | None) -> ModelWords:
         for take in range(_ASKED):
             replies.append(await _reply(llm, case, take))
             text = _said(replies[-1].text)
-            if text and not reveals(text, case.task):
+            if text and not reveals_target(text, case.task):
                 break
             text = _without_secrets(text, case)
-    taken = last_of(replies)
-    return ModelWords(text or worded(case, GENERAL), taken.requests, taken.cost_usd)
+    taken = merge_retries(replies)
+    return ModelWords(text or write_feedback(case, GENERAL), taken.requests, taken.cost_usd)
 
 
 async def _reply(llm: LLM, case: ReviewCase, take: int) -> Reply:
@@ -60,17 +61,17 @@ async def _reply(llm: LLM, case: ReviewCase, take: int) -> Reply:
         **({"earlier": "\n".join(f"- {' '.join(words.split())}" for words in case.earlier)} if case.earlier else {}),
     )
     chat = [{"role": "user", "content": prompt}]
-    return await llm.complete(chat, temperature=0.0, max_tokens=MAX_TOKENS, seed=case.seed + take, take=take)
+    return await llm.complete(chat, Sampling(max_tokens=MAX_TOKENS, seed=case.seed + take, take=take))
 
 
 def _said(reply: str) -> str:
-    """The feedback as one line of a few sentences, without its label."""
+    """Return the feedback on one line, limited to a few sentences, without its label."""
     text = " ".join(_LABEL.sub("", reply).split())
     return " ".join(_SENTENCE.split(text)[:_SENTENCES])
 
 
 def _without_secrets(text: str, case: ReviewCase) -> str:
-    return " ".join(sentence for sentence in _SENTENCE.split(text) if not reveals(sentence, case.task))
+    return " ".join(sentence for sentence in _SENTENCE.split(text) if not reveals_target(sentence, case.task))
 
 
 def _target(case: ReviewCase) -> str:
@@ -91,7 +92,7 @@ def _turn(step: Step) -> str:
 
 
 def _shortened(steps: Sequence[Step]) -> list[Step]:
-    """The steps with their longest observations cut until all fit."""
+    """Return the steps with the longest observations cut until all steps fit."""
     over = sum(len(_turn(step)) for step in steps) - _RECORD_CHARS
     found = list(steps)
     for at in sorted(range(len(found)), key=lambda at: -len(found[at].observation)):

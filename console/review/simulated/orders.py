@@ -1,4 +1,4 @@
-"""Inspection orders: how a limited number of inspections is spent (InferAct, section 5.2, and its reference code).
+"""Inspection orders: ways to spend a limited number of inspections (InferAct, section 5.2, and its reference code).
 
 Every order puts halted trials after all judged ones.
 """
@@ -16,10 +16,10 @@ from console.trajectory import Label
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate for inspection: an item that waits, its priority, its label, and what its error may cost.
+    """A candidate for inspection: a pending item with its priority, its label and its expected cost.
 
-    The label is None for a halted trial. `expected_cost` is the probability of misalignment times the cost; None
-    stands for the priority.
+    The label is None for a halted trial. `expected_cost` is the probability of misalignment times the cost; if it is
+    None, the priority is used instead.
     """
 
     priority: float
@@ -28,53 +28,53 @@ class Candidate:
 
 
 InspectionOrder = Callable[[Sequence[Candidate], int], list[int]]
-"""From the candidates and a seed to their positions in the order of inspection."""
+"""Takes the candidates and a seed; returns their positions in the order of inspection."""
 
 
-def by_priority(candidates: Sequence[Candidate], seed: int) -> list[int]:
-    """The order by priority: the highest first, equals as they came."""
+def order_by_priority(candidates: Sequence[Candidate], seed: int) -> list[int]:
+    """Order the candidates by priority, the highest first; candidates of equal priority keep their order."""
     return sorted(range(len(candidates)), key=lambda at: (_halted(candidates[at]), -candidates[at].priority, at))
 
 
-def by_expected_cost(candidates: Sequence[Candidate], seed: int) -> list[int]:
-    """The order by expected cost: the highest first, equals as they came."""
+def order_by_expected_cost(candidates: Sequence[Candidate], seed: int) -> list[int]:
+    """Order the candidates by expected cost, the highest first; candidates of equal cost keep their order."""
     worth = [one.priority if one.expected_cost is None else one.expected_cost for one in candidates]
     return sorted(range(len(candidates)), key=lambda at: (_halted(candidates[at]), -worth[at], at))
 
 
-def at_random(candidates: Sequence[Candidate], seed: int) -> list[int]:
-    """An order that the seed draws."""
+def order_at_random(candidates: Sequence[Candidate], seed: int) -> list[int]:
+    """Order the candidates at random with this seed."""
     order = list(range(len(candidates)))
     Random(seed).shuffle(order)
     return sorted(order, key=lambda at: _halted(candidates[at]))
 
 
-def fp_first(candidates: Sequence[Candidate], seed: int) -> list[int]:
-    """False positives before true ones, as if every inspection before a true one had been in vain; seeded among equals.
+def order_fp_first(candidates: Sequence[Candidate], seed: int) -> list[int]:
+    """Order false positives before true positives, the worst case for a quota.
 
-    Within a budget that leaves `kept` true positives inspected.
+    The seed determines the order within each group. Within a budget, this order inspects `count_kept` true positives.
     """
-    order = at_random(candidates, seed)
+    order = order_at_random(candidates, seed)
     return sorted(order, key=lambda at: (_halted(candidates[at]), candidates[at].label is Label.MISALIGNED))
 
 
-def kept(true_positives: int, false_positives: int, budget: int) -> int:
-    """The true positives that are inspected when false ones come first: min(TP, max(budget - FP, 0))."""
+def count_kept(true_positives: int, false_positives: int, budget: int) -> int:
+    """Return the number of true positives inspected after all false positives: min(TP, max(budget - FP, 0))."""
     return min(true_positives, max(budget - false_positives, 0))
 
 
-def inspections(share: float, non_halted: int) -> int:
-    """The budget ceil(share x non-halted trajectories of trial 0); raises BadInput for a share outside 0 to 1."""
+def count_inspections(share: float, non_halted: int) -> int:
+    """Return the budget ceil(share x non-halted trajectories of trial 0); raise BadInput for a share outside 0 to 1."""
     if not 0 <= share <= 1:
-        raise BadInput(f"A share of inspections lies between 0 and 1, not {share:g}.")
+        raise BadInput(f"The share of inspections is {share:g}. Give a number from 0 to 1.")
     return share_of(share, non_halted)
 
 
 INSPECTION_ORDERS: dict[str, InspectionOrder] = {
-    "priority": by_priority,
-    "expected-cost": by_expected_cost,
-    "fp-first": fp_first,
-    "random": at_random,
+    "priority": order_by_priority,
+    "expected-cost": order_by_expected_cost,
+    "fp-first": order_fp_first,
+    "random": order_at_random,
 }
 
 

@@ -1,4 +1,4 @@
-"""A simulated reviewer and its behaviour: the case that it gets, and the answer that it gives."""
+"""A simulated reviewer and its behaviour: the case that it receives and the answer that it returns."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from console.trajectory.checkpoints import Checkpoint
 
 @dataclass(frozen=True, slots=True)
 class ReviewCase:
-    """A case for review: a checkpoint with its task, gold included.
+    """A case for review: a checkpoint with its task, including the gold.
 
-    A `logged` one has no world that its action could be tried in; `recorded` is the label that its log carries.
-    `earlier` are the words that were said after earlier trials of the task. `wordings` is a folder that takes the place
-    of prompts/feedback.
+    If `logged` is true, the case has no world to try its action in; `recorded` is the label in its log. `earlier` holds
+    the feedback after earlier trials of the task. `wordings` is a folder that replaces prompts/feedback.
     """
 
     task: TaskSpec
@@ -32,9 +31,10 @@ class ReviewCase:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The noise in a behaviour: how often it is wrong, and the mean seconds for an item.
+    """The noise of a simulated reviewer: its error rates, and its mean seconds per item.
 
-    `false_accept` is the share of misaligned actions that pass, `false_reject` that of aligned ones turned down.
+    `false_accept` is the share of misaligned actions that the reviewer approves; `false_reject` is the share of aligned
+    actions that the reviewer rejects.
     """
 
     false_accept: float = 0.0
@@ -44,9 +44,9 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedAnswer:
-    """The answer of a simulated reviewer: the label (None for a halted trial), its words, and the time it took.
+    """The answer of a simulated reviewer: the label (None for a halted trial), the feedback and the time in seconds.
 
-    The words go to the agent; they are empty where the action is aligned.
+    The feedback is for the agent; it is empty for an aligned action.
     """
 
     label: Label | None
@@ -56,7 +56,10 @@ class SimulatedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ModelWords:
-    """The words of a model that plays the user, and what asking for them took (USD None: no known price)."""
+    """The feedback of a model that plays the user, with the number of requests and the cost.
+
+    The cost is in USD, or None if the price is unknown.
+    """
 
     text: str
     requests: int = 0
@@ -67,7 +70,8 @@ class ModelWords:
 class Reviewer:
     """A named simulated reviewer; `judge` is its behaviour, a pure function of the case and the noise.
 
-    `words` asks a model (the settings' if None) for the words of a case that is inspected, instead of those of `judge`.
+    If `words` is set, it requests the feedback on an inspected case from a model. If the model is None, it uses the
+    model in the settings.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Simulated review: a reviewer by rule works through a run's queue, within its budget, in an inspection order."""
+"""Simulated review: a simulated reviewer decides a run's pending items in an inspection order, within the budget."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from console.auth.origin import Door
 from console.database import now_ms, reading, review_queue
 from console.errors import BadInput, ConsoleError, Unknown
 from console.review import decisions
-from console.review.simulated import INSPECTION_ORDERS, Noise, ReviewCase, SimulatedAnswer, reviewer
+from console.review.simulated import INSPECTION_ORDERS, Noise, ReviewCase, SimulatedAnswer, get_reviewer
 from console.review.simulated.orders import Candidate
 from console.runs import costs
 from console.runs.options import run_options
@@ -26,7 +26,7 @@ from storage.queue import Claim, NoClaimReason, Queue
 from storage.tables import DecisionKind, RunKind
 
 Progress = Callable[[int, int], None]
-"""Called with (items looked at, items that wait)."""
+"""Called with (items processed, pending items)."""
 
 RULE = "rule"
 """`annotator_kind` of a decision that no person made."""
@@ -36,9 +36,9 @@ _KINDS = {Label.ALIGNED: DecisionKind.APPROVE, Label.MISALIGNED: DecisionKind.RE
 
 @dataclass(frozen=True, slots=True)
 class SimulationPlan:
-    """The plan of a simulated review: who reviews, in which inspection order, how well.
+    """The plan of a simulated review: the reviewer, the inspection order and the noise.
 
-    `wordings` is a folder that takes the place of prompts/feedback; `model` plays the user where a model does.
+    `wordings` is a folder that replaces prompts/feedback; `model` is the model that plays the user.
     """
 
     reviewer: str = "oracle"
@@ -51,9 +51,9 @@ class SimulationPlan:
 
 @dataclass(slots=True)
 class SimulationResult:
-    """The result of a simulated review, counted; `left` are the items that the budget did not reach.
+    """The counts of a simulated review; `left` counts the items beyond the budget.
 
-    `cost_usd` is None where no model was asked, or at no known price.
+    `cost_usd` is None if no model was used or no price is known.
     """
 
     run: str
@@ -79,7 +79,10 @@ class _Waiting:
 
 
 def simulate(run_name: str, plan: SimulationPlan | None = None, progress: Progress | None = None) -> SimulationResult:
-    """Decides every waiting item that the budget of its trial allows; raises Unknown, and BadInput without gold."""
+    """Decide every pending item within the budget of its trial.
+
+    Raise Unknown if a name does not exist, and BadInput if the noise is invalid or the gold is missing.
+    """
     plan = plan or SimulationPlan()
     if plan.order not in INSPECTION_ORDERS:
         raise Unknown("policy", plan.order, INSPECTION_ORDERS)
@@ -88,7 +91,7 @@ def simulate(run_name: str, plan: SimulationPlan | None = None, progress: Progre
         run = runs.get(session, run_name)
         waiting = _judged(session, run, plan)
         session.expunge(run)
-    # A rule takes nothing back, so its decisions need not wait for an undo.
+    # A rule undoes nothing, so its decisions need not wait.
     run.undo_ms = 0
     result = SimulationResult(run_name, plan.reviewer, plan.order, waiting=len(waiting))
     for done, found in enumerate(_ordered(waiting, plan), 1):
@@ -101,9 +104,9 @@ def simulate(run_name: str, plan: SimulationPlan | None = None, progress: Progre
 def _check(noise: Noise) -> None:
     for name, rate in (("false-accept", noise.false_accept), ("false-reject", noise.false_reject)):
         if not 0 <= rate <= 1:
-            raise BadInput(f"The {name} rate lies between 0 and 1, not {rate:g}.")
+            raise BadInput(f"The {name} rate is {rate:g}. Give a number from 0 to 1.")
     if noise.seconds_per_item < 0:
-        raise BadInput(f"Nobody reviews in {noise.seconds_per_item:g} seconds; give 0 or more.")
+        raise BadInput(f"The seconds per item are {noise.seconds_per_item:g}. Give 0 or more.")
 
 
 def _judged(session: Session, run: tables.Run, plan: SimulationPlan) -> list[_Waiting]:
@@ -119,20 +122,22 @@ def _judged(session: Session, run: tables.Run, plan: SimulationPlan) -> list[_Wa
         .where(item.run_id == run.id, item.open_slots > 0)
         .order_by(col(item.trial), col(item.id))
     )
-    judge, stated = reviewer(plan.reviewer).judge, run_options(run).costs
-    told = _told_before(session, run)
+    judge, stated = get_reviewer(plan.reviewer).judge, run_options(run).costs
+    earlier = _list_earlier_feedback(session, run)
     found = []
     for waiting, asked, text, chance in session.exec(statement).all():
         session.expunge(waiting)
         case = _case(run, waiting, asked, text, plan)
-        case = replace(case, earlier=tuple(words for trial, words in told.get(asked.id, ()) if trial < waiting.trial))
+        case = replace(
+            case, earlier=tuple(words for trial, words in earlier.get(asked.id, ()) if trial < waiting.trial)
+        )
         worth = None if chance is None else chance * costs.cost(stated, case.checkpoint)
         found.append(_Waiting(waiting, case, judge(case, plan.noise), worth))
     return found
 
 
-def _told_before(session: Session, run: tables.Run) -> dict[int | None, list[tuple[int, str]]]:
-    """By task the (trial, words) of the feedback so far, in order."""
+def _list_earlier_feedback(session: Session, run: tables.Run) -> dict[int | None, list[tuple[int, str]]]:
+    """List the feedback so far by task, as (trial, text) in order."""
     item, record, decision = tables.Item, tables.Trajectory, tables.Decision
     statement = (
         select(record.task_id, item.trial, decision.feedback_text)
@@ -141,14 +146,14 @@ def _told_before(session: Session, run: tables.Run) -> dict[int | None, list[tup
         .where(item.run_id == run.id, decision.feedback_text != "")
         .order_by(col(item.trial), col(decision.id))
     )
-    told: dict[int | None, list[tuple[int, str]]] = {}
+    feedback: dict[int | None, list[tuple[int, str]]] = {}
     for task_id, trial, words in session.exec(statement):
-        told.setdefault(task_id, []).append((trial, words))
-    return told
+        feedback.setdefault(task_id, []).append((trial, words))
+    return feedback
 
 
 _LOGGED = (RunKind.ARCHIVE, RunKind.REPLAY)
-"""Runs whose trajectories carry their own labels: there is no world to try an action in."""
+"""Runs whose trajectories have their own labels, without a world to try an action in."""
 
 
 def _case(run: tables.Run, item: tables.Item, asked: tables.Task, text: str, plan: SimulationPlan) -> ReviewCase:
@@ -156,14 +161,16 @@ def _case(run: tables.Run, item: tables.Item, asked: tables.Task, text: str, pla
     logged = run.kind in _LOGGED
     spec = replace(spec, gold={**record.gold, **spec.gold}) if logged else spec
     if not spec.gold and not logged:
-        raise BadInput(f"Task {asked.task_key!r} has no gold, so no simulated reviewer can judge it.")
+        raise BadInput(
+            f"Task {asked.task_key!r} has no gold, so a simulated reviewer cannot judge it. Import a log with gold."
+        )
     seen = checkpoint_at(record, item.step, CheckpointKind(item.kind))
     recorded = record.label if logged else None
     return ReviewCase(spec, seen, item.trial, plan.seed, plan.wordings, logged, recorded)
 
 
 def _ordered(waiting: Sequence[_Waiting], plan: SimulationPlan) -> list[_Waiting]:
-    """Trial by trial in the order of the plan."""
+    """Return the items sorted by trial, and within a trial in the inspection order of the plan."""
     ordered: list[_Waiting] = []
     for trial in sorted({found.item.trial for found in waiting}):
         of_trial = [found for found in waiting if found.item.trial == trial]
@@ -191,7 +198,7 @@ def _inspect(queue: Queue, run: tables.Run, found: _Waiting, plan: SimulationPla
     except ConsoleError:
         queue.release(item_id=claimed.item_id, reviewer=plan.reviewer, token=claimed.token, now_ms=now_ms())
         raise
-    decided = answer_to(answer, run.feedback_mode)
+    decided = to_review_decision(answer, run.feedback_mode)
     decisions.submit(queue, run, claimed, plan.reviewer, decided, decided_ms)
     result.inspected += 1
     result.approved += decided.decision == DecisionKind.APPROVE
@@ -201,8 +208,8 @@ def _inspect(queue: Queue, run: tables.Run, found: _Waiting, plan: SimulationPla
 
 
 def _in_words(run: tables.Run, found: _Waiting, plan: SimulationPlan, result: SimulationResult) -> SimulatedAnswer:
-    """The answer, its words by a model where that plays the user and words are wanted."""
-    words = reviewer(plan.reviewer).words
+    """Return the answer; replace its feedback by a model's if a model plays the user and the run accepts text."""
+    words = get_reviewer(plan.reviewer).words
     if words is None or run.feedback_mode == "binary" or found.answer.label is Label.ALIGNED:
         return found.answer
     said = words(found.case, plan.model)
@@ -212,13 +219,13 @@ def _in_words(run: tables.Run, found: _Waiting, plan: SimulationPlan, result: Si
     return replace(found.answer, words=said.text)
 
 
-def answer_to(answer: SimulatedAnswer, feedback_mode: str) -> decisions.Answer:
-    """The simulated answer as one that no person gave; without words where the run takes none."""
+def to_review_decision(answer: SimulatedAnswer, feedback_mode: str) -> decisions.ReviewDecision:
+    """Convert the simulated answer to a decision marked as simulated; omit the text if the run accepts none."""
     words = "" if feedback_mode == "binary" else answer.words
-    return decisions.Answer(_KINDS[answer.label], words, annotator_kind=RULE, door=Door.PYTHON)
+    return decisions.ReviewDecision(_KINDS[answer.label], words, annotator_kind=RULE, door=Door.PYTHON)
 
 
 def as_dict(result: SimulationResult) -> dict[str, Any]:
-    """The result as `review simulate --json` prints it: the inspection order is called policy there."""
+    """Return the result in the shape of `review simulate --json`, which calls the inspection order `policy`."""
     names = SimulationResult.__dataclass_fields__
     return {"policy" if name == "order" else name: getattr(result, name) for name in names}

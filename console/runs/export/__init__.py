@@ -1,6 +1,7 @@
-"""A run's records as a file: decisions, items, trajectories, verdicts, budget, events, or a layout of other tools.
+"""Export of a run's records to a file: a table of one kind of record, or the layout of another tool.
 
-A new kind is one file here and one line in KINDS; a new layout one file in `layouts` and one line in LAYOUTS.
+To add a kind, write an ExportQuery in `kinds` and a line in KINDS. To add a layout, write a file in `layouts` and a
+line in its BUILT_IN.
 """
 
 from __future__ import annotations
@@ -20,16 +21,12 @@ from sqlmodel import col, select
 from console.auth.origin import By
 from console.errors import BadInput, Refused, Unknown
 from console.runs import audit_log
-from console.runs.export.budget import BUDGET
-from console.runs.export.decisions import DECISIONS
-from console.runs.export.events import EVENTS
 from console.runs.export.formats import FORMATS, Format, format_of
-from console.runs.export.items import ITEMS
+from console.runs.export.kinds import BUDGET, DECISIONS, EVENTS, ITEMS, VERDICTS
 from console.runs.export.layouts import LAYOUTS, Layout
-from console.runs.export.layouts.parts.reviewed import ASKED_FOR, RunRecords
+from console.runs.export.layouts.parts.layout import ASKED_FOR, RunRecords
 from console.runs.export.query import ExportQuery, Open, pages
 from console.runs.export.trajectories import TRAJECTORIES, WITH_PICTURES
-from console.runs.export.verdicts import VERDICTS
 from storage import tables
 from storage.engine import reading, writing
 
@@ -57,7 +54,7 @@ __all__ = [
 ]
 
 PICTURES = "pictures"
-"""What trajectories leave without unless somebody asks for it: the bytes of the pictures in them."""
+"""The option that adds the bytes of pictures to exported trajectories."""
 _GOLD = "gold_label"
 _OUTCOME = "next_trial_outcome"
 
@@ -65,10 +62,11 @@ _OUTCOME = "next_trial_outcome"
 def export(
     url: str, kind: str, run_name: str, path: Path, *, researcher: bool = True, pictures: bool = False
 ) -> int:  # fmt: skip
-    """Writes a run's records to a file whose suffix names the format, whole or not at all; returns how many rows.
+    """Write a run's records to a file in the format of its suffix, and return the number of rows. Write no file after
+    an error.
 
-    `pictures` puts the bytes of the pictures beside trajectories in a .jsonl file, each once. Raises Unknown for a
-    kind, run or format that there is not, BadInput where the file cannot be written, or for pictures elsewhere.
+    `pictures` adds the bytes of each picture once, to trajectories in a .jsonl file only. Raise Unknown for an unknown
+    kind, run or format; raise BadInput if the file cannot be written or cannot contain pictures.
     """
     format = format_of(path)
     with atomic_file(path) as stream:
@@ -80,9 +78,10 @@ def export(
 def download(
     url: str, kind: str, run_name: str, format: str, *, researcher: bool, by: By | None = None, pictures: bool = False
 ) -> bytes:  # fmt: skip
-    """A run's records as the bytes of a csv, jsonl or parquet file; raises as `export` does, and Refused.
+    """Return a run's records as bytes of a csv, jsonl or parquet file. Raise the errors of `export`, and Refused if the
+    user may not export them.
 
-    Only researchers get gold labels, and the kinds that tell outcomes.
+    Only researchers may export gold labels and the kinds that contain outcomes.
     """
     if format not in FORMATS:
         raise Unknown("export format", format, FORMATS)
@@ -95,18 +94,19 @@ def download(
 def export_layout(
     url: str, layout: str, run_name: str, path: Path, asked_for: Collection[str] = (), licence: str = "unknown"
 ) -> int:
-    """Writes a run in the layout of another tool, whole or not at all; returns how many of its unit.
+    """Write a run in the layout of another tool, and return the number of units written. Write no file after an error.
 
-    A zipped folder goes to a new folder where the path has no suffix. Raises Unknown for a layout, run or thing asked
-    for that there is not, BadInput for another suffix or where it cannot be written, and what the layout raises.
+    A zipped folder is unpacked to a new folder if the path has no suffix. Raise Unknown for an unknown layout, run or
+    option; raise BadInput if the suffix is not the layout's or the path cannot be written. Errors of the layout are
+    raised too.
     """
     chosen = _layout(layout)
     source = _records(url, chosen, run_name, asked_for, licence)
     unpacked = chosen.suffix == "zip" and not path.suffix
     if not unpacked and path.suffix != f".{chosen.suffix}":
-        raise BadInput(f"The {layout} layout is a .{chosen.suffix} file; {path.name!r} names another kind of file.")
+        raise BadInput(f"The {layout} layout needs a .{chosen.suffix} file; {path.name!r} has another suffix.")
     if unpacked and path.exists():
-        raise BadInput(f"{path} is there already; choose a new folder for --out.")
+        raise BadInput(f"{path} already exists. Choose a new folder for --out.")
     target = path.with_name(f"{path.name}.zip") if unpacked else path
     with atomic_file(target) as stream:
         count = chosen.write(source, stream)
@@ -121,7 +121,7 @@ def export_layout(
 def download_layout(
     url: str, layout: str, run_name: str, asked_for: Collection[str] = (), *, by: By | None = None
 ) -> bytes:
-    """A run in the layout of another tool, as bytes; for researchers. Raises as `export_layout` does."""
+    """Return a run in the layout of another tool as bytes, for researchers; raise the errors of `export_layout`."""
     chosen = _layout(layout)
     source = _records(url, chosen, run_name, asked_for, "unknown")
     stream = BytesIO()
@@ -130,15 +130,13 @@ def download_layout(
 
 
 def _layout(name: str) -> Layout:
-    if name not in LAYOUTS:
-        raise Unknown("export", name, [*KINDS, *LAYOUTS])
-    return LAYOUTS[name]
+    return LAYOUTS.pick(name, also=KINDS)
 
 
 def _records(url: str, layout: Layout, run_name: str, asked_for: Collection[str], licence: str) -> RunRecords:
     for name in asked_for:
         if name not in layout.takes:
-            raise Unknown("thing to ask for", name, layout.takes)
+            raise Unknown("export option", name, layout.takes)
     opened = partial(reading, url)
     return RunRecords(opened, _find(opened, run_name), frozenset(asked_for), licence)
 
@@ -146,13 +144,15 @@ def _records(url: str, layout: Layout, run_name: str, asked_for: Collection[str]
 def _tell(
     url: str, run_name: str, kind: str, format: str, rows: int, by: By | None, asked_for: Collection[str] = ()
 ) -> None:
-    """Records the export before its file has its name: what cannot be recorded does not leave."""
+    """Record the export before the file gets its final name, so that no export leaves the console without a record."""
     told = {"format": format, "rows": rows} | ({"with": sorted(asked_for)} if asked_for else {})
     _record(url, run_name, kind, by, told)
 
 
 def record_file(url: str, run_name: str | None, by: By | None, file: str) -> None:
-    """Records that a file drawn from a run, or without one from several, leaves the console; call it before it does."""
+    """Record that a file with data from a run leaves the console; call this before the file is written. `run_name` is
+    None if the data come from several runs.
+    """
     _record(url, run_name, f"file {file}", by, {"format": file.rpartition(".")[2]})
 
 
@@ -164,14 +164,16 @@ def _record(url: str, run_name: str | None, subject: str, by: By | None, detail:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """A stream whose bytes take the file's place at the end; raises BadInput where it cannot be written."""
+    """Yield a stream, and replace the file with the stream's bytes at the end; raise BadInput if the file cannot be
+    written.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as stream:
             yield stream
         part.replace(path)
     except OSError as failed:
-        raise BadInput(f"{path} cannot be written ({failed.strerror}); choose another --out.") from failed
+        raise BadInput(f"{path} cannot be written ({failed.strerror}). Choose another --out.") from failed
     finally:
         part.unlink(missing_ok=True)
 
@@ -180,12 +182,12 @@ def _write(
     opened: Open, kind: str, run_name: str, format: Format, stream: BinaryIO, researcher: bool, pictures: bool
 ) -> int:  # fmt: skip
     if kind not in KINDS:
-        raise Unknown("export", kind, [*KINDS, *LAYOUTS])
+        raise LAYOUTS.refusal(kind, also=KINDS)
     if pictures and (KINDS[kind] is not TRAJECTORIES or format is not FORMATS["jsonl"]):
-        raise BadInput("Pictures go with trajectories in a .jsonl file, which an import reads back.")
+        raise BadInput("Pictures can only be exported with trajectories in a .jsonl file.")
     source = WITH_PICTURES if pictures else KINDS[kind]
     if source.for_researchers and not researcher:
-        raise Refused(f"The {kind} of a run tell how its trials ended; only researchers may export them.")
+        raise Refused(f"The {kind} of a run reveal outcomes, so only researchers may export them.")
     run = _find(opened, run_name)
     hidden = set() if researcher else {_GOLD, _OUTCOME} if run.blind else {_GOLD}
     shown = [index for index, column in enumerate(source.columns) if column.name not in hidden]

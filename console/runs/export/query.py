@@ -1,4 +1,4 @@
-"""What an export reads: which cells, from which rows, a range of ids at a time."""
+"""Queries for an export: select the cells and rows, one range of ids at a time."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from console.runs.export.formats import Column, ColumnKind, Page
 from storage import tables
 
 Open = Callable[[], AbstractContextManager[Session]]
-"""Opens a session for one short read."""
+"""Open a session for one short read."""
 
 Amend = Callable[[Session, Page], Page]
-"""Completes a page of rows by what one select does not tell."""
+"""Complete a page of rows with values that one select cannot provide."""
 
 
 class ExportColumn(NamedTuple):
-    """A column and the SQL expression that fills it."""
+    """A column and its SQL expression."""
 
     column: Column
     value: Any
@@ -47,15 +47,16 @@ RUN_NAME: Any = bindparam("run_name")
 STUDY: Any = bindparam("study")
 CONDITION: Any = bindparam("condition")
 PARTICIPANT: Any = bindparam("participant")
-"""Whose run it is where it belongs to a user study, else null; the same in all rows, so it is looked up once."""
+"""The owner of a study's run, else null; it is the same in all rows, so it is looked up once."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportQuery:
     """The rows of one kind of export.
 
-    `joined` holds every table that the cells name, `run_id` and `key` the run and the id of a row. `amend` starts anew
-    for each export and sees the pages in order, the values of `needs` at the end of each row, where writers look away.
+    `joined` contains every table that the cells use. `run_id` and `key` are the columns with the run and the id of a
+    row. `amend` is called once per export; its result gets the pages in order. The values of `needs` are appended to
+    each row, and writers ignore them.
     """
 
     cells: Sequence[ExportColumn]
@@ -69,14 +70,15 @@ class ExportQuery:
 
     @property
     def columns(self) -> list[Column]:
-        """The columns, in order."""
+        """Return the columns, in order."""
         return [cell.column for cell in self.cells]
 
 
 def pages(opened: Open, source: ExportQuery, run: tables.Run) -> Iterator[Page]:
-    """The rows in id order up to the newest of now, each page by a read of its own so that no writer has to wait.
+    """Yield pages of rows in id order, up to the row that is newest at the start. Read each page separately, so that
+    writers are never blocked.
 
-    What changes while the export runs may show in the pages not yet read; what is added later does not.
+    Later pages may contain changes made during the export, but not rows added during the export.
     """
     select_page = statement(source)
     amend = source.amend() if source.amend else _unchanged
@@ -98,7 +100,9 @@ def _page(opened: Open, select_page: Select[Any], chosen: dict[str, Any], amend:
 
 
 def statement(source: ExportQuery) -> Select[Any]:
-    """The select of one page: its parameters are run, run_name, whose it is, low and high (both ids are included)."""
+    """Return the select statement for one page; its parameters are run, run_name, the owner, and low and high (ids,
+    both inclusive).
+    """
     # Adding 0 hides the index on run from the planner, which would walk the whole run for every page.
     of_run = source.run_id + literal_column("0") == bindparam("run")
     values = [cell.value.label(cell.column.name) for cell in source.cells]
@@ -111,7 +115,7 @@ def statement(source: ExportQuery) -> Select[Any]:
 
 
 def _owner(session: Session, run: tables.Run) -> dict[str, str | None]:
-    """The study, condition and participant of a run; practice has no condition."""
+    """Return the study, condition and participant of a run; a practice run has no condition."""
     study, place, person = tables.Study, tables.Assignment, tables.Participant
     name = session.exec(sql_select(study.name).where(study.id == run.study_id)).first()
     condition, code = None, None

@@ -1,4 +1,6 @@
-"""Trajectories; as JSON Lines each line is the canonical record, which an import reads back, also with its pictures."""
+"""The exported table of trajectories. In JSON Lines, each line is the canonical record, which can be imported again;
+pictures have lines of their own.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from sqlmodel import Session
 
 from console.runs.export.formats import Page
 from console.runs.export.query import RUN_NAME, Amend, ExportQuery, integer, json, record, text, time, truth
-from console.runs.pictures import load_pictures
+from console.runs.trajectory_rows import load_pictures
 from console.trajectory import Picture, from_json
 from storage.tables import Table
 
@@ -49,7 +51,9 @@ TRAJECTORIES = ExportQuery(
 
 
 def _with_pictures() -> Amend:
-    """Puts before each record the pictures in it that no earlier one showed, each a line with its bytes in base64."""
+    """Return an amendment that adds a line for each new picture before the record that shows it, with the picture's
+    bytes in base64.
+    """
     written: set[str] = set()
     place = next(number for number, cell in enumerate(TRAJECTORIES.cells) if cell.column.name == "trajectory")
 
@@ -76,4 +80,4 @@ def _pictures_of(body: str) -> tuple[Picture, ...]:
 
 
 WITH_PICTURES = replace(TRAJECTORIES, page=1, amend=_with_pictures)
-"""The same with the bytes of the pictures, a trajectory at a time: one may show a hundred."""
+"""Trajectories with the bytes of their pictures, one trajectory at a time: it may contain a hundred."""

@@ -1,6 +1,7 @@
-"""Readers of the logs that others write.
+"""Importers of the logs of other tools.
 
-A new format is one file here and one line in IMPORTERS; what formats share is in `parts`.
+To add a format, write a file here and a line in BUILT_IN; formats of other packages are plug-ins. `parts` holds code
+that formats share.
 """
 
 from __future__ import annotations
@@ -8,25 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from console.errors import Unknown, UnreadableFile
+from console.errors import UnreadableFile
+from console.plugins import Registry
 from console.runs.importers import (
     agentdojo,
     alfworld_expert,
-    anthropic_messages,
     atif,
     bfcl,
+    chat_messages,
     claude_code,
     codex,
     inferact,
     inspect,
     jsonl,
-    langchain_messages,
     langfuse,
     langsmith,
-    mini_swe_agent,
     openai_agents,
-    openai_messages,
-    openai_responses,
     openhands,
     otel,
     reflexion_react,
@@ -36,12 +34,12 @@ from console.runs.importers import (
     toolbench,
     webshop_react,
 )
+from console.runs.importers.parts.files import beginning_of
 from console.runs.importers.parts.json_records import base_of, outline
 from console.runs.importers.parts.likeness import companion_sentence, likeness
-from console.runs.importers.parts.lines import beginning_of
 from console.runs.importers.records import Entry, Importer, Progress
 
-IMPORTERS: dict[str, Importer] = {
+BUILT_IN: dict[str, Importer] = {
     "jsonl": jsonl.IMPORTER,
     "reflexion-react": reflexion_react.IMPORTER,
     "webshop-react": webshop_react.IMPORTER,
@@ -62,24 +60,26 @@ IMPORTERS: dict[str, Importer] = {
     "sharegpt": sharegpt.IMPORTER,
     "toolbench": toolbench.IMPORTER,
     "bfcl": bfcl.IMPORTER,
-    "mini-swe-agent": mini_swe_agent.IMPORTER,
-    "anthropic-messages": anthropic_messages.IMPORTER,
-    "langchain-messages": langchain_messages.IMPORTER,
-    "openai-responses": openai_responses.IMPORTER,
-    "openai-messages": openai_messages.IMPORTER,
+    "mini-swe-agent": swe_agent.MINI,
+    "anthropic-messages": chat_messages.ANTHROPIC,
+    "langchain-messages": chat_messages.LANGCHAIN,
+    "openai-responses": chat_messages.RESPONSES,
+    "openai-messages": chat_messages.OPENAI,
 }
+IMPORTERS = Registry("log format", "inferact.importers", Importer, BUILT_IN)
 
 _HEAD_BYTES = 2**16
 _LONG_HEAD_BYTES = 2**23
 
 
 def read_log(path: Path, format: str = "auto", progress: Progress | None = None) -> tuple[str, Iterator[Entry]]:
-    """The name of the format, and the entries as they are read; raises UnreadableFile, or Unknown for a format."""
-    if format != "auto" and format not in IMPORTERS:
-        raise Unknown("log format", format, ["auto", *IMPORTERS])
+    """Return (format name, entries read lazily). Raise UnreadableFile if the file cannot be read, or Unknown if the
+    format is unknown.
+    """
+    chosen = None if format == "auto" else IMPORTERS.pick(format, also=["auto"])
     head = beginning_of(path, _HEAD_BYTES)
-    importer = _recognised(path, head) if format == "auto" else IMPORTERS[format]
-    if format != "auto" and not _recognises(importer, path, head):
+    importer = chosen or _recognised(path, head)
+    if chosen and not _recognises(chosen, path, head):
         _refuse_companion(path, head)
     return importer.name, _entries(importer, path, progress)
 
@@ -93,7 +93,7 @@ def _recognised(path: Path, head: bytes) -> Importer:
                 return importer
     _refuse_companion(path, head)
     told = likeness(path, head, {name: importer.marks for name, importer in IMPORTERS.items()})
-    raise UnreadableFile(str(path), f"no known log format was recognised in it: {told}")
+    raise UnreadableFile(str(path), f"The file has no known log format. {told}")
 
 
 def _recognises(importer: Importer, path: Path, head: bytes) -> bool:
@@ -115,5 +115,5 @@ def _entries(importer: Importer, path: Path, progress: Progress | None) -> Itera
         yield entry
     if empty:
         raise UnreadableFile(
-            str(path), f"there is no record of the format {importer.name} in it; name another --format"
+            str(path), f"The file has no record of the format {importer.name}. Choose another --format."
         )

@@ -1,7 +1,8 @@
-"""AgentDojo's runs: messages of an agent in a suite, with whether it was useful and whether an injection succeeded."""
+"""AgentDojo runs: messages of an agent in a suite, with the utility score and the success of an injection."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,14 @@ from console.trajectory import Label, Outcome, Trajectory
 _NAME = "agentdojo"
 _MARKS = ((".suite_name", ".messages"), (".suite_name", ".user_task_id"))
 _ATTACKED = "true: the injection's goal was executed"
-_SAFE = "true: the agent stayed safe, as the outcome beside it says"
+_SAFE = "true: the agent stayed safe, according to the outcome beside it"
+_UNCLEAR = "not read: the outcome beside it says neither safe nor unsafe"
+_SAFE_OUTCOME = re.compile(r"(?<![a-z])(?<!not_)(?:safe|secure)(?![a-z])")
+_UNSAFE_OUTCOME = re.compile(r"(?<![a-z])(?:unsafe|insecure|not_(?:safe|secure)|attack_success|compromised)(?![a-z])")
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The run of each record."""
+    """Yield the run of each record."""
     for record in objects(path, progress, *_MARKS):
         intake = Intake(path, record.line)
         turns = read_turns(required_list(record, path, "messages"), intake)
@@ -44,19 +48,34 @@ def _trajectory(path: Path, record: Record) -> Trajectory:
 
 
 def _result(run: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any], dict[str, Any]]:
-    """(outcome, gold, which way round `security` was read); without an injection it says nothing."""
+    """Return (outcome, gold, interpretation of `security`); ignore `security` if the run has no injection."""
     graded = run if "utility" in run or "security" in run else plain_object(run.get("evaluation"))
     useful, security = graded.get("utility"), graded.get("security")
-    turned = isinstance(graded.get("outcome"), str) and graded["outcome"].endswith(("safe", "secure"))
-    turned = turned == (security is True) if isinstance(graded.get("outcome"), str) else False
-    attacked = isinstance(security, bool) and security is not turned and _is_attacked(run)
+    told, executed = _executed(security, graded.get("outcome"))
+    attacked = executed is True and _is_attacked(run)
     gold = {name: graded[name] for name in ("utility", "security") if isinstance(graded.get(name), bool)}
-    read_as = {"security_read_as": _SAFE if turned else _ATTACKED} if isinstance(security, bool) else {}
-    if not isinstance(useful, bool) and not attacked:
+    read_as = {"security_read_as": told} if isinstance(security, bool) else {}
+    unknown = not isinstance(useful, bool) or (useful and executed is None and isinstance(security, bool))
+    if unknown and not attacked:
         return Outcome.FINISHED, gold, read_as
     if attacked or not useful:
         return Outcome.FAILED, {"label": str(Label.MISALIGNED), **gold}, read_as
     return Outcome.SUCCEEDED, {"label": str(Label.ALIGNED), **gold}, read_as
+
+
+def _executed(security: object, outcome: object) -> tuple[str, bool | None]:
+    """Return (interpretation of `security`, whether the injection's goal was executed, or None if unknown).
+
+    Some forks invert `security`, so the text in `outcome`, if present, determines the meaning of `security`.
+    """
+    if not isinstance(security, bool):
+        return _UNCLEAR, None
+    if not isinstance(outcome, str):
+        return _ATTACKED, security
+    unsafe = bool(_UNSAFE_OUTCOME.search(outcome.lower()))
+    if not unsafe and not _SAFE_OUTCOME.search(outcome.lower()):
+        return _UNCLEAR, None
+    return (_ATTACKED if security is unsafe else _SAFE), unsafe
 
 
 def _is_attacked(run: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Expert runs of ALFWorld, one JSON object each: the game file, and actions with their observations."""
+"""Expert runs of ALFWorld, one JSON object per run: the game file, and actions with their observations."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import orjson
 from console.errors import UnreadableFile
 from console.runs.importers.parts.intake import plain_list
 from console.runs.importers.parts.json_records import Record, objects, required_list
-from console.runs.importers.parts.messages import text_of
 from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
 from console.trajectory import Outcome, Step, Trajectory
-from console.trajectory.data_files import read_data
+from console.trajectory.messages import content_text
+from console.trajectory.strict_yaml import read_data
 
 _NAME = "alfworld-expert"
 _MARKS = ((".expert_traj", ".gamefile"), (".expert_traj[].action",))
@@ -26,7 +26,9 @@ _COMPANION = "alfworld_tasks_suffix.json"
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The runs; task sentences come from alfworld_tasks_suffix.json beside the file, or from the game's name."""
+    """Yield the runs. Take task sentences from alfworld_tasks_suffix.json in the same folder, or derive them from the
+    game's name.
+    """
     goals = _goals(path.with_name(_COMPANION))
     for record in objects(path, progress, *_MARKS):
         yield Found(record.line, with_critical_action(_trajectory(path, record, goals)))
@@ -35,8 +37,12 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 def _trajectory(path: Path, record: Record, goals: Mapping[str, str]) -> Trajectory:
     entries = required_list(record, path, "expert_traj")
     if not all(isinstance(entry, dict) and "action" in entry for entry in entries):
-        raise UnreadableFile(str(path), "an entry of expert_traj is not an object with an action", record.line)
-    steps = tuple(Step(action=text_of(e.get("action")), observation=text_of(e.get("observation"))) for e in entries)
+        raise UnreadableFile(
+            str(path), "An entry of expert_traj is not an object with an action. Export the log again.", record.line
+        )
+    steps = tuple(
+        Step(action=content_text(e.get("action")), observation=content_text(e.get("observation"))) for e in entries
+    )
     game = game_of(record.value.get("gamefile")) or f"line-{record.line}"
     opening, _, task = goals.get(game, "").rpartition(_TASK)
     source = {"file": path.name, "line": record.line, "format": _NAME}
@@ -55,14 +61,14 @@ def _trajectory(path: Path, record: Record, goals: Mapping[str, str]) -> Traject
 
 
 def game_of(gamefile: object) -> str:
-    """The last two folders of a game's path: its task and its trial; empty where there are none."""
+    """Return the last two folders of a game's path (task and trial), or "" if there are none."""
     first = gamefile[0] if isinstance(gamefile, list) and gamefile else gamefile
     folders = [part for part in first.split("/")[:-1] if part] if isinstance(first, str) else []
     return "/".join(folders[-2:])
 
 
 def _goals(companion: Path) -> dict[str, str]:
-    """Task texts by game; none where the companion is missing or is something else."""
+    """Return task texts by game; return no texts if the companion file is missing or invalid."""
     try:
         entries = orjson.loads(companion.read_bytes())
     except (OSError, orjson.JSONDecodeError):
@@ -72,7 +78,7 @@ def _goals(companion: Path) -> dict[str, str]:
 
 
 def _sentence(game: str) -> str:
-    """A task sentence put together from a task folder's name, such as `pick_two_obj_and_place-CD-None-Safe-308`."""
+    """Return a task sentence from a task folder's name, such as `pick_two_obj_and_place-CD-None-Safe-308`."""
     kind, *names = game.partition("/")[0].split("-")
     if len(names) < 3 or kind not in _SENTENCES:
         return game

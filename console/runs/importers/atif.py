@@ -1,4 +1,4 @@
-"""ATIF, the trajectories of Harbor and Terminal-Bench 2: steps of a user, an agent and a system with their results."""
+"""ATIF trajectories (Harbor, Terminal-Bench 2): steps of a user, an agent and a system with their results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROLES = {"user": USER, "agent": AGENT, "system": SYSTEM}
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The trajectories, and those of their subagents after them."""
+    """Yield the trajectories, each followed by the trajectories of its subagents."""
     for record in objects(path, progress, *_MARKS):
         yield from _entries(path, record.line, record.value, str(record.value.get("session_id") or path.stem))
 
@@ -30,7 +30,7 @@ def _entries(path: Path, line: int, value: Mapping[str, Any], task_id: str) -> I
     intake = Intake(path, line)
     steps, agent = value.get("steps"), plain_object(value.get("agent"))
     if not isinstance(steps, list):
-        raise intake.refusal('"steps" is missing or is not a list')
+        raise intake.refusal('"steps" is missing or is not a list. Export the log again.')
     metrics = plain_object(value.get("final_metrics"))
     outcome, gold = told_result({"reward": metrics.get("mean_reward", plain_object(value.get("extra")).get("reward"))})
     turns = [turn for number, step in enumerate(steps, 1) for turn in _turns(step, number, intake)]
@@ -61,7 +61,7 @@ def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
         intake.leave_out(f"step of source {held.get('source')}")
         return
     if not isinstance(calls, (list, tuple)) or not all(isinstance(call, dict) for call in calls):
-        raise intake.refusal(f'"tool_calls" of step {number} is not a list of calls')
+        raise intake.refusal(f'"tool_calls" of step {number} is not a list of calls. Export the log again.')
     role = _ROLES.get(str(held.get("source")), AGENT)
     message = {"role": role, "content": held.get("message"), "reasoning_content": held.get("reasoning_content")}
     found = tuple(call_of(call, intake) for call in calls)

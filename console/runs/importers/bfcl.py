@@ -1,42 +1,43 @@
-"""BFCL's result files: the calls that a model made for each question, as objects or as Python's calls in a text."""
+"""BFCL result files: a model's calls for each question, as objects or as text with Python calls."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from console.runs.importers.parts.conversation import AGENT, LoggedCall, Turn, entry_of
 from console.runs.importers.parts.intake import Intake
 from console.runs.importers.parts.json_records import base_of, objects, outline
 from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Trajectory
+from console.trajectory.calls import read_python
 
 _NAME = "bfcl"
 _MARKS = ((".id", ".result", ".latency"), (".id", ".result", ".input_token_count"), (".id", ".result", ".model_name"))
 _FACTS = ("latency", "input_token_count", "output_token_count", "model_name")
 _BROKEN = "answer that looks like calls and cannot be read"
-_UNREADABLE = "answer that is no list of calls"
+_UNREADABLE = "answer that is not a list of calls"
 
 
 def recognises(path: Path, head: bytes) -> bool:
-    """Whether there are results with what they cost, or by the name that such files have."""
+    """Return whether the file contains results with their cost, or is named like a result file."""
     paths = outline(head)
     named = path.name.startswith("BFCL_") and base_of(paths, (".id", ".result")) is not None
     return named or base_of(paths, *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The answer to each question; the questions stand in another file, so the instruction says which it was."""
+    """Yield the answer to each question. The log does not contain the questions, so the instruction holds only the
+    question's id.
+    """
     for record in objects(path, progress, *_MARKS, (".id", ".result")):
         intake = Intake(path, record.line)
         question, result = record.value.get("id"), record.value.get("result")
         if not isinstance(question, str) or "result" not in record.value:
-            raise intake.refusal('"id" or "result" is missing, so nobody can tell what was answered to what')
+            raise intake.refusal(
+                '"id" or "result" is missing, so the answer has no question. Export the results again.'
+            )
         turns = [Turn(AGENT, text, calls=calls, number=1) for text, calls in _answers(result, intake)]
         trajectory = Trajectory(
             task_id=question,
@@ -49,7 +50,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def _answers(result: Any, intake: Intake) -> Iterator[tuple[str, tuple[LoggedCall, ...]]]:
-    """(words, calls) of each answer; of several turns each holds the answers to what the calls gave back."""
+    """Yield (text, calls) for each answer; a multi-turn answer is a list of answers."""
     if isinstance(result, str):
         calls = tuple(_python_calls(result))
         if not calls and result.lstrip().startswith("["):
@@ -69,31 +70,10 @@ def _is_native(value: object) -> bool:
 
 
 def _python_calls(text: str) -> Iterator[LoggedCall]:
-    """The calls in `[f(a=1), g()]`; nothing where the text is something else."""
+    """Yield the calls in a text such as `[f(a=1), g()]`; yield nothing if the text has another form."""
     lines = text.strip().strip("`").removeprefix("python").strip()
-    parsed = None
-    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        parsed = ast.parse(lines if lines.startswith("[") else f"[{lines}]", mode="exec")
-    values = [one.value for one in parsed.body if isinstance(one, ast.Expr)] if parsed else []
-    found = [call for value in values for call in (value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value])]
-    flat = [one for held in found for one in (held.elts if isinstance(held, (ast.List, ast.Tuple)) else [held])]
-    if flat and all(isinstance(call, ast.Call) for call in flat):
-        yield from (_call(call) for call in flat if isinstance(call, ast.Call))
-
-
-def _call(call: ast.Call) -> LoggedCall:
-    named = {word.arg or "**": _value(word.value) for word in call.keywords}
-    placed = [_value(one) for one in call.args]
-    return LoggedCall(ast.unparse(call.func), named | ({"args": placed} if placed else {}))
-
-
-def _value(node: ast.expr) -> Any:
-    """The value of an argument; the text that stands there where it is no plain value."""
-    with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        value = ast.literal_eval(node)
-        with suppress(TypeError):
-            return orjson.loads(orjson.dumps(value))
-    return ast.unparse(node)
+    for call in read_python(lines if lines.startswith("[") else f"[{lines}]"):
+        yield LoggedCall(call.name, call.arguments)
 
 
 IMPORTER = Importer(_NAME, "BFCL result files", read, _MARKS, recognises=recognises)

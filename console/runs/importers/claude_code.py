@@ -1,4 +1,4 @@
-"""Claude Code sessions, one event a line: a tree of messages with rewound branches, and subagents beside it."""
+"""Claude Code sessions, one event per line: a tree of messages with rewound branches, and the events of subagents."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn, entry_of, first_words, joined_thoughts
-from console.runs.importers.parts.grouped_lines import GroupedRecord, first_values, grouped
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import objects, outline
+from console.runs.importers.parts.json_records import GroupedRecord, first_values, grouped, objects, outline
 from console.runs.importers.parts.message_parts import message_turns
 from console.runs.importers.records import Entry, Importer, Progress, decided
 from console.trajectory import Trajectory
@@ -30,21 +29,25 @@ _FACTS = ("cwd", "version", "gitBranch")
 
 
 def recognises(path: Path, head: bytes) -> bool:
-    """Whether one of the first lines is a message of a session with its place in the tree."""
+    """Return whether one of the first lines is a message of a session, with its position in the tree."""
     paths = outline(head)
     listed = {"[].type", "[].message.role"} <= paths and bool({"[].session_id", "[].sessionId"} & paths)
     return listed or any(value.get("type") in _SPEAKING and _is_event(value) for value in first_values(head))
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The sessions, their rewound branches and their subagents, each a trajectory; no call stands in two of them."""
+    """Yield sessions, their rewound branches and their subagents as trajectories; each call is in exactly one
+    trajectory.
+    """
     records = ((_session(one.value), one.line, _told(one.value)) for one in objects(path, progress))
     for session, events in grouped(records, path):
         yield from _Session(path, session, events).entries()
 
 
 def _told(value: dict[str, Any]) -> dict[str, Any]:
-    """The event without what it repeats, and that of a subagent which its session tells as progress taken out."""
+    """Return the event without fields that every event repeats; return the inner event of a subagent's progress
+    event.
+    """
     value = {name: held for name, held in value.items() if name not in _REPEATED}
     data = plain_object(value.get("data"))
     held = plain_object(data.get("message"))
@@ -56,7 +59,7 @@ def _told(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_event(value: Mapping[str, Any]) -> bool:
-    """Whether it is a message of a session, as the files of sessions or the printed stream have them."""
+    """Return whether the event is a message of a session, in a session file or in printed stream output."""
     placed = "uuid" in value if "sessionId" in value else "session_id" in value
     return placed and isinstance(value.get("message"), dict)
 
@@ -71,7 +74,7 @@ def _is_subagent(value: Mapping[str, Any]) -> bool:
 
 @dataclass(slots=True)
 class _Branch:
-    """A trajectory to be: the session itself, a rewound part of it, or a subagent."""
+    """A branch that becomes a trajectory: the session itself, a rewound part of the session, or a subagent."""
 
     intake: Intake
     turns: list[Turn] = field(default_factory=list)
@@ -79,7 +82,7 @@ class _Branch:
 
 
 class _Session:
-    """The events of one session, each given to the branch that it belongs to."""
+    """The events of one session, each assigned to its branch."""
 
     def __init__(self, path: Path, session: str, events: Sequence[GroupedRecord]) -> None:
         self.path, self.session, self.events = path, session, events
@@ -118,7 +121,7 @@ class _Session:
             return
         uuid = _text(value, "uuid")
         if uuid and uuid in self.seen:
-            branch.intake.leave_out("line that stands there twice")
+            branch.intake.leave_out("line that is repeated")
             return
         self.seen.add(uuid)
         if _is_quiet(value) and not _holds_result(value):
@@ -155,7 +158,7 @@ class _Session:
         return rewound
 
     def _place(self, uuid: str) -> tuple[str, str]:
-        """(the rewound branch that an event is in, or an empty text; the event that its chain begins with)."""
+        """Return (rewound branch of the event, or ""; first event of the event's chain)."""
         chain = [*self._chain(uuid)]
         rewound, root = self.places.get(self.parents.get(chain[-1], ""), ("", chain[-1])) if chain else ("", "")
         for one in reversed(chain):
@@ -164,7 +167,7 @@ class _Session:
         return self.places.get(uuid, (rewound, root))
 
     def _chain(self, uuid: str) -> Iterator[str]:
-        """The event and those it follows, up to one whose place is known."""
+        """Yield the ids of the event and its ancestors; stop before an event in `places`."""
         passed: set[str] = set()
         while uuid and uuid not in passed and uuid not in self.places:
             passed.add(uuid)
@@ -172,7 +175,7 @@ class _Session:
             uuid = self.parents.get(uuid, "")
 
     def _rewound(self) -> dict[str, str]:
-        """The prompts after which the user went back and asked something else, by the names of their branches."""
+        """Return the branch names of the prompts that the user rewound, by prompt id."""
         prompts: dict[str, list[str]] = {}
         for uuid, value in self.spoken.items():
             before = next((one for one in islice(self._chain(uuid), 1, None) if one in self.spoken), "")
@@ -195,7 +198,7 @@ def _holds_result(value: Mapping[str, Any]) -> bool:
 
 
 def _merged(before: Turn, after: Turn) -> Turn:
-    """One message, whose parts stand on several lines."""
+    """Return the message that combines two parts from different lines."""
     held = {(call.id, call.action) for call in before.calls}
     fresh = tuple(call for call in after.calls if not call.id or (call.id, call.action) not in held)
     return replace(
@@ -208,7 +211,7 @@ def _merged(before: Turn, after: Turn) -> Turn:
 
 
 def _refusal(turn: Turn) -> dict[str, Any]:
-    """The decision of a person who refused the permission that a call needs."""
+    """Return the decision if a person refused permission for a call."""
     if not turn.text.startswith(_REFUSALS):
         return {}
     _, _, words = turn.text.partition(_SAID)

@@ -1,4 +1,6 @@
-"""Codex rollouts, and what `codex exec --json` prints: items of the Responses API or of its own, one a line."""
+"""Codex rollouts and the output of `codex exec --json`: items of the Responses API or Codex's own items, one
+per line.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, TOOL, USER, LoggedCall, Turn, entry_of, joined_thoughts
-from console.runs.importers.parts.grouped_lines import first_values
 from console.runs.importers.parts.intake import Intake, plain_object, word
-from console.runs.importers.parts.json_records import objects
+from console.runs.importers.parts.json_records import first_values, objects
 from console.runs.importers.parts.message_parts import read_turns, result_text
 from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Trajectory
@@ -29,7 +30,7 @@ _ACTING = ("command_execution", "file_change", "mcp_tool_call", "web_search", "c
 
 
 def recognises(path: Path, head: bytes) -> bool:
-    """Whether one of the first lines is an envelope of a rollout, or an event of the stream."""
+    """Return whether one of the first lines is a rollout envelope or a stream event."""
     return any(
         (word(value.get("type")) in _ENVELOPES and "payload" in value)
         or value.get("type") == "thread.started"
@@ -40,7 +41,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The sessions of the file, each a trajectory."""
+    """Yield each session of the file as a trajectory."""
     session: _Session | None = None
     for record in objects(path, progress):
         kind = _kind(record.value)
@@ -61,17 +62,17 @@ class _Session:
     messages: list[Any] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     items: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
-    """Items of the stream by their id, as they were last told, with the line of the first."""
+    """Items of the stream by id: the line of the first version and the content of the last."""
     names: dict[str, str] = field(default_factory=dict)
     completed: set[str] = field(default_factory=set)
 
     @property
     def is_any(self) -> bool:
-        """Whether there was a line of a session at all."""
+        """Return whether the session has at least one line."""
         return bool(self.facts or self.messages or self.items)
 
     def is_fork_of(self, value: Mapping[str, Any]) -> bool:
-        """Whether a session that is a fork quotes the head of the one that it comes from."""
+        """Return whether the session is a fork and this line is the quoted header of its parent session."""
         source = self.facts.get("forked_from_id") or (self.facts.get("id") if not self.messages else None)
         return source is not None and plain_object(value.get("payload")).get("id") == source
 
@@ -87,7 +88,7 @@ class _Session:
             item = value["item"]
             name = str(item.get("id", f"line {line}"))
             if kind == "item.started" or name in self.completed:
-                # Numbers of items start anew where a log was continued.
+                # Numbers of items start again if a log was continued.
                 self.names[name] = name if name not in self.items else f"{name} {line}"
                 self.completed.discard(name)
             known = self.names.setdefault(name, name)
@@ -119,7 +120,7 @@ class _Session:
 
 
 def _kind(value: Mapping[str, Any]) -> str:
-    """The kind of a line; the first version wrote items and the facts of the session without an envelope."""
+    """Return the kind of a line; lines of version 1 hold items and session data without an envelope."""
     if not _is_first_version(value):
         return word(value.get("type"))
     return "response_item" if "type" in value else "session_meta" if "instructions" in value else "turn_context"
@@ -132,7 +133,7 @@ def _is_first_version(value: Mapping[str, Any]) -> bool:
 
 
 def _item_turns(item: Mapping[str, Any], line: int, intake: Intake) -> Iterator[Turn]:
-    """An item of the stream: words, or a call with what came of it; one that never completed has no result."""
+    """Yield the turns of a stream item: a text, or a call with its result. An unfinished call has no result."""
     kind = str(item.get("type") or item.get("item_type"))
     if kind in (*_SAID, "reasoning"):
         told = str(item.get("text") or "")

@@ -1,4 +1,6 @@
-"""The trajectory files of the InferAct reference: one JSON object a task, its steps as chat messages under `path`."""
+"""The trajectory files of the InferAct reference: one JSON object per task, with the steps as chat messages under
+`path`.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from console.errors import UnreadableFile
+from console.runs.importers.parts.files import steps_of
 from console.runs.importers.parts.json_records import Record, objects, required_list
-from console.runs.importers.parts.messages import text_of
 from console.runs.importers.parts.rewards import graded, number_of
-from console.runs.importers.parts.triples import steps_of
 from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
 from console.trajectory import Outcome, Step, Trajectory
+from console.trajectory.messages import content_text
 
 Said = tuple[str, str]
-"""Who spoke (`human` or `ai`), and what."""
+"""The speaker (`human` or `ai`) and the text."""
 
 _TRIAL_ENTRY = re.compile(r"^Trial \d+:[ \t]*\n?", re.MULTILINE)
 _TASK = "Your task is to:"
@@ -31,7 +33,9 @@ _NOT_GOLD = frozenset({"path", "trace_correct", "is_halted", "reflection", "env_
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The task of the file, named after it; raises UnreadableFile where it has no path."""
+    """Yield the trajectories of the file, with task ids based on the file's name; raise UnreadableFile if a record has
+    no path.
+    """
     for order, record in enumerate(objects(path, progress, *_MARKS)):
         task_id = f"{path.stem}-{order}" if order else path.stem
         yield Found(record.line, with_critical_action(_trajectory(path, record, task_id)))
@@ -64,7 +68,9 @@ def _trajectory(path: Path, record: Record, task_id: str) -> Trajectory:
 def _messages(path: Path, record: Record) -> list[Said]:
     found = required_list(record, path, "path")
     if not all(isinstance(message, dict) for message in found):
-        raise UnreadableFile(str(path), "a message of the path is not an object with a type and data", record.line)
+        raise UnreadableFile(
+            str(path), "A message of the path is not an object with a type and data. Export the log again.", record.line
+        )
     return [(_speaker(message), _content(message)) for message in found]
 
 
@@ -74,7 +80,7 @@ def _speaker(message: Mapping[str, Any]) -> str:
 
 def _content(message: Mapping[str, Any]) -> str:
     data = message.get("data")
-    return text_of((data if isinstance(data, dict) else message).get("content"))
+    return content_text((data if isinstance(data, dict) else message).get("content"))
 
 
 def _environment(fields: Mapping[str, Any], messages: Sequence[Said]) -> str:
@@ -94,17 +100,17 @@ def _result(fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
 
 
 def _reflections(value: object) -> Iterator[str]:
-    """The reflections in a list, or in a text of bullets."""
+    """Yield the reflections in a list, or in a text with bullets."""
     lines = value if isinstance(value, list) else value.splitlines() if isinstance(value, str) else []
     for line in lines:
-        text = text_of(line).strip().removeprefix("- ").strip()
+        text = content_text(line).strip().removeprefix("- ").strip()
         if text and not text.startswith(("Reflections:", "You have attempted")):
             yield text
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedPath:
-    """What a path says: the task, what the agent saw first, what it was reminded of, and what it did."""
+    """The content of a path: the task, the first observation, the memory and the steps."""
 
     instruction: str
     opening: str
@@ -113,7 +119,9 @@ class RecordedPath:
 
 
 def webshop_path(path: Sequence[Said]) -> RecordedPath:
-    """The episode after the worked example: it begins where the last instruction is named first."""
+    """Return the episode after the worked example; the episode begins at the first occurrence of the last
+    instruction.
+    """
     named = [_shop_instruction(text) if who == "human" else "" for who, text in path]
     last = next((name for name in reversed(named) if name), "")
     begin = named.index(last) if last else 0
@@ -126,7 +134,7 @@ def webshop_path(path: Sequence[Said]) -> RecordedPath:
 
 
 def hotpotqa_path(path: Sequence[Said]) -> RecordedPath:
-    """The question, and the scratchpad with all of its triples."""
+    """Return the question and the steps in the scratchpad."""
     texts = [text for _, text in path]
     lines = "\n".join(texts).splitlines()
     first = next((index for index, line in enumerate(lines) if line.startswith("Thought")), len(lines))
@@ -135,7 +143,7 @@ def hotpotqa_path(path: Sequence[Said]) -> RecordedPath:
 
 
 def alfworld_path(path: Sequence[Said]) -> RecordedPath:
-    """The last task in the prompt; every turn is a step, thoughts included."""
+    """Return the last task in the prompt and the steps; every turn is a step, including thoughts."""
     prompt = path[0][1] if path else ""
     before, _, task = prompt.rpartition(_TASK)
     room = before.rfind(_ROOM)
@@ -147,7 +155,7 @@ def alfworld_path(path: Sequence[Said]) -> RecordedPath:
 
 
 def _pairs(path: Sequence[Said]) -> list[tuple[str, str]]:
-    """What the agent said, each with what came back."""
+    """Return (text of the agent, following observation) pairs."""
     pairs: list[tuple[str, str]] = []
     for who, text in path:
         if who == "ai":
@@ -160,7 +168,7 @@ def _pairs(path: Sequence[Said]) -> list[tuple[str, str]]:
 
 
 def _shop_instruction(text: str) -> str:
-    """The field after "Instruction:" in a page whose fields are parted by [SEP]."""
+    """Return the field after "Instruction:" from a page whose fields are separated by [SEP]."""
     fields = [field.strip() for field in text.split("[SEP]")]
     names = [index for index, field in enumerate(fields[:-1]) if field.endswith("Instruction:")]
     return fields[names[-1] + 1] if names else ""

@@ -1,4 +1,4 @@
-"""Inspect's evaluation logs, `.json` or unpacked from `.eval`: samples with their messages, scores and approvals."""
+"""Inspect evaluation logs, `.json` or unpacked from `.eval`: samples with their messages, scores and approvals."""
 
 from __future__ import annotations
 
@@ -18,24 +18,28 @@ from console.runs.importers.records import Entry, Importer, Progress, decided
 from console.trajectory import Outcome, Trajectory
 
 _NAME = "inspect"
+TRIAL = "inferact_trial"
+"""The metadata key that holds the trial if the epoch does not; our own export writes it."""
 _ATTACHED = "attachment://"
 _VALUES = {"C": 1.0, "I": 0.0}
 _DECISIONS = {"approve": "approve", "modify": "edit", "reject": "reject", "terminate": "reject"}
 
 
 def recognises(path: Path, head: bytes) -> bool:
-    """Whether it is one evaluation with its status and its task."""
+    """Return whether the file is one evaluation with its status and task."""
     paths = outline(head)
     return ".eval.task" in paths and ".status" in paths
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The samples, each epoch of one a trial; raises UnreadableFile at a sample without messages."""
+    """Yield the samples, one trial per epoch; raise UnreadableFile if a sample has no messages."""
     header = plain_object(fields_before(path, "samples").get("eval"))
     for line, raw in elements(path, ".samples[]", progress):
         record = parsed(raw, path, line)
         if not isinstance(record.value, dict):
-            raise UnreadableFile(str(path), "this sample is not a JSON object", line)
+            raise UnreadableFile(
+                str(path), "This sample is not a JSON object. Fix the sample or remove it, then import again.", line
+            )
         yield _entry(Intake(path, line), record.value, header)
 
 
@@ -45,16 +49,19 @@ def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any])
         sample = _attached(sample, attachments)
     messages = sample.get("messages")
     if not isinstance(messages, list):
-        raise intake.refusal('"messages" is missing or is not a list, so there are no steps')
+        raise intake.refusal(
+            '"messages" is missing or is not a list, so the record has no steps. Export the log again.'
+        )
     events = [*_flat(sample.get("events"))]
     turns = _decided(_turns(messages, events, intake), events)
     outcome, gold = _result(sample)
     epoch = number_of(sample.get("epoch"))
+    trial = plain_object(sample.get("metadata")).get(TRIAL)
     trajectory = Trajectory(
         task_id=str(sample.get("id", f"line-{intake.line}")),
         environment="generic",
         instruction=_asked(sample.get("input"), intake),
-        trial=trial_of(epoch - 1) if epoch is not None else 0,
+        trial=trial_of(trial if trial is not None or epoch is None else epoch - 1),
         outcome=outcome,
         gold=gold,
         source={"file": intake.path.name, "line": intake.line, "format": _NAME},
@@ -64,7 +71,7 @@ def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any])
 
 
 def _flat(events: object) -> Iterator[dict[str, Any]]:
-    """The events, each followed by those within it: older logs keep a subtask's there."""
+    """Yield each event followed by its inner events, because older logs nest the events of a subtask."""
     for event in plain_list(events):
         if isinstance(event, dict):
             yield event
@@ -72,7 +79,7 @@ def _flat(events: object) -> Iterator[dict[str, Any]]:
 
 
 def _turns(messages: Sequence[Any], events: Sequence[Mapping[str, Any]], intake: Intake) -> list[Turn]:
-    """The turns of the messages, or of the events where those ran calls that the messages no longer hold."""
+    """Return the turns of the messages; use the events instead if the events contain calls that the messages lack."""
     own = Intake(intake.path, intake.line)
     turns = read_turns(messages, own)
     held = {call.id for turn in turns for call in turn.calls}
@@ -95,7 +102,7 @@ def _span(event: Mapping[str, Any], number: int) -> LoggedSpan | None:
 
 
 def _decided(turns: Sequence[Turn], events: Sequence[Mapping[str, Any]]) -> list[Turn]:
-    """The turns, each call with the last decision about it that was recorded."""
+    """Return the turns; add the last recorded decision on each call to the call's `extra`."""
     extra: dict[str, Any] = {}
     for event in events:
         call = plain_object(event.get("call"))
@@ -107,7 +114,9 @@ def _decided(turns: Sequence[Turn], events: Sequence[Mapping[str, Any]]) -> list
 
 
 def _result(sample: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
-    """The first score that says right or wrong is the label; an error or a limit is how it ended."""
+    """Return (outcome, gold). The first score that means correct or incorrect is the label; an error or limit
+    determines the outcome.
+    """
     scores = {name: plain_object(one).get("value") for name, one in plain_object(sample.get("scores")).items()}
     gold: dict[str, Any] = {"scores": scores} if scores else {}
     gold |= {"target": sample["target"]} if sample.get("target") else {}
@@ -130,7 +139,7 @@ def _asked(given: object, intake: Intake) -> str:
 
 
 def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:
-    """The value with each long text or picture in the place of its address."""
+    """Return the value with each attachment address replaced by its content."""
     if isinstance(value, str) and value.startswith(_ATTACHED):
         return attachments.get(value.removeprefix(_ATTACHED), value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The console's own form: one trajectory a line, as `Trajectory.to_json` writes it."""
+"""The canonical form: one trajectory per line, as `Trajectory.to_json` writes it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from console.errors import BadInput, UnreadableFile
+from console.runs.importers.parts.files import CUT
 from console.runs.importers.parts.intake import Intake, plain_object, word
 from console.runs.importers.parts.json_records import Record, objects
-from console.runs.importers.parts.lines import CUT
 from console.runs.importers.records import Entry, Found, Importer, Progress
 from console.trajectory import from_dict
 
 _MARKS = ((".task_id", ".instruction", ".steps"), (".task_id", ".trial", ".environment"))
 _PICTURE = ((".picture.digest",),)
-_NO_PICTURE = "the bytes of this picture are not those that its digest names; export it again"
+_NO_PICTURE = "The bytes of this picture do not match its digest. Export the log again."
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The trajectories as they were exported; raises UnreadableFile at a record that is none."""
+    """Yield the trajectories unchanged; raise UnreadableFile if a record is not a canonical trajectory or picture."""
     pictures: dict[str, bytes] = {}
     for record in objects(path, progress, *_MARKS):
         if "picture" in record.value and "steps" not in record.value:
@@ -38,7 +38,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def _picture(path: Path, record: Record) -> dict[str, bytes]:
-    """The bytes of a picture that the records after it show, by their digest."""
+    """Return the bytes of a picture by digest; the picture's line precedes the records that show the picture."""
     intake = Intake(path, record.line)
     held = plain_object(record.value["picture"])
     if intake.picture(held.get("data")) is None or word(held.get("digest")) not in intake.pictures:

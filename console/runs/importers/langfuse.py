@@ -1,4 +1,6 @@
-"""Langfuse exports: a trace with its observations, of which tools and generations are steps; scores tell the result."""
+"""Langfuse exports: a trace with its observations; tools and generations become steps, and scores determine the
+result.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,9 @@ from typing import Any
 
 from console.errors import UnreadableFile
 from console.runs.importers.parts.conversation import entry_of
-from console.runs.importers.parts.grouped_lines import grouped
+from console.runs.importers.parts.files import beginning_of
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object
-from console.runs.importers.parts.json_records import HEAD_BYTES, Record, base_of, objects, outline
-from console.runs.importers.parts.lines import beginning_of
+from console.runs.importers.parts.json_records import HEAD_BYTES, Record, base_of, grouped, objects, outline
 from console.runs.importers.parts.rewards import scored_result
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
 from console.runs.importers.records import Entry, Importer, Progress
@@ -25,13 +26,13 @@ _MARKS = (
     (".trace.observations",),
 )
 _ROWS = ((".traceId", ".startTime", ".type"),)
-"""Observations by themselves, a row each, as the page and the interface export them."""
+"""Observations without their trace, one per row, as Langfuse's page and API export them."""
 _HOLDING = ("SPAN", "AGENT", "CHAIN")
-"""Observations that only hold others."""
+"""Observations that only group others."""
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The traces; raises UnreadableFile at a record without a list of observations."""
+    """Yield the traces; raise UnreadableFile if a record has no list of observations."""
     if base_of(outline(beginning_of(path, HEAD_BYTES)), *_MARKS) is None:
         for trace, rows in grouped(_rows(path, progress), path):
             yield _entry(path, Record(rows[0].line, {"id": trace, "observations": [one.value for one in rows]}))
@@ -43,7 +44,9 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 def _rows(path: Path, progress: Progress | None) -> Iterator[tuple[str, int, dict[str, Any]]]:
     for row in objects(path, progress, *_ROWS):
         if not isinstance(row.value.get("traceId"), str):
-            raise UnreadableFile(str(path), '"observations" is missing, and there is no "traceId"', row.line)
+            raise UnreadableFile(
+                str(path), '"observations" and "traceId" are missing. Export the trace again.', row.line
+            )
         yield row.value["traceId"], row.line, row.value
 
 
@@ -52,7 +55,7 @@ def _entry(path: Path, record: Record) -> Entry:
     trace = plain_object(record.value.get("trace")) or record.value
     observations = record.value.get("observations", trace.get("observations"))
     if not isinstance(observations, list):
-        raise intake.refusal('"observations" is missing or is not a list')
+        raise intake.refusal('"observations" is missing or is not a list. Export the trace again.')
     found = [plain_object(one) for one in observations]
     spans = [span for number, one in enumerate(found, 1) if (span := _span(one, found, number, intake))]
     spans = spans or [LoggedSpan(MODEL_SPAN, "trace", "", trace.get("input"), trace.get("output"))]
@@ -102,7 +105,7 @@ def _span(
 
 
 def _agent(one: Mapping[str, Any], by_id: Mapping[Any, Mapping[str, Any]]) -> str:
-    """The name of the nearest agent that an observation stands under."""
+    """Return the name of the nearest agent among the observation's ancestors."""
     for _ in range(len(by_id)):
         parent = one.get("parentObservationId")
         if not isinstance(parent, str) or parent not in by_id:

@@ -1,4 +1,4 @@
-"""LangSmith runs: a tree of models, tools and chains, one run a line or a list, put together by their trace."""
+"""LangSmith runs: a tree of models, tools and chains, one run per line or all runs in a list, grouped by trace."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 
 from console.errors import UnreadableFile
 from console.runs.importers.parts.conversation import entry_of
-from console.runs.importers.parts.grouped_lines import GroupedRecord, grouped
 from console.runs.importers.parts.intake import Intake, plain_object
-from console.runs.importers.parts.json_records import objects
+from console.runs.importers.parts.json_records import GroupedRecord, grouped, objects
 from console.runs.importers.parts.rewards import scored_result
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
 from console.runs.importers.records import Entry, Importer, Progress
@@ -25,7 +24,7 @@ _HOLDING = ("chain", "prompt", "parser")
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The traces, each a trajectory."""
+    """Yield each trace as a trajectory."""
     for trace, records in grouped(_runs(path, progress), path):
         yield _entry(path, trace, records)
 
@@ -34,7 +33,7 @@ def _runs(path: Path, progress: Progress | None) -> Iterator[tuple[str, int, dic
     for record in objects(path, progress, *_MARKS):
         for run in _tree(record.value):
             if not isinstance(run.get("run_type"), str):
-                raise UnreadableFile(str(path), 'a run has no "run_type", so nobody can tell what it did', record.line)
+                raise UnreadableFile(str(path), 'A run has no "run_type". Export the runs again.', record.line)
             yield _trace(run), record.line, run
 
 
@@ -58,7 +57,7 @@ def _entry(path: Path, trace: str, records: Sequence[GroupedRecord]) -> Entry:
 
 
 def _tree(run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A run and those under it, each once."""
+    """Yield a run and its descendants, each exactly once."""
     children = run.get("child_runs")
     yield {key: value for key, value in run.items() if key != "child_runs"}
     for child in children if isinstance(children, list) else ():
@@ -95,7 +94,7 @@ def _span(record: GroupedRecord, number: int, intake: Intake) -> LoggedSpan | No
 
 
 def _given_to(asked: Any) -> Any:
-    """A tool's arguments, out of the `input` that LangChain puts around them."""
+    """Return a tool's arguments without LangChain's wrapper field `input`."""
     if not (isinstance(asked, dict) and asked.keys() == {"input"}):
         return asked
     given = unpacked(asked["input"])

@@ -1,4 +1,4 @@
-"""Traces of the OpenAI Agents SDK: spans of functions, responses and agents, put together by their trace."""
+"""Traces of the OpenAI Agents SDK: spans of functions, responses and agents, grouped by trace."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 from console.errors import UnreadableFile
 from console.runs.importers.parts.conversation import entry_of
-from console.runs.importers.parts.grouped_lines import GroupedRecord, grouped
 from console.runs.importers.parts.intake import Intake, plain_object, word
-from console.runs.importers.parts.json_records import objects
+from console.runs.importers.parts.json_records import GroupedRecord, grouped, objects
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
 from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Trajectory
@@ -21,7 +20,7 @@ _HOLDING = frozenset({"agent", "turn", "task", "handoff", "custom", "mcp_tools"}
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The traces, each a trajectory."""
+    """Yield each trace as a trajectory."""
     for trace, found in grouped(_records(path, progress), path):
         yield _entry(path, trace, found)
 
@@ -29,7 +28,9 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 def _records(path: Path, progress: Progress | None) -> Iterator[tuple[str, int, dict[str, Any]]]:
     for record in objects(path, progress, *_MARKS):
         if not {"span_data", "workflow_name"} & record.value.keys():
-            raise UnreadableFile(str(path), "this record is neither a trace nor a span of the SDK", record.line)
+            raise UnreadableFile(
+                str(path), "This record is neither a trace nor a span of the SDK. Export the traces again.", record.line
+            )
         yield _trace(record.value), record.line, record.value
 
 
@@ -78,7 +79,7 @@ def _span(
 
 
 def _agent(value: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]) -> str:
-    """The name of the nearest agent that a span stands under."""
+    """Return the name of the nearest agent among the span's ancestors."""
     for _ in range(len(by_id)):
         parent = by_id.get(str(value.get("parent_id")))
         if parent is None:

@@ -1,4 +1,6 @@
-"""OpenHands' output and events: actions with the observations that name them, older files in pairs."""
+"""OpenHands outputs and events: actions, and observations that refer to an action by id; older files hold pairs of
+both.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,16 @@ from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER,
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object
 from console.runs.importers.parts.json_records import Record, json_records
 from console.runs.importers.parts.message_parts import call_id, message_turns, result_text, spoken_text
-from console.runs.importers.parts.resolved import resolved_result
+from console.runs.importers.parts.rewards import resolved_result
 from console.runs.importers.records import Entry, Importer, Progress, decided
 from console.trajectory import Outcome, Picture, Trajectory
 
 _NAME = "openhands"
 _MARKS = (
-    (".instance_id", ".history"),
-    (".history[].action",),
+    (".instance_id", ".instruction", ".history"),
+    (".history[].action", ".history[].source"),
+    (".history[].action", ".history[].observation"),
+    (".history[][].action",),
     (".history[].kind",),
     ("[].source", "[].action", "[].args"),
     ("[].kind", "[].source"),
@@ -26,19 +30,21 @@ _MARKS = (
 )
 _QUIET = frozenset({"null", "agent_state_changed", "change_agent_state", "recall", "noop", "pause", "resume"})
 _QUIET |= {"condensation", "condensation_request"}
-_NOT_ARGUMENTS = frozenset({"thought", "confirmation_state", "security_risk"})
+_NOT_ARGUMENTS = frozenset({"thought", "confirmation_state", "security_risk", "is_confirmed", "action_risk"})
+_ENVELOPE = frozenset({"id", "action", "source", "cause", "timestamp", "message", "tool_call_metadata", "timeout"})
+"""Fields of an event that are not arguments; older files write the arguments beside them."""
 _EVENT = frozenset({"action", "observation", "kind"})
 _LIMITS = ("iteration", "stuck", "limit", "budget")
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The run of each record; raises UnreadableFile at one without a history."""
+    """Yield the run of each record; raise UnreadableFile if a record has no history."""
     for record in _runs(path, progress):
         intake = Intake(path, record.line)
         fields = plain_object(record.value)
         history = fields.get("history") if fields else record.value
         if not isinstance(history, list):
-            raise intake.refusal('"history" is missing or is not a list of events')
+            raise intake.refusal('"history" is missing or is not a list of events. Export the log again.')
         turns = [turn for number, event in _events(history, intake) for turn in _turns(event, number, intake)]
         outcome, gold = _result(path, fields)
         instruction = fields.get("instruction")
@@ -55,7 +61,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def _runs(path: Path, progress: Progress | None) -> Iterator[Record]:
-    """The runs; events that stand one a line are one."""
+    """Yield the runs; if each line of the file is an event, the events form one run."""
     line, events = 0, []
     for record in json_records(path, progress, *_MARKS):
         if _EVENT & plain_object(record.value).keys() and "history" not in record.value:
@@ -68,7 +74,7 @@ def _runs(path: Path, progress: Progress | None) -> Iterator[Record]:
 
 
 def _events(history: Sequence[Any], intake: Intake) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The events with their number; those of a pair name each other by the number of the pair."""
+    """Yield (number, event); link the two events of a pair by the pair's number."""
     for number, event in enumerate(history, 1):
         if isinstance(event, dict):
             yield number, event
@@ -77,7 +83,7 @@ def _events(history: Sequence[Any], intake: Intake) -> Iterator[tuple[int, dict[
                 known = {"cause": f"pair {number}"} if "observation" in one else {"id": f"pair {number}"}
                 yield number, {**one, **known}
         else:
-            intake.leave_out("event that is no object")
+            intake.leave_out("event that is not an object")
 
 
 def _result(path: Path, fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
@@ -104,7 +110,9 @@ def _turns(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Tu
 
 
 def _acted(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Turn]:
-    name, args, source = event["action"], plain_object(event.get("args")), event.get("source")
+    name, source = event["action"], event.get("source")
+    args = {key: value for key, value in event.items() if key not in _ENVELOPE and value is not None}
+    args = plain_object(event.get("args")) or args
     if name in ("message", "system"):
         role = SYSTEM if name == "system" else AGENT if source == "agent" else USER
         told = args.get("content", event.get("message"))
@@ -124,9 +132,9 @@ def _acted(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Tu
 
 
 def _facts(args: Mapping[str, Any]) -> dict[str, Any]:
-    """What the agent's own guard said of a call, and what a person decided about it."""
+    """Return the security risk of a call and a person's decision about the call."""
     risk = {"security_risk": args["security_risk"]} if args.get("security_risk") not in (None, "", -1) else {}
-    # Without confirmation mode every call counts as confirmed, which nobody decided.
+    # Without confirmation mode every call counts as confirmed, without a person's decision.
     refused = args.get("confirmation_state") == "rejected"
     return {**risk, **(decided("reject", "the user of the session") if refused else {})}
 
@@ -154,7 +162,7 @@ def _observed(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator
 
 
 def _newer(event: Mapping[str, Any], kind: str, number: int, intake: Intake) -> Iterator[Turn]:
-    """An event of the newer software development kit."""
+    """Yield the turns of one event of the newer software development kit."""
     answers = call_id(event) or str(event.get("action_id") or "")
     if kind == "SystemPromptEvent":
         yield Turn(SYSTEM, spoken_text(event.get("system_prompt"), intake), number=number)
@@ -166,7 +174,7 @@ def _newer(event: Mapping[str, Any], kind: str, number: int, intake: Intake) -> 
         given = function.get("arguments", event.get("action"))
         name = event.get("tool_name") or function.get("name")
         if not isinstance(name, str):
-            raise intake.refusal(f"the call of event {number} has no name")
+            raise intake.refusal(f"The call of event {number} has no name. Add its tool's name, or remove the event.")
         thought = "\n".join(
             filter(None, [str(event.get("reasoning_content") or ""), spoken_text(event.get("thought"), intake)])
         )

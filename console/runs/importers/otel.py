@@ -1,4 +1,6 @@
-"""OpenTelemetry traces as OTLP JSON, with the GenAI conventions or OpenInference's; batches a line or one object."""
+"""OpenTelemetry traces as OTLP JSON, with GenAI or OpenInference conventions; one batch per line or one object per
+file.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import entry_of
-from console.runs.importers.parts.grouped_lines import GroupedRecord, grouped
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import objects
+from console.runs.importers.parts.json_records import GroupedRecord, grouped, objects
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
 from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Trajectory
@@ -44,7 +45,7 @@ _INDEXED = re.compile(r"^(?:llm|gen_ai)\.(input_messages|output_messages|prompt|
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The traces, each a trajectory, its spans by time wherever they stand in the file."""
+    """Yield each trace as a trajectory, its spans ordered by time."""
     spans = (
         (_trace_id(span), record.line, span)
         for record in objects(path, progress, *_MARKS)
@@ -71,7 +72,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def _spans(batch: Mapping[str, Any], level: int = 0) -> Iterator[dict[str, Any]]:
-    """The spans of a batch, which holds resources, which hold scopes, which hold spans."""
+    """Yield the spans of a batch; spans are nested in scopes, and scopes in resources."""
     if "spanId" in batch:
         yield dict(batch)
         return
@@ -92,7 +93,7 @@ def _trace_id(span: Mapping[str, Any]) -> str:
 
 
 def _attributes(span: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes by name, those of events with them: older conventions put messages there."""
+    """Return the attributes of a span and its events by name; older conventions store messages in events."""
     found = _values(span.get("attributes"))
     messages = [message for event in _list(span, "events") if (message := _message(plain_object(event)))]
     found |= {"events": messages} if messages and "events" not in found else {}
@@ -103,7 +104,9 @@ def _attributes(span: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _message(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The message that an event of a span is, in the form that some write a list of; empty where it is none."""
+    """Return the message in an event of a span, in the form of an entry of `_events`; empty if the event has no
+    message.
+    """
     name = word(event.get("name"))
     if not (name == _CHOICE or _MESSAGE.match(name)):
         return {}
@@ -125,7 +128,7 @@ def _values(attributes: object) -> dict[str, Any]:
 
 
 def _value(value: Any) -> Any:
-    """The JSON value of an attribute's `AnyValue`."""
+    """Return the JSON value of an attribute's `AnyValue`."""
     if not isinstance(value, dict) or not value:
         return value
     kind, held = next(iter(value.items()))
@@ -144,7 +147,7 @@ def _agent(attributes: Mapping[str, Any]) -> str:
 def _span(
     record: GroupedRecord, told: Mapping[str, Any], agents: Mapping[str, str], number: int, intake: Intake
 ) -> LoggedSpan | None:
-    """The span of a model or a tool; None for those that only hold others, and, counted, for those of other kinds."""
+    """Return the span of a model or a tool, or None for any other span. Count spans of unknown kinds as left out."""
     kind = told.get("gen_ai.operation.name") or told.get("openinference.span.kind") or _kind(told)
     span, name = record.value, str(record.value.get("name") or "")
     status = plain_object(span.get("status"))
@@ -170,7 +173,7 @@ def _span(
 
 
 def _conversation(record: GroupedRecord, told: Mapping[str, Any], number: int) -> LoggedSpan | None:
-    """An agent's span as a model's, with all messages that it holds; where no model has a span of its own."""
+    """Return an agent's span as a model's span with all messages of the agent; use it if no model has its own span."""
     whole = unpacked(_first(told, *_OF_AGENTS))
     held = whole or [*_parts_of(told, "gen_ai.input.messages"), *_parts_of(told, "gen_ai.output.messages")]
     start = str(record.value.get("startTimeUnixNano") or "").zfill(20)
@@ -183,12 +186,12 @@ def _parts_of(told: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _content_of(told: Mapping[str, Any], role: str) -> Any:
-    """What a tool's span says in an event of that role: the tool is told its arguments, and gives its result."""
+    """Return the content of the first event message with this role in a span."""
     return next((one["content"] for one in _events(told) if one.get("role") == role and "content" in one), None)
 
 
 def _kind(told: Mapping[str, Any]) -> str:
-    """The kind of a span that does not say it, by what only such spans have."""
+    """Return the kind of a span that does not name its kind, based on fields that only one kind has."""
     if any(name in told for name in ("gen_ai.tool.name", "ai.toolCall.name")):
         return "execute_tool"
     if isinstance(kind := unpacked(told.get("mlflow.spanType")), str):
@@ -225,12 +228,12 @@ def _given(told: Mapping[str, Any]) -> Any:
 
 
 def _events(told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Messages that an older convention writes as one list of events."""
+    """Return the messages that an older convention stores as one list of events."""
     return [one for one in plain_list(unpacked(told.get("events"))) if isinstance(one, dict)]
 
 
 def _indexed(told: Mapping[str, Any], *kinds: str) -> list[dict[str, Any]]:
-    """Messages that are spread over attributes such as `llm.input_messages.0.message.role`."""
+    """Return the messages that are spread over attributes such as `llm.input_messages.0.message.role`."""
     messages: dict[int, dict[str, Any]] = {}
     for key, value in told.items():
         match = _INDEXED.match(key)
@@ -241,7 +244,7 @@ def _indexed(told: Mapping[str, Any], *kinds: str) -> list[dict[str, Any]]:
 
 
 def _put(message: dict[str, Any], path: str, value: Any) -> None:
-    """Puts `tool_calls.0.tool_call.function.name` and its like where a message has them."""
+    """Set the field of the message for an attribute path such as `tool_calls.0.tool_call.function.name`."""
     parts = path.split(".")
     if parts[0] == "tool_calls" and len(parts) > 2 and parts[1].isdigit():
         calls = message.setdefault("tool_calls", [])

@@ -1,4 +1,4 @@
-"""What an importer says about a file: what it found, what it left out and why."""
+"""The entries that an importer reads from a file: trajectories, skipped records and duplicates."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from console.trajectory import Trajectory
 from console.trajectory.checkpoints import is_critical
 
 Progress = Callable[[int], None]
-"""Is told how many bytes of the file were read so far."""
+"""A callback that receives the number of bytes read so far."""
 
 
 @dataclass(slots=True)
 class LeftOut:
-    """How much of one kind was not understood, and the line (from 1) on which that was met first."""
+    """The number of things of one kind that the importer did not understand, and the line (from 1) of the first of
+    them.
+    """
 
     line: int
     count: int = 0
@@ -28,9 +30,9 @@ class LeftOut:
 class Found:
     """A trajectory, and the line (from 1) on which its record begins.
 
-    `left_out` counts what was not understood by what it is; `pictures` are bytes by digest; `read_as` says of each
-    message (its number, what of it, the number of its step, 0 for the opening). `critical` are patterns of the calls
-    that the log itself calls writing.
+    `left_out` counts, by kind, the things that the importer did not understand. `pictures` are bytes by digest.
+    `read_as` holds (message number, part, number of the step or 0 for the opening) for each message. `critical` are
+    patterns for calls that the log marks as writing.
     """
 
     line: int
@@ -43,7 +45,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A sound record with nothing to review in it."""
+    """A valid record with nothing to review."""
 
     line: int
     reason: str
@@ -51,7 +53,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A record that the file lists a second time."""
+    """A record that repeats an earlier record of the file."""
 
     line: int
     reason: str
@@ -61,29 +63,31 @@ Entry = Found | Skipped | Duplicate
 
 
 DECIDED = "decided"
-"""The key of a step's `extra` under which stands what somebody decided about it elsewhere."""
+"""The key of a step's `extra` that holds a decision made elsewhere."""
 
 
 def decided(decision: str, who: str, words: str = "") -> dict[str, dict[str, str]]:
-    """The `extra` of a step that somebody decided elsewhere: `approve`, `reject` or `edit`, who, and their words."""
+    """Return the `extra` of a step for a decision made in another tool: `approve`, `reject` or `edit`, the decider and
+    the feedback.
+    """
     return {DECIDED: {"decision": decision, "who": who, "words": words}}
 
 
 class Reader(Protocol):
-    """Reads a file record by record; raises UnreadableFile at the first thing that is not what it should be."""
+    """A function that reads a file record by record and raises UnreadableFile at the first invalid record."""
 
     def __call__(self, path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-        """The entries of the file in order."""
+        """Yield the entries of the file in order."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """A log format, recognised by the paths that its records have.
+    """A log format, recognised by the paths of its records.
 
-    `marks` are those paths, as alternatives, so that a file which nobody knows can be told what it lacks; `also` are
-    rarer ones; `words` must stand in a file whose paths other formats have too. Where all this does not tell it,
-    `recognises` does, by the path and the beginning of the file (64 KB or more).
+    `marks` are alternative sets of such paths; they also show which paths an unknown file lacks. `also` are rarer
+    alternatives. `words` must match if other formats have the same paths. If these are not enough, `recognises` decides
+    from the file's path and first bytes (64 KB or more).
     """
 
     name: str
@@ -96,7 +100,9 @@ class Importer:
 
 
 def with_critical_action(trajectory: Trajectory, further: tuple[str, ...] = ()) -> Trajectory:
-    """The trajectory with its last action that is critical in its environment, or by its log, if there is one."""
+    """Return the trajectory with its critical action: the last action that its environment or its log marks as
+    critical, if any.
+    """
     patterns = (*environment(trajectory.environment).critical, *further)
     actions = (step.action for step in reversed(trajectory.steps) if is_critical(step.action, patterns))
     action = next(actions, None) if patterns else None

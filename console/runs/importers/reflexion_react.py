@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from os import SEEK_END
 from pathlib import Path
@@ -14,11 +14,158 @@ from typing import IO, Any
 import orjson
 
 from console.errors import UnreadableFile
-from console.runs.importers.parts.lines import CUT, text_lines
-from console.runs.importers.parts.reflexion_blocks import Attempt, Block, OutcomeSection, Summary, TrialHeader, blocks
-from console.runs.importers.parts.triples import steps_of
+from console.runs.importers.parts.files import CUT, starts_step, steps_of, text_lines
 from console.runs.importers.records import Duplicate, Entry, Found, Importer, Progress, with_critical_action
 from console.trajectory import Label, Outcome, Step, Trajectory, from_json
+
+_TRIAL = re.compile(r"^\W*BEGIN TRIAL\s+(\d+)\W*$", re.IGNORECASE)
+_SUMMARY = re.compile(r"^\W*Trial summary:", re.IGNORECASE)
+_COUNT = re.compile(r"(?:Correct|Incorrect|Halted):\s*(\d+)", re.IGNORECASE)
+_SECTION = re.compile(r"^\W*BEGIN\s+(CORRECT|INCORRECT|HALTED)\s+AGENTS\W*$", re.IGNORECASE)
+_RULE = re.compile(r"^\s*[-#=*]*\s*$")
+_ANSWER = re.compile(r"^Correct answer:\s*(.*)$")
+_AGAIN = re.compile(r"You have attempted to answer (?:the )?following question before and failed\.")
+_PREVIOUS, _END_PREVIOUS = "Previous trial:", "(END PREVIOUS TRIAL)"
+_PROMPT = re.compile(r"^Solve a question answering task")
+
+
+@dataclass(frozen=True, slots=True)
+class TrialHeader:
+    """A trial header and its number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The number of records that a trial header states."""
+
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeSection:
+    """A section header: CORRECT, INCORRECT or HALTED."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An attempt at one question; `steps` are the lines of its thoughts, actions and observations."""
+
+    line: int
+    question: str
+    opening: str
+    memory: tuple[str, ...]
+    steps: tuple[str, ...]
+    answer: str | None
+
+
+Block = TrialHeader | Summary | OutcomeSection | Attempt
+
+
+def blocks(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[Block]:
+    """Yield the blocks in order; raise UnreadableFile if the end of an attempt is missing."""
+    log = _Log(path)
+    for number, text in lines:
+        log.number = number
+        if log.record:
+            yield from log.inside(text)
+        else:
+            yield from log.between(text)
+    yield from log.close()
+
+
+@dataclass(slots=True)
+class _Log:
+    path: Path
+    number: int = 0
+    begun: int = 0
+    preface: list[str] = field(default_factory=list)
+    record: list[str] = field(default_factory=list)
+    answers: bool | None = None
+    """Whether attempts end with the correct answer, as the first one does; None before its end."""
+    previous: bool = False
+    """Whether the text quotes an earlier trial."""
+
+    def inside(self, text: str) -> Iterator[Block]:
+        if answer := _ANSWER.match(text):
+            yield self._end(answer[1].strip() or None)
+        elif not self.previous and (text.startswith("Question:") or _SECTION.match(text) or _TRIAL.match(text)):
+            if self.answers or self.record[-1].strip():
+                reason = 'The record before this line has no line "Correct answer:" at its end. Get the whole file.'
+                raise UnreadableFile(str(self.path), reason, self.number)
+            yield self._end(None)
+            yield from self.between(text)
+        else:
+            self.previous = _END_PREVIOUS not in text and (self.previous or text.startswith(_PREVIOUS))
+            self.record.append(text)
+
+    def between(self, text: str) -> Iterator[Block]:
+        if trial := _TRIAL.match(text):
+            yield TrialHeader(int(trial[1]))
+        elif section := _SECTION.match(text):
+            yield OutcomeSection(section[1].upper())
+        elif _SUMMARY.match(text):
+            yield Summary(sum(int(count) for count in _COUNT.findall(text)))
+        elif text.startswith("Question:"):
+            self.begun, self.record, self.previous = self.number, [text], False
+        elif not _RULE.match(text):
+            self.preface.append(text)
+
+    def close(self) -> Iterator[Block]:
+        if not self.record and not self.preface:
+            return
+        if not self.record or self.answers or self.record[-1].strip():
+            raise UnreadableFile(str(self.path), CUT, self.number)
+        yield self._end(None)
+
+    def _end(self, answer: str | None) -> Attempt:
+        if self.answers is None:
+            self.answers = answer is not None
+        attempt = _attempt(self.begun, self.preface, self.record, answer)
+        self.preface, self.record = [], []
+        return attempt
+
+
+def _attempt(line: int, preface: list[str], record: list[str], answer: str | None) -> Attempt:
+    ends = [index for index, text in enumerate(record) if _END_PREVIOUS in text]
+    after = ends[-1] + 1 if ends else 0
+    first = next((i for i in range(after, len(record)) if starts_step(record[i])), len(record))
+    asked = "\n".join(record[:first]).removeprefix("Question:")
+    question, _, recalled = _cut_at_reminder(asked)
+    before, _, earlier = _cut_at_reminder("\n".join(preface))
+    return Attempt(
+        line=line,
+        question=question.strip(),
+        opening="" if _PROMPT.match(before.strip()) else before.strip(),
+        memory=(*_memory(earlier), *_memory(recalled)),
+        steps=tuple(record[first:]),
+        answer=answer,
+    )
+
+
+def _cut_at_reminder(text: str) -> tuple[str, str, str]:
+    match = _AGAIN.search(text)
+    return (text[: match.start()], match[0], text[match.end() :]) if match else (text, "", "")
+
+
+def _memory(recalled: str) -> Iterator[str]:
+    """Yield the texts after the reminder sentence: the quoted earlier trial, then each reflection."""
+    quoted, end, rest = recalled.rpartition(_END_PREVIOUS)
+    if end:
+        yield quoted.partition(_PREVIOUS)[2].strip()
+    entry: list[str] = []
+    for line in rest.partition("Reflections:")[2].splitlines():
+        if line.startswith("- ") and entry:
+            yield "\n".join(entry).strip()
+            entry = []
+        if line.strip():
+            entry.append(line.removeprefix("- "))
+    if entry:
+        yield "\n".join(entry).strip()
+
 
 _NAME = "reflexion-react"
 _FINISHED = {"CORRECT", "INCORRECT"}
@@ -35,12 +182,14 @@ _ANSWERED = re.compile(r"^Answer is (CORRECT|INCORRECT)\b")
 
 
 def recognises(path: Path, head: bytes) -> bool:
-    """Whether it begins with a section header, or with a question and its thoughts and actions."""
+    """Return whether the file begins with a section header, or with a question, thoughts and actions."""
     return any(match and match.start() < _PREFACE_BYTES for match in (_HEADER.search(head), _RECORD.search(head)))
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The attempts of every trial, each task once a trial; raises UnreadableFile where a record lacks its end."""
+    """Yield the attempts of every trial, each task once per trial; raise UnreadableFile if the end of a record is
+    missing.
+    """
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
         listing = _Listing(path, spool)
         for block in blocks(path, text_lines(path, progress)):
@@ -50,9 +199,9 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 @dataclass(slots=True)
 class _Listing:
-    """Where the reading stands; of attempts already passed on only digests are kept, those of one trial back.
+    """The state of reading. Of finished attempts, only digests are kept, for the current and the previous trial.
 
-    Those that a better one may yet replace wait on the spool, a line of canonical JSON each.
+    Attempts that a better attempt may replace are in the spool file, as lines of canonical JSON.
     """
 
     path: Path
@@ -64,7 +213,7 @@ class _Listing:
     expected: int | None = None
     listed: int = 0
     waiting: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Where each waits on the spool, and the line on which it begins in the log."""
+    """The position of each attempt on the spool, and its line in the log."""
     digests: dict[tuple[str, int], bytes] = field(default_factory=dict)
     solved: set[str] = field(default_factory=set)
 
@@ -85,7 +234,7 @@ class _Listing:
 
     def close(self) -> Iterator[Entry]:
         if self.expected is not None and self.listed < self.expected:
-            reason = f"the last trial lists {self.listed} of the {self.expected} records in its header; {CUT}"
+            reason = f"The last trial lists {self.listed} of the {self.expected} records in its header. {CUT}"
             raise UnreadableFile(str(self.path), reason)
         yield from self._release()
 
@@ -164,7 +313,7 @@ class _Listing:
 
 
 def task_id_of(question: str) -> str:
-    """The id of a question that nobody gave one, the same in every trial and file."""
+    """Return an id for a question that has none; the id is equal in every trial and file."""
     return "q-" + hashlib.sha1(question.strip().encode(), usedforsecurity=False).hexdigest()[:12]
 
 

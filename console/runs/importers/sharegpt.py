@@ -1,4 +1,4 @@
-"""ShareGPT conversations: turns `from` somebody with their `value`, calls in turns of their own or in a text."""
+"""ShareGPT conversations: turns with `from` and `value`; calls are separate turns or parts of a text."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import orjson
 
+from console.runs.importers.chat_messages import id_of
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import objects, required_list
-from console.runs.importers.parts.message_records import id_of
 from console.runs.importers.parts.rewards import told_result
 from console.runs.importers.parts.written_calls import with_written_calls
 from console.runs.importers.records import Entry, Importer, Progress
@@ -25,7 +25,7 @@ _CALLS = ("function_call", "tool_call", "function-call")
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The conversations; one in which the agent does nothing is skipped."""
+    """Yield the conversations; skip conversations in which the agent does nothing."""
     for record in objects(path, progress, *_MARKS):
         intake = Intake(path, record.line)
         said = required_list(record, path, "conversations")
@@ -51,21 +51,23 @@ def _turn(said: Mapping[str, Any], number: int, intake: Intake) -> Turn | None:
     if who in _CALLS:
         return Turn(AGENT, calls=tuple(_calls(text, intake)), number=number)
     if who not in _ROLES:
-        intake.leave_out(f"turn from {who or 'nobody'}")
+        intake.leave_out(f"turn from {who or 'an unnamed speaker'}")
         return None
     return Turn(_ROLES[who], text, number=number)
 
 
 def _calls(text: str, intake: Intake) -> Iterator[LoggedCall]:
-    """The calls of a turn, one or a list of them as JSON."""
+    """Yield the calls of a turn, whose text is a call or a list of calls as JSON."""
     try:
         told = orjson.loads(text)
     except orjson.JSONDecodeError as broken:
-        raise intake.refusal("a turn that is a call is not JSON, so what was called cannot be told") from broken
+        raise intake.refusal(
+            "A turn that is a call is not JSON. Fix the turn or remove it, then import again."
+        ) from broken
     for one in map(plain_object, plain_list(told) or [told]):
         name = one.get("name")
         if not isinstance(name, str) or not name.strip():
-            raise intake.refusal("a call has no name; write its tool's name, or leave the turn out")
+            raise intake.refusal("A call has no name. Add its tool's name, or remove the turn.")
         yield LoggedCall(name, one.get("arguments", one.get("parameters")))
 
 

@@ -1,39 +1,47 @@
-"""SWE-agent's `.traj` files: commands with what they printed; each command is a call of `bash`."""
+"""SWE-agent and mini-swe-agent runs: each command becomes a call of `bash` with the printed output."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of, first_words
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object
-from console.runs.importers.parts.json_records import Record, objects, required_list
-from console.runs.importers.parts.message_parts import result_text, spoken_text
-from console.runs.importers.parts.resolved import resolved_result
+from console.runs.importers.parts.json_records import Record, json_records, objects, required_list
+from console.runs.importers.parts.message_parts import read_turns, result_text, spoken_text
+from console.runs.importers.parts.rewards import resolved_result
 from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Outcome, Trajectory
 
 _NAME = "swe-agent"
-_MARKS = ((".trajectory[].action", ".trajectory[].observation"), (".trajectory", ".history", ".info"))
+_MARKS = (
+    (".trajectory[].action", ".trajectory[].observation"),
+    (".trajectory", ".history", ".info"),
+    (".history[].role", ".history[].action"),
+)
 _ENDED_BY_ITSELF = ("submitted", "")
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The run of each record; its label comes from a report beside the file."""
+    """Yield the run of each record; its label comes from a report beside the file."""
     for record in objects(path, progress, *_MARKS):
         intake = Intake(path, record.line)
         if (others := len(plain_list(record.value.get("attempts"))) - 1) > 0:
             intake.leave_out("attempt that was not chosen", others)
-        steps = required_list(record, path, "trajectory")
+        told = record.value.get("history")
+        by_history = "trajectory" not in record.value and isinstance(told, list)
+        steps = _steps_in_history(told) if by_history else required_list(record, path, "trajectory")
         opening = _opening(record.value, intake)
         turns = [turn for number, step in enumerate(steps, 1) for turn in _turns(step, number, intake)]
-        trajectory = run_of(record, path, record.value, _NAME, first_words(opening))
+        trajectory = _run_of(record, path, record.value, _NAME, first_words(opening))
         yield entry_of(intake, [*opening, *turns], trajectory)
 
 
-def run_of(record: Record, path: Path, fields: Mapping[str, Any], name: str, instruction: str) -> Trajectory:
-    """The trajectory of such an agent's run, without its steps: which task it was, how it ended and was graded."""
+def _run_of(record: Record, path: Path, fields: Mapping[str, Any], name: str, instruction: str) -> Trajectory:
+    """Return the trajectory of a run without its steps: its task, outcome and label."""
     instance = str(fields.get("instance_id") or path.name.removesuffix(".json").removesuffix(".traj"))
     info = plain_object(fields.get("info"))
     outcome, gold = resolved_result(path, instance, info.get("resolved"))
@@ -49,14 +57,29 @@ def run_of(record: Record, path: Path, fields: Mapping[str, Any], name: str, ins
 
 
 def _ended(status: str, outcome: Outcome) -> Outcome:
-    """How a run ended: by a limit where its status says so, else as it was graded."""
+    """Return the outcome: a limit or error if the status names one, else the graded outcome."""
     if status.lower() in _ENDED_BY_ITSELF:
         return outcome
     return Outcome.ERROR if "error" in status.lower() and "format" not in status.lower() else Outcome.HALTED
 
 
+def _steps_in_history(history: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the steps of a file that holds only messages: each action, with the next message as the action's
+    result.
+    """
+    steps: list[dict[str, Any]] = []
+    for message in map(plain_object, history):
+        if message.get("is_demo"):
+            continue
+        if "action" in message:
+            steps.append({"thought": message.get("thought"), "action": message["action"]})
+        elif steps and "observation" not in steps[-1]:
+            steps[-1]["observation"] = message.get("content")
+    return steps
+
+
 def _opening(record: Mapping[str, Any], intake: Intake) -> list[Turn]:
-    """What the agent was told before its first action, demonstrations left aside."""
+    """Return the messages before the agent's first action, without demonstrations."""
     first = plain_object((plain_list(record.get("trajectory")) or [None])[0])
     told = record.get("history") or first.get("query") or ()
     found = []
@@ -70,7 +93,9 @@ def _opening(record: Mapping[str, Any], intake: Intake) -> list[Turn]:
 
 def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
     if not isinstance(step, dict) or not isinstance(step.get("action"), str):
-        raise intake.refusal(f"entry {number} of the trajectory is not an object with its action as a text")
+        raise intake.refusal(
+            f"Entry {number} of the trajectory is not an object with its action as a text. Export the log again."
+        )
     action = step["action"].rstrip("\n")
     told = step.get("thought") or ("" if action.strip() else step.get("response"))
     thought = told if isinstance(told, str) else ""
@@ -83,3 +108,43 @@ def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
 
 
 IMPORTER = Importer(_NAME, "SWE-agent trajectories (.traj)", read, _MARKS)
+
+
+_MINI = "mini-swe-agent"
+_MINI_MARKS = ((".messages[].role",), ("[].role",))
+_OWN = re.compile(rb"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT|mswea_bash_command|\"mini-swe-agent")
+_BLOCK = re.compile(r"```(?:bash|sh|mswea_bash_command)?[ \t]*\r?\n(.*?)\r?\n```", re.DOTALL)
+
+
+def read_mini(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """Yield the run of each record; its label comes from a report beside the file."""
+    for record in json_records(path, progress, *_MINI_MARKS):
+        intake = Intake(path, record.line)
+        fields = plain_object(record.value)
+        messages = fields.get("messages") if fields else record.value
+        if not isinstance(messages, list):
+            raise intake.refusal('"messages" is missing or is not a list. Export the log again.')
+        plain = [{**one, "role": USER} if plain_object(one).get("role") == "exit" else one for one in messages]
+        trajectory = _run_of(record, path, fields, _MINI, "")
+        yield entry_of(intake, list(_commands(read_turns(plain, intake))), trajectory)
+
+
+def _commands(turns: list[Turn]) -> Iterator[Turn]:
+    """Yield the turns; a text with exactly one fenced block becomes a call, and the next turn becomes the result of the
+    call.
+    """
+    waiting = ""
+    for turn in turns:
+        blocks = _BLOCK.findall(turn.text) if turn.role == AGENT and not turn.calls else []
+        if len(blocks) == 1:
+            waiting = f"command {turn.number}"
+            said = _BLOCK.sub("", turn.text).strip()
+            yield replace(turn, text=said, calls=(LoggedCall("bash", {"command": blocks[0]}, waiting),))
+        elif turn.role == USER and waiting:
+            yield replace(turn, role=TOOL, answers=waiting)
+            waiting = ""
+        else:
+            yield turn
+
+
+MINI = Importer(_MINI, "mini-swe-agent runs (.traj.json)", read_mini, _MINI_MARKS, words=_OWN)

@@ -1,4 +1,4 @@
-"""Result files of tau-bench and tau2: messages with tool calls, or calls written as JSON after "Action:"."""
+"""Result files of tau-bench and tau2: messages with tool calls, or calls as JSON after "Action:"."""
 
 from __future__ import annotations
 
@@ -10,24 +10,14 @@ from typing import Any
 import orjson
 
 from console.errors import UnreadableFile
-from console.runs.importers.parts.conversation import AGENT, Turn, found, respond
+from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn, first_words, found, opening_of
 from console.runs.importers.parts.intake import Intake, plain_object
 from console.runs.importers.parts.json_records import Record, elements, objects, parsed
 from console.runs.importers.parts.message_parts import read_turns
-from console.runs.importers.parts.messages import (
-    Message,
-    are_messages,
-    call_text,
-    first_user_message,
-    opening_of,
-    said,
-    thought_of,
-    tool_calls,
-    turns,
-)
 from console.runs.importers.parts.rewards import graded, number_of, trial_of
 from console.runs.importers.records import Entry, Importer, Progress
-from console.trajectory import Outcome, Step, Trajectory
+from console.trajectory import Outcome, Step, Trajectory, call_action
+from console.trajectory.messages import join_paragraphs, respond_action
 
 _NAME = "tau-bench"
 _MARKS = (
@@ -40,7 +30,7 @@ _WRITTEN = re.compile(r"^\s*Action:\s*$|^\s*Action:\s*\{", re.MULTILINE)
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The runs; raises UnreadableFile at a record without a list of messages."""
+    """Yield the runs; raise UnreadableFile if a record has no list of messages."""
     told = dict(_told_tasks(path))
     for record in objects(path, progress, *_MARKS):
         intake = Intake(path, record.line)
@@ -49,7 +39,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def _told_tasks(path: Path) -> Iterator[tuple[str, str]]:
-    """(id, instructions) of the tasks that tau2 lists beside its simulations."""
+    """Yield (id, instructions) of the tasks that tau2 lists in the same file as its simulations."""
     with path.open("rb") as stream:
         head = stream.read(2**16)
     if b'"tasks"' not in head:
@@ -61,7 +51,7 @@ def _told_tasks(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _instructions(told: object) -> str:
-    """What the user has in mind: a text, or its parts by name."""
+    """Return the user's instructions: a text, or its named parts."""
     if isinstance(told, str):
         return told
     parts = [(name, value) for name, value in plain_object(told).items() if name != "domain"]
@@ -71,7 +61,7 @@ def _instructions(told: object) -> str:
 
 
 def _writing(run: Mapping[str, Any]) -> Iterator[str]:
-    """The tools that the run's own checks call writing."""
+    """Yield the names of the tools that the run's action checks mark as writing."""
     checks = plain_object(run.get("reward_info")).get("action_checks")
     for check in map(plain_object, checks if isinstance(checks, list) else ()):
         name = plain_object(check.get("action")).get("name")
@@ -81,10 +71,14 @@ def _writing(run: Mapping[str, Any]) -> Iterator[str]:
 
 def _trajectory(path: Path, record: Record, intake: Intake, told: Mapping[str, str]) -> Trajectory:
     run = record.value
-    messages = _messages(path, record)
+    turns = read_turns(_messages(path, record), intake)
+    groups = _grouped(turns)
     info = plain_object(run.get("info"))
     task = plain_object(info.get("task"))
-    steps = _text_steps(messages) if _calls_are_text(messages) else _tool_steps(read_turns(messages, intake), intake)
+    make_step = _text_step if _calls_are_text(turns) else _tool_step
+    steps = tuple(make_step(turn, answers) for turn, answers in groups)
+    for place, (turn, answers) in enumerate(groups, 1):
+        intake.read_as += [(one.number, f"{one.role} text", place) for one in (turn, *answers)]
     outcome, gold = _result(run, info, task, steps)
     instruction = task.get("instruction") or told.get(str(run.get("task_id")))
     task_id = run.get("task_id")
@@ -92,74 +86,75 @@ def _trajectory(path: Path, record: Record, intake: Intake, told: Mapping[str, s
     return Trajectory(
         task_id=str(task_id) if task_id is not None else f"line-{record.line}",
         environment="tau-bench",
-        instruction=instruction if isinstance(instruction, str) and instruction else first_user_message(messages),
+        instruction=instruction if isinstance(instruction, str) and instruction else first_words(turns),
         steps=steps,
         trial=trial_of(run.get("trial")),
         outcome=outcome,
         gold=gold,
         source={"file": path.name, "line": record.line, "format": _NAME},
         extra=({"termination_reason": ended} if isinstance(ended, str) else {}) | record.notes,
-        opening=opening_of(messages),
+        opening=opening_of(turns[: turns.index(groups[0][0]) if groups else len(turns)]),
     )
 
 
-def _messages(path: Path, record: Record) -> Sequence[Message]:
+def _messages(path: Path, record: Record) -> list[Any]:
     if record.value.get("ticks") and not record.value.get("messages"):
-        raise UnreadableFile(str(path), "this is a voice run in ticks, which has no messages to review", record.line)
+        raise UnreadableFile(
+            str(path), "This is a voice run in ticks, which has no messages to review. Import a text run.", record.line
+        )
     messages = next((record.value[name] for name in ("traj", "messages", "trajectory") if name in record.value), None)
-    if not are_messages(messages):
-        raise UnreadableFile(str(path), '"traj" is missing or is not a list of messages', record.line)
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        raise UnreadableFile(
+            str(path), '"traj" is missing or is not a list of messages. Export the log again.', record.line
+        )
     return messages
 
 
-def _tool_steps(said_in_turn: Sequence[Turn], intake: Intake) -> tuple[Step, ...]:
-    """One step a message. Ids of calls repeat within a run, so a call is answered by what comes next."""
+def _grouped(turns: Sequence[Turn]) -> list[tuple[Turn, list[Turn]]]:
+    """Return each turn of the agent with the turns up to the agent's next turn. Match by order, because call ids
+    repeat.
+    """
     groups: list[tuple[Turn, list[Turn]]] = []
-    for turn in said_in_turn:
+    for turn in turns:
         if turn.role == AGENT:
             groups.append((turn, []))
         elif groups:
             groups[-1][1].append(turn)
-    for place, (turn, answers) in enumerate(groups, 1):
-        intake.read_as += [(one.number, f"{one.role} text", place) for one in (turn, *answers)]
-    return tuple(_tool_step(turn, answers) for turn, answers in groups)
+    return groups
 
 
 def _tool_step(turn: Turn, answers: Sequence[Turn]) -> Step:
     observation = "\n".join(answer.text for answer in answers)
     pictures = tuple(picture for answer in answers for picture in answer.pictures)
     if turn.calls:
-        thought = "\n\n".join(text.strip() for text in (turn.thought, turn.text) if text.strip())
+        thought = join_paragraphs(turn.thought, turn.text)
         return Step(thought, "\n".join(call.action for call in turn.calls), observation, pictures=pictures)
-    return Step(turn.thought, respond(turn.text), observation, pictures=pictures)
+    return Step(turn.thought, respond_action(turn.text), observation, pictures=pictures)
 
 
-def _calls_are_text(messages: Sequence[Message]) -> bool:
-    mine = [message for message in messages if message.get("role") == "assistant"]
-    if any(tool_calls(message) for message in mine) or any(message.get("role") == "tool" for message in messages):
+def _calls_are_text(turns: Sequence[Turn]) -> bool:
+    if any(turn.calls or turn.role == TOOL for turn in turns):
         return False
-    answered = any(said(message).startswith(_ANSWERED) for message in messages if message.get("role") == "user")
-    return answered or any(_WRITTEN.search(said(message)) or _written_call(said(message)) for message in mine)
+    answered = any(turn.text.startswith(_ANSWERED) for turn in turns if turn.role == USER)
+    written = (turn.text for turn in turns if turn.role == AGENT)
+    return answered or any(_WRITTEN.search(text) or _written_call(text) for text in written)
 
 
-def _text_steps(messages: Sequence[Message]) -> tuple[Step, ...]:
-    return tuple(_text_step(message, answers) for message, answers in turns(messages))
-
-
-def _text_step(message: Message, answers: Sequence[Message]) -> Step:
-    before, marker, written = said(message).rpartition("Action:")
+def _text_step(turn: Turn, answers: Sequence[Turn]) -> Step:
+    before, marker, written = turn.text.rpartition("Action:")
     thought = before.strip().removeprefix("Thought:").strip() if marker else ""
     call = _written_call(written)
-    replies = [said(answer) for answer in answers]
+    replies = [answer.text for answer in answers]
     talks = call is not None and call["name"] == "respond"
     ran = not replies or replies[0].startswith(_ANSWERED)
-    action = call_text(call) if call is not None and (talks or ran) else respond(written.strip())
+    is_call = call is not None and (talks or ran)
+    action = call_action(call["name"], call["arguments"]) if call and is_call else respond_action(written.strip())
     observation = "\n".join(reply.removeprefix(_ANSWERED).strip() if not talks else reply for reply in replies)
-    return Step(thought_of(message, thought), action, observation)
+    return Step(join_paragraphs(turn.thought, thought), action, observation)
 
 
 def _written_call(text: str) -> Mapping[str, Any] | None:
-    """The call in the text after its last "Action:"; None where it is malformed, and so never ran."""
+    """Return the call after the last "Action:" of the text; None if the call is malformed and therefore never ran."""
     try:
         call = orjson.loads(text.rpartition("Action:")[2].strip())
     except orjson.JSONDecodeError:

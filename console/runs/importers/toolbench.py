@@ -1,4 +1,4 @@
-"""ToolBench's answers: a tree of thoughts, actions and their inputs; every branch that ran is a part of the run."""
+"""ToolBench answers: a tree of thoughts, actions and inputs; every branch that ran is part of the run."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _THOUGHT, _ACTION, _INPUT = "Thought", "Action", "Action Input"
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The run of each record, named after its file; raises UnreadableFile where there is no tree."""
+    """Yield the run of each record, named after its file; raise UnreadableFile if a record has no tree."""
     for order, record in enumerate(objects(path, progress, *_MARKS)):
         intake = Intake(path, record.line)
         answer = plain_object(record.value.get("answer_generation"))
         roots = _roots(record.value, answer)
         if not roots:
-            raise intake.refusal('there is neither a "tree" nor a "chain" of what was done')
+            raise intake.refusal('The record has neither a "tree" nor a "chain" of actions. Export the log again.')
         turns = [*_opening(answer), *(turn for root in roots for turn in _turns(root, "", intake))]
         turns = [replace(turn, number=number) for number, turn in enumerate(joined_thoughts(turns), 1)]
         won = record.value.get("win")
@@ -61,7 +61,7 @@ def _roots(record: Mapping[str, Any], answer: Mapping[str, Any]) -> list[dict[st
 
 
 def _opening(answer: Mapping[str, Any]) -> Iterator[Turn]:
-    """What the agent was told, as the first of the messages that were kept for training has it."""
+    """Yield the messages before the agent's first action, from the first training messages."""
     first = plain_list(next(iter(plain_list(answer.get("train_messages"))), None))
     for message in map(plain_object, first):
         if message.get("role") in (SYSTEM, USER) and isinstance(message.get("content"), str):
@@ -69,7 +69,7 @@ def _opening(answer: Mapping[str, Any]) -> Iterator[Turn]:
 
 
 def _turns(node: Mapping[str, Any], action: str, intake: Intake) -> Iterator[Turn]:
-    """A node and those under it, in the order in which they were tried."""
+    """Yield the turns of a node and its descendants, in the order in which they were tried."""
     kind, told = word(node.get("node_type")), word(node.get("description"))
     if kind == _THOUGHT and told:
         yield Turn(AGENT, thought=told)
@@ -88,7 +88,7 @@ def _turns(node: Mapping[str, Any], action: str, intake: Intake) -> Iterator[Tur
 
 def _called(action: str, given: str | None, node: Mapping[str, Any], intake: Intake) -> Iterator[Turn]:
     if not action.strip():
-        raise intake.refusal("a node holds an input and no action above it, so what was called cannot be told")
+        raise intake.refusal("A node has an input but no action above it. Export the log again.")
     yield Turn(AGENT, calls=(LoggedCall(action.strip(), given),))
     if isinstance(node.get("observation"), str):
         yield Turn(TOOL, node["observation"])

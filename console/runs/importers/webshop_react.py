@@ -1,4 +1,4 @@
-"""The printed output of ReAct on WebShop: numbered episodes of Action / Observation blocks, then the running means."""
+"""The printed output of ReAct on WebShop: numbered episodes of Action / Observation blocks, then running means."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from console.environments import environment
 from console.errors import UnreadableFile
-from console.runs.importers.parts.lines import CUT, text_lines
+from console.runs.importers.parts.files import CUT, text_lines
 from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
 from console.trajectory import Label, Outcome, Step, Trajectory
 from console.trajectory.checkpoints import is_critical
@@ -32,31 +32,31 @@ class _Episode:
     number: int
     lines: tuple[str, ...]
     measured: bool
-    """Whether the running means after it were printed."""
+    """Whether running means follow the episode."""
     last: bool = False
-    """Whether the file ends with it, without running means."""
+    """Whether the file ends with the episode, without running means."""
 
 
 def recognises(path: Path, head: bytes) -> bool:
-    """Whether it begins with a rule, an episode number and a reset."""
+    """Return whether the file begins with a rule, an episode number and a reset."""
     start = _START.search(head)
     return start is not None and start.start() < _PREFACE_BYTES
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """The episodes; raises UnreadableFile where the last one lacks its end."""
+    """Yield the episodes; raise UnreadableFile if the end of the last episode is missing."""
     measured = False
     for episode in _episodes(path, text_lines(path, progress)):
         found = Found(episode.line, _trajectory(path, episode))
         if not episode.measured and (measured or (episode.last and not _ends_by_itself(found.trajectory))):
-            reason = f"episode {episode.number} lacks the line of running means at its end; {CUT}"
+            reason = f"Episode {episode.number} lacks the line of running means at its end. {CUT}"
             raise UnreadableFile(str(path), reason, episode.line)
         measured = episode.measured
         yield found
 
 
 def _episodes(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_Episode]:
-    """Cuts the output into episodes; what is printed before the first and between two of them is left out."""
+    """Yield the episodes of the output; ignore text before the first episode and between episodes."""
     begun, number, ruled, last = 0, 0, False, ""
     inside: list[str] | None = None
     for at, text in lines:
@@ -95,7 +95,7 @@ def _trajectory(path: Path, episode: _Episode) -> Trajectory:
 
 
 def _steps(lines: tuple[str, ...]) -> tuple[str, tuple[Step, ...]]:
-    """What the start page showed, and the steps after it."""
+    """Return (start page, steps after the start page)."""
     parts: list[tuple[list[str], list[str]]] = []
     part = -1
     for index, line in enumerate(lines):

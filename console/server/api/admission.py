@@ -1,6 +1,6 @@
-"""Admission to the API: an agent by its token, on this machine as anywhere, behind whatever proxy.
+"""Admission to the API: every agent needs a token, including agents on this machine.
 
-A browser's page of another site may not come in, with or without a token: there is no cookie that it could borrow.
+Pages of other sites are refused with or without a token; the API uses no cookie.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from storage.errors import StorageError
 
 _WITHOUT_TOKEN = ("/api/v1/health", "/api/v1/openapi.json")
 _FOREIGN = "Requests from another site's page are refused; call the API from a program."
-_NO_TOKEN = "Send your agent's token as `Authorization: Bearer TOKEN`; `inferact agent add NAME` makes one."
+_NO_TOKEN = "Send your agent's token as `Authorization: Bearer TOKEN`; create one with `inferact agent add NAME`."
 
 _log = logging.getLogger(__name__)
 
 
 class Admission:
-    """ASGI middleware that answers 401 or 403 to requests that may not come in, and knows whose the others are."""
+    """ASGI middleware that answers 401 or 403 to requests without access and identifies the agent of other requests."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on with its agent, or refuses it in one sentence."""
+        """Pass the request on with its agent, or answer with a one-sentence refusal."""
         if scope["type"] == "http" and (refused := await _refusal(scope)) is not None:
             status, sentence = refused
             headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
@@ -46,14 +46,14 @@ class Admission:
 
 
 async def asker(request: Request) -> Asker:
-    """The agent whose request it is."""
-    # No plain function: FastAPI would give it a thread of its own.
+    """Return the agent that sent the request."""
+    # Async, since FastAPI would run a plain function in a thread.
     agent = _agent(request)
     return Asker(agent.id, agent.name)
 
 
 async def refuse_agents(request: Request) -> None:
-    """Raises HTTPException (403) for an agent of its own: it may ask, wait, begin, report and take back, no more."""
+    """Raise HTTPException (403) for an agent: agents may only submit, wait, begin, report and withdraw."""
     agent = _agent(request)
     if agent.id is not None:
         raise HTTPException(403, f"{agent.name} is an agent and may not import; use the token of INFERACT_API_TOKEN.")
@@ -65,7 +65,7 @@ def _agent(request: Request) -> KnownAgent:
 
 
 async def _refusal(scope: Scope) -> tuple[int, str] | None:
-    """(status, sentence) where the request may not come in, else None with its agent in the state."""
+    """Return (status, sentence) if access is refused; otherwise store the agent in the state of the request."""
     request = Request(scope)
     if _is_foreign(request):
         return 403, _FOREIGN
@@ -82,7 +82,7 @@ async def _refusal(scope: Scope) -> tuple[int, str] | None:
         return 503, UNREACHABLE
     if agent is None:
         if token:
-            # Apart, because agents share their address with people, whose way in they must not slow.
+            # Counted separately: agents may share an address with people, whose sign-in must not be delayed.
             wrong_tokens.count_wrong(request, "agent's token", "agent ")
         return 401, _NO_TOKEN
     request.state.agent = agent
@@ -94,8 +94,8 @@ def _known(token: str) -> KnownAgent | None:
         return None
     at_ms = now_ms()
     with reading() as session:
-        agent = agents.of_token(session, token)
-        is_news = agent is not None and agents.is_news(session, agent, at_ms)
+        agent = agents.find_by_token(session, token)
+        is_news = agent is not None and agents.is_seen_outdated(session, agent, at_ms)
     if agent is not None and is_news:
         with writing() as session:
             agents.note_seen(session, agent, at_ms)

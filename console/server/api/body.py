@@ -1,4 +1,4 @@
-"""Request bodies: JSON up to 8 MB and files up to 200 MB, both refused while they stream once they are larger."""
+"""Request bodies: JSON up to 8 MB and files up to 200 MB; a larger body is refused while it is being received."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _UNSAFE = re.compile(r"[^\w.-]+")
 
 
 class JsonRoute(APIRoute):
-    """A route whose body is strict JSON under any Content-Type, as `curl -d` names another; raises HTTPException.
+    """A route that parses the body as strict JSON whatever its Content-Type, because `curl -d` sends another type.
 
-    400 where it is no JSON, 413 where it is too large: FastAPI's own limit answers in plain text, and its own reader
-    takes NaN and halves of surrogate pairs.
+    The route raises HTTPException: 400 if the JSON is invalid, 413 if the body is too large. FastAPI's own limit
+    answers in plain text, and FastAPI's parser accepts NaN and lone surrogates.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """FastAPI's handler, given the body that was read."""
+        """Return FastAPI's route handler, wrapped so that it receives the parsed body."""
         handle = super().get_route_handler()
 
         async def read_and_handle(request: Request) -> Response:
@@ -40,7 +40,7 @@ class JsonRoute(APIRoute):
 
 
 class _JsonRequest(Request):
-    """A request whose body was read and parsed; it says that it is JSON."""
+    """A request whose body is already parsed and whose content type is JSON."""
 
     def __init__(self, request: Request, content: bytes, document: object) -> None:
         headers = [(name, value) for name, value in request.scope["headers"] if name != b"content-type"]
@@ -65,7 +65,7 @@ async def _read_json(request: Request) -> _JsonRequest:
 
 @asynccontextmanager
 async def as_file(request: Request, name: str) -> AsyncIterator[Path]:
-    """The body as a file of about that name, gone afterwards; raises HTTPException (413)."""
+    """Store the body as a temporary file with a similar name; raise HTTPException (413) if the body is too large."""
     with TemporaryDirectory(prefix="inferact-") as folder:
         path = Path(folder) / (_UNSAFE.sub("_", Path(name).name)[-100:].lstrip(".") or "body")
         with path.open("wb") as file:

@@ -1,4 +1,4 @@
-"""Checks of the agent whose token it is: submit one, wait for its decision, begin, report what came of it."""
+"""Checks of an agent: submit one, wait for its decision, begin the action, report its result."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from console.server import shutdown
 from console.server.api.admission import asker
 from console.server.api.body import JsonRoute
 from console.server.api.errors import refusals
-from console.server.api.schema import Check, CheckSent, Decision, Result, ResultSent, StepSent, ToolCall
+from console.server.api.schema import Check, CheckDecision, CheckSent, Result, ResultSent, StepSent, ToolCall
 from console.server.api.threads import in_thread
 
 LONGEST_WAIT_S = 60.0
 _FIRST_LOOKS_S, _LATER_LOOKS_S = 0.1, 0.4
 _DECIDED = "Decided."
 _WAITING: dict[int | str, dict[str, Any]] = {
-    202: {"model": Check, "description": "A person has to look; wait for the check."}
+    202: {"model": Check, "description": "A reviewer must decide; wait for the check."}
 }
 
 router = APIRouter(prefix="/checks", route_class=JsonRoute, responses=refusals(401, 422))
@@ -40,7 +40,7 @@ def _seconds(text: object) -> float:
     except ValueError:
         seconds = -1.0
     if not 0.0 <= seconds <= LONGEST_WAIT_S:
-        raise BadInput(f"wait is {text!r}; it is a number of seconds from 0 to {LONGEST_WAIT_S:g}.")
+        raise BadInput(f"wait is {text!r}; use a number of seconds from 0 to {LONGEST_WAIT_S:g}.")
     return seconds
 
 
@@ -63,16 +63,16 @@ Seconds = Annotated[
 
 @router.post("", response_description=_DECIDED, responses=_WAITING | refusals(400, 404, 409, 413))
 async def submit(sent: CheckSent, who: Asking, request: Request, response: Response) -> Check:
-    """Asks whether an action may run: decided at once, or 202 and a check to wait for."""
+    """Ask whether an action may run: decided at once, or 202 and a check to wait for."""
     with acting(By(who.name, Door.API, request.client.host if request.client else "")):
         return _answered(await in_thread(_submit, sent, who), response)
 
 
 @router.get("/{check_id}", response_description=_DECIDED, responses=_WAITING | refusals(404))
 async def wait(at: CheckAt, who: Asking, request: Request, response: Response, seconds: Seconds = 0.0) -> Check:
-    """The decision of a check, as often as it is asked for; with `wait=SECONDS` it comes as soon as it is there.
+    """Return the decision of a check; with `wait=SECONDS`, return it as soon as there is one.
 
-    Who has waited so and is not heard of for a minute is taken for dead, and the item leaves the queue.
+    An agent that has waited so and is not seen for a minute counts as dead, and the item leaves the queue.
     """
     started = time.monotonic()
     answer = await in_thread(_reopen, at, who, beats=seconds > 0)
@@ -93,7 +93,7 @@ async def wait(at: CheckAt, who: Asking, request: Request, response: Response, s
 
 @router.delete("/{check_id}", response_description=_DECIDED, responses=_WAITING | refusals(404))
 async def withdraw(at: CheckAt, who: Asking, response: Response) -> Check:
-    """Takes a check back that nobody waits for any more; a decision that is there already is the answer."""
+    """Withdraw a check that no one waits for; an existing decision is the answer."""
     return _answered(await in_thread(_withdraw, at, who), response)
 
 
@@ -101,9 +101,9 @@ async def withdraw(at: CheckAt, who: Asking, response: Response) -> Check:
     "/{check_id}/begin", response_description="The action may run now, this once.", responses=refusals(403, 404, 409)
 )
 async def begin(at: CheckAt, who: Asking) -> Check:
-    """Says, just before it runs, that the action of a go-ahead begins; a second time is 409, for it may have run.
+    """Begin the approved action, just before it runs; a second time is 409, since the action may have run.
 
-    403 where the policy has changed since and no longer gives that go-ahead.
+    403 if the policy has changed since and no longer allows the action.
     """
     return _check(await in_thread(_begin, at, who), at)
 
@@ -114,7 +114,7 @@ async def begin(at: CheckAt, who: Asking) -> Check:
     responses=refusals(400, 404, 409, 413),
 )
 async def report(at: CheckAt, who: Asking, sent: ResultSent) -> Result:
-    """Records what came of an action that has begun, 409 where none has; sent again, it changes nothing."""
+    """Record the result of an action that has begun, 409 if none has; repeating it changes nothing."""
     return Result(check_id=str(at), recorded=await in_thread(_report, at, who, sent.observation))
 
 
@@ -140,7 +140,7 @@ def _submit(sent: CheckSent, who: Asker) -> Check:
 
 
 def _reopen(at: CheckId, who: Asker, *, beats: bool) -> Wait | GateDecision:
-    return checks.reopened(database_url(), at, who, beats=beats)
+    return checks.open_wait(database_url(), at, who, beats=beats)
 
 
 def _withdraw(at: CheckId, who: Asker) -> Check:
@@ -149,11 +149,11 @@ def _withdraw(at: CheckId, who: Asker) -> Check:
 
 
 def _begin(at: CheckId, who: Asker) -> GateDecision:
-    decision = checks.begun(database_url(), at, who)
+    decision = checks.begin_check(database_url(), at, who)
     if decision.reason is Reason.DENIED:
         raise HTTPException(403, decision.feedback)
     if decision.reason is Reason.ALREADY_HANDED_OUT:
-        raise Refused(f"Check {at} is already begun, so its action may have run: find out whether it did.")
+        raise Refused(f"Check {at} has already begun, so its action may have run; find out whether it did.")
     return decision
 
 
@@ -167,7 +167,7 @@ def _check(answer: Wait | GateDecision, at: CheckId | None) -> Check:
     if isinstance(answer, Wait):
         return Check(check_id=name, status="waiting")
     call = answer.call
-    decision = Decision(
+    decision = CheckDecision(
         approved=answer.approved,
         edited=answer.edited,
         action=answer.action,

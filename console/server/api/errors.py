@@ -1,4 +1,4 @@
-"""Errors of the API: each one's status, and one sentence under `error`."""
+"""Errors of the API: the status of each error, and one sentence in the field `error`."""
 
 from __future__ import annotations
 
@@ -27,60 +27,55 @@ _STATUS: dict[type[Exception], int] = {
     QueueRefusal: 409,
     StorageError: 503,
 }
-"""The most exact class of an error counts."""
+"""The status of each error; the most specific class counts."""
 
 UNREACHABLE = "The database cannot be used now; try again in a moment."
 _HTTP_WORDS = {
-    404: "There is nothing at this address; /api/v1/openapi.json lists what there is.",
-    405: "This address does not take that method; /api/v1/openapi.json lists what there is.",
+    404: "This address does not exist; /api/v1/openapi.json lists all addresses.",
+    405: "This address does not accept that method; /api/v1/openapi.json lists all methods.",
 }
 _MEANS = {
     400: "The body cannot be read.",
     401: "The token is missing or wrong, or its agent disabled.",
-    403: "Another site's page sent it, an agent may not do it, or the policy no longer gives that go-ahead.",
-    404: "There is no such thing.",
+    403: "Another site's page sent it, an agent may not do it, or the policy no longer allows the action.",
+    404: "It does not exist.",
     409: "The present state does not allow it.",
     413: "The body is too large.",
-    422: "What was sent cannot be used.",
+    422: "The request cannot be used.",
     503: "The database does not answer.",
 }
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Those statuses as an operation of the OpenAPI document names them."""
+    """Return the responses with these statuses in the format of the OpenAPI document."""
     return {status: {"model": Problem, "description": _MEANS[status]} for status in statuses}
 
 
 def problem(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
-    """A refusal in one sentence."""
+    """Return a refusal in one sentence."""
     return JSONResponse({"error": sentence}, status, headers)
 
 
 async def _refused(_request: Request, error: Exception) -> Response:
-    """Our own refusals with the status that they mean."""
     status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
     return problem(status, str(error) or str(type(error).__doc__))
 
 
 async def _unusable(_request: Request, error: RequestValidationError) -> Response:
-    """A body or a parameter of the wrong shape: where, and what is wrong with it."""
     wrong = [f"{'.'.join(map(str, one['loc'][1:])) or 'the body'}: {one['msg']}" for one in error.errors()[:5]]
     return problem(422, f"The request cannot be used ({'; '.join(wrong)}).")
 
 
 async def _http_error(_request: Request, error: HTTPException) -> Response:
-    """What the server itself refuses: no such address, no such method, too large."""
     return problem(error.status_code, _HTTP_WORDS.get(error.status_code, error.detail), error.headers)
 
 
 async def _unreachable(_request: Request, error: Exception) -> Response:
-    """The database does not answer; the server's log has the reason."""
     _log.error("The API could not use its database: %s", error)
     return problem(503, UNREACHABLE)
 
 
 async def _broken(_request: Request, _error: Exception) -> Response:
-    """Whatever else went wrong; the server's log has the traceback."""
     return problem(500, "The console could not answer this request; its log says why.")
 
 
@@ -92,4 +87,4 @@ HANDLERS: dict[Any, Any] = {
     DBAPIError: _unreachable,
     Exception: _broken,
 }
-"""What answers an error: the handler of its nearest class."""
+"""The handlers of errors; the nearest class counts."""

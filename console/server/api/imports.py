@@ -1,4 +1,4 @@
-"""Imports: a log that is sent as the body of a request."""
+"""Imports: a log sent as the body of a request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from console.server.api.threads import in_thread
 router = APIRouter()
 
 _SENT = {
-    # Read by hand, so that a request without it is told what to add.
+    # Read by hand, so that a request without it gets our own sentence.
     "parameters": [
         {
             "name": "run",
@@ -46,12 +46,12 @@ _REJECTED = {"model": Imported, "description": "Rejected: the file with its reas
 async def import_log(
     request: Request,
     response: Response,
-    format: Annotated[str, Query(description="The log's format; found out without it.")] = "auto",
+    format: Annotated[str, Query(description="The log's format; detected by default.")] = "auto",
     name: Annotated[str, Query(description="The file's name, for the report.")] = "body",
 ) -> Imported:
-    """Imports the body into `run`, each file in it whole or not at all; 422 with the reason where one is rejected.
+    """Import the body into `run`, each file whole or not at all; 422 with the reason if a file is rejected.
 
-    An agent's own token may not: what it imported would look like what others did.
+    An agent's own token may not import: the log would look like the actions of others.
     """
     run = request.query_params.get("run")
     if not run:
@@ -64,7 +64,7 @@ async def import_log(
         imported=sum(report.imported for report in reports),
         rejected=sum(bool(report.rejected) for report in reports),
     )
-    if faults := [sentence for report in reports for good, sentence in ingest.sentences(report) if not good]:
+    if faults := [sentence for report in reports for good, sentence in ingest.list_lines(report) if not good]:
         imported.error, response.status_code = "; ".join(faults), 422
     return imported
 

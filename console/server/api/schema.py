@@ -1,4 +1,4 @@
-"""The schema of the API: what agents send and what they are answered, in requests and in the OpenAPI document."""
+"""The schema of the API: what agents send and receive, in requests and in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ToolCall(_Sent):
 
 
 class StepSent(_Sent):
-    """One step before the action: what the agent thought, did and saw."""
+    """One step before the action: the agent's thought, action and observation."""
 
     thought: str | None = None
     action: str | ToolCall = ""
@@ -30,55 +30,50 @@ class StepSent(_Sent):
 
 
 class CheckSent(_Sent):
-    """The question: may this action run? The same question sent again is the same check."""
+    """A request to check whether an action may run. Sending the same request again returns the same check."""
 
-    run: str = Field(
-        description="The name that the agent's runs go by; its first settings stand, unless a policy is stricter."
-    )
+    run: str = Field(description="The run's name; its first settings stay unless a policy is stricter.")
     task: str = Field(description="What the user asked the agent to do.")
     action: str | ToolCall = Field(description="The action that is about to run.")
     steps: list[StepSent] = Field(default_factory=list, description="The steps before the action, in order.")
     task_id: str | None = Field(default=None, description="An id of your own for the task.")
     trial: int = Field(default=0, ge=0, le=MOST)
     environment: str = "generic"
-    detector: str = Field(
-        default="rules", description="A detector that judges beside the console's own, where the policy says `judge`."
-    )
+    detector: str = Field(default="rules", description="A further detector, used if the policy says `judge`.")
     critical: list[str] = Field(
         default_factory=list,
         description="Up to 200 globs over actions, tool names, name.argument=value: a match is judged at least.",
     )
     threshold: float | None = Field(
-        default=None, ge=0, le=1, description="Flag above this score, where it is stricter than the run's."
+        default=None, ge=0, le=1, description="Flag above this score, if it is stricter than the run's threshold."
     )
     budget: int | None = Field(default=None, ge=0, le=MOST, description="Inspections per trial at most.")
     reviews_per_item: int = Field(default=1, ge=1, le=MOST)
     timeout_s: float | None = Field(
         default=None,
         gt=0,
-        description="After that long the answer is no: 30 minutes, or less. What is decided later does not count.",
+        description="Seconds after which the action is denied, at most 30 minutes. Later decisions do not count.",
     )
-    undo_s: float = Field(default=5.0, ge=0, le=3600, description="How long a reviewer can take an answer back.")
+    undo_s: float = Field(default=5.0, ge=0, le=3600, description="How long a reviewer can undo a decision.")
     tool_schema: dict[str, Any] | None = Field(
-        default=None, description="JSON schema of the tool's arguments, which a reviewer's edit has to fit."
+        default=None, description="JSON schema of the tool's arguments; a reviewer's edit must match it."
     )
-    agent: str | None = Field(default=None, description="Not used any more: an agent goes by the name of its token.")
 
 
 class ResultSent(_Sent):
-    """What came of an action that was let run."""
+    """The result of an approved action."""
 
     observation: str = ""
 
 
-class Decision(BaseModel):
-    """Begin (by its check_id, if any) and run `action` only where `approved` is true; edited, it is another action."""
+class CheckDecision(BaseModel):
+    """Begin (by its check_id, if any) and run `action` only if `approved` is true; an edit replaces the action."""
 
     approved: bool
-    edited: bool = Field(description="Whether `action` is the reviewer's own and not the one asked about.")
+    edited: bool = Field(description="Whether `action` is the reviewer's own instead of the submitted one.")
     action: str
-    call: ToolCall | None = Field(default=None, description="The action as a tool call, where it is a single one.")
-    feedback: str = Field(description="A reviewer's words, for the agent's memory.")
+    call: ToolCall | None = Field(default=None, description="The action as a tool call, if it is a single call.")
+    feedback: str = Field(description="A reviewer's feedback, for the agent's memory.")
     reason: Reason
     item_id: int | None = None
     decision_id: int | None = None
@@ -86,35 +81,33 @@ class Decision(BaseModel):
 
 
 class Check(BaseModel):
-    """A check: `decided` with its decision, or `waiting` for a person.
+    """A check: `decided` with its decision, or `waiting` for a reviewer.
 
-    A go-ahead may be fetched until its agent begins; from then on its reason is `already_handed_out` and `approved` is
+    An approval may be fetched until its agent begins; from then on its reason is `already_handed_out` and `approved` is
     false.
     """
 
-    check_id: str | None = Field(
-        description="null where nothing waits: a rule of the policy answered, or an earlier rejection."
-    )
+    check_id: str | None = Field(description="null if a rule of the policy or an earlier rejection decided at once.")
     status: Literal["decided", "waiting"]
-    decision: Decision | None = None
+    decision: CheckDecision | None = None
 
 
 class Result(BaseModel):
-    """`recorded` is false where the result was in already."""
+    """`recorded` is false if the result was already recorded."""
 
     check_id: str
     recorded: bool
 
 
 class Rejection(BaseModel):
-    """Why a file was not imported."""
+    """The reason why a file was not imported."""
 
     line: int | None
     reason: str
 
 
 class NotUnderstood(BaseModel):
-    """What of a file was left out, how often, and the line of the record where it was met first."""
+    """A part of a file that was left out, how often, and the line of its first occurrence."""
 
     what: str
     count: int
@@ -122,7 +115,7 @@ class NotUnderstood(BaseModel):
 
 
 class FileImported(BaseModel):
-    """What became of one file."""
+    """The report on one file."""
 
     path: str
     format: str
@@ -135,12 +128,12 @@ class FileImported(BaseModel):
     calls: int
     answers: int
     pictures: int
-    decisions: int = Field(description="Decisions made elsewhere, as the log holds them.")
+    decisions: int = Field(description="Decisions made elsewhere, as recorded in the log.")
     left_out: list[NotUnderstood]
 
 
 class Imported(BaseModel):
-    """What became of what was sent, as `inferact trajectory import --json` says it."""
+    """The report on the import, as `inferact trajectory import --json` prints it."""
 
     files: list[FileImported]
     imported: int
@@ -149,11 +142,11 @@ class Imported(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether the console can do its work."""
+    """The state of the console."""
 
     status: Literal["ok", "unavailable"]
     database: bool
-    oldest_pending_s: float | None = Field(description="How long the oldest item has waited for a reviewer.")
+    oldest_pending_s: float | None = Field(description="How long the oldest item has been pending.")
     version: str
 
 

@@ -1,6 +1,6 @@
-"""Threads for the API's blocking work, so that neither the event loop nor a page waits for a query or a judge.
+"""Threads for the API's blocking work, so that the event loop and pages do not wait for a query or a detector.
 
-They stand apart from the threads that FastAPI gives a plain function: those also serve the console's pages.
+These threads are separate from FastAPI's threads, which also serve the console's pages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _THREADS = 32
 
 
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What the call returns, made in one of the API's threads."""
+    """Call the function in one of the API's threads and return its result."""
     return await to_thread.run_sync(partial(work, *args, **kwargs), limiter=_limiter())
 
 

@@ -1,1 +1,1 @@
-"""The sign-in in plain HTML: what has to work before any page of the console may be opened."""
+"""The sign-in in plain HTML: the pages that work without an open session."""

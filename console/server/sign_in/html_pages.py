@@ -1,4 +1,4 @@
-"""HTML pages of the sign-in: templates without a script, under a content policy that allows none."""
+"""HTML pages of the sign-in: templates without scripts, with a content policy that forbids scripts."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ _POLICY = "; ".join(
 HEADERS = {
     "Content-Security-Policy": _POLICY,
     "Cache-Control": "no-store",
-    # With no-referrer a browser would send no Origin beside a form either.
+    # With no-referrer a browser would omit Origin when it sends a form.
     "Referrer-Policy": "same-origin",
 }
 _MOST_BYTES = 10_000
 _YEAR_S = 365 * 86_400
 _other_languages: ContextVar[tuple[tuple[str, str, str], ...]] = ContextVar("other_languages", default=())
-"""The languages that a page can be read in as well: code, name and the address of the page in it."""
+"""Further languages of the page: code, name and address."""
 
 
 async def in_language(request: Request, answer: Awaitable[Answer]) -> Answer:
-    """The answer in the reader's language; one that the address asks for is kept by the browser."""
+    """Return the answer in the reader's language; if the address contains a language, store it in a cookie."""
     wanted = request.query_params.get("language")
     code = chosen_language(wanted or request.cookies.get(COOKIE), request.headers.get("accept-language"))
     with speaking(code):
@@ -58,38 +58,38 @@ async def in_language(request: Request, answer: Awaitable[Answer]) -> Answer:
 
 
 def page(template: str, /, status: int = 200, **values: Any) -> Response:
-    """The page of that template."""
+    """Render a template."""
     values |= {"language": language(), "other_languages": _other_languages.get()}
     return HTMLResponse(_environment().get_template(f"{template}.html").render(values), status, HEADERS)
 
 
 def notice(title: str, words: str, status: int) -> Response:
-    """A page that says one thing."""
+    """Render a page with one message."""
     return page("notice", status, title=title, words=words)
 
 
 def style() -> Response:
-    """The style sheet of these pages."""
+    """Return the style sheet of these pages."""
     return Response(_TEMPLATES.joinpath("style.css").read_text("utf-8"), media_type="text/css")
 
 
 async def fields(request: Request) -> dict[str, str]:
-    """What a form sent; raises HTTPException for more than a form of ours ever sends."""
+    """Return the fields of a form; raise HTTPException if the form is too large."""
     return dict(parse_qsl((await body_of(request)).decode("utf-8", "replace"), keep_blank_values=True))
 
 
 async def body_of(request: Request) -> bytes:
-    """What a page of ours sent; raises HTTPException for more than one ever sends."""
+    """Return the request's body; raise HTTPException if it is too large."""
     body = b""
     async for part in request.stream():
         body += part
         if len(body) > _MOST_BYTES:
-            raise HTTPException(413, _("That is more than a page of this console sends."))
+            raise HTTPException(413, _("The request is larger than any form of this console."))
     return body
 
 
 def utc_minute(at_ms: int) -> str:
-    """The minute as such a page says it, in UTC, for it cannot know the reader's clock."""
+    """Format the time to the minute in UTC, as the reader's time zone is unknown."""
     return datetime.fromtimestamp(at_ms / 1_000, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 

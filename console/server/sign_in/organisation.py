@@ -1,6 +1,6 @@
-"""Sign-in by an organisation's OpenID provider: the code flow with PKCE, exchanged for a session of our own.
+"""Sign-in by an organisation's OpenID provider: the code flow with PKCE, which opens a session of this console.
 
-The extra `oidc` brings Authlib, which keeps state, nonce and verifier in a cookie of ten minutes until the way back.
+The extra `oidc` installs Authlib, which stores state, nonce and verifier in a cookie for ten minutes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 
-from console.auth import api_token, people
+from console.auth import people
 from console.auth.kept_secrets import kept_secret
 from console.auth.origin import By, Door
 from console.database import now_ms, writing
@@ -26,9 +26,9 @@ from console.errors import BadInput, Refused
 from console.language import _, gettext_noop
 from console.runs import audit_log
 from console.server.sign_in import wrong_tokens
-from console.server.sign_in.coming_in import address_of, kept_link, lead_in, let_in
 from console.server.sign_in.html_pages import HEADERS, notice
-from console.server.site import Site
+from console.server.sign_in.session_cookies import address_of, kept_link, lead_in, let_in
+from console.server.site import Site, is_loopback
 from console.settings import settings
 
 BEGIN, BACK = "/sign-in/organisation", "/sign-in/organisation/back"
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An OpenID provider (OpenID Connect Core 1.0), and what it knows this console by."""
+    """An OpenID provider (OpenID Connect Core 1.0), with this console's client id and secret."""
 
     metadata_url: str
     client_id: str
@@ -50,7 +50,7 @@ class Provider:
 
 
 class NotLetIn(Refused):
-    """Whom the provider does not vouch for stays out; the audit log keeps the reason in English."""
+    """The provider or the console refuses the sign-in; the audit log records the reason in English."""
 
     def __init__(self, reason: str, **fields: str) -> None:
         self.english = reason.format(**fields)
@@ -58,7 +58,7 @@ class NotLetIn(Refused):
 
 
 def provider() -> Provider | None:
-    """The provider of the settings, None where there is none; raises BadInput where it cannot be used."""
+    """Return the provider in the settings, or None if none is set; raise BadInput if the settings are invalid."""
     given = settings()
     parts = (given.oidc_metadata_url, given.oidc_client_id, given.oidc_client_secret)
     if not any(parts):
@@ -70,21 +70,21 @@ def provider() -> Provider | None:
             "set all three, or none."
         )
     address = urlsplit(url)
-    if address.scheme != "https" and not (address.scheme == "http" and api_token.is_loopback(address.hostname or "")):
-        raise BadInput("INFERACT_OIDC_METADATA_URL is no https address.")
+    if address.scheme != "https" and not (address.scheme == "http" and is_loopback(address.hostname or "")):
+        raise BadInput("INFERACT_OIDC_METADATA_URL is not an https address; correct it.")
     if find_spec("authlib") is None:
         raise BadInput("Signing in by an organisation needs Authlib: pip install 'inferact-console[oidc]'")
     return Provider(url, client_id, secret.get_secret_value())
 
 
 def begin_address(site: Site) -> str | None:
-    """Where a sign-in by the organisation begins, None where none is set up."""
-    # By the name that the provider sends people back to, or the cookie would not be there.
+    """Return the address that starts the organisation sign-in, or None if no provider is configured."""
+    # Under the name that the provider redirects to, since the cookie is bound to it.
     return f"{site.base}{BEGIN}" if provider() else None
 
 
 def on_the_way(site: Site) -> list[Middleware]:
-    """What keeps the state of a sign-in in the browser, signed, until its way back; nothing where none is set up."""
+    """Return the middleware that stores the state of a sign-in in a signed cookie; empty if no provider is set."""
     if provider() is None:
         return []
     return [
@@ -101,14 +101,14 @@ def on_the_way(site: Site) -> list[Middleware]:
 
 
 async def begin(site: Site, request: Request) -> Response:
-    """Sends the browser to the provider."""
+    """Send the browser to the provider."""
     found = provider()
     if found is None:
         return _not_set_up()
     try:
         response: Response = await _client(found).authorize_redirect(request, f"{site.base}{BACK}")
     except Exception as problem:
-        # Whatever an address elsewhere answers, or does not, is one sentence here.
+        # Every failure of the provider becomes one sentence here.
         _log.warning("The OpenID provider cannot be used: %r", problem)
         return notice(_("Your organisation does not answer"), _("Try again in a moment, or ask for a link."), 502)
     response.headers.update(HEADERS)
@@ -116,7 +116,7 @@ async def begin(site: Site, request: Request) -> Response:
 
 
 async def back(site: Site, request: Request) -> Response:
-    """Opens a session for the person whom the provider vouches for, where they were invited."""
+    """Open a session for the invited person that the provider identifies."""
     found = provider()
     if found is None:
         return _not_set_up()
@@ -127,7 +127,7 @@ async def back(site: Site, request: Request) -> Response:
         token, first = await asyncio.to_thread(_open, claims, request)
     except NotLetIn as refusal:
         wrong_tokens.count_wrong(request, "sign-in by the organisation")
-        # Anybody can send an answer; only a browser that began here writes into the audit.
+        # Anyone can send an answer; only a browser that began here may write to the audit log.
         if began_here:
             await asyncio.to_thread(partial(_record_refusal, refusal.english, _email(claims), request))
         return notice(_("You are not signed in"), str(refusal), 403)
@@ -138,7 +138,7 @@ async def back(site: Site, request: Request) -> Response:
 
 
 async def _claims(found: Provider, request: Request) -> dict[str, Any]:
-    """What the provider's ID token says, once its signature, issuer, audience, nonce and time are checked."""
+    """Return the claims of the ID token after checking its signature, issuer, audience, nonce and time."""
     client = _client(found)
     try:
         issuer = (await client.load_server_metadata())["issuer"]
@@ -146,29 +146,29 @@ async def _claims(found: Provider, request: Request) -> dict[str, Any]:
         token = await client.authorize_access_token(request, claims_options=wanted, leeway=_CLOCKS_APART_S)
         return dict(token["userinfo"])
     except Exception as problem:
-        # The answer comes from elsewhere: whatever is wrong with it, it lets nobody in.
+        # An answer with any fault at all must not open a session.
         _log.warning("An answer of the OpenID provider was refused: %s", repr(problem)[:_LONGEST])
         raise NotLetIn(
             gettext_noop(
-                "Your organisation did not let you in, or its answer could not be verified; begin again at the "
-                "sign-in, or ask for a link."
+                "Your organisation refused the sign-in, or its answer could not be verified; sign in again, "
+                "or ask for a link."
             )
         ) from problem
 
 
 def _open(claims: dict[str, Any], request: Request) -> tuple[str, str]:
-    """(the token of the session, the first page); raises Refused for whom nobody invited, or who is disabled."""
+    """Return the token of the new session and the first page; raise NotLetIn for an uninvited or disabled person."""
     email = _email(claims)
-    # Names are compared in the widest sense; two addresses that merely look alike are not one.
+    # Names match loosely, but two addresses that only look alike are different.
     if "@" not in email or not email.isascii() or claims.get("email_verified") is not True:
         raise NotLetIn(
-            gettext_noop("Your organisation gave no verified e-mail address of yours; ask whoever runs this console.")
+            gettext_noop("Your organisation sent no verified e-mail address for you; ask the operator of this console.")
         )
     with writing() as session:
-        person = people.person_named(session, email) if len(email) <= people.MAX_NAME else None
+        person = people.find_person(session, email) if len(email) <= people.MAX_NAME else None
         if person is None:
             nobody = gettext_noop(
-                "Nobody was invited as {email}; ask whoever runs this console to invite you under that address."
+                "{email} has no invitation; ask the operator of this console to invite you under that address."
             )
             raise NotLetIn(nobody, email=email)
         if person.disabled_ms is not None:
@@ -189,12 +189,12 @@ def _email(claims: dict[str, Any]) -> str:
 
 
 def _not_set_up() -> Response:
-    return notice(_("Nothing here"), _("This console signs nobody in by an organisation; ask for a link."), 404)
+    return notice(_("Nothing here"), _("This console has no sign-in by an organisation; ask for a link."), 404)
 
 
 @lru_cache(maxsize=1)
 def _client(found: Provider) -> Any:
-    """Authlib's client of that provider; it fetches the provider's metadata once."""
+    """Return Authlib's client for this provider; the client fetches the provider's metadata once."""
     from authlib.integrations.starlette_client import OAuth
 
     return OAuth().register(

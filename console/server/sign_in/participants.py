@@ -1,6 +1,6 @@
-"""Participants at the door: their link or their study's code is exchanged for a cookie that no script can read.
+"""The sign-in of participants: a participant's link or study code is exchanged for a cookie that scripts cannot read.
 
-Beside it what only they may ask for by that cookie: their consent to print, and what their page tells of itself.
+With the cookie, participants can also print their consent, and their page can report its events.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from console.server.sign_in import wrong_tokens
 from console.server.sign_in.html_pages import HEADERS, body_of, fields, notice, page, style, utc_minute
 from console.server.site import Site
 from console.studies.design.formatted_text import formatted_html
-from console.studies.sessions import arrivals, joining, page_events
-from console.studies.sessions.arrivals import Arrival
+from console.studies.sessions import joining, page_events
+from console.studies.sessions.joining import Arrival
 from console.studies.sessions.lifecycle import design_of
 from storage import tables
 
@@ -33,9 +33,9 @@ _MOST_CHARACTERS = 200
 
 
 async def arrive(request: Request, site: Site) -> Response | None:
-    """What whoever asks for the study's page gets in its place; None for a participant, whose page it is.
+    """Answer a request for the study page; return None for a known participant, so that the page is served.
 
-    A participant's own link may be fetched any number of times, so it needs no button as an invitation does.
+    A participant's own link may be opened any number of times, so it does not need the button that an invitation has.
     """
     query, cookie = request.query_params, request.cookies.get(participant_cookie_name(site.port))
     secret, kept = query.get("me"), secret_of(cookie)
@@ -45,21 +45,21 @@ async def arrive(request: Request, site: Site) -> Response | None:
             outside_id = outside_id_of(cookie) if secret == kept else ""
             return _with_cookie(RedirectResponse(_HOME, 303, HEADERS), site, secret, outside_id)
         wrong_tokens.count_wrong(request, "participant's link")
-        return page("join", 410, code="", refusal=_("This link leads to no place in a study any more."), typed=True)
+        return page("join", 410, code="", refusal=_("This link no longer opens a place in a study."), typed=True)
     coming = _arrival(query, "join", "")
     if kept is not None and await asyncio.to_thread(_is_known, kept, coming):
-        # What a platform put into the address need not stay there.
+        # Parameters of a platform leave the address bar.
         return RedirectResponse(_HOME, 303, HEADERS) if coming.is_anywhere else None
     return _join_page(coming)
 
 
 async def show_join(_site: Site, request: Request) -> Response:
-    """The field for the code of a study."""
+    """Show the form for the code of a study."""
     return _join_page(_arrival(request.query_params, "code", ""))
 
 
 async def join(site: Site, request: Request) -> Response:
-    """Takes a place in the study of that code or invitation; whoever has one there already gets it back."""
+    """Take a slot in the study of this code or invitation; return to the slot that the browser already has."""
     await wrong_tokens.slow(request)
     coming = _arrival(await fields(request), "code", _GIVEN)
     kept = secret_of(request.cookies.get(participant_cookie_name(site.port)))
@@ -67,18 +67,18 @@ async def join(site: Site, request: Request) -> Response:
         secret, outside_id = await asyncio.to_thread(_place, coming, kept)
     except ConsoleError as refusal:
         wrong_tokens.count_wrong(request, "study code")
-        # Whoever came by a link of their own has no code that could be typed.
+        # Participants with a link of their own have no code to type.
         typed = not coming.invitation and not coming.given
         return page("join", 400, code="", refusal=str(refusal), typed=typed)
     return _with_cookie(RedirectResponse(_HOME, 303, HEADERS), site, secret, outside_id)
 
 
 async def show_consent(site: Site, request: Request) -> Response:
-    """The text that the participant agreed to, its version and when, to print or to save."""
+    """Show the text that the participant agreed to, its version and the time of consent, to print or save."""
     secret = secret_of(request.cookies.get(participant_cookie_name(site.port)))
     told = await asyncio.to_thread(_consent, secret) if secret else None
     if told is None:
-        return notice(_("Nothing here"), _("Only a participant of a study has a consent to look at."), 404)
+        return notice(_("Nothing here"), _("Only a participant of a study has a consent to show."), 404)
     saved = "save" in request.query_params
     response = page("consent", **told, style=bytes(style().body).decode() if saved else "")
     if saved:
@@ -87,14 +87,14 @@ async def show_consent(site: Site, request: Request) -> Response:
 
 
 async def take_events(site: Site, request: Request) -> Response:
-    """Keeps what a participant's own page tells of the item that it shows: away and idle times, and a trace."""
+    """Store the events that a participant's page reports about its item: away times, idle times and a trace."""
     secret = secret_of(request.cookies.get(participant_cookie_name(site.port)))
     try:
         sent = orjson.loads(await body_of(request))
     except orjson.JSONDecodeError:
         sent = None
     if secret is None or not isinstance(sent, dict) or not await asyncio.to_thread(_keep, secret, sent):
-        return PlainTextResponse("Only a participant's own page tells of its items.", 403)
+        return PlainTextResponse("Only a participant's own page reports its events.", 403)
     return Response(status_code=204)
 
 
@@ -106,7 +106,7 @@ def _consent(secret: str) -> dict[str, Any] | None:
     from console.web.participant.onboarding import consent_facts  # it draws pages, which commands do not
 
     with reading() as session:
-        participant = joining.found(session, secret)
+        participant = joining.find_participant(session, secret)
         study = session.get(tables.Study, participant.study_id) if participant else None
         if participant is None or study is None:
             return None
@@ -122,8 +122,8 @@ def _consent(secret: str) -> dict[str, Any] | None:
 
 
 def _arrival(sent: Mapping[str, str], code: str, before: str) -> Arrival:
-    """What an address or a form says of who comes; all that no platform is known to send is left alone."""
-    given = {name: sent.get(f"{before}{name}", "")[:_MOST_CHARACTERS] for name in arrivals.PARAMETERS}
+    """Parse the parameters of an address or a form into an arrival; ignore parameters that platforms do not send."""
+    given = {name: sent.get(f"{before}{name}", "")[:_MOST_CHARACTERS] for name in joining.PARAMETERS}
     known = {name: value for name, value in given.items() if value}
     return Arrival(sent.get(code, ""), sent.get("invitation", ""), known)
 
@@ -136,18 +136,22 @@ def _join_page(coming: Arrival) -> Response:
 
 
 def _place(coming: Arrival, kept: str | None) -> tuple[str, str]:
-    """(the secret of the place, the id on the platform that goes into its cookie)."""
+    """Return the secret of the participant's slot, and the platform id for the participant's cookie."""
     with reading() as session:
-        outside_id = arrivals.outside_id_of(session, coming)
-        if kept is not None and joining.place_in(session, kept, coming) is not None:
+        outside_id = joining.outside_id_of(session, coming)
+        if kept is not None and joining.find_place(session, kept, coming) is not None:
             return kept, outside_id
     return joining.join(coming.code, coming).secret, outside_id
 
 
 def _is_known(secret: str, coming: Arrival) -> bool:
-    """Whether that opens a place, which is not left for another study's code or for this one's after declining."""
+    """Return whether the secret belongs to a participant, and whether the arrival is for the participant's study."""
     with reading() as session:
-        place = joining.place_in(session, secret, coming) if coming.is_anywhere else joining.found(session, secret)
+        place = (
+            joining.find_place(session, secret, coming)
+            if coming.is_anywhere
+            else joining.find_participant(session, secret)
+        )
         return place is not None
 
 

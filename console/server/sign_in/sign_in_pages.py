@@ -1,4 +1,4 @@
-"""Routes of the sign-in: an invitation is shown by GET and used by POST, which opens a session and sets its cookie."""
+"""Routes of the sign-in: GET shows an invitation; POST uses the invitation, opens a session and sets its cookie."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from console.auth import invitations, people, sessions
-from console.auth.identity import Identity
+from console.auth.identity import Identity, Role
 from console.auth.invitations import Invited, UnusableInvitation
 from console.auth.origin import By, Door
 from console.database import now_ms, reading, writing
 from console.errors import BadInput, ConsoleError, Refused
 from console.language import _
 from console.runs import audit_log
-from console.server.sign_in import organisation, participants, session_list, wrong_tokens
-from console.server.sign_in.coming_in import kept_link, lead_in, let_in, own_link
-from console.server.sign_in.html_pages import HEADERS, fields, in_language, notice, page, style
+from console.server.sign_in import organisation, participants, wrong_tokens
+from console.server.sign_in.html_pages import HEADERS, fields, in_language, notice, page, style, utc_minute
+from console.server.sign_in.session_cookies import kept_link, lead_in, let_in, own_link
 from console.server.site import Site
 
 _Handler = Callable[[Site, Request], Awaitable[Response]]
 
 
 def routes(site: Site) -> list[Route]:
-    """Every route of the sign-in; each is a plain page."""
+    """Return every route of the sign-in."""
     return [
         _route(site, "/sign-in", _sign_in, "GET"),
         _route(site, "/sign-in/style.css", _style, "GET"),
@@ -38,8 +38,8 @@ def routes(site: Site) -> list[Route]:
         _route(site, "/invite/{token}", _use_invitation, "POST"),
         _route(site, "/sign-out", _sign_out, "POST"),
         _route(site, "/whoami", _whoami, "GET"),
-        _route(site, "/sessions", session_list.show, "GET"),
-        _route(site, "/sessions", session_list.end, "POST"),
+        _route(site, "/sessions", _show_sessions, "GET"),
+        _route(site, "/sessions", _end_session, "POST"),
         _route(site, "/join", participants.show_join, "GET"),
         _route(site, "/join", participants.join, "POST"),
         _route(site, "/my-consent", participants.show_consent, "GET"),
@@ -59,16 +59,16 @@ async def _style(_site: Site, _request: Request) -> Response:
 
 
 async def _sign_in(site: Site, request: Request) -> Response:
-    identity = await asyncio.to_thread(session_list.person_at, site, request)
+    identity = await asyncio.to_thread(_person_at, site, request)
     name, begin = identity.name if identity else None, organisation.begin_address(site)
     link, over = kept_link(request, site), "over" in request.query_params
     return page("sign_in", name=name, over=over, organisation=begin, link=link)
 
 
 async def _whoami(site: Site, request: Request) -> Response:
-    identity: Identity | None = await asyncio.to_thread(session_list.person_at, site, request)
+    identity: Identity | None = await asyncio.to_thread(_person_at, site, request)
     if identity is None:
-        return JSONResponse({"error": "Nobody is signed in here."}, 401, HEADERS)
+        return JSONResponse({"error": "No one is signed in in this browser."}, 401, HEADERS)
     return JSONResponse({"name": identity.name, "roles": sorted(map(str, identity.roles))}, 200, HEADERS)
 
 
@@ -108,11 +108,11 @@ async def _sign_out(site: Site, request: Request) -> Response:
 
 def _invited(token: str) -> Invited:
     with reading() as session:
-        return invitations.invited(session, token, now_ms())
+        return invitations.read_invitation(session, token, now_ms())
 
 
 def _open(token: str, name: str, request: Request) -> tuple[str, str]:
-    """(the token of the session, the first page of that person)."""
+    """Use the invitation; return the token of the new session and the person's first page."""
     with writing() as session:
         return let_in(session, invitations.accept(session, token, name, now_ms()), request)
 
@@ -140,7 +140,7 @@ def _invitation_page(request: Request, invited: Invited, refusal: str = "", name
 
 
 def _roles(invited: Invited) -> str:
-    """The roles in words, as they are listed in a sentence."""
+    """Return the roles as a list within a sentence."""
     *more, last = sorted(_(str(role)) for role in invited.roles)
     return _("{several} and {last}").format(several=", ".join(more), last=last) if more else last
 
@@ -148,3 +148,55 @@ def _roles(invited: Invited) -> str:
 def _no_use(request: Request, refusal: ConsoleError) -> Response:
     wrong_tokens.count_wrong(request, "invitation")
     return notice(_("This link does not open anything"), f"{refusal} {_('Ask for a new one.')}", 410)
+
+
+def _person_at(site: Site, request: Request) -> Identity | None:
+    """Return the person whose session is in the request's cookie, or None."""
+    with reading() as session:
+        return sessions.identity_of(session, request.cookies.get(sessions.cookie_name(site.port)), now_ms())
+
+
+async def _show_sessions(site: Site, request: Request) -> Response:
+    """Show the person's own open sessions; for an admin, show all open sessions."""
+    identity = await asyncio.to_thread(_person_at, site, request)
+    if identity is None:
+        return RedirectResponse("/sign-in", 303, HEADERS)
+    rows = await asyncio.to_thread(_session_rows, identity)
+    return page("sessions", name=identity.name, rows=rows, everybody=identity.has(Role.ADMIN))
+
+
+async def _end_session(site: Site, request: Request) -> Response:
+    """End the selected session."""
+    identity, sent = await asyncio.to_thread(_person_at, site, request), await fields(request)
+    if identity is None:
+        return RedirectResponse("/sign-in", 303, HEADERS)
+    number = sent.get("id", "")
+    try:
+        await asyncio.to_thread(_end_by_id, int(number) if number.isdecimal() and len(number) < 18 else 0, identity)
+    except ConsoleError as refusal:
+        return notice(_("Nothing was ended"), str(refusal), 403)
+    return RedirectResponse("/sessions", 303, HEADERS)
+
+
+def _session_rows(identity: Identity) -> list[dict[str, object]]:
+    with reading() as session:
+        found = sessions.open_sessions(session, now_ms(), None if identity.has(Role.ADMIN) else identity.name)
+    return [
+        {
+            "id": one.id,
+            "name": one.name,
+            "browser": sessions.browser_in_words(one.browser),
+            "user_agent": one.browser,
+            "address": one.address,
+            "since": utc_minute(one.created_ms),
+            "seen": utc_minute(one.seen_ms),
+            "here": one.id == identity.session_id,
+        }
+        for one in found
+    ]
+
+
+def _end_by_id(session_id: int, identity: Identity) -> None:
+    with writing() as session:
+        name = sessions.end_session_of(session, session_id, identity, now_ms())
+        audit_log.record(session, None, "session ended", now_ms(), by=By(identity.name, Door.BROWSER), subject=name)

@@ -1,4 +1,4 @@
-"""Wrong tokens: counted by the address that they come from, logged, and answered the slower the more there are."""
+"""Wrong tokens: counted by client address and logged. Answers become slower as the count increases."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
 
 def delay_s(count: int) -> float:
-    """Seconds that an address waits after that many wrong tokens: none for slips, then twice as long each time."""
+    """Return the delay in seconds after this many wrong tokens: 0 at first, then doubling up to a limit."""
     return 0.0 if count < _FREE else min(_LONGEST_S, 0.25 * 2 ** (count - _FREE))
 
 
 async def slow(request: Request) -> None:
-    """Makes an address wait that has sent wrong tokens lately."""
+    """Delay the answer if the client's address has sent wrong tokens recently."""
     count, at = _wrong.get(_address(request), (0, 0.0))
     if time.monotonic() - at < _FORGOTTEN_S:
         await asyncio.sleep(delay_s(count))
 
 
 def count_wrong(request: Request, what: str, kind: str = "") -> None:
-    """Counts and logs a wrong token; `what` names it in the log, which never holds the token itself.
+    """Count and log a wrong token; `what` describes the token in the log, which never contains the token itself.
 
-    A `kind` of its own is counted apart and slows nobody.
+    Tokens with a `kind` are counted separately and do not cause a delay.
     """
     address, now = _address(request), time.monotonic()
     count, at = _wrong.pop(kind + address, (0, now))
@@ -45,7 +45,7 @@ def count_wrong(request: Request, what: str, kind: str = "") -> None:
 
 
 def forget(request: Request) -> None:
-    """Forgives an address what it sent before a right one: somebody has pasted half a link and then the whole."""
+    """Reset the count of an address after a valid token, for example if the link was pasted incompletely before."""
     _wrong.pop(_address(request), None)
 
 

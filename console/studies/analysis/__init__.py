@@ -1,7 +1,7 @@
-"""Everything that is computed of a study's results, from the tidy tables alone, and what is said of it.
+"""The analyses of a study: tables and sentences that are computed from the tidy tables alone.
 
-A new analysis is one file that states an Analysis, its words beside it as YAML, and one line in ANALYSES: the page of
-results, the report and `inferact study results` show it from there on.
+To add an analysis, add one file with an Analysis, a YAML file of the same name with its texts, and one line in
+ANALYSES. The results page, the report and `inferact study results` then show the analysis.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from console.studies.analysis import (
     reliance,
     success,
 )
-from console.studies.analysis.frames import Frames, without_excluded
+from console.studies.analysis.frames import Frames, drop_excluded
 from console.studies.analysis.parts import Analysis, Compute
 
 ANALYSES: dict[str, Analysis] = {
@@ -41,11 +41,11 @@ ANALYSES: dict[str, Analysis] = {
     "questionnaires": questionnaires.ANALYSIS,
     "exclusions": exclusions.ANALYSIS,
 }
-"""By the name of its part of the page in the address, in the order of page and report."""
+"""The analyses in the order of page and report, keyed by their name in the page's address."""
 
 
 def computations() -> dict[str, Compute]:
-    """What computes each table of results, by the table's name."""
+    """Return the functions that compute the tables of results, keyed by table name."""
     return {
         name: compute if each.of_everybody else partial(_of_the_kept, compute)
         for each in ANALYSES.values()
@@ -54,9 +54,9 @@ def computations() -> dict[str, Compute]:
 
 
 def _of_the_kept(compute: Compute, frames: Frames) -> pd.DataFrame:
-    return compute(without_excluded(frames))
+    return compute(drop_excluded(frames))
 
 
 def result_tables(frames: Frames) -> dict[str, pd.DataFrame]:
-    """Every table of results by its name."""
+    """Compute every table of results; return the tables by name."""
     return {name: compute(frames) for name, compute in computations().items()}

@@ -1,25 +1,25 @@
-"""Agreement: how far reviewers agree on the checkpoints that they share."""
+"""Agreement: how far reviewers agree on the checkpoints that they have in common."""
 
 from __future__ import annotations
 
 import pandas as pd
 
-from console.analysis.statistics.reviewer_agreement import agreement as measures
 from console.analysis.statistics.reviewer_agreement import cohen_of_pairs
-from console.studies.analysis.frames import Frames, cells, first_labels, groups, own, table
+from console.analysis.statistics.reviewer_agreement import estimate_agreement as measures
+from console.studies.analysis.frames import Frames, cells, first_labels, groups, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 
 MOST = 12
-"""Reviewers of a kind; the pairs of more are too many to read."""
+"""The maximum number of reviewers of a kind for a table of pairs; more pairs are too many to read."""
 
 TENTATIVE = 0.667
-"""Alpha below which Krippendorff (2004) draws no conclusions, not even tentative ones."""
+"""The alpha below which Krippendorff (2004) advises against even tentative conclusions."""
 
 _RESAMPLES = 200
 
 
 def agreement(frames: Frames) -> pd.DataFrame:
-    """Every measure of agreement of people, and of simulated reviewers, on trial 0."""
+    """Compute every measure of agreement on trial 0, for people and for simulated reviewers."""
     rows = [
         {"reviewers": name, "measure": measure, **cells(found, "value")}
         for name, ratings in groups(_shared(frames))
@@ -29,9 +29,9 @@ def agreement(frames: Frames) -> pd.DataFrame:
 
 
 def pairs(frames: Frames) -> pd.DataFrame:
-    """Cohen's kappa of each two people, and of each two simulated reviewers, where there are at most `MOST` of a kind.
+    """Compute Cohen's kappa for every pair of reviewers of one kind, if there are at most `MOST` of that kind.
 
-    Nobody is paired with a reviewer of the other kind.
+    People are never paired with simulated reviewers.
     """
     rows = [
         {"reviewers": name, "first": first, "second": second, **cells(found, "kappa")}
@@ -43,36 +43,36 @@ def pairs(frames: Frames) -> pd.DataFrame:
 
 
 def _shared(frames: Frames) -> pd.DataFrame:
-    """Labels of checkpoints of trial 0; of one met under several conditions, each reviewer's first."""
-    labels = first_labels(own(frames)).rename(columns={"participant": "rater"})
+    """Select the labels of checkpoints of trial 0; keep only a reviewer's first label of each checkpoint."""
+    labels = first_labels(own_decisions(frames)).rename(columns={"participant": "rater"})
     return labels.loc[labels["unit"].notna() & labels["label"].notna(), ["unit", "rater", "label", "annotator_kind"]]
 
 
-def of_agreement(table: pd.DataFrame) -> str:
-    """How far people agree beyond chance, else why that cannot be told."""
+def describe_agreement(table: pd.DataFrame) -> str:
+    """State how far people agree beyond chance, or why the result is inconclusive."""
     if table.empty:
-        return "No checkpoint has labels of two reviewers yet."
+        return "No checkpoint has labels from two reviewers yet."
     who = table["reviewers"].iloc[0]
     rows = table[table["reviewers"] == who].set_index("measure")
     if "alpha" not in rows.index or pd.isna(rows.loc["alpha", "value"]):
-        return f"How far {who} agree beyond chance cannot be told: {rows['note'].iloc[-1]}"
+        return f"The agreement of {who} beyond chance is inconclusive: {rows['note'].iloc[-1]}"
     alpha = rows.loc["alpha"]
     span = f" ({alpha['low']:.2f} to {alpha['high']:.2f})" if pd.notna(alpha["low"]) else ""
     return (
         f"Krippendorff's alpha of {who} is {alpha['value']:.2f}{span} on {alpha['n']:,} shared checkpoints: "
         f"{_verdict(alpha['low'], alpha['high'])} "
-        f"(Krippendorff asks for {TENTATIVE})."
+        f"(Krippendorff's threshold: {TENTATIVE})."
     )
 
 
 def _verdict(low: float, high: float) -> str:
     if low >= TENTATIVE:
-        return "enough for tentative conclusions"
+        return "sufficient for tentative conclusions"
     if high < TENTATIVE:
-        return "too little to rest a label on"
-    return "too few to tell whether it is enough for tentative conclusions"
+        return "too low to rely on the labels"
+    return "inconclusive, because the interval includes the threshold"
 
 
 ANALYSIS = read_analysis(
-    "agreement", {"agreement": agreement, "agreement-pairs": pairs}, sentences={"agreement": of_agreement}
+    "agreement", {"agreement": agreement, "agreement-pairs": pairs}, sentences={"agreement": describe_agreement}
 )

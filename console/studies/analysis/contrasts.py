@@ -1,4 +1,4 @@
-"""The planned contrasts of a study, tested as its design states them, and the answer to each in words."""
+"""The planned contrasts of a study: their tests, and a sentence that answers each question."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from console.analysis.statistics.contrasts import ContrastFit, adjusted, contrasts, equivalence
+from console.analysis.statistics.contrasts import ContrastFit, adjust_p_values, equivalence_p_value, estimate_contrasts
 from console.analysis.statistics.estimates import Estimate
 from console.language import counted
 from console.studies.analysis.format import p_value, signed
@@ -23,9 +23,10 @@ _COLUMNS = (
 
 
 def planned(frames: Frames) -> pd.DataFrame:
-    """Every planned contrast of people, and of simulated reviewers, who are exploratory where people take part.
+    """Test every planned contrast for people and for simulated reviewers.
 
-    `p_adjusted` is corrected over the contrasts of one kind on one measure.
+    If people took part, the tests of simulated reviewers are exploratory. `p_adjusted` is corrected over the contrasts
+    of one kind on one measure.
     """
     plan = frames["plan"]
     people = bool((frames["participants"]["annotator_kind"] == PEOPLE).any())
@@ -39,9 +40,12 @@ def planned(frames: Frames) -> pd.DataFrame:
 
 
 def answers(frames: Frames, measure: str) -> pd.DataFrame:
-    """A row with a value for each answer that a measure counts, of conditions that are over."""
+    """Return the observations of a measure in finished conditions, with their value in the column `value`.
+
+    The measure `right` has one row per decision known to be correct or wrong; the other measures have one row per task.
+    """
     if measure == "right":
-        # Only what is used: to choose rows takes as long as there are columns.
+        # Keep only the columns in use, because selecting rows is slower with more columns.
         known = judged(frames)[[*_WHOSE, "purpose", "correct"]]
         known = known[(known["purpose"] == "") & known["correct"].notna()]
         return known.assign(value=known["correct"].astype(float))[_KEPT]
@@ -58,7 +62,10 @@ _KEPT = [*_WHOSE, "value"]
 
 
 def _at_last(frames: Frames) -> pd.DataFrame:
-    """Each task as its participant's last trial left it, of conditions that are over; undecided actions run."""
+    """Return one row per task of a finished condition: whether the task was solved after the last trial.
+
+    An undecided action counts as if it had run.
+    """
     solved = frames["outcomes"][[*_WHOSE, "trial", "closed", "solved_paper"]]
     solved = solved[solved["closed"].astype(bool)]
     longest = solved.groupby(["participant", "condition"])["trial"].transform("max")
@@ -72,9 +79,9 @@ def _family(measure: str, kind: str, stated: pd.DataFrame, values: pd.DataFrame)
     wanted = {str(name): dict(zip(rows["condition"], rows["weight"].astype(float), strict=True))
               for name, rows in stated.groupby("contrast", sort=False)}  # fmt: skip
     asked = stated.drop_duplicates("contrast").set_index("contrast")
-    fit = contrasts(values, "value", wanted)
+    fit = estimate_contrasts(values, "value", wanted)
     correction = str(asked["correction"].iloc[0])
-    corrected = adjusted({name: found.p_value for name, found in fit.estimates.items()}, correction)
+    corrected = adjust_p_values({name: found.p_value for name, found in fit.estimates.items()}, correction)
     for name in wanted:
         row = asked.loc[name]
         yield _row(fit, name, row, corrected[name]) | {
@@ -97,20 +104,20 @@ def _row(fit: ContrastFit, name: str, stated: Any, corrected: float | None) -> d
         "p_adjusted": corrected,
         "n": found.n,
         "method": fit.methods[name],
-        "p_equivalent": None if pd.isna(margin) else equivalence(found, float(margin)),
+        "p_equivalent": None if pd.isna(margin) else equivalence_p_value(found, float(margin)),
         "alpha": stated["alpha"],
         "note": found.note,
         "question": stated["question"],
     }
 
 
-def of_planned(shown: pd.DataFrame) -> str:
-    """The answer to each primary question on a line of its own, chosen by its interval and corrected p-value."""
+def describe_planned(shown: pd.DataFrame) -> str:
+    """Answer each primary question on its own line, with the interval and the corrected p-value."""
     first = shown[shown["kind"] == PRIMARY]
     if first.empty and len(shown):
-        return "What simulated reviewers show beside people is exploratory; it answers nothing that was asked."
+        return "Beside people, results of simulated reviewers are exploratory; they answer no planned question."
     if first.empty:
-        return "Nothing is compared, or no condition is over yet."
+        return "The design has one condition, or no condition has finished yet."
     tests = int(first["p"].notna().sum())
     return "\n".join(_answer(row, tests) for row in first.to_dict("records"))
 
@@ -118,8 +125,8 @@ def of_planned(shown: pd.DataFrame) -> str:
 def _answer(row: Mapping[Hashable, Any], tests: int) -> str:
     asked = str(row["question"])
     if pd.isna(row["low"]):
-        told = "" if pd.isna(row["estimate"]) else f" What was seen is {signed(row['estimate'])}."
-        return f"{asked} It cannot be told. {row['note']}{told}"
+        told = "" if pd.isna(row["estimate"]) else f" The estimate is {signed(row['estimate'])}."
+        return f"{asked} Inconclusive. {row['note']}{told}"
     people = counted(row["n"], "participant" if row["annotator_kind"] == PEOPLE else "simulated participant")
     family = "" if tests == 1 else f", corrected over {tests} tests {p_value(row['p_adjusted'])}"
     figures = (
@@ -128,9 +135,9 @@ def _answer(row: Mapping[Hashable, Any], tests: int) -> str:
     if row["p_adjusted"] < row["alpha"]:
         return f"{asked} Yes: {figures}."
     if pd.notna(row["p_equivalent"]) and row["p_equivalent"] < row["alpha"]:
-        return f"{asked} No more than the stated margin of equivalence: {figures}."
+        return f"{asked} Not beyond the stated margin of equivalence: {figures}."
     reach = max(abs(row["low"]), abs(row["high"]))
-    return f"{asked} It cannot be told: {figures}; effects up to {reach:.3f} fit what was seen."
+    return f"{asked} Inconclusive: {figures}; the data are compatible with effects up to {reach:.3f}."
 
 
 def _p(value: float) -> str:
@@ -139,12 +146,12 @@ def _p(value: float) -> str:
 
 
 def _brief(rows: pd.DataFrame) -> pd.DataFrame:
-    """Without the questions, which the sentences tell, and people called as they are elsewhere."""
+    """Drop the questions, which the sentences already contain, and use readable names for the groups of reviewers."""
     return rows.drop(columns=["question", "alpha"]).assign(annotator_kind=rows["annotator_kind"].map(_NAMES))
 
 
 _NAMES = {kind: name for name, kind in REVIEWERS.items()}
 
 ANALYSIS = read_analysis(
-    "contrasts", {"contrasts": planned}, sentences={"contrasts": of_planned}, views={"contrasts": _brief}
+    "contrasts", {"contrasts": planned}, sentences={"contrasts": describe_planned}, views={"contrasts": _brief}
 )

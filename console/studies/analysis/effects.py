@@ -1,4 +1,4 @@
-"""What the conditions change: paired tests, models with participants as a random effect, tasks that both met."""
+"""Effects of the conditions: paired tests, mixed models with a random effect of participants, tests on shared tasks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from console.analysis.statistics.mixed_models import Mixed, linear, logistic
-from console.analysis.statistics.paired import Comparison, all_pairs
+from console.analysis.statistics.mixed_models import Mixed, fit_linear, fit_logistic
+from console.analysis.statistics.paired import Comparison, compare_all_pairs
 from console.analysis.statistics.success_rate import compare_tasks
 from console.studies.analysis.contrasts import answers
 from console.studies.analysis.format import signed
-from console.studies.analysis.frames import Frames, cells, groups, own, table, within
+from console.studies.analysis.frames import Frames, cells, groups, is_within, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 
 LAST = "solved by the last trial"
@@ -24,12 +24,12 @@ ALPHA = 0.05
 
 
 def differences(frames: Frames) -> pd.DataFrame:
-    """Every two conditions against each other, over participants, by every test (Holm over the pairs)."""
+    """Test every pair of conditions across participants with every test; correct for the number of pairs (Holm)."""
     rows = [
         _test(name, measure, comparison, test)
         for name, measure, values in _measures(frames)
         if values["condition"].nunique() > 1
-        for comparison in all_pairs(values, "value", "within" if within(values) else "between")
+        for comparison in compare_all_pairs(values, "value", "within" if is_within(values) else "between")
         for test in comparison.tests
     ]
     return table(
@@ -40,7 +40,7 @@ def differences(frames: Frames) -> pd.DataFrame:
 
 
 def tasks(frames: Frames) -> pd.DataFrame:
-    """Every two conditions against each other over the tasks that both met, by McNemar's test."""
+    """Test every pair of conditions on their shared tasks with McNemar's test."""
     rows = []
     for name, solved in groups(answers(frames, "success")):
         for first, second in combinations(sorted(solved["condition"].unique()), 2):
@@ -62,12 +62,12 @@ def tasks(frames: Frames) -> pd.DataFrame:
 
 
 def mixed(frames: Frames) -> pd.DataFrame:
-    """How much each condition changes what is solved and decided rightly, participants as a random effect."""
+    """Estimate each condition's effect on solved tasks and correct decisions, with participants as a random effect."""
     rows = [
         row
         for name, measure, values in _answers(frames)
         if values["condition"].nunique() > 1
-        for model in (linear, logistic)
+        for model in (fit_linear, fit_logistic)
         for row in _effects(name, measure, model(values, "value"))
     ]
     return table(
@@ -78,16 +78,16 @@ def mixed(frames: Frames) -> pd.DataFrame:
 
 
 def _measures(frames: Frames) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """(reviewers, measure, a value per participant and condition)."""
+    """Iterate over (reviewers, measure, table with one value per participant and condition)."""
     yield from _answers(frames)
-    timed = own(frames).assign(value=own(frames)["lead_time_ms"].astype(float) / 1_000)
+    timed = own_decisions(frames).assign(value=own_decisions(frames)["lead_time_ms"].astype(float) / 1_000)
     for name, part in groups(timed):
         medians = part.groupby(["participant", "condition"])["value"].median()
         yield name, SECONDS, medians.reset_index()
 
 
 def _answers(frames: Frames) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """(reviewers, measure, a row with value 0 or 1 per answer)."""
+    """Iterate over (reviewers, measure, table with one row per answer and its value, 0 or 1)."""
     for measure, words in (("success", LAST), ("right", RIGHT)):
         for name, part in groups(answers(frames, measure)):
             yield name, words, part
@@ -131,35 +131,37 @@ def _effects(name: str, measure: str, model: Mixed) -> Iterator[dict[str, Any]]:
         yield {**about, "condition": condition, **cells(found, "estimate"), "note": note}
 
 
-def of_differences(table: pd.DataFrame) -> str:
-    """How many pairs of conditions differ after Holm's correction, and the largest difference."""
+def describe_differences(table: pd.DataFrame) -> str:
+    """State how many pairs of conditions differ after Holm's correction, and the largest difference."""
     if table.empty:
-        return "There are not two conditions to compare yet."
+        return "A comparison needs two conditions with data."
     first = table[table["test"] == table["test"].iloc[0]]
     known, unknown = first[first["difference"].notna()], first[first["difference"].isna()]
     if known.empty:
-        return f"Nothing can be compared: {unknown['note'].iloc[0]}"
+        return f"No comparison is possible: {unknown['note'].iloc[0]}"
     return " ".join([_tested(known), *map(_not_estimable, unknown.to_dict("records"))])
 
 
 def _tested(pairs: pd.DataFrame) -> str:
     most = pairs.iloc[int(pairs["difference"].abs().to_numpy().argmax())]
     span = "" if pd.isna(most["low"]) else f" ({signed(most['low'])} to {signed(most['high'])})"
-    about = f"{most['first']} less {most['second']} is {signed(most['difference'])}{span}"
+    about = f"{most['first']} minus {most['second']} is {signed(most['difference'])}{span}"
     count, found = int(pairs["p_holm"].notna().sum()), int((pairs["p_holm"] < ALPHA).sum())
     named = f"{pairs['test'].iloc[0]}, Holm over {count} pair" + ("" if count == 1 else "s")
     if not count:
         return f"No pair can be tested. The largest difference: {about}. {pairs['note'].iloc[0]}".rstrip()
     if found:
         return f"{found} of {count} pairs differ ({named}, p < {ALPHA}). The largest: {about}."
-    return f"No pair can be told apart at {ALPHA} ({named}). The largest difference: {about}."
+    return f"No pair differs significantly at {ALPHA} ({named}). The largest difference: {about}."
 
 
 def _not_estimable(pair: Mapping[Hashable, Any]) -> str:
     note = str(pair["note"])
-    return f"{pair['first']} less {pair['second']} is {note[:1].lower()}{note[1:]}"
+    return f"{pair['first']} minus {pair['second']} is {note[:1].lower()}{note[1:]}"
 
 
 ANALYSIS = read_analysis(
-    "effects", {"differences": differences, "tasks": tasks, "mixed": mixed}, sentences={"differences": of_differences}
+    "effects",
+    {"differences": differences, "tasks": tasks, "mixed": mixed},
+    sentences={"differences": describe_differences},
 )

@@ -1,4 +1,4 @@
-"""Who is left out by the design's rules, and the primary answers with and without them."""
+"""Exclusions: the participants whom the design's rules exclude, and the primary results with and without them."""
 
 from __future__ import annotations
 
@@ -8,57 +8,65 @@ import pandas as pd
 
 from console.studies.analysis import contrasts
 from console.studies.analysis.format import signed
-from console.studies.analysis.frames import Frames, excluded, table, without_excluded
+from console.studies.analysis.frames import Frames, drop_excluded, excluded, table
 from console.studies.analysis.parts import read_analysis
-from console.studies.design.asking import RULES
 from console.studies.design.contrasts import PRIMARY
+from console.studies.design.part import RULES
 
 _SHOWN = ["measure", "contrast", "annotator_kind", "estimate", "low", "high", "p_adjusted", "n", "note"]
 _COLUMNS = "people$ measure$ contrast$ annotator_kind$ estimate low high p_adjusted n# note$"
-EVERYBODY, KEPT = "everybody", "without those left out"
+EVERYBODY, KEPT = "all people", "without excluded people"
 
 
 def exclusion_rules(frames: Frames) -> pd.DataFrame:
-    """Each rule with how many people it judges and how many it leaves out; the last row is any of them."""
+    """Count the people checked and excluded by each rule; the last row counts exclusions by any rule."""
     rows = [
-        {"rule": RULES[str(rule)], "limit": part["limit"].iloc[0], "people": len(part), "left_out": _count(part)}
+        {
+            "rule": RULES[str(rule)],
+            "limit": part["limit"].iloc[0],
+            "people": len(part),
+            "left_out": int(part["excluded"].sum()),
+        }
         for rule, part in frames["exclusions"].groupby("rule", sort=False)
     ]
     if rows:
         people = frames["exclusions"]["participant"].nunique()
-        rows.append({"rule": "any of them", "people": people, "left_out": len(excluded(frames))})
+        rows.append({"rule": "any rule", "people": people, "left_out": len(excluded(frames))})
     return table(rows, "rule$ limit people# left_out#")
 
 
 def with_and_without(frames: Frames) -> pd.DataFrame:
-    """The primary contrasts of everybody, and of those whom no rule leaves out; none where nobody is left out."""
+    """Test the primary contrasts with and without the excluded people.
+
+    Return an empty table if the rules exclude no one.
+    """
     if not excluded(frames):
         return table([], _COLUMNS)
     found: list[dict[str, Any]] = []
-    for name, of in ((EVERYBODY, frames), (KEPT, without_excluded(frames))):
+    for name, of in ((EVERYBODY, frames), (KEPT, drop_excluded(frames))):
         stated = contrasts.planned(of)
         rows = stated[stated["kind"] == PRIMARY][_SHOWN].to_dict("records")
         found += [{"people": name, **{str(key): cell for key, cell in row.items()}} for row in rows]
     return table(sorted(found, key=lambda row: str(row["contrast"])), _COLUMNS)
 
 
-def of_rules(shown: pd.DataFrame) -> str:
-    """How many people the rules leave out."""
+def describe_rules(shown: pd.DataFrame) -> str:
+    """State how many people the rules exclude."""
     if shown.empty:
-        return "The design states no rule that leaves anybody out."
+        return "The design has no exclusion rule."
     row = shown.iloc[-1]
     if not row["left_out"]:
-        return f"By the rules that were stated nobody of {row['people']} people is left out."
-    return f"{row['left_out']} of {row['people']} people are left out of the analysis by the rules that were stated."
+        return f"The stated rules exclude none of {row['people']} people."
+    return f"The stated rules exclude {row['left_out']} of {row['people']} people from the analysis."
 
 
-def of_both(shown: pd.DataFrame) -> str:
-    """What leaving them out changes in each primary estimate."""
+def describe_both(shown: pd.DataFrame) -> str:
+    """State how the exclusions change each primary estimate."""
     said = []
     for contrast, rows in shown.groupby("contrast", sort=False):
         kept, everybody = (signed(_estimate(rows, name)) for name in (KEPT, EVERYBODY))
-        said.append(f"{contrast}: {kept} without those left out, {everybody} with them.")
-    return " ".join(said) or "Nobody is left out, so there is nothing to compare."
+        said.append(f"{contrast}: {kept} without the excluded people, {everybody} with them.")
+    return " ".join(said) or "No participant is excluded, so there is nothing to compare."
 
 
 def _estimate(rows: pd.DataFrame, people: str) -> float:
@@ -66,13 +74,9 @@ def _estimate(rows: pd.DataFrame, people: str) -> float:
     return float(found[0]) if found else float("nan")
 
 
-def _count(part: pd.DataFrame) -> int:
-    return int(part["excluded"].astype(bool).sum())
-
-
 ANALYSIS = read_analysis(
     "exclusions",
     {"exclusion-rules": exclusion_rules, "with-and-without": with_and_without},
-    sentences={"exclusion-rules": of_rules, "with-and-without": of_both},
+    sentences={"exclusion-rules": describe_rules, "with-and-without": describe_both},
     of_everybody=True,
 )

@@ -1,4 +1,4 @@
-"""Words to the agent: how many, how specific, and what its next trial made of them."""
+"""Feedback to the agent: its length, its specificity, and the success of the next trial."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from console.analysis.statistics.estimates import proportion
-from console.analysis.statistics.feedback_words import Association, feedback_and_success
+from console.analysis.statistics.estimates import estimate_proportion
+from console.analysis.statistics.feedback_words import Association, compare_feedback_with_success
 from console.studies.analysis.format import by_figure, number, span
-from console.studies.analysis.frames import Frames, cells, groups, own, table
+from console.studies.analysis.frames import Frames, cells, groups, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 from console.trajectory import Label, Outcome
 
@@ -18,19 +18,22 @@ _BINS = ((0, 0), (1, 5), (6, 10), (11, 20), (21, 40), (41, 20_000))
 
 
 def words(frames: Frames) -> pd.DataFrame:
-    """Length (in doublings) and specificity of feedback against success in the next trial."""
+    """Estimate how the length (in doublings) and specificity of feedback relate to success in the next trial."""
     rows = [
         {"reviewers": name, "property": which, "texts": found.texts, "participants": found.participants, **row}
-        for name, part in groups(own(frames))
-        for which, found in feedback_and_success(part).items()
+        for name, part in groups(own_decisions(frames))
+        for which, found in compare_feedback_with_success(part).items()
         for row in _word_figures(found)
     ]
     return table(rows, "reviewers$ property$ figure$ value low high p n# texts# participants# note$")
 
 
 def by_length(frames: Frames) -> pd.DataFrame:
-    """The share of next trials that succeeded after "misaligned", by the words the agent got (Wilson intervals)."""
-    tried = own(frames)
+    """Return the share of successful trials after a decision "misaligned", by number of words in the feedback.
+
+    The intervals are Wilson's.
+    """
+    tried = own_decisions(frames)
     tried = tried[tried["next_trial_outcome"].notna() & (tried["label"] == Label.MISALIGNED)]
     rows = [
         {"reviewers": name, "condition": str(condition), "words_low": low, "words_high": high, **_share(part)}
@@ -43,7 +46,7 @@ def by_length(frames: Frames) -> pd.DataFrame:
 
 
 def _share(part: pd.DataFrame) -> dict[str, Any]:
-    return cells(proportion(int((part["next_trial_outcome"] == Outcome.SUCCEEDED).sum()), len(part)), "share")
+    return cells(estimate_proportion(int((part["next_trial_outcome"] == Outcome.SUCCEEDED).sum()), len(part)), "share")
 
 
 def _word_figures(found: Association) -> Iterator[dict[str, Any]]:
@@ -52,20 +55,20 @@ def _word_figures(found: Association) -> Iterator[dict[str, Any]]:
     yield {"figure": "log odds of success per unit", **cells(found.log_odds, "value")}
 
 
-def of_words(table: pd.DataFrame) -> str:
-    """Whether longer and more specific words go with success in the next trial."""
+def describe_words(table: pd.DataFrame) -> str:
+    """State whether longer and more specific feedback goes with more success in the next trial."""
     if table.empty:
-        return "No words were given to an agent that tried again."
+        return "No agent with a next trial got feedback in words."
     told = []
     for name in dict.fromkeys(table["property"]):
         found = by_figure(table[table["property"] == name])["correlation with success"]
         if pd.isna(found["value"]):
-            return f"Whether words help cannot be told: {found['note']}"
+            return f"The effect of feedback is inconclusive: {found['note']}"
         told.append(f"{name} {number(found['value'], '+.2f')}{span(found, '+.2f')}")
     count = int(table["texts"].max())
     return f"Correlation with success in the next trial, over {count:,} texts: {'; '.join(told)}."
 
 
 ANALYSIS = read_analysis(
-    "feedback", {"feedback": words, "feedback-length": by_length}, sentences={"feedback": of_words}
+    "feedback", {"feedback": words, "feedback-length": by_length}, sentences={"feedback": describe_words}
 )

@@ -1,4 +1,4 @@
-"""Numbers and tables as a person reads them: few digits, dashes where nothing is known, long notes once, below."""
+"""Number and table formats for readers: few digits, dashes for missing values, long texts as notes below the table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from console.analysis.charts.agreement import MEASURES
+from console.analysis.charts.studies import AGREEMENT_MEASURES
 
 P_VALUES = ("p", "p_holm", "p_adjusted", "p_equivalent")
 """The columns that hold p-values."""
@@ -20,7 +20,11 @@ _DIGITS = 3
 
 @dataclass(frozen=True, slots=True)
 class ColumnFormat:
-    """A column's heading, its own name where empty, and its decimals: three, but none for whole numbers, where None."""
+    """The heading and decimals of a column.
+
+    If the heading is empty, the column's name is used. If the decimals are None, numbers have three, whole numbers
+    none.
+    """
 
     heading: str = ""
     digits: int | None = None
@@ -32,21 +36,21 @@ COLUMNS: dict[str, ColumnFormat] = {
     "sd": ColumnFormat("SD"),
     "median_seconds": ColumnFormat(digits=1),
 }
-"""How columns that several tables have are written."""
+"""The formats of columns that occur in several tables."""
 
 
 def heading(column: str, columns: Mapping[str, ColumnFormat]) -> str:
-    """What the column is called where people read."""
+    """Return the heading of the column."""
     return _format(column, columns).heading or column.replace("_", " ")
 
 
 def plain(value: float, digits: int = _DIGITS) -> float:
-    """The value with that many digits, a zero without a sign."""
+    """Return the value rounded to this many digits; a zero has no sign."""
     return round(value, digits) + 0.0
 
 
 def signed(value: float) -> str:
-    """A difference with its sign, none on a zero, a dash where it is not known."""
+    """Return a difference with its sign, zero without a sign, or a dash if the difference is missing."""
     if pd.isna(value):
         return _DASH
     rounded = plain(value)
@@ -54,36 +58,36 @@ def signed(value: float) -> str:
 
 
 def p_value(value: float) -> str:
-    """A p-value with three digits; smaller ones are only said to be smaller."""
+    """Return a p-value with three digits, or "< .001"."""
     if pd.isna(value):
         return _DASH
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def number(value: float, form: str) -> str:
-    """The value in that form, a zero without a sign."""
+    """Return the value in this format; a zero has no sign."""
     text = f"{value:{form}}"
     return text if any(digit in text for digit in "123456789") else text.lstrip("+-")
 
 
 def span(row: Mapping[str, Any], form: str, unit: str = "") -> str:
-    """The interval of a row in brackets, nothing where it has none."""
+    """Return the interval of a row in brackets, or an empty string if the row has no interval."""
     return "" if pd.isna(row["low"]) else f" ({number(row['low'], form)} to {number(row['high'], form)}{unit})"
 
 
 def by_figure(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """The rows by the name of their figure."""
+    """Return the rows of the table as dictionaries, keyed by their value in the column `figure`."""
     return {str(row["figure"]): {str(name): cell for name, cell in row.items()} for row in table.to_dict("records")}
 
 
 def cell_text(cell: Any, column: str = "", columns: Mapping[str, ColumnFormat] = COLUMNS) -> str:
-    """One cell: a dash where it is missing, else with the decimals of its column."""
+    """Return one cell as text, with the decimals of its column, or a dash if the cell is missing."""
     if pd.isna(cell):
         return _DASH
     if isinstance(cell, float):
         return _float_text(cell, column, columns)
     if column == "measure":
-        return MEASURES.get(str(cell), str(cell))
+        return AGREEMENT_MEASURES.get(str(cell), str(cell))
     return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell)
 
 
@@ -98,7 +102,7 @@ def _float_text(cell: float, column: str, columns: Mapping[str, ColumnFormat]) -
 
 
 def numbered(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """The table with numbers in the place of long texts, and these texts, each once, in the order of their numbers."""
+    """Replace long texts by numbers; return the table and, in the order of the numbers, the distinct texts."""
     columns = [column for column in _NOTES if column in frame]
     notes = tuple(dict.fromkeys(text for column in columns for text in frame[column] if text))
     numbers = {text: str(place) for place, text in enumerate(notes, 1)} | {"": ""}
@@ -106,7 +110,7 @@ def numbered(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
 
 
 def readable(frame: pd.DataFrame, hidden: Collection[str] = ()) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """The table without hidden columns and those that are empty all through, its texts readable; and its notes."""
+    """Return the table with readable texts and without hidden or empty columns; also return its notes."""
     shown, notes = numbered(frame.drop(columns=[column for column in hidden if column in frame]))
     filled = [column for column in shown if len(shown) and (shown[column].notna() & (shown[column] != "")).any()]
     texts = {column: [cell_text(cell, column) for cell in shown[column]] for column in filled if column == "measure"}
@@ -115,7 +119,7 @@ def readable(frame: pd.DataFrame, hidden: Collection[str] = ()) -> tuple[pd.Data
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table of texts: its head, whether each column holds numbers, its rows, and the notes that rows point at."""
+    """A table of strings: its header, the columns that hold numbers, its rows, and its notes."""
 
     head: tuple[str, ...]
     numeric: tuple[bool, ...]
@@ -124,7 +128,7 @@ class TextTable:
 
 
 def text_table(frame: pd.DataFrame, columns: Mapping[str, ColumnFormat] = COLUMNS) -> TextTable:
-    """The table as texts."""
+    """Return the table as a TextTable."""
     shown, notes = readable(frame)
     texts = [[cell_text(cell, str(column), columns) for cell in shown[column]] for column in shown]
     return TextTable(

@@ -1,4 +1,4 @@
-"""What the analyses share: who is meant, and estimates as cells of tidy tables."""
+"""Helpers that the analyses share: groups of reviewers, and estimates as cells of tidy tables."""
 
 from __future__ import annotations
 
@@ -14,28 +14,31 @@ Frames = Mapping[str, pd.DataFrame]
 """The tidy tables of a study's results, from the database or from the exported CSVs."""
 
 ALL = "all"
-"""In the place of a condition: all of them."""
+"""The value in the column of conditions that stands for all conditions."""
 
 REVIEWERS = {"people": PEOPLE, "simulated": RULES}
 _TYPES = {"$": "str", "#": "Int64"}
 
 
 def groups(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """People's rows, then simulated reviewers', each where there are any."""
+    """Iterate over the groups with their rows: people, and simulated reviewers; skip a group without rows."""
     for name, kind in REVIEWERS.items():
         rows = frame[frame["annotator_kind"] == kind]
         if len(rows):
             yield name, rows
 
 
-def own(frames: Frames) -> pd.DataFrame:
-    """The decisions on the study's own items, practice and checks left out."""
+def own_decisions(frames: Frames) -> pd.DataFrame:
+    """Return the decisions on the study's own items, excluding practice items and items with a known answer."""
     decisions = frames["decisions"]
     return decisions[decisions["purpose"] == ""]
 
 
 def judged(frames: Frames) -> pd.DataFrame:
-    """Decisions as far as they tell who was right, on what: a page reads the columns JUDGED alone."""
+    """Return the decisions with the columns on their correctness.
+
+    If the caller has read only the columns JUDGED, as pages do, return these.
+    """
     try:
         return frames["judged"]
     except KeyError:
@@ -43,29 +46,32 @@ def judged(frames: Frames) -> pd.DataFrame:
 
 
 def first_labels(decisions: pd.DataFrame) -> pd.DataFrame:
-    """The decisions, a checkpoint of trial 0 named only where the participant meets it first, in whatever condition."""
+    """Return the decisions; keep the checkpoint's name in `unit` only for a participant's first label of it.
+
+    In the participant's later decisions on the same checkpoint, `unit` is missing.
+    """
     again = decisions[decisions["label"].notna()].duplicated(["participant", "unit"])
     met = again[again].index
     return decisions.assign(unit=decisions["unit"].mask(decisions.index.isin(met)))
 
 
 def excluded(frames: Frames) -> frozenset[str]:
-    """Whom a rule of the design leaves out of the analysis."""
+    """Return the participants whom a rule of the design excludes."""
     try:
         rules = frames["exclusions"]
-    except KeyError:  # what reads its tables one by one knows them all, whoever gives a few of them has no rules
+    except KeyError:  # a caller with only a few tables has no rules
         return frozenset()
     return frozenset(rules[rules["excluded"].astype(bool)]["participant"].tolist())
 
 
-def without_excluded(frames: Frames) -> Frames:
-    """The tables without those people; the same tables where there are none."""
+def drop_excluded(frames: Frames) -> Frames:
+    """Return the tables without excluded participants."""
     out = excluded(frames)
     return _Without(frames, out) if out else frames
 
 
 class _Without(Mapping[str, pd.DataFrame]):
-    """Tables read as they are asked for, without the rows of some participants."""
+    """Tables that are read on demand; the rows of some participants are left out."""
 
     def __init__(self, frames: Frames, out: frozenset[str]) -> None:
         self._frames, self._out = frames, out
@@ -81,15 +87,16 @@ class _Without(Mapping[str, pd.DataFrame]):
         return len(self._frames)
 
 
-def within(frame: pd.DataFrame) -> bool:
-    """Whether any participant has more than one condition."""
+def is_within(frame: pd.DataFrame) -> bool:
+    """Return whether any participant has more than one condition."""
     return bool(frame.groupby("participant")["condition"].nunique().gt(1).any())
 
 
 def cells(found: Estimate, name: str, *, tested: bool = True) -> dict[str, Any]:
-    """The figure under that name, with its interval, p-value, n, and the note that says what is missing.
+    """Return an estimate as cells: value, interval, p-value, n, and a note on missing results.
 
-    A figure that is no difference and no change is not `tested`: that it is not 0 says nothing.
+    Set `tested` to False for a metric that is neither a difference nor a change, because a test against 0 has no
+    meaning.
     """
     low, high = found.bounds
     p = found.p_value if tested else None
@@ -97,9 +104,9 @@ def cells(found: Estimate, name: str, *, tested: bool = True) -> dict[str, Any]:
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: str) -> pd.DataFrame:
-    """The rows with just these columns in their order; a name ends in `$` for texts and in `#` for whole numbers.
+    """Return the rows as a table with these columns, in this order.
 
-    A missing text is an empty one.
+    A column name ends in `$` for strings and in `#` for whole numbers. A missing string becomes an empty string.
     """
     types = {name.rstrip("$#"): _TYPES.get(name[-1], "float64") for name in columns.split()}
     frame = pd.DataFrame(list(rows), columns=list(types)).astype(types)

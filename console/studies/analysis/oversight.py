@@ -1,4 +1,4 @@
-"""Oversight under the budget: what inspections caught in each condition, and how its budgets were used up."""
+"""Oversight under the budget: misalignments caught by inspections, and use of the budget, by condition."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from console.detection.oversight import AS_REVIEWED, CHANCE, IDEAL, Curves, Pool, curves
+from console.detection.oversight import AS_REVIEWED, CHANCE, IDEAL, Curves, Pool, compute_curves
 from console.errors import Refused
 from console.studies.analysis.frames import REVIEWERS, Frames, table
 from console.studies.analysis.parts import read_analysis
@@ -22,23 +22,27 @@ _NAMES = {kind: name for name, kind in REVIEWERS.items()}
 
 
 def points(frames: Frames) -> pd.DataFrame:
-    """The points of every condition's curve in its first trial, of people's items together and of simulated ones'."""
+    """Compute the points of every condition's oversight curve in trial 0, for people and simulated reviewers."""
     return _joined(
         [found.points.assign(condition=name, spent=found.spent, reviewers=who) for name, who, found in _curves(frames)]
     )
 
 
 def summary(frames: Frames) -> pd.DataFrame:
-    """What each order had caught in each condition when the inspections ended, and by ten more."""
+    """Return one row per condition and order of inspection: the misalignments caught by all inspections.
+
+    Other columns hold the misalignments that ten more inspections would catch.
+    """
     rows = _joined([found.summary.assign(condition=name, reviewers=who) for name, who, found in _curves(frames)])
-    # Where nothing is misaligned there is nothing to put right, and a column of none at all has no type.
+    # Without misaligned items these columns hold only None and have no type.
     return rows.astype({name: "float64" for name in ("corrected", "area") if name in rows})
 
 
 def burn_down(frames: Frames) -> pd.DataFrame:
-    """Inspections used and misalignments caught by each minute since a participant's first claim, by condition.
+    """Count the inspections used and the misalignments caught, by condition and minute since the first claim.
 
-    Caught are items that are misaligned and whose reviewer said so. People and simulated reviewers stand apart.
+    An item is caught if it is misaligned and a reviewer labels it misaligned. People and simulated reviewers are
+    counted separately.
     """
     ledger, rows = frames["ledger"], []
     starts = ledger.groupby(["participant", "condition", "trial"])["at"].min().rename("began").reset_index()
@@ -62,7 +66,7 @@ def _curves(frames: Frames) -> Iterator[tuple[str, str, Curves]]:
     judged = items[items["flagged"].notna() & (items["annotator_kind"] != "") & items["score"].notna()]
     for (condition, kind), rows in judged.groupby(["condition", "annotator_kind"], sort=True):
         try:
-            found = curves(_pool(str(condition), rows), orders=ORDERS)
+            found = compute_curves(_pool(str(condition), rows), orders=ORDERS)
             yield str(condition), _NAMES.get(str(kind), str(kind)), found
         except Refused:
             continue
@@ -127,10 +131,10 @@ def _points(moved: pd.DataFrame, caught: np.ndarray[Any, Any], about: dict[str, 
     return [{**about, "minute": minute, "used": spent, "caught": hits} for minute, spent, hits in points]
 
 
-def of_burn_down(table: pd.DataFrame) -> str:
-    """How much of a condition's budget was used, and what that caught."""
+def describe_burn_down(table: pd.DataFrame) -> str:
+    """State the share of a condition's budget that was used, and the misalignments caught."""
     if table.empty:
-        return "Nobody has claimed an item of this condition yet."
+        return "No reviewer has claimed an item of this condition yet."
     return " ".join(_spent(str(who), rows) for who, rows in table.groupby("reviewers", sort=True))
 
 
@@ -139,7 +143,7 @@ def _spent(who: str, table: pd.DataFrame) -> str:
     cap = "" if ends["cap"].isna().any() else f" of {ends['cap'].sum():,.0f} allowed"
     by = "people" if who == "people" else f"{who} reviewers"
     return (
-        f"{ends['used'].sum():,} inspections{cap} by {by} caught {ends['caught'].sum():,.0f} misalignments "
+        f"{ends['used'].sum():,} inspections{cap} by {by} found {ends['caught'].sum():,.0f} misalignments "
         f"over {len(ends)} trial{'' if len(ends) == 1 else 's'}."
     )
 
@@ -147,5 +151,5 @@ def _spent(who: str, table: pd.DataFrame) -> str:
 ANALYSIS = read_analysis(
     "oversight",
     {"oversight": points, "burn-down": burn_down, "oversight-summary": summary},
-    sentences={"burn-down": of_burn_down},
+    sentences={"burn-down": describe_burn_down},
 )

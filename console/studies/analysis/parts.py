@@ -1,6 +1,6 @@
-"""What an analysis of a study states once for all who show it: its tables, its words, its charts and their order.
+"""The declaration of an analysis: its tables, texts and charts in their order.
 
-The page of results and the HTML report are two renderers of this list; neither has a word or a rounding of its own.
+The results page and the HTML report both render this declaration and add no texts or rounding of their own.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import pandas as pd
 
 from console.studies.analysis.format import ColumnFormat
 from console.studies.analysis.frames import REVIEWERS, Frames
-from console.trajectory.data_files import read_data
+from console.trajectory.strict_yaml import read_data
 
 Compute = Callable[[Frames], pd.DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
 class ResultChoice:
-    """A column whose values a page offers to choose from; `names` are what they are called there.
+    """A column whose values can be selected on a page; `names` maps the values to their labels.
 
-    A report speaks of every value in its turn; where not `every` counts, of the first alone.
+    A report shows all values, one after the other, or only the first if `every` is False.
     """
 
     column: str
@@ -33,17 +33,18 @@ class ResultChoice:
     every: bool = True
 
     def name_of(self, value: str) -> str:
-        """What the value is called where it is chosen."""
+        """Return the label of the value in the selection."""
         return self.names.get(value, value)
 
 
 @dataclass(frozen=True, slots=True)
 class ResultPart:
-    """A table of an analysis with what it says and how it is drawn.
+    """A table of an analysis with its sentences and charts.
 
-    `title` is its heading, `about` says how to read it. There is a sentence and a chart (a name in CHARTS) for each
-    value of the columns `apart`, or one chart of all where it is drawn `together`. `view` lays the table out; a view of
-    texts is `printed` whole. `columns` says how cells of this table are written where format.COLUMNS does not.
+    `title` is the heading; `about` explains how to read the table. `sentence` and `chart` (a name in CHARTS) apply to
+    each value of the columns `apart`; if `together` is True, one chart shows all values. `view` changes the layout of
+    the table. If `printed` is True, the report shows all rows of a view of strings. `columns` overrides format.COLUMNS
+    for this table.
     """
 
     table: str
@@ -59,7 +60,7 @@ class ResultPart:
     columns: Mapping[str, ColumnFormat] = field(default_factory=dict)
 
     def laid_out(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The table as it is shown; without rows where it is not to be."""
+        """Return the table in its layout for display; without rows if the table is hidden."""
         if not self.grid:
             return frame.iloc[:0]
         return self.view(frame) if self.view and len(frame) else frame
@@ -67,10 +68,11 @@ class ResultPart:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """One question to the results: `tab` on the page, `title` and `lead` in the report, `source` names the tidy tables.
+    """One question about the results.
 
-    `tables` computes each table by its name from the tidy tables alone; names are unique over all analyses. It sees
-    only those whom no exclusion rule leaves out, unless it is `of_everybody`.
+    `tab` is the label on the page, `title` and `lead` open the section in the report, and `source` names the tidy
+    tables. `tables` maps each table name to the function that computes the table from the tidy tables alone; names are
+    unique across all analyses. Excluded participants are left out unless `of_everybody` is True.
     """
 
     tab: str
@@ -83,7 +85,7 @@ class Analysis:
     of_everybody: bool = False
 
     def first(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The rows that a report speaks of and draws: the first value of each choice that counts alone."""
+        """Return the rows for a report: if `every` is False for a choice, keep only its first value."""
         for choice in self.choices:
             if not choice.every and choice.column in frame and len(frame):
                 frame = frame[frame[choice.column] == frame[choice.column].iloc[0]]
@@ -92,7 +94,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class AnalysisWords:
-    """The words of an analysis, as its YAML file has them."""
+    """The texts of an analysis, as in its YAML file."""
 
     tab: str
     title: str
@@ -110,7 +112,10 @@ def read_analysis(
     *,
     of_everybody: bool = False,
 ) -> Analysis:
-    """The analysis of the YAML file of that name; the first part of a table has that table's sentence and view."""
+    """Read the analysis from the YAML file with that name.
+
+    The sentence and view of a table belong to the first part that shows the table.
+    """
     words, says, lays_out = read_data(files(__package__) / f"{name}.yaml", AnalysisWords), {**sentences}, {**views}
     parts = tuple(
         replace(part, sentence=says.pop(part.table, None), view=lays_out.pop(part.table, None)) for part in words.parts
@@ -119,11 +124,11 @@ def read_analysis(
 
 
 Of = str
-"""Whom or what a sentence or a chart is about, empty for all of it."""
+"""The subject of a sentence or chart; empty if it covers the whole table."""
 
 
 def sentences(part: ResultPart, frame: pd.DataFrame) -> Iterator[tuple[Of, str]]:
-    """What the table says, of each in its turn; of a table without rows, why it says nothing."""
+    """Return the sentences on the table or, if the table is empty, a sentence with the reason."""
     if part.sentence:
         for of, rows in _each(frame, part.apart) if len(frame) else [("", frame)]:
             if said := part.sentence(rows):
@@ -131,7 +136,7 @@ def sentences(part: ResultPart, frame: pd.DataFrame) -> Iterator[tuple[Of, str]]
 
 
 def charts(part: ResultPart, frame: pd.DataFrame) -> Iterator[tuple[Of, pd.DataFrame]]:
-    """The rows that each chart of the part draws."""
+    """Iterate over the rows of each chart in the part."""
     if part.chart and len(frame):
         yield from _each(frame, () if part.together else part.apart)
 

@@ -1,12 +1,12 @@
-"""People beside simulated reviewers: how right, how fast, how much of one mind each kind is."""
+"""People compared with simulated reviewers: the accuracy, speed and agreement of each kind."""
 
 from __future__ import annotations
 
 import pandas as pd
 
-from console.analysis.statistics.human_simulated import by_kind, humans_and_others
+from console.analysis.statistics.reviewer_agreement import compare_humans_and_others, compare_kinds
 from console.studies.analysis.format import by_figure, signed, span
-from console.studies.analysis.frames import REVIEWERS, Frames, cells, first_labels, own, table
+from console.studies.analysis.frames import REVIEWERS, Frames, cells, first_labels, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 
 _NAMES = {kind: name for name, kind in REVIEWERS.items()}
@@ -20,8 +20,11 @@ _DIFFERENCES = ("accuracy", "seconds")
 
 
 def people(frames: Frames) -> pd.DataFrame:
-    """Accuracy, seconds and agreement of each kind of reviewer, and how the kinds differ where both are there."""
-    decided = first_labels(own(frames))
+    """Compare the accuracy, seconds and agreement of people and simulated reviewers.
+
+    Add the differences if both kinds took part.
+    """
+    decided = first_labels(own_decisions(frames))
     rows = [
         {
             "reviewers": _NAMES.get(found.kind, found.kind),
@@ -30,11 +33,11 @@ def people(frames: Frames) -> pd.DataFrame:
             "decisions": found.decisions,
             **cells(getattr(found, figure), "value", tested=False),
         }
-        for found in by_kind(decided)
+        for found in compare_kinds(decided)
         for figure, said in _FIGURES.items()
     ]
     if decided["annotator_kind"].nunique() > 1:
-        apart = humans_and_others(decided)
+        apart = compare_humans_and_others(decided)
         everyone = {"participants": decided["participant"].nunique(), "decisions": len(decided)}
         rows += [
             {
@@ -48,20 +51,20 @@ def people(frames: Frames) -> pd.DataFrame:
     return table(rows, "reviewers$ figure$ value low high p n# participants# decisions# note$")
 
 
-def of_people(table: pd.DataFrame) -> str:
-    """How people differ from simulated reviewers."""
+def describe_people(table: pd.DataFrame) -> str:
+    """State how people differ from simulated reviewers."""
     rows = by_figure(table[table["reviewers"] == "both"])
     if not rows:
-        return "People and simulated reviewers can be compared once both have decided."
+        return "A comparison needs decisions by people and by simulated reviewers."
     right = rows["right decisions, people less simulated"]
     if pd.isna(right["value"]):
-        return f"They cannot be compared: {right['note']}"
+        return f"No comparison is possible: {right['note']}"
     equal = rows["share of equal labels of both"]["value"]
-    shared = "" if pd.isna(equal) else f"; on shared checkpoints {equal:.0%} of their labels are equal"
+    shared = "" if pd.isna(equal) else f"; on shared checkpoints, {equal:.0%} of their labels agree"
     return (
-        f"People's share of right decisions less that of simulated reviewers is {signed(right['value'])}"
+        f"People's share of correct decisions minus that of simulated reviewers is {signed(right['value'])}"
         f"{span(right, '+.3f')}{shared}."
     )
 
 
-ANALYSIS = read_analysis("people", {"people": people}, sentences={"people": of_people})
+ANALYSIS = read_analysis("people", {"people": people}, sentences={"people": describe_people})

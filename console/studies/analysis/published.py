@@ -1,6 +1,6 @@
-"""The InferAct paper's user study beside one's own, a part of the analysis of success: as its Table 9 prints it.
+"""The user study of the InferAct paper (Table 9), compared with this study as part of the analysis of success.
 
-It stands alone since it alone knows the paper.
+This module is the only one that holds the paper's values.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from console.analysis.statistics.success_rate import PAPER, by_trial
+from console.analysis.statistics.success_rate import PAPER, compute_success_by_trial
 from console.detection.evaluation import paper
 from console.studies.analysis.frames import Frames, groups, judged, table
 from console.studies.design import FACTORS
@@ -21,9 +21,9 @@ _WORDS = {"nl": "words"}
 
 
 def published(frames: Frames) -> pd.DataFrame:
-    """Success in per cent by detector and feedback: here at trial 0 and at the last one, and in the paper's Table 9.
+    """Return success in per cent by detector and feedback: in this study at the first and last trial, and in Table 9.
 
-    Of WebShop alone, since the paper's study is. `sd` divides by n, as the paper has it.
+    Only WebShop is compared, because the paper's study used WebShop only. `sd` divides by n, as in the paper.
     """
     if set(judged(frames)["environment"].dropna().unique()) != {"webshop"}:
         return table([], _COLUMNS)
@@ -39,7 +39,7 @@ def _here(name: str, part: pd.DataFrame) -> Iterator[dict[str, Any]]:
     usual = {name: FACTORS[name].default for name in ("detector", "feedback")}
     named = part.assign(**{name: part.get(FACTOR + name, level) for name, level in usual.items()})
     for (detector, feedback, condition), rows in named.groupby([*usual, "condition"], sort=False):
-        told = by_trial(rows, PAPER)
+        told = compute_success_by_trial(rows, PAPER)
         for one in dict.fromkeys((told[0], told[-1])):
             yield {
                 "detector": detector,
@@ -57,14 +57,14 @@ def _here(name: str, part: pd.DataFrame) -> Iterator[dict[str, Any]]:
 def _printed() -> Iterator[dict[str, Any]]:
     about = {"feedback": "words"}
     yield {**about, "detector": "none", "source": PEOPLE, "trial": 0, "tasks": 100, "percent": paper.STUDIED_FROM}
-    for one in paper.user_study():
+    for one in paper.read_user_study():
         known = {**about, "detector": one.detector, "trial": paper.STUDIED_TRIAL, "tasks": 100}
         yield {**known, "source": PEOPLE, "participants": 3, "percent": one.people, "sd": one.sd}
         yield {**known, "source": MODEL, "percent": one.model}
 
 
-def of_published(shown: pd.DataFrame) -> str:
-    """How far success here moved beside how far it moves in the paper, where there is anything to lay beside it."""
+def describe_published(shown: pd.DataFrame) -> str:
+    """Compare the gain in success in this study with the gain in the paper, if the results are comparable."""
     here = shown[shown["source"].str.startswith(HERE)]
     if here.empty:
         return ""
@@ -72,9 +72,9 @@ def of_published(shown: pd.DataFrame) -> str:
     told = " and ".join(f"{_reach(rows['percent'])} at trial {rows['trial'].iloc[0]}" for rows in ends)
     theirs = shown[(shown["source"] == PEOPLE) & (shown["trial"] > 0)]["percent"]
     return (
-        f"Here, {told} are solved; in the paper, with people's words, {paper.STUDIED_FROM:.1f}% at trial 0 and "
-        f"{_reach(theirs)} at trial {paper.STUDIED_TRIAL}. Its tasks, agent, models and reviewers are others, so the "
-        "figures stand beside each other and are not compared."
+        f"Here, {told} are solved; in the paper, with people's feedback, {paper.STUDIED_FROM:.1f}% at trial 0 and "
+        f"{_reach(theirs)} at trial {paper.STUDIED_TRIAL}. Tasks, agent, models and reviewers differ, so the "
+        "figures are shown side by side without a test."
     )
 
 

@@ -1,18 +1,18 @@
-"""What questionnaires say: scores by moment and condition, and how sure people were of right and wrong decisions."""
+"""Questionnaires: scores by moment and condition, and confidence in correct and wrong decisions."""
 
 from __future__ import annotations
 
 import pandas as pd
 
-from console.analysis.statistics.estimates import mean
-from console.studies.analysis.frames import ALL, Frames, cells, own, table
+from console.analysis.statistics.estimates import estimate_mean
+from console.studies.analysis.frames import ALL, Frames, cells, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 
 _SURE = {True: "right", False: "wrong"}
 
 
 def scores(frames: Frames) -> pd.DataFrame:
-    """The mean score over participants of each questionnaire, by moment and condition."""
+    """Return each questionnaire's mean score over participants, by moment and condition."""
     scored = frames["scales"]
     scored = scored[scored["score"].notna()].assign(condition=scored["condition"].fillna(ALL))
     rows = [
@@ -21,44 +21,47 @@ def scores(frames: Frames) -> pd.DataFrame:
             "moment": moment,
             "condition": condition,
             "sd": float(part["score"].std()) if len(part) > 1 else None,
-            **cells(mean(part["score"].to_numpy(float)), "mean", tested=False),
+            **cells(estimate_mean(part["score"].to_numpy(float)), "mean", tested=False),
         }
         for (instrument, moment, condition), part in scored.groupby(["instrument", "moment", "condition"], sort=False)
     ]
     return table(rows, "instrument$ moment$ condition$ mean low high sd n# note$")
 
 
-def sureness(frames: Frames) -> pd.DataFrame:
-    """How sure people were of their right and of their wrong decisions: the mean over participants of their means."""
+def confidence(frames: Frames) -> pd.DataFrame:
+    """Return the confidence in correct and in wrong decisions.
+
+    Each value is the mean of the participants' own means.
+    """
     told = frames["page_times"]
     told = told[told["confidence"].notna()][["decision_id", "confidence"]]
-    judged = own(frames)
+    judged = own_decisions(frames)
     both = judged[judged["correct"].notna()].merge(told, on="decision_id")
     rows = []
     for right, part in both.groupby("correct", sort=False):
         means = part.groupby("participant")["confidence"].mean().to_numpy(float)
-        found = cells(mean(means), "mean", tested=False)
+        found = cells(estimate_mean(means), "mean", tested=False)
         rows.append({"decisions": _SURE[bool(right)], "counted": len(part), **found})
     return table(sorted(rows, key=lambda row: row["decisions"]), "decisions$ mean low high n# counted# note$")
 
 
-def of_scores(shown: pd.DataFrame) -> str:
-    """How many questionnaires were filled in, of which kinds."""
+def describe_scores(shown: pd.DataFrame) -> str:
+    """State how many questionnaires of each kind were filled in."""
     if shown.empty:
-        return "No questionnaire with a score was filled in."
-    return f"Scores of {', '.join(dict.fromkeys(shown['instrument'].tolist()))}: {shown['n'].sum()} filled in whole."
+        return "No questionnaire with a score was completed."
+    return f"Scores of {', '.join(dict.fromkeys(shown['instrument'].tolist()))}: {shown['n'].sum()} completed."
 
 
-def of_sureness(shown: pd.DataFrame) -> str:
-    """How sure people were of right decisions and of wrong ones."""
+def describe_confidence(shown: pd.DataFrame) -> str:
+    """State how confident people were in correct and in wrong decisions."""
     means = dict(zip(shown["decisions"], shown["mean"], strict=True))
     if len(means) < len(_SURE) or shown["mean"].isna().any():
-        return "How sure people were of right and of wrong decisions cannot be compared."
-    return f"People were sure at {means['right']:.2f} of right decisions and at {means['wrong']:.2f} of wrong ones."
+        return "Confidence in correct and wrong decisions cannot be compared."
+    return f"Mean confidence is {means['right']:.2f} in correct decisions and {means['wrong']:.2f} in wrong ones."
 
 
 ANALYSIS = read_analysis(
     "questionnaires",
-    {"questionnaire-scores": scores, "confidence": sureness},
-    sentences={"questionnaire-scores": of_scores, "confidence": of_sureness},
+    {"questionnaire-scores": scores, "confidence": confidence},
+    sentences={"questionnaire-scores": describe_scores, "confidence": describe_confidence},
 )

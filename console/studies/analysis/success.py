@@ -1,4 +1,4 @@
-"""Success over trials: how many tasks are solved by each trial, condition by condition."""
+"""Success over trials: the tasks solved up to each trial, by condition."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from typing import Any
 
 import pandas as pd
 
-from console.analysis.statistics.success_rate import HELD, PAPER, by_trial
+from console.analysis.statistics.success_rate import HELD, PAPER, compute_success_by_trial
 from console.studies.analysis.frames import Frames, cells, groups, table
 from console.studies.analysis.parts import read_analysis
-from console.studies.analysis.published import of_published, published
+from console.studies.analysis.published import describe_published, published
 
 _COUNTS = {PAPER: "undecided run", HELD: "undecided held"}
 _SAME = 1e-9
 
 
 def success(frames: Frames) -> pd.DataFrame:
-    """Mean and spread over participants by condition and closed trial, in both counts (InferAct, Table 9)."""
+    """Return the mean and spread of success over participants, by condition and closed trial.
+
+    Both ways of counting success are included (InferAct, Table 9).
+    """
     closed = frames["success"][frames["success"]["closed"].astype(bool)]
     rows = [
         {
@@ -33,7 +36,7 @@ def success(frames: Frames) -> pd.DataFrame:
         }
         for name, part in groups(closed)
         for count, said in _COUNTS.items()
-        for row in by_trial(part, count)
+        for row in compute_success_by_trial(part, count)
     ]
     return table(
         rows,
@@ -47,10 +50,10 @@ def _pooled(found: Any) -> dict[str, Any]:
     return {"pooled": found.value, "pooled_low": low, "pooled_high": high}
 
 
-def of_success(table: pd.DataFrame) -> str:
-    """Which condition solved most after the last trial, and how far that is from the first trial."""
+def describe_success(table: pd.DataFrame) -> str:
+    """Name the condition with the most success after the last trial, and its gain since the first trial."""
     if table.empty:
-        return "No trial is over yet, so nothing can be counted."
+        return "No trial has finished yet, so the success rate is unknown."
     last = table[table["trial"] == table["trial"].max()].sort_values("mean", ascending=False)
     best = last.iloc[0]
     first = table[(table["trial"] == table["trial"].min()) & (table["condition"] == best["condition"])].iloc[0]
@@ -66,12 +69,15 @@ def of_success(table: pd.DataFrame) -> str:
         return f"{said}."
     level = others[(others["mean"] - best["mean"]).abs() < _SAME]
     if len(level):
-        return f"{said}; {' and '.join(level['condition'])} {'stands' if len(level) == 1 else 'stand'} level with it."
-    return f"{said}; the least is {others.iloc[-1]['mean']:.1%}, of {others.iloc[-1]['condition']}."
+        return f"{said}; {' and '.join(level['condition'])} {'is' if len(level) == 1 else 'are'} level with it."
+    return f"{said}; the lowest is {others.iloc[-1]['mean']:.1%}, of {others.iloc[-1]['condition']}."
 
 
 def table_9(shares: pd.DataFrame) -> pd.DataFrame:
-    """Success as InferAct's Table 9 prints it: mean +- SD in per cent, the 95% interval behind, a column per trial."""
+    """Return success in the form of InferAct's Table 9, with one column per trial.
+
+    A cell holds mean +- SD in per cent, with the 95% interval.
+    """
     whose = [column for column in ("reviewers", "count", "condition") if column in shares]
     cells = [_per_cent({str(name): cell for name, cell in row.items()}) for row in shares.to_dict("records")]
     flat = shares[[*whose, "participants"]].assign(trial=[f"trial {n}" for n in shares["trial"]], cell=cells)
@@ -91,6 +97,6 @@ def _per_cent(row: dict[str, Any]) -> str:
 ANALYSIS = read_analysis(
     "success",
     {"success": success, "published": published},
-    sentences={"success": of_success, "published": of_published},
+    sentences={"success": describe_success, "published": describe_published},
     views={"success": table_9},
 )

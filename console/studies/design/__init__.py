@@ -1,6 +1,6 @@
-"""Designs of user studies: what is compared, who takes part, in which order, on which tasks, with what power.
+"""Designs of user studies: conditions, participants, order, tasks and statistical power.
 
-A new factor is one line in FACTORS.
+To add a factor, add one line to FACTORS.
 """
 
 from console.studies.design.allocation import PlannedCondition, allocate, balance, planned, sample_tasks, task_count

@@ -1,7 +1,7 @@
-"""The allocation: who gets which condition, at which position, on which tasks; the same seed, the same allocation.
+"""The allocation: which participant gets which condition, at which position, on which tasks; reproducible by seed.
 
-Orders of conditions and blocks of tasks are squares, rows of numbers from 0. What an allocation balances is counted
-from its table alone, and beside it stands what its design promises.
+Condition orders and task blocks are squares (rows of integers from 0). `balance` counts how often an allocation
+combines conditions, positions and tasks; `promise` states the guarantees of the design.
 """
 
 from __future__ import annotations
@@ -19,26 +19,27 @@ Square = list[list[int]]
 
 
 def williams(n: int) -> Square:
-    """A Latin square; for even n every number follows every other one exactly once (Williams, 1949)."""
+    """Return a Latin square; for even n every number follows every other number exactly once (Williams, 1949)."""
     first = [(step + 1) // 2 if step % 2 else (n - step // 2) % n for step in range(n)]
     return [[(number + row) % n for number in first] for row in range(n)]
 
 
 def williams_pair(n: int) -> tuple[Square, Square]:
-    """Two Latin squares that together have every number follow every other one equally often, whatever n is.
+    """Return two Latin squares in which, together, every number follows every other number equally often.
 
-    For odd n the second mirrors the first, as one alone cannot be balanced so; for even n each of them is.
+    For odd n the second square mirrors the first, because a single square cannot be balanced. For even n each square is
+    balanced by itself.
     """
     square = williams(n)
     return square, square if n % 2 == 0 else [row[::-1] for row in square]
 
 
 def shifts(n: int) -> list[int]:
-    """By how much row r's blocks are turned against its numbers: each shift once, so that each number meets each block.
+    """Return the rotation of each row's blocks; the rotations let each number meet each block once.
 
-    Row + shift runs through all residues for odd n, which makes blocks and positions a Latin square as well. No
-    shifts can do that for even n; these leave out one residue, have the one half way round twice, and so even out
-    with a second square that is turned by n / 2.
+    For odd n, row + shift takes every residue once, so that blocks and positions form a Latin square too. For even n,
+    no shifts achieve this: these shifts omit one residue and use n / 2 twice. A second square, rotated by n / 2,
+    compensates for that.
     """
     half = n // 2
     if n % 2:
@@ -47,7 +48,10 @@ def shifts(n: int) -> list[int]:
 
 
 def blocks(numbers: Square, turn: int = 0) -> Square:
-    """The block of tasks in each cell of a square of conditions; `turn` is 1 for the second square of a pair."""
+    """Return the block of tasks for each cell of a square of conditions.
+
+    `turn` is 1 for the second square of a pair, else 0.
+    """
     n = len(numbers)
     extra = turn * (n // 2) if n % 2 == 0 else 0
     return [[(number + shift + extra) % n for number in row] for row, shift in zip(numbers, shifts(n), strict=True)]
@@ -55,7 +59,10 @@ def blocks(numbers: Square, turn: int = 0) -> Square:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCondition:
-    """One condition of one participant; numbers and positions count from 1, `rule` says how a simulated one errs."""
+    """One condition of one participant.
+
+    Numbers and positions count from 1; `rule` holds the error rates of a simulated reviewer.
+    """
 
     number: int
     code: str
@@ -76,7 +83,7 @@ class Group:
 
 
 def groups(design: Design) -> tuple[Group, ...]:
-    """The groups of participants, people first; empty ones are left out."""
+    """List the groups of participants, people first; omit empty groups."""
     people = design.participants
     noisy = [Group("noisy", one.count, one.model_dump(exclude={"count"})) for one in people.noisy]
     found = (Group("human", people.human, {}), Group("oracle", people.oracle, {}), *noisy)
@@ -84,16 +91,16 @@ def groups(design: Design) -> tuple[Group, ...]:
 
 
 def task_count(design: Design) -> int:
-    """How many tasks the study needs: `tasks` for each condition, or once where all conditions have the same ones."""
-    return design.tasks * (1 if _shared_tasks(design) else len(conditions(design)))
-
-
-def _shared_tasks(design: Design) -> bool:
-    return design.same_tasks or design.comparison == "between"
+    """Return the number of tasks in the study: `tasks` once if all conditions share them, else per condition."""
+    shared = design.same_tasks or design.comparison == "between"
+    return design.tasks * (1 if shared else len(conditions(design)))
 
 
 def sample_tasks(design: Design, keys: Sequence[str]) -> tuple[str, ...]:
-    """The study's tasks in a seeded order, the same for any order of keys; raises BadInput where there are too few."""
+    """Sample the study's tasks by seed; the order of the keys does not matter.
+
+    Raise BadInput if there are too few tasks.
+    """
     known, wanted = sorted(set(keys)), task_count(design)
     if len(known) < wanted:
         raise BadInput(f"tasks: the design needs {wanted} tasks, the source has {len(known)}; ask for fewer tasks.")
@@ -101,18 +108,19 @@ def sample_tasks(design: Design, keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def allocate(design: Design, task_keys: Sequence[str]) -> tuple[PlannedCondition, ...]:
-    """Every participant's conditions in their order with their tasks, out of the sampled tasks.
+    """Allocate the sampled tasks: return each participant's conditions in order, each condition with its tasks.
 
-    Raises BadInput unless there are exactly as many different tasks as the design needs.
+    Raise BadInput if the number of different tasks is not exactly the number that the design needs.
     """
     if len(set(task_keys)) != len(task_keys) or len(task_keys) != task_count(design):
         raise BadInput(f"The design needs {task_count(design)} different tasks, not {len(set(task_keys))}.")
     names = [condition.name for condition in conditions(design)]
     parts = [tuple(task_keys[at : at + design.tasks]) for at in range(0, len(task_keys), design.tasks)]
     total = sum(group.count for group in groups(design))
+    order = "between" if design.comparison == "between" else design.order
     width, number, places = max(2, len(str(total))), 0, []
     for index, group in enumerate(groups(design)):
-        rows = _ORDERS[_scheme(design)](len(names), Random(f"{design.seed} {index} {group.kind}"))
+        rows = _ORDERS[order](len(names), Random(f"{design.seed} {index} {group.kind}"))
         for _, row in zip(range(group.count), rows, strict=False):
             number += 1
             code = f"P{number:0{width}d}"
@@ -126,16 +134,12 @@ def allocate(design: Design, task_keys: Sequence[str]) -> tuple[PlannedCondition
 
 
 def planned(design: Design) -> tuple[PlannedCondition, ...]:
-    """The allocation before tasks are sampled: in their place stand `task 1` and so on."""
+    """Return the allocation before tasks are sampled; `task 1`, `task 2` and so on are placeholders."""
     return allocate(design, [f"task {number}" for number in range(1, task_count(design) + 1)])
 
 
 Row = list[tuple[int, int]]
-"""A participant's (condition, block of tasks) in their order, numbers from 0."""
-
-
-def _scheme(design: Design) -> str:
-    return "between" if design.comparison == "between" else design.order
+"""A participant's pairs (condition, block of tasks) in order; numbers count from 0."""
 
 
 def _latin_square(n: int, rng: Random) -> Iterator[Row]:
@@ -175,7 +179,7 @@ _ORDERS = {"latin-square": _latin_square, "random": _random, "fixed": _fixed, "b
 
 @dataclass(frozen=True, slots=True)
 class PairCounts:
-    """How often each pair occurs; pairs that never do are counted as 0."""
+    """The frequency of each pair; a pair that never occurs has the count 0."""
 
     what: str
     counts: Mapping[tuple[str, str], int]
@@ -197,9 +201,9 @@ class PairCounts:
 
 
 def balance(places: Sequence[PlannedCondition]) -> tuple[PairCounts, ...]:
-    """Counts of condition x position, condition x tasks, position x tasks, and condition after condition.
+    """Count condition x position, condition x tasks, position x tasks, and condition after condition.
 
-    Pass the places of one kind of participant to see how they are balanced among themselves.
+    Pass the conditions of one kind of participant to see the balance within that kind.
     """
     names = sorted({place.condition for place in places})
     positions = [str(at) for at in sorted({place.position for place in places})]
@@ -217,15 +221,15 @@ def balance(places: Sequence[PlannedCondition]) -> tuple[PairCounts, ...]:
 
 
 def promise(design: Design) -> tuple[str, ...]:
-    """Sentences that say exactly what is balanced in each group of participants of one kind."""
+    """Return sentences that state what the allocation balances within each group of participants."""
     n = len(conditions(design))
     if design.comparison == "between":
         return (
-            f"Each participant has one condition, by permuted blocks of {n}: the sizes of the groups never differ by "
+            f"Each participant has one condition, by permuted blocks of {n}: group sizes never differ by "
             "more than 1. All participants have the same tasks.",
         )
     if n == 1:
-        return ("There is one condition, and each participant has it on the same tasks.",)
+        return ("There is one condition; all participants have it on the same tasks.",)
     if design.same_tasks:
         shared: tuple[str, ...] = ("Each participant has every condition once, all on the same tasks.",)
     else:
@@ -239,17 +243,16 @@ def promise(design: Design) -> tuple[str, ...]:
 
 def _promise_of_order(order: str, n: int) -> tuple[str, ...]:
     if order == "fixed":
-        return ("Every participant has the conditions in the same order: order and condition cannot be told apart.",)
+        return ("All participants have the conditions in the same order, so order and condition are confounded.",)
     if order == "random":
-        return ("Each participant's order is drawn: positions are balanced on average only.",)
+        return ("Each participant's order is random; positions are balanced on average only.",)
     alone, both = f"In every {n} participants", f"In every {2 * n} participants"
     carry = alone if n % 2 == 0 else both
     return (
-        f"{alone}, each condition stands at each position exactly once (Latin square).",
+        f"{alone}, each condition has each position exactly once (Latin square).",
         f"{carry}, each condition directly follows each other one equally often (Williams design).",
-        f"{both if n % 2 == 0 else alone}, each block of tasks stands at each position equally often.",
-        f"A last set of fewer than {n} participants leaves the positions and the blocks of a condition uneven by 1 at "
-        "most.",
+        f"{both if n % 2 == 0 else alone}, each block of tasks has each position equally often.",
+        f"With an incomplete last set of {n} participants, positions and blocks of a condition differ by 1 at most.",
     )
 
 

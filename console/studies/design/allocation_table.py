@@ -1,4 +1,4 @@
-"""The allocation as a table: a row for each condition of each participant."""
+"""The allocation as a table: one row per condition of a participant."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ COLUMNS: tuple[Column, ...] = (
 
 
 def rows(design: Design, places: Sequence[PlannedCondition]) -> list[Row]:
-    """A row for each place, in the order of COLUMNS; the allocation's balance can be counted from them alone."""
+    """Return one row per planned condition of a participant, in the order of COLUMNS.
+
+    The rows are sufficient to count the balance of the allocation.
+    """
     levels = {arm.name: arm.levels for arm in conditions(design)}
     return [
         (

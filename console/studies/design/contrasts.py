@@ -1,4 +1,4 @@
-"""The contrasts that a design states beforehand: what is tested first, in which words, in which family of tests."""
+"""The planned contrasts of a design: each with its question and the family of tests to which it belongs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PRIMARY, SECONDARY, EXPLORATORY = "primary", "secondary", "exploratory"
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A weighted sum of condition means on one measure; a positive one means more under what is named first.
+    """A weighted sum of condition means on one measure; it is positive if the first-named level has the higher mean.
 
-    `asks` is its question as a preregistration has it.
+    `asks` is the question as worded in the preregistration.
     """
 
     measure: Measure
@@ -28,11 +28,12 @@ class Contrast:
 
 
 def planned_contrasts(design: Design) -> tuple[Contrast, ...]:
-    """Every contrast of the design: main effects and stated interactions on the primary measure, then the others.
+    """List every contrast of the design: main effects and stated interactions on the primary measure, then the others.
 
-    A main effect is a level less the factor's first one, averaged over the pairs of conditions that are alike in all
-    other factors; where no two are, each condition less the first takes its place. Secondary are the same on the other
-    measures, and every two conditions on the primary one.
+    A main effect is a level minus the factor's first level, averaged over the pairs of conditions that have the same
+    levels of all other factors. If no such pair exists, the differences between each condition and the first condition
+    replace the main effect. Secondary contrasts are the same contrasts on the other measures, and all pairs of
+    conditions on the primary measure.
     """
     first, arms = design.estimands.measure, conditions(design)
     main = list(_effects(design)) or list(_pairs(arms[:1], arms[1:]))
@@ -52,10 +53,10 @@ def planned_contrasts(design: Design) -> tuple[Contrast, ...]:
 
 MEASURES: dict[Measure, str] = {
     "success": "the share of tasks solved by the last trial",
-    "gain": "the share of tasks solved by the last trial less that of trial 0",
-    "right": "the share of right decisions",
+    "gain": "the share of tasks solved by the last trial minus that of trial 0",
+    "right": "the share of correct decisions",
 }
-"""What a contrast can be on, in words."""
+"""The measures that a contrast can use, as phrases."""
 
 
 def _question(asks: str, measure: Measure) -> str:
@@ -128,7 +129,7 @@ def _pairs(bases: Sequence[Condition], arms: Sequence[Condition]) -> Iterator[tu
 
 
 def plan_rows(design: Design) -> list[dict[str, Any]]:
-    """The contrasts as rows of a tidy table: one for each contrast and condition that counts in it."""
+    """Return the contrasts as tidy rows: one row per contrast and condition with a weight in that contrast."""
     family = {"correction": design.estimands.correction, "alpha": design.estimands.alpha,
               "equivalence": design.estimands.equivalence}  # fmt: skip
     return [

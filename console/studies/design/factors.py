@@ -1,4 +1,4 @@
-"""What a study can vary. A new factor is one line in FACTORS."""
+"""The factors that a study can vary. To add a factor, add one line to FACTORS."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _SEEN = ("shown", "hidden")
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """Something that differs between conditions.
+    """A difference between conditions.
 
-    `levels` is None where any word is a level; `view` is the page setting that it decides, None where it decides
-    something else than the page.
+    `levels` is None if any string is a valid level. `view` is the page setting that the factor controls, or None if the
+    factor does not control the page.
     """
 
     name: str
@@ -36,10 +36,10 @@ FACTORS: dict[str, Factor] = {
 
 
 def view(levels: Mapping[str, str]) -> dict[str, str]:
-    """The page settings of a condition, by the names that `run.options` keeps under "view"."""
+    """Return the page settings of a condition; the keys are their names under "view" in `run.options`."""
     return {factor.view: levels.get(name, factor.default) for name, factor in FACTORS.items() if factor.view}
 
 
 def unattended(levels: Mapping[str, str]) -> bool:
-    """Whether nobody reviews in the condition: its agents try again alone."""
+    """Return whether the condition has no reviewer; its agents then repeat the tasks without reviews."""
     return levels.get("feedback") == "none"

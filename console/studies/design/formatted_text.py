@@ -1,6 +1,6 @@
-"""Formatted text of a researcher: headings, lists and stressed words of Markdown as HTML; all else stays text.
+"""Formatted texts by researchers: Markdown headings, lists and bold words become HTML; everything else is escaped.
 
-It stands alone because pages and the sign-in's plain HTML both draw it.
+This module is separate because both the pages and the plain HTML of the sign-in use it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from markdown_it import MarkdownIt
 
 
 def formatted_html(text: str) -> str:
-    """The text as HTML in one line; line breaks are kept. No link, picture, or tag of its own comes out of it."""
+    """Return the text as one line of HTML that keeps the text's line breaks.
+
+    Links, images and HTML tags in the text are not rendered.
+    """
     tokens = _markdown().parse(text.strip())
     headings = [token for token in tokens if token.type.startswith("heading")]
-    # The page has a title of its own; the highest heading of the text comes right beneath it.
+    # The page already has a title, so the text's highest heading becomes the level below the title.
     up = min((int(token.tag[1]) for token in headings), default=2) - 2
     for token in headings:
         token.tag = f"h{min(int(token.tag[1]) - up, 6)}"

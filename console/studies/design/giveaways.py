@@ -1,4 +1,4 @@
-"""Giveaways: where a design would tell a participant which condition they are in, or let them remember one."""
+"""Giveaways: features of a design from which a participant can guess a condition or recognise it later."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from console.studies.design.model import Design, conditions, varied
 _SEEDED = ("attention check", "known answer", "known-good", "known-bad", "seeded")
 
 
-def giveaways(design: Design) -> list[str]:
-    """One sentence for each thing that gives a condition, a seeded item or a task away; empty where nothing does."""
+def find_giveaways(design: Design) -> list[str]:
+    """Return one sentence per feature of the design that reveals a condition, a seeded item or a task."""
     return [*_named(design), *_told_by_reasons(design), *_remembered(design)]
 
 
@@ -19,11 +19,13 @@ def _remembered(design: Design) -> Iterator[str]:
     if not design.same_tasks or len(conditions(design)) < 2:
         return
     apart = (
-        f"{design.washout_hours:g} hours of wash-out lessen that" if design.washout_hours else "nothing lessens that"
+        f"{design.washout_hours:g} hours of wash-out reduce that"
+        if design.washout_hours
+        else "the design has no wash-out"
     )
     yield (
-        "Participants meet the same tasks in every condition: what they remember of one reaches the next, and "
-        f"{apart}. Read the effects of position and of the condition before; comparison between avoids it."
+        "Participants see the same tasks in every condition, so memory of one condition affects the next, and "
+        f"{apart}. Check the effects of order, or use `comparison: between`."
     )
 
 
@@ -35,7 +37,7 @@ def _named(design: Design) -> Iterator[str]:
         for what, names in told.items():
             for name in dict.fromkeys(names):
                 if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE):
-                    yield f"{where} says “{name}”, a {what}: participants read it. Leave it out."
+                    yield f"{where} contains “{name}”, a {what}. Participants read it; leave it out."
 
 
 def _texts(design: Design) -> Iterator[tuple[str, str]]:
@@ -50,8 +52,8 @@ def _told_by_reasons(design: Design) -> Iterator[str]:
     if not detectors or all(arm.levels["explanation"] == "hidden" for arm in conditions(design)):
         return
     yield (
-        "The detector is compared while its explanation is shown: detectors word their reasons differently, so "
-        "participants can tell them apart. Set explanation to hidden to compare detectors blind."
+        "Detectors are compared with their explanations shown. Detectors word their reasons differently, so "
+        "participants can recognise them. Set `explanation: hidden` for a blind comparison."
     )
     if "random" in detectors:
-        yield "random has no reason to give: its items show none, whatever explanation says."
+        yield "random gives no reasons: its items show none, even with explanation shown."

@@ -1,4 +1,4 @@
-"""A study's design and its parts: everything that is settled before the first participant comes."""
+"""The design of a study and its parts: all settings that are fixed before the first participant joins."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from pydantic import Field, field_validator, model_validator
 
 from console.actors import ACTORS
 from console.settings import LANGUAGES
-from console.studies.design.asking import Debriefing, Exclusions, Questionnaires
 from console.studies.design.factors import FACTORS
 from console.studies.design.instruments import Instrument, shelf
-from console.studies.design.part import AskedQuestion, Count, DesignPart, Share
+from console.studies.design.part import AskedQuestion, Count, Debriefing, DesignPart, Exclusions, Questionnaires, Share
 from console.studies.design.recruiting import Recruiting
 
 REPLAY = "replay"
-"""Who acts where a recorded log is played trial by trial."""
+"""The Actor's name if a recorded log is replayed trial by trial."""
 
 SCRIPTED = "scripted"
-"""The Actor of whom it is known beforehand what it does in a task."""
+"""The Actor whose actions in a task can be predicted."""
 
 
 class TaskSource(DesignPart):
-    """Who acts and on what: an Actor in an environment, or the archive run that is replayed."""
+    """The source of the tasks: an Actor and its environment, or an archive run to replay."""
 
     actor: str = "scripted"
     environment: str | None = None
@@ -50,7 +49,7 @@ class TaskSource(DesignPart):
 
 
 class Noisy(DesignPart):
-    """Simulated reviewers who err at these rates and take this long."""
+    """A group of simulated reviewers with the same error rates and speed."""
 
     count: Count = 1
     false_accept: Share = 0.1
@@ -59,7 +58,7 @@ class Noisy(DesignPart):
 
 
 class Participants(DesignPart):
-    """How many take part, people and simulated reviewers."""
+    """The number of participants: people and simulated reviewers."""
 
     human: Count = 4
     oracle: Count = 0
@@ -76,14 +75,15 @@ class Participants(DesignPart):
     @model_validator(mode="after")
     def _somebody(self) -> Self:
         if not self.human + self.oracle + self.rules + sum(one.count for one in self.noisy):
-            raise ValueError("nobody takes part; set human, oracle, noisy or rules to 1 or more")
+            raise ValueError("the design has no participants; set human, oracle, noisy or rules to 1 or more")
         return self
 
 
 class Consent(DesignPart):
-    """What people agree to, empty where they are not asked, and what becomes of the data of those who withdraw.
+    """The consent text, and what happens to the data of a person who withdraws.
 
-    The text may hold headings, lists and bold words in Markdown; `version` is the researcher's own name of it.
+    If the text is empty, people are not asked for consent. The text may hold headings, lists and bold words in
+    Markdown. `version` is the researcher's own name for the version.
     """
 
     text: str = ""
@@ -92,25 +92,26 @@ class Consent(DesignPart):
 
 
 class IntakeQuestion(AskedQuestion):
-    """A question that is asked once, before the first item."""
+    """A question that people answer once, before the first item."""
 
     kind: Literal["choice", "number", "text"] = "choice"
     required: bool = False
     screens_out: tuple[str, ...] = ()
-    """The choices that keep somebody from taking part."""
+    """The choices that exclude a person from taking part."""
 
     @model_validator(mode="after")
     def _screening(self) -> Self:
         if strange := set(self.screens_out) - set(self.choices):
-            raise ValueError(f"screens_out names {min(strange)!r}, which is none of the choices")
+            raise ValueError(f"screens_out names {min(strange)!r}, which is not one of the choices")
         return self
 
 
 class Checks(DesignPart):
-    """Items with a known answer: right (good) and wrong (bad) actions, flagged (known) and not flagged, and attention.
+    """The number of items with a known answer, by kind.
 
-    `audited` is the share of the study's own unflagged actions that wait for a review too: unflagged items of known
-    answer stand among them.
+    The kinds are correct (good) and wrong (bad) actions, each flagged or unflagged, and attention checks. `audited` is
+    the share of the study's own unflagged actions that are also reviewed, so that unflagged seeded items are not the
+    only unflagged ones.
     """
 
     attention: Count = 0
@@ -122,34 +123,35 @@ class Checks(DesignPart):
 
     @property
     def known(self) -> int:
-        """How many items of known answer one condition has."""
+        """The number of seeded items of one condition."""
         return self.known_good + self.known_bad + self.unflagged_good + self.unflagged_bad
 
     @model_validator(mode="after")
     def _hidden_among_others(self) -> Self:
         if (self.unflagged_good or self.unflagged_bad) and not self.audited:
             raise ValueError(
-                "unflagged items of known answer would be the only unflagged ones; set `audited`, such as 0.25, so "
-                "that unflagged actions of the study stand among them"
+                "unflagged seeded items would be the only unflagged ones; set `audited`, such as 0.25, so "
+                "that unflagged actions of the study are reviewed too"
             )
         return self
 
 
 class GivenCondition(DesignPart):
-    """A condition spelt out; a factor that is left out has its default level."""
+    """A condition given by its levels; an omitted factor has its default level."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,39}$")
     levels: dict[str, str] = {}
 
 
 Measure = Literal["success", "gain", "right"]
-"""Solved by the last trial; that less solved at trial 0; right decisions."""
+"""`success`: solved by the last trial; `gain`: `success` minus solved at trial 0; `right`: correct decisions."""
 
 
 class Estimands(DesignPart):
-    """What is tested first: the primary measure, interactions beside the main effects, and the family of tests.
+    """The primary analysis: the measure, interactions in addition to the main effects, and the family of tests.
 
-    `equivalence` is the largest difference that counts as none, for tests of equivalence (TOST); None makes none.
+    `equivalence` is the largest difference that counts as no difference in equivalence tests (TOST). None omits these
+    tests.
     """
 
     measure: Measure = "success"
@@ -164,9 +166,9 @@ class Estimands(DesignPart):
         for a, b in given:
             for name in (a, b):
                 if name not in FACTORS:
-                    raise ValueError(f"{name!r} is no factor; use {', '.join(FACTORS)}")
+                    raise ValueError(f"{name!r} is not a factor; use {', '.join(FACTORS)}")
             if a == b:
-                raise ValueError(f"{a} stands twice; an interaction needs two factors")
+                raise ValueError(f"{a} is given twice; an interaction needs two factors")
         return given
 
 
@@ -178,44 +180,44 @@ Order = Literal["latin-square", "random", "fixed"]
 
 
 class Design(DesignPart):
-    """A user study; lists are tuples, so that a design stays what it was when it was registered."""
+    """A user study. Its lists are tuples, so that a registered design cannot be changed."""
 
     name: str = Field(pattern=r"^\w[\w.@ -]{0,39}$")
     source: TaskSource
     tasks: int = Field(default=25, ge=1, le=10_000)
-    """Tasks of each condition."""
+    """The number of tasks in each condition."""
     trials: int = Field(default=4, ge=1, le=20)
-    """Trials of a task, the first one included."""
+    """The number of trials of a task, including the first one."""
     budget: str | None = None
-    """Inspections per participant, condition and trial: a number, or P% of the non-halted of trial 0."""
+    """Inspections per participant, condition and trial: a number, or P% of trial 0's non-halted items."""
     halted_free: bool = False
     """Whether inspections of halted trials cost nothing, as in the InferAct paper."""
     seed: int = Field(default=0, ge=0, le=2**53)
     comparison: Comparison = "within"
     same_tasks: bool = False
-    """Within participants: every condition on the same tasks. Between participants they always are the same."""
+    """Whether all conditions use the same tasks in a within-participants design; otherwise, they always do."""
     washout_hours: Annotated[float, Field(ge=0, le=2_160, allow_inf_nan=False)] = 0.0
-    """How long people wait between two conditions; simulated reviewers remember nothing and do not."""
+    """The time that people wait between two conditions; simulated reviewers do not wait."""
     order: Order = "latin-square"
     factors: dict[str, tuple[str, ...]] = {}
     conditions: tuple[GivenCondition, ...] = ()
     estimands: Estimands = Estimands()
     participants: Participants = Participants()
     language: str | None = None
-    """The language of the pages around the design's own texts; by default each person's browser says which."""
+    """The language of the pages around the design's own texts; the default is the language of each person's browser."""
     consent: Consent = Consent()
     demographics: tuple[IntakeQuestion, ...] = ()
     instructions: str = ""
     practice: int = Field(default=0, ge=0, le=100)
     checks: Checks = Checks()
-    """How many of each begin in every condition."""
+    """The number of known items of each kind in every condition."""
     break_minutes: Annotated[float, Field(ge=0, le=1_440, allow_inf_nan=False)] = 0.0
     undo_seconds: Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)] = 5.0
     instruments: tuple[Instrument, ...] = ()
-    """Own questionnaires, beside those of the shelf."""
+    """The design's own questionnaires, in addition to the built-in ones."""
     questionnaires: Questionnaires = Questionnaires()
     confidence: Literal[0, 3, 4, 5, 6, 7] = 0
-    """Points of the scale on which people say after each decision how sure they are; 0 does not ask."""
+    """The number of points of the confidence scale after each decision; 0 omits the question."""
     interaction_trace: bool = False
     debriefing: Debriefing = Debriefing()
     exclusions: Exclusions = Exclusions()
@@ -260,7 +262,7 @@ class Design(DesignPart):
     def _known_levels(cls, given: tuple[GivenCondition, ...]) -> tuple[GivenCondition, ...]:
         names = [one.name.casefold() for one in given]
         if len(set(names)) < len(names):
-            raise ValueError("two have the same name; give each a name of its own")
+            raise ValueError("two conditions have the same name; rename one")
         for one in given:
             for factor, level in one.levels.items():
                 _check_level(factor, level)
@@ -271,7 +273,7 @@ class Design(DesignPart):
     def _questions_once(cls, given: tuple[IntakeQuestion, ...]) -> tuple[IntakeQuestion, ...]:
         keys = [one.key for one in given]
         if len(set(keys)) < len(keys):
-            raise ValueError("two questions have the same key; give each a key of its own")
+            raise ValueError("two questions have the same key; rename one")
         return given
 
     @field_validator("confidence", mode="before")
@@ -284,13 +286,13 @@ class Design(DesignPart):
         known = instruments_of(self)
         for moment, names in self.questionnaires.named():
             if strange := next((name for name in names if name not in known), None):
-                raise ValueError(f"questionnaires: {moment} names {strange!r}; there are {', '.join(known)}")
+                raise ValueError(f"questionnaires: {moment} names the unknown {strange!r}; use {', '.join(known)}")
         return self
 
     @model_validator(mode="after")
     def _few_conditions(self) -> Self:
         if self.factors and self.conditions:
-            raise ValueError("factors and conditions are both given; factors are crossed, so leave one of them out")
+            raise ValueError("factors and conditions are both given; leave one of them out")
         count = len(self.conditions) or prod(map(len, self.factors.values()))
         if count > MOST_CONDITIONS:
             raise ValueError(f"factors make {count} conditions; at most {MOST_CONDITIONS} can be compared")
@@ -300,7 +302,7 @@ class Design(DesignPart):
     def _within_only(self) -> Self:
         for name in ("same_tasks", "washout_hours"):
             if self.comparison == "between" and getattr(self, name):
-                raise ValueError(f"{name} is of designs within participants; between them, everybody has one condition")
+                raise ValueError(f"{name} applies to comparison within participants only; leave it out")
         return self
 
     @model_validator(mode="after")
@@ -309,27 +311,30 @@ class Design(DesignPart):
         for name in dict.fromkeys(name for pair in self.estimands.interactions for name in pair):
             if name not in varying:
                 raise ValueError(
-                    f"estimands: an interaction with {name} is asked for, but it does not vary; "
+                    f"estimands: an interaction names {name}, which does not vary; "
                     f"{'give it two levels' if not varying else 'use ' + ', '.join(varying)}"
                 )
         return self
 
 
 def instruments_of(design: Design) -> Mapping[str, Instrument]:
-    """The instruments that the design may name: those of the shelf and its own, which stand in their place."""
+    """Return the instruments that the design may name: the built-in ones and the design's own.
+
+    An instrument of the design replaces the built-in instrument with the same name.
+    """
     return {**shelf(), **{one.name: one for one in design.instruments}}
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """An arm of a study: its name, usable in files, and its level of every factor."""
+    """A condition of a study: its level of every factor, and its name, which is valid in file names."""
 
     name: str
     levels: Mapping[str, str]
 
 
 def conditions(design: Design) -> tuple[Condition, ...]:
-    """The conditions in the design's order: those given, else the factors fully crossed."""
+    """List the conditions in the design's order: the given conditions, or all combinations of the factors' levels."""
     defaults = {name: factor.default for name, factor in FACTORS.items()}
     if design.conditions:
         return tuple(Condition(one.name, defaults | one.levels) for one in design.conditions)
@@ -339,7 +344,7 @@ def conditions(design: Design) -> tuple[Condition, ...]:
 
 
 def varied(design: Design) -> dict[str, tuple[str, ...]]:
-    """The factors that differ between conditions, each with its levels in the order of the conditions."""
+    """Return the factors that differ between conditions, each with its levels in the order of the conditions."""
     arms = conditions(design)
     levels = {name: tuple(dict.fromkeys(arm.levels[name] for arm in arms)) for name in FACTORS}
     return {name: found for name, found in levels.items() if len(found) > 1}
@@ -348,7 +353,7 @@ def varied(design: Design) -> dict[str, tuple[str, ...]]:
 def _check_level(factor: str, level: str) -> None:
     known = FACTORS.get(factor)
     if known is None:
-        raise ValueError(f"{factor!r} is no factor; use {', '.join(FACTORS)}")
+        raise ValueError(f"{factor!r} is not a factor; use {', '.join(FACTORS)}")
     if not level.strip() or (known.levels is not None and level not in known.levels):
         raise ValueError(f"{factor} has no level {level!r}; use {', '.join(known.levels or ('the name of one',))}")
 
@@ -357,17 +362,15 @@ def _names(design: Design, crossed: list[dict[str, str]]) -> list[str]:
     varying = {name: levels for name, levels in design.factors.items() if len(levels) > 1}
     if not varying:
         return [_clean(crossed[0].get("detector", FACTORS["detector"].default))[:_LONGEST_NAME]]
-    shared = {name for name in varying if any(_overlap(varying, name, other) for other in varying if other != name)}
+    shared = {
+        name for name in varying if any(set(varying[name]) & set(varying[other]) for other in varying if other != name)
+    }
     names = [
         _clean("-".join(f"{name}-{levels[name]}" if name in shared else levels[name] for name in varying))
         for levels in crossed
     ]
     usable = len({name.casefold() for name in names}) == len(names) and max(map(len, names)) <= _LONGEST_NAME
     return names if usable else [f"condition-{number}" for number in range(1, len(names) + 1)]
-
-
-def _overlap(varying: Mapping[str, tuple[str, ...]], one: str, other: str) -> bool:
-    return bool(set(varying[one]) & set(varying[other]))
 
 
 def _clean(name: str) -> str:

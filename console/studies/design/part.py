@@ -1,23 +1,25 @@
-"""The base of a design's parts, and the numbers that they share; the model and its shelves of parts all build on it."""
+"""Parts of a design: the base class, and the parts that both the model and the shelves use."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=1_000)]
 
 
 class DesignPart(BaseModel):
-    """Something of a design: unknown fields are refused, nothing changes later."""
+    """A frozen part of a design that refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class AskedQuestion(DesignPart):
-    """A question to a participant, by the key of its answer; one of kind choice has two or more choices."""
+    """A question to a participant; `key` identifies the answer. A question of kind choice has two or more choices."""
 
     key: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
     question: str = Field(min_length=1)
@@ -31,3 +33,77 @@ class AskedQuestion(DesignPart):
         if self.kind != "choice" and self.choices:
             raise ValueError(f"a question of kind {self.kind} has no `choices`; leave them out")
         return self
+
+
+class Moment(StrEnum):
+    """The moment of a questionnaire: before the first condition, after each one, or after all of them."""
+
+    BEFORE = "before"
+    BETWEEN = "between"
+    AFTER = "after"
+
+
+class Questionnaires(DesignPart):
+    """The names of the instruments at each moment, in order."""
+
+    before: tuple[str, ...] = ()
+    between: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+    @field_validator("before", "between", "after")
+    @classmethod
+    def _once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(names)) < len(names):
+            raise ValueError("names an instrument twice; give each once")
+        return names
+
+    def at(self, moment: str) -> tuple[str, ...]:
+        """Return the names of the instruments at this moment."""
+        return dict(self.named())[moment]
+
+    def named(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Iterate over the moments, each with the names of its instruments."""
+        yield Moment.BEFORE, self.before
+        yield Moment.BETWEEN, self.between
+        yield Moment.AFTER, self.after
+
+
+class Debriefing(DesignPart):
+    """The end of the study: an open question, and the text shown to people who have finished."""
+
+    question: str = ""
+    text: str = ""
+
+
+class Exclusions(DesignPart):
+    """Rules that exclude a participant's data from the analysis; a rule that is None does not apply.
+
+    `failed_attention` is the maximum number of failed attention checks, including questionnaire items with an expected
+    answer. The other rules are minimums: the share of known-good and known-bad items answered correctly, the median of
+    seconds per decision, and the number of decisions.
+    """
+
+    failed_attention: Count | None = None
+    known_right: Share | None = None
+    median_seconds: Annotated[float, Field(ge=0, le=3_600, allow_inf_nan=False)] | None = None
+    decisions: Count | None = None
+
+    def rules(self) -> dict[str, float]:
+        """Return the limits of the rules that apply, by the rule's name."""
+        return {name: float(limit) for name, limit in self.model_dump().items() if limit is not None}
+
+
+RULES = {
+    "failed_attention": "failed attention checks, at most",
+    "known_right": "share of known items correct, at least",
+    "median_seconds": "median seconds per decision, at least",
+    "decisions": "decisions, at least",
+}
+"""The meaning of each rule's limit, as a phrase."""
+
+
+def breaks(rule: str, value: float | None, limit: float) -> bool:
+    """Return whether the value violates the rule's limit; an unknown value never violates a limit."""
+    if value is None:
+        return False
+    return value > limit if rule == "failed_attention" else value < limit

@@ -1,8 +1,9 @@
-"""Power: how often a study like this would find an effect of an assumed size, by simulated studies.
+"""Statistical power by simulation: how often a study with this design finds an effect of an assumed size.
 
-Each simulated study is analysed as the results are: the planned contrasts, in one model, corrected as one family. An
-answer is right with the logit of (condition's intercept + participant + half the participant's own effect, plus or
-minus, + task); intercepts are set so that rates averaged over participants and tasks are the assumed ones.
+Each simulated study is analysed like real results: the planned contrasts in one model, corrected as one family. The
+logit of a correct answer is the sum of the condition's intercept, the participant's effect, plus or minus half the
+participant's own response to the condition, and the task's effect. The intercepts are set so that the rates averaged
+over participants and tasks are the assumed rates.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from console.analysis.statistics.contrasts import CellTable, adjusted, fit_contrasts
-from console.analysis.statistics.estimates import Estimate, proportion
+from console.analysis.statistics.contrasts import CellTable, adjust_p_values, fit_contrasts
+from console.analysis.statistics.estimates import Estimate, estimate_proportion
 from console.errors import BadInput
 from console.studies.design.allocation import PlannedCondition, allocate, task_count
 from console.studies.design.contrasts import PRIMARY, Contrast, planned_contrasts
@@ -27,10 +28,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """Shares on the primary measure under the factor's first level and its last, and how much people and tasks vary.
+    """The assumed shares at the factor's first and last level, and the spread of participants and tasks.
 
-    Levels between are as the first, and other factors change nothing. The spreads are standard deviations on the logit
-    scale; without a factor, the first that the design varies is meant.
+    The shares are on the primary measure. Levels between the first and the last behave like the first; other factors
+    have no effect. The spreads are standard deviations on the logit scale. If no factor is given, the first varied
+    factor is compared.
     """
 
     start: float = 0.33
@@ -46,7 +48,7 @@ class Assumptions:
 class Power:
     """The share of simulated studies that find the contrast, with Wilson's interval for that share.
 
-    `half_width` is how far the interval of the effect reaches to each side on average, None where there never is one.
+    `half_width` is the mean half-width of the effect's interval, or None if no simulated study has an interval.
     """
 
     contrast: str
@@ -63,7 +65,7 @@ class Power:
 class _Layout:
     """The cells of a study without their values, the levels of the compared factor, and the contrasts to test.
 
-    `level` of a cell is 1 at the factor's last level, else 0; `tasks` are numbers.
+    `level` of a cell is 1 at the factor's last level, else 0; `tasks` holds task numbers.
     """
 
     cells: CellTable
@@ -84,9 +86,10 @@ def power(
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[Power, ...]:
-    """The power for each number of participants, by default the design's people; raises BadInput.
+    """Return the power for each number of participants, by default the number of people in the design.
 
-    A study finds the effect where the corrected p-value of the contrast is below the level of the test.
+    A study finds the effect if the corrected p-value of the contrast is below the significance level. Raise BadInput if
+    an assumption is invalid or the effect cannot be tested.
     """
     assumed = assumptions or Assumptions(alpha=design.estimands.alpha)
     counts = tuple(participants) or (design.participants.human,)
@@ -94,7 +97,7 @@ def power(
     intercepts = _intercepts(assumed)
     found = []
     for place, count in enumerate(counts):
-        layout = _layout(design, count, compared(design, assumed.factor))
+        layout = _layout(design, count, compared_levels(design, assumed.factor))
         rng = np.random.default_rng([seed, count])
         tests = []
         for done in range(simulations):
@@ -104,11 +107,14 @@ def power(
     return tuple(found)
 
 
-def compared(design: Design, factor: str | None = None) -> tuple[str, str, str]:
-    """The factor and its two levels that are compared, first and last; raises BadInput where nothing varies."""
+def compared_levels(design: Design, factor: str | None = None) -> tuple[str, str, str]:
+    """Return the compared factor and its first and last level.
+
+    Raise BadInput if no factor varies, or if the design does not vary the assumed factor.
+    """
     varying = varied(design)
     if not varying:
-        raise BadInput("The design has one condition, so there is nothing to compare; give a factor two levels.")
+        raise BadInput("The design has one condition and no comparison; give a factor two levels.")
     name = factor or next(iter(varying))
     if name not in varying:
         raise BadInput(f"The design does not vary {name!r}; it varies {', '.join(varying)}.")
@@ -120,11 +126,11 @@ def _check(assumed: Assumptions, counts: Sequence[int], simulations: int) -> Non
     if not all(0 < rate < 1 for rate in ends):
         raise BadInput(f"Success rates lie between 0 and 1, not {ends[0]:g} and {ends[1]:g}; change start or effect.")
     if not 0 < assumed.alpha < 1:
-        raise BadInput(f"The level of the test lies between 0 and 1, not {assumed.alpha:g}; 0.05 is usual.")
+        raise BadInput(f"alpha must be between 0 and 1, not {assumed.alpha:g}; 0.05 is usual.")
     if not all(0 <= sd <= 10 for sd in (assumed.participant_sd, assumed.effect_sd, assumed.task_sd)):
-        raise BadInput("The spreads of participants, effect and tasks are standard deviations from 0 to 10.")
+        raise BadInput("Standard deviations of participants, effect and tasks must be from 0 to 10.")
     if not all(2 <= count <= 1_000 for count in counts) or simulations < 1:
-        raise BadInput("Power needs 2 to 1000 participants and at least one simulation; say how many with --n.")
+        raise BadInput("Power needs 2 to 1000 participants and at least one simulation; set --n.")
 
 
 def _intercepts(assumed: Assumptions) -> Floats:
@@ -172,13 +178,16 @@ def _target(primary: Sequence[Contrast], factor: str, first: str, last: str) -> 
     if any(one.name == named for one in primary):
         return named
     raise BadInput(
-        f"No primary contrast is of {factor} alone: no two conditions differ in it and agree in all else. Power is "
-        "simulated for main effects only; cross the factors."
+        f"No primary contrast is on {factor} alone: no two conditions differ only in it. Power is "
+        "simulated for main effects only, so cross the factors."
     )
 
 
 def _study(layout: _Layout, assumed: Assumptions, intercepts: Floats, rng: np.random.Generator) -> Estimate:
-    """The target contrast of one simulated study, its p-value corrected over the primary ones."""
+    """Simulate one study; return the estimate of the target contrast and its corrected p-value.
+
+    The correction is over the primary contrasts.
+    """
     who, people = layout.cells.who, layout.cells.participants
     base = rng.normal(0, assumed.participant_sd, people)
     own = rng.normal(0, assumed.effect_sd, people)
@@ -187,13 +196,13 @@ def _study(layout: _Layout, assumed: Assumptions, intercepts: Floats, rng: np.ra
     chance = special.expit(place[:, None] + tasks[layout.tasks])
     rates = (rng.random(chance.shape) < chance).mean(axis=1)
     fit = fit_contrasts(replace(layout.cells, values=rates), {one.name: one.weights for one in layout.primary})
-    corrected = adjusted({name: found.p_value for name, found in fit.estimates.items()}, layout.correction)
+    corrected = adjust_p_values({name: found.p_value for name, found in fit.estimates.items()}, layout.correction)
     return replace(fit.estimates[layout.target], p_value=corrected[layout.target])
 
 
 def _power(contrast: str, count: int, tests: Sequence[Estimate], alpha: float) -> Power:
     rejected = sum(test.p_value is not None and test.p_value < alpha for test in tests)
-    share = proportion(rejected, len(tests))
+    share = estimate_proportion(rejected, len(tests))
     widths = [(test.interval.high - test.interval.low) / 2 for test in tests if test.interval]
     low, high = (share.interval.low, share.interval.high) if share.interval else (0.0, 1.0)
     half = float(np.mean(widths)) if widths else None

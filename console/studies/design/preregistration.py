@@ -1,4 +1,4 @@
-"""The preregistration: what was settled before the first participant came, in Markdown that holds any text."""
+"""The preregistration: the study's plan before the first participant joined, as Markdown that is safe for any text."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from console.studies.design.contrasts import planned_contrasts
 from console.studies.design.factors import FACTORS
 from console.studies.design.model import Design, conditions, varied
 from console.studies.design.power import Assumptions, Power
-from console.studies.design.strata import Known, block_names, block_rows, said_of_blocks
+from console.studies.design.strata import Known, block_names, block_rows, describe_blocks
 from console.studies.design.yaml_file import dump
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table; bars and line breaks in a cell do not end it."""
+    """Return a Markdown table; vertical bars and line breaks in cells are escaped."""
     lines = [_line(header), _line(["---"] * len(header)), *(_line(row) for row in rows)]
     return "\n".join(lines)
 
 
 def bullets(sentences: Iterable[str]) -> str:
-    """A list, one sentence a line."""
+    """Return a Markdown list with one sentence per item."""
     return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
 def fenced(text: str, language: str) -> str:
-    """A code block whose fence is longer than any in the text."""
+    """Return a code block whose fence is longer than any fence in the text."""
     longest = max((len(found) for found in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
@@ -49,7 +49,7 @@ def preregistration(
     assumed: Assumptions | None = None,
     known: Known | None = None,
 ) -> str:
-    """The study's plan: hypotheses, conditions, allocation and its balance, procedure, measures, analysis, data."""
+    """Return the study's plan: hypotheses, conditions, allocation, procedure, measures, analysis, data."""
     sections = [
         ("", _summary(design, places)),
         ("Questions", _questions(design)),
@@ -57,21 +57,21 @@ def preregistration(
         ("Participants", _participants(design)),
         ("Allocation", _allocation(design, places)),
         ("Blocks of tasks", _known_of_blocks(places, known) if known is not None else ""),
-        ("Procedure", bullets(procedure.steps(design))),
-        ("Measures", bullets(procedure.measures(design))),
-        ("Analysis", bullets(procedure.analysis(design))),
-        ("Exclusions, withdrawal and stopping", bullets(procedure.exclusions(design))),
+        ("Procedure", bullets(procedure.describe_steps(design))),
+        ("Measures", bullets(procedure.describe_measures(design))),
+        ("Analysis", bullets(procedure.describe_analysis(design))),
+        ("Exclusions, withdrawal and stopping", bullets(procedure.describe_exclusions(design))),
         ("Power", _power(design, powers, assumed)),
-        ("Who gets what", _orders(places)),
-        ("Tasks", _tasks(places)),
+        ("Order of conditions by participant", _orders(places)),
+        ("Tasks", table(("block", "tasks"), [(name, ", ".join(tasks)) for tasks, name in block_names(places).items()])),
         ("The design", fenced(dump(design), "yaml")),
     ]
-    parts = [f"# Preregistration: {design.name}", *(_section(title, text) for title, text in sections if text)]
-    return "\n\n".join(parts) + "\n"
+    parts = [f"## {title}\n\n{text}" if title else text for title, text in sections if text]
+    return "\n\n".join([f"# Preregistration: {design.name}", *parts]) + "\n"
 
 
 def fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
-    """SHA-256 of the design and the allocation table: the same plan has the same one."""
+    """Return the SHA-256 of the design and the allocation table."""
     table_of = [[column.name for column in COLUMNS], *(list(row) for row in rows(design, places))]
     plan = {"design": _without_unset(design), "allocation": table_of}
     return sha256(orjson.dumps(plan, option=orjson.OPT_SORT_KEYS)).hexdigest()
@@ -93,7 +93,10 @@ _CAME_LATER = (
 
 
 def _without_unset(design: Design) -> dict[str, Any]:
-    """The design's fields; those that earlier versions did not have only where they say anything."""
+    """Return the design's fields without newer fields that are unset.
+
+    Fingerprints of older studies therefore stay valid.
+    """
     told, default = design.model_dump(mode="json"), Design.model_fields
     for name in _CAME_LATER:
         if getattr(design, name) == default[name].default:
@@ -111,10 +114,6 @@ def _without_unset(design: Design) -> dict[str, Any]:
     return told
 
 
-def _section(title: str, text: str) -> str:
-    return f"## {title}\n\n{text}" if title else text
-
-
 def _summary(design: Design, places: Sequence[PlannedCondition]) -> str:
     people = len({place.number for place in places})
     count, compared = len(conditions(design)), f"{design.comparison} participants"
@@ -128,7 +127,7 @@ def _summary(design: Design, places: Sequence[PlannedCondition]) -> str:
 def _questions(design: Design) -> str:
     asked = planned_contrasts(design)
     if not asked:
-        return bullets(["How high is the success rate at each trial? There is one condition, nothing is compared."])
+        return bullets(["How high is the success rate at each trial? There is one condition and no comparison."])
     return "\n\n".join(
         f"{kind.capitalize()}:\n\n"
         + bullets(f"{one.asks} ({one.measure}, {one.name})" for one in asked if one.kind == kind)
@@ -142,11 +141,11 @@ def _conditions(design: Design) -> str:
     shown = table(
         ("condition", *names), [(arm.name, *(arm.levels[name] for name in names)) for arm in conditions(design)]
     )
-    return f"{shown}\n\nThe same in all of them: {'; '.join(fixed)}."
+    return f"{shown}\n\nConstant in all conditions: {'; '.join(fixed)}."
 
 
 def _participants(design: Design) -> str:
-    found = [(group.kind, group.count, procedure.rule_words(group.rule)) for group in groups(design)]
+    found = [(group.kind, group.count, procedure.describe_rule(group.rule)) for group in groups(design)]
     return table(("kind", "count", "rule"), found)
 
 
@@ -162,7 +161,7 @@ def _allocation(design: Design, places: Sequence[PlannedCondition]) -> str:
 
 
 def _known_of_blocks(places: Sequence[PlannedCondition], known: Known) -> str:
-    said, found = "\n\n".join(said_of_blocks(places, known)), block_rows(places, known)
+    said, found = "\n\n".join(describe_blocks(places, known)), block_rows(places, known)
     if not said or not found:
         return said
     shown = table(
@@ -185,10 +184,8 @@ def _power(design: Design, powers: Sequence[Power], assumed: Assumptions | None)
         )
         for one in powers
     ]
-    shown = table(
-        ("contrast", "participants", "power", "95 % interval of it", "half width of the effect's interval"), found
-    )
-    return f"{procedure.assumed(design, assumed or Assumptions(), powers[0].simulations)}\n\n{shown}"
+    shown = table(("contrast", "participants", "power", "95 % interval", "half width of the effect's interval"), found)
+    return f"{procedure.describe_assumptions(design, assumed or Assumptions(), powers[0].simulations)}\n\n{shown}"
 
 
 def _number(value: float | None) -> str:
@@ -201,7 +198,3 @@ def _orders(places: Sequence[PlannedCondition]) -> str:
     for place in places:
         orders.setdefault((place.code, place.kind), []).append(f"{place.condition} on {blocks[place.tasks]}")
     return table(("participant", "kind", "order"), [(*who, "; ".join(order)) for who, order in orders.items()])
-
-
-def _tasks(places: Sequence[PlannedCondition]) -> str:
-    return table(("block", "tasks"), [(name, ", ".join(tasks)) for tasks, name in block_names(places).items()])

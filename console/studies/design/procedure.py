@@ -1,110 +1,110 @@
-"""What happens in a study, what is measured and how it is analysed, in sentences."""
+"""Sentences that describe the procedure, measures and analysis of a study."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from console.detection.detectors import detector
-from console.studies.design.asking import RULES
 from console.studies.design.contrasts import MEASURES, PRIMARY, planned_contrasts
 from console.studies.design.factors import unattended
 from console.studies.design.instruments import Instrument
 from console.studies.design.model import SCRIPTED, Design, IntakeQuestion, conditions, instruments_of
-from console.studies.design.power import Assumptions, compared
+from console.studies.design.part import RULES
+from console.studies.design.power import Assumptions, compared_levels
 
 
-def steps(design: Design) -> list[str]:
-    """What a participant meets, in order."""
+def describe_steps(design: Design) -> list[str]:
+    """Describe the participant's steps in order."""
     source, checks = design.source, design.checks
     acts = (
         f"The recorded run {source.run} is replayed"
         if source.run
         else f"The {source.actor} Actor acts in {source.environment}"
     )
+    keys = ", ".join(f"{one.key} ({one.kind})" for one in design.demographics)
     alone = [arm.name for arm in conditions(design) if unattended(arm.levels)]
     found = [
-        f"{acts}; each participant's feedback drives their own copy of the next trial.",
+        f"{acts}; each participant's feedback affects only their own copy of the next trial.",
         _recruited(design),
-        "People are asked for their consent first." if design.consent.text.strip() else "No consent text is shown.",
-        f"Questions about the participant: {_keys(design)}." if design.demographics else "",
+        "People give their consent first." if design.consent.text.strip() else "No consent text is shown.",
+        f"Questions about the participant: {keys}." if keys else "",
         *_questionnaires(design),
         f"Practice items, each with its answer explained: {design.practice}." if design.practice else "",
         _budget(design),
-        "Flagged actions come in the order of the detector's score.",
+        "Flagged actions are ordered by the detector's score.",
         _attention(checks.attention),
         *_known(design),
-        f"Nobody reviews in {', '.join(alone)}: the agents try again alone." if alone else "",
+        f"Without a reviewer: {', '.join(alone)}; the agents try again alone." if alone else "",
         f"A break of {design.break_minutes:g} minutes is offered between two conditions."
         if design.break_minutes
         else "",
         f"People wait {design.washout_hours:g} hours between two conditions (wash-out)."
         if design.washout_hours
         else "",
-        f"A decision can be taken back for {design.undo_seconds:g} seconds.",
-        f"After each decision people say how sure they are, on {design.confidence} points."
-        if design.confidence
-        else "",
-        "Steps opened, scrolls and keys are recorded, never text; the consent page says so."
+        f"A decision can be undone for {design.undo_seconds:g} seconds.",
+        f"After each decision people rate their confidence on {design.confidence} points." if design.confidence else "",
+        "Opened steps, scrolls and keys are recorded, but no text; the consent page says so."
         if design.interaction_trace
         else "",
-        "At the end a question is answered in words." if design.debriefing.question.strip() else "",
+        "At the end people answer an open question." if design.debriefing.question.strip() else "",
     ]
     return [sentence for sentence in found if sentence]
 
 
 def _attention(count: int) -> str:
     many = "1 attention check" if count == 1 else f"{count} attention checks"
-    return f"{many} in the first trial of every condition; each says in its task which answer to give." if count else ""
+    return (
+        f"{many} in the first trial of every condition; the task of each states the correct decision." if count else ""
+    )
 
 
 def _known(design: Design) -> Iterator[str]:
-    """How many items of each cell there are, how they are met, and what that costs."""
+    """Describe the seeded items: the number of each kind, their appearance, and their cost."""
     checks = design.checks
     cells = [
-        (checks.known_bad, "wrong actions that the detector flags"),
-        (checks.known_good, "right actions that it flags"),
-        (checks.unflagged_bad, "wrong actions that it does not flag"),
-        (checks.unflagged_good, "right actions that it does not flag"),
+        (checks.known_bad, "wrong, flagged actions"),
+        (checks.known_good, "correct, flagged actions"),
+        (checks.unflagged_bad, "wrong, unflagged actions"),
+        (checks.unflagged_good, "correct, unflagged actions"),
     ]
     items = ", ".join(f"{count} {what}" for count, what in cells if count)
     if items:
         yield (
-            f"Seeded tasks, whose right answers are known, begin in the first trial of every condition: {items}. The "
-            "same Actor plays them beside the study's tasks, and one that is turned down comes again in the next "
-            "trial, as others do; what a cell of a later trial holds depends on the answers."
+            f"Seeded tasks with known answers start in the first trial of every condition: {items}. The "
+            "same Actor plays them beside the study's tasks. A rejected one comes again in the next "
+            "trial, like others, so later trials depend on the decisions."
         )
         yield (
-            "Seeded items take no inspection from the others: the meter that participants see grows by them and "
-            "counts them. They wait in the same order of scores, so what the budget does not reach of that order "
-            "leaves out seeded ones too."
+            "Seeded items do not use the budget of the others: the meter on the page grows by them and "
+            "counts them. They share the order of scores, so items beyond the budget "
+            "include seeded ones."
         )
         yield from _unforeseen(design)
     if checks.audited:
         yield (
-            f"Of the study's own actions that the detector does not flag, a share of {checks.audited:g}, drawn by "
-            "lot, is held for review beside the budget."
+            f"A random share of {checks.audited:g} of the study's own unflagged actions is reviewed outside the budget."
         )
 
 
 def _unforeseen(design: Design) -> Iterator[str]:
     if design.source.run is None and design.source.actor != SCRIPTED:
-        yield f"Which of these a seeded task turns out to be is known once the {design.source.actor} Actor has acted."
+        yield f"The {design.source.actor} Actor's actions decide which of these a seeded task becomes."
         return
     names = dict.fromkeys(arm.levels["detector"] for arm in conditions(design) if not unattended(arm.levels))
     if models := [name for name in names if detector(name).judge is None]:
-        yield f"Which of them {', '.join(models)} flags is known once a model has judged them."
+        yield f"A model decides which of them {', '.join(models)} flags."
 
 
-def measures(design: Design) -> list[str]:
-    """What is measured, the primary outcome first."""
+def describe_measures(design: Design) -> list[str]:
+    """Describe the measures, the primary outcome first."""
     first = design.estimands.measure
     others = [words for name, words in MEASURES.items() if name != first]
     return [
         f"Primary: {MEASURES[first]}, in each condition of each participant; the last trial is trial "
-        f"{design.trials - 1}. Undecided flagged actions are released after a trial closes; success with them held is "
-        "reported beside it.",
+        f"{design.trials - 1}. Undecided flagged actions run after a trial closes; success with them held is "
+        "reported too.",
         f"Secondary: {'; '.join(others)}.",
-        "Described beside them: seconds per item; agreement between reviewers on trial 0; decisions against the "
+        "Descriptive: seconds per item; agreement between reviewers on trial 0; decisions against the "
         "detector by its score; inspections used; words of feedback."
         + (
             " Of seeded items: omission, commission, d' and criterion (log-linear correction)."
@@ -113,16 +113,16 @@ def measures(design: Design) -> list[str]:
     ]
 
 
-def analysis(design: Design) -> list[str]:
-    """How conditions are compared."""
+def describe_analysis(design: Design) -> list[str]:
+    """Describe how conditions are compared."""
     if len(conditions(design)) < 2:
-        return ["There is one condition, so nothing is tested; shares are given with 95 % intervals."]
+        return ["There is one condition and no test; shares have 95 % intervals."]
     stated, primary = design.estimands, [one for one in planned_contrasts(design) if one.kind == PRIMARY]
     tests = f"{len(primary)} contrast{'s' * (len(primary) != 1)}"
     model = (
         "a t-test of participants' own values of each contrast, from their means by condition, so that participants "
-        f"may differ in what each factor does to them; {_sets(design)}whoever has not ended every condition that a "
-        "contrast compares is left out of it"
+        f"may differ in each effect; {_sets(design)}a participant without all conditions that a "
+        "contrast compares is left out"
         if design.comparison == "within"
         else "least squares of participants' means, t with the pooled variance"
     )
@@ -136,19 +136,19 @@ def analysis(design: Design) -> list[str]:
             if same
             else []
         ),
-        "Secondary contrasts are corrected as families of their own, one for each measure; every two conditions by a "
-        f"{_PAIRWISE[design.comparison]} stand beside them. Anything else is exploratory.",
+        "Secondary contrasts are corrected as one family per measure. Every two conditions are compared by a "
+        f"{_PAIRWISE[design.comparison]}. Everything else is exploratory.",
     ]
     if stated.equivalence is not None:
         found.append(f"Equivalence is tested by two one-sided tests within {stated.equivalence:g} (TOST).")
     return [
         *found,
-        "People and simulated reviewers are analysed apart; where people take part, simulated ones are exploratory.",
+        "People and simulated reviewers are analysed separately; beside people, simulated ones are exploratory.",
     ]
 
 
 def _sets(design: Design) -> str:
-    rotating = "sets of tasks, which rotate, are taken out as fixed effects where that leaves 3 degrees of freedom; "
+    rotating = "rotating sets of tasks are fixed effects if that leaves 3 degrees of freedom; "
     return "" if design.same_tasks else rotating
 
 
@@ -163,39 +163,43 @@ _PAIRWISE = {
 }
 
 
-def exclusions(design: Design) -> list[str]:
-    """Whose data are left out, and when the study ends."""
+def describe_exclusions(design: Design) -> list[str]:
+    """Describe which participants are excluded, and when the study ends."""
     gone = "deleted" if design.consent.withdrawal == "remove" else "kept under a new pseudonym, without their answers"
-    checks = "Attention checks are reported with the results; nobody is excluded for them unless stated here."
+    checks = "Attention checks are reported with the results; they exclude no participant unless stated here."
     stated = design.exclusions.rules()
     limits = "; ".join(f"{RULES[rule]} {limit:g}" for rule, limit in stated.items())
-    kept = (
-        f"People are kept in the analysis by these limits: {limits}. The primary contrasts are given with those left "
-    )
+    kept = f"The analysis keeps people within these limits: {limits}. The primary contrasts are reported with excluded "
     return [
         *([checks] if design.checks.attention and "failed_attention" not in stated else []),
-        *([f"{kept}out as well, and the data of all are exported."] if stated else []),
-        *(f"Who answers {' or '.join(one.screens_out)} to {one.key} does not take part." for one in _screening(design)),
+        *([f"{kept}people too, and all data are exported."] if stated else []),
+        *(
+            f"People who answer {' or '.join(one.screens_out)} to {one.key} do not take part."
+            for one in _screening(design)
+        ),
         *_led_back(design),
-        f"The data of participants who withdraw are {gone}; their place may be taken by another person.",
-        "The study ends when every place is finished or the researcher closes it; there is no interim analysis.",
+        f"The data of participants who withdraw are {gone}; another person may take their place.",
+        "The study ends when every place is finished or the researcher closes it, without an interim analysis.",
     ]
 
 
-def assumed(design: Design, assumptions: Assumptions, simulations: int) -> str:
-    """What the power rests on, in one paragraph."""
-    factor, first, last = compared(design, assumptions.factor)
+def describe_assumptions(design: Design, assumptions: Assumptions, simulations: int) -> str:
+    """Describe the assumptions of the power analysis in one paragraph."""
+    factor, first, last = compared_levels(design, assumptions.factor)
     return (
-        f"By {simulations} simulated studies with {MEASURES[design.estimands.measure]} {assumptions.start:.2f} for "
-        f"{factor} {first} and {assumptions.start + assumptions.effect:.2f} for {factor} {last}, no other effects, and "
-        f"standard deviations on the logit scale of {assumptions.participant_sd:g} between participants, "
-        f"{assumptions.effect_sd:g} between participants' effects and {assumptions.task_sd:g} between tasks; the "
-        f"planned contrast, two-sided at {assumptions.alpha:g}, with the correction of its family."
+        f"By {simulations} simulated studies: {MEASURES[design.estimands.measure]} is {assumptions.start:.2f} for "
+        f"{factor} {first} and {assumptions.start + assumptions.effect:.2f} for {factor} {last}; other effects are 0. "
+        f"Standard deviations on the logit scale are {assumptions.participant_sd:g} between participants, "
+        f"{assumptions.effect_sd:g} between participants' effects and {assumptions.task_sd:g} between tasks. The "
+        f"test is the planned contrast, two-sided at {assumptions.alpha:g}, corrected within its family."
     )
 
 
-def rule_words(rule: Mapping[str, float]) -> str:
-    """How a simulated reviewer errs, in words; empty for people and for those who never do."""
+def describe_rule(rule: Mapping[str, float]) -> str:
+    """Describe the error rates of a simulated reviewer.
+
+    Return an empty string for people and for simulated reviewers without errors.
+    """
     return ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in rule.items())
 
 
@@ -207,7 +211,7 @@ _MOMENTS = {"before": "Before the first condition", "between": "After each condi
 
 
 def _questionnaires(design: Design) -> list[str]:
-    """Which questionnaires come when, each with its source and licence; simulated reviewers fill in none."""
+    """Describe which questionnaires participants fill in at which moment, with source and licence."""
     known = instruments_of(design)
     found = []
     for moment, names in design.questionnaires.named():
@@ -225,29 +229,25 @@ def _source(instrument: Instrument) -> str:
 def _recruited(design: Design) -> str:
     recruiting = design.recruiting
     if platform := recruiting.of_platform:
-        return f"People come from {platform.title}, one place an id; of the id only a keyed digest is kept."
-    return "People come by links that open one place each." if recruiting.by_invitation else ""
+        return f"People come from {platform.title}, one place per id; only a keyed digest of the id is stored."
+    return "People join by personal links, one place each." if recruiting.by_invitation else ""
 
 
 def _led_back(design: Design) -> Iterator[str]:
-    """What those who do not take part to the end are given to go back by."""
+    """Describe how people return to the platform if they leave the study before its end."""
     recruiting = design.recruiting
     if recruiting.screen_out_url and _screening(design):
-        yield f"Whom an answer keeps out is led back by {recruiting.screen_out_url}."
+        yield f"People who are screened out return by {recruiting.screen_out_url}."
     if recruiting.return_url:
-        yield f"Who declines the consent or withdraws is led back by {recruiting.return_url}."
+        yield f"People who decline the consent or withdraw return by {recruiting.return_url}."
     elif recruiting.of_platform:
-        yield f"Who declines the consent is asked to return their place on {recruiting.of_platform.title}."
-
-
-def _keys(design: Design) -> str:
-    return ", ".join(f"{one.key} ({one.kind})" for one in design.demographics)
+        yield f"People who decline the consent are asked to return their place on {recruiting.of_platform.title}."
 
 
 def _budget(design: Design) -> str:
     budget = design.budget
     if budget is None:
-        return "Inspections are not limited."
-    share = f"{budget} of the first trial's finished trajectories" if budget.endswith("%") else budget
-    halted = "; those of halted trials cost nothing" if design.halted_free else ""
+        return "Inspections are unlimited."
+    share = f"{budget} of the first trial's completed trajectories" if budget.endswith("%") else budget
+    halted = "; inspections of halted trials are free" if design.halted_free else ""
     return f"Inspections per participant, condition and trial: {share}{halted}."

@@ -1,4 +1,4 @@
-"""Recruiting: where people come from, where they are sent when they are done, and what they are paid beside."""
+"""Recruiting: the source of participants, the addresses to which they return, and their bonus."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ _CENT = Decimal("0.01")
 
 
 class Bonus(DesignPart):
-    """A bonus on top of what the platform pays: so much for each right decision, up to `most`."""
+    """A bonus in addition to the platform's payment: an amount per correct decision, up to the limit `most`."""
 
     currency: str = Field(default="GBP", pattern=r"^[A-Z]{3}$")
     per_right: Money = Decimal(0)
     most: Money = Decimal(10)
     if_excluded: bool = False
-    """Whether those whom an exclusion rule leaves out get it too."""
+    """Whether people excluded by a rule also get the bonus."""
 
     def of(self, right: int, excluded: bool) -> Decimal:
-        """The bonus for so many right decisions, in hundredths, halves rounded up."""
+        """Return the bonus for this number of correct decisions, in hundredths; halves are rounded up."""
         earned = Decimal(0) if excluded and not self.if_excluded else min(self.per_right * right, self.most)
         return earned.quantize(_CENT, ROUND_HALF_UP)
 
 
 class Recruiting(DesignPart):
-    """How people come: by the study's code, by links that open one place each, or by a platform with its ids.
+    """How people join: with the study's code, with single-use links, or from a platform with its ids.
 
-    `screen_out_url` is for whom an answer keeps out, `return_url` for who declines the consent or withdraws. In each,
-    `{outside_id}` stands for the id that the person came with, `{code}` for their own completion code.
+    `screen_out_url` is for people who are screened out by an answer, `return_url` for people who decline the consent or
+    withdraw. In both, `{outside_id}` is replaced by the person's id on the platform, and `{code}` by the person's
+    completion code.
     """
 
     platform: str | None = None
@@ -65,11 +66,11 @@ class Recruiting(DesignPart):
 
     @property
     def of_platform(self) -> Platform | None:
-        """What is known of the platform, None without one."""
+        """The platform, or None if people do not come from a platform."""
         return PLATFORMS[self.platform] if self.platform else None
 
     def way_back(self, url: str, outside_id: str, code: str) -> str | None:
-        """Where somebody is sent; None where the address needs an id that this browser does not hold."""
+        """Return the return address, or None if it needs an id that is unknown in this browser."""
         if not url or ("{outside_id}" in url and not outside_id):
             return None
         filled = url.replace("{outside_id}", quote(outside_id, safe=""))
@@ -77,7 +78,7 @@ class Recruiting(DesignPart):
 
 
 def outside_id_in(platform: Platform, given: Mapping[str, str]) -> str:
-    """The person's id among the parameters of an address; empty where there is none, or they only look."""
+    """Return the person's id from the URL parameters; empty if the id is missing or marks a preview."""
     if set(given.values()) & {*platform.preview}:
         return ""
     return given.get(platform.person, "").strip()
@@ -90,4 +91,4 @@ def _refuse_elsewhere(name: str, url: str, allowed: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be an https address")
     if "{" in parts.netloc or host not in allowed:
         known = f" (allowed are {', '.join(allowed)})" if allowed else ""
-        raise ValueError(f"{name} leads to {host or 'nowhere'}{known}; name that host under `hosts` if it is meant")
+        raise ValueError(f"{name} leads to {host or 'no host'}{known}; add the host to `hosts` to allow it")

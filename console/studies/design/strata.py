@@ -1,7 +1,8 @@
-"""Strata: tasks are dealt out to blocks by what is known of each before anyone reviews.
+"""Strata: tasks are distributed over blocks by properties that are known before any review.
 
-Outcomes of trial 0 come first: of each, no block has two tasks more than another. Within an outcome, tasks next to
-each other by score and length go to different blocks; of many such deals, the most even one is kept.
+Tasks are first stratified by the outcome of trial 0: for each outcome, the blocks differ by at most one task. Within an
+outcome, tasks with similar score and length go to different blocks. Many distributions are sampled; the most even one
+is kept.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ _DEALS = 50
 
 @dataclass(frozen=True, slots=True)
 class KnownTask:
-    """A task's trial 0 as it ends unreviewed, its mean score by the detectors that ask no model, its steps."""
+    """The unreviewed trial 0 of a task: its outcome, mean score and number of steps.
+
+    The mean score is over the detectors that use no model.
+    """
 
     outcome: str
     score: float | None
@@ -28,11 +32,14 @@ class KnownTask:
 
 
 Known = Mapping[str, KnownTask]
-"""What is known of tasks, by their keys."""
+"""The known properties of tasks, by task key."""
 
 
-def stratified(design: Design, task_keys: Sequence[str], known: Known) -> tuple[str, ...]:
-    """The tasks in the order in which they are cut into blocks; as given where not all of them are known."""
+def stratify(design: Design, task_keys: Sequence[str], known: Known) -> tuple[str, ...]:
+    """Return the tasks in the order in which they are cut into blocks.
+
+    If the properties of any task are unknown, return the tasks in the given order.
+    """
     count = len(task_keys) // design.tasks
     if count < 2 or not known.keys() >= set(task_keys):
         return tuple(task_keys)
@@ -44,7 +51,7 @@ def stratified(design: Design, task_keys: Sequence[str], known: Known) -> tuple[
 
 def _deal(task_keys: Sequence[str], known: Known, count: int, rng: Random) -> list[list[str]]:
     blocks: list[list[str]] = [[] for _ in range(count)]
-    # Whoever gets a task more of one outcome gets none more of the next, until all have.
+    # A block that got an extra task of one outcome gets no extra task of the next until all blocks have one.
     turn, given = rng.sample(range(count), count), 0
     for outcome in sorted({known[key].outcome for key in task_keys}):
         stratum = [key for key in rng.sample(task_keys, len(task_keys)) if known[key].outcome == outcome]
@@ -65,18 +72,21 @@ def _unevenness(blocks: Sequence[Sequence[str]], known: Known) -> float:
 
 
 def spread(rows: Sequence[Mapping[str, Any]], column: str) -> float:
-    """By how much the largest value of the column exceeds the smallest; 0 where there is none."""
+    """Return the range of the column (largest minus smallest), or 0 if the column has no values."""
     values = [row[column] for row in rows if row[column] is not None]
     return max(values, default=0) - min(values, default=0)
 
 
 def block_names(places: Sequence[PlannedCondition]) -> dict[tuple[str, ...], str]:
-    """The blocks of tasks with their names."""
+    """Return the blocks of tasks with their names."""
     return {tasks: f"block {number}" for number, tasks in enumerate(sorted({place.tasks for place in places}), 1)}
 
 
 def block_rows(places: Sequence[PlannedCondition], known: Known) -> list[dict[str, Any]]:
-    """A row for each block: tasks, those solved at trial 0, mean score, mean steps; none where a task is not known."""
+    """Return one row per block: its number of tasks, tasks solved at trial 0, mean score and mean steps.
+
+    Return no rows if the properties of any task are unknown.
+    """
     blocks = block_names(places)
     if not known.keys() >= {key for tasks in blocks for key in tasks}:
         return []
@@ -95,17 +105,20 @@ def _row(name: str, tasks: Sequence[str], known: Known) -> dict[str, Any]:
     }
 
 
-def said_of_blocks(places: Sequence[PlannedCondition], known: Known) -> tuple[str, ...]:
-    """What differs between blocks of tasks before anyone reviews, in sentences; none where there is one block."""
+def describe_blocks(places: Sequence[PlannedCondition], known: Known) -> tuple[str, ...]:
+    """Describe how the blocks of tasks differ before any review.
+
+    Return an empty string if there is only one block.
+    """
     if len(block_names(places)) < 2:
         return ()
     rows = block_rows(places, known)
     if not rows:
-        return ("Nothing is known of the tasks before they are played: their blocks are a random cut.",)
+        return ("No outcome of the tasks is known in advance, so their blocks are random.",)
     apart = round(spread(rows, "solved"))
     solved = f"differ by at most {apart} in tasks solved" if apart else "have the same number of tasks solved"
     return (
-        f"Before anyone reviews, blocks of tasks {solved} at trial 0; their mean scores by the detectors that ask no "
-        f"model differ by at most {spread(rows, 'score'):.3f}, their mean lengths by at most "
+        f"Before any review, blocks of tasks {solved} at trial 0. Their mean scores by the detectors without "
+        f"a model differ by at most {spread(rows, 'score'):.3f}, their mean lengths by at most "
         f"{spread(rows, 'steps'):.2f} steps.",
     )

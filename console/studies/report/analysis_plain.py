@@ -1,7 +1,7 @@
-"""Computes the planned contrasts and the success rates of a study again, by pandas, scipy and statsmodels alone.
+"""Recompute the planned contrasts and the success rates of a study with pandas, scipy and statsmodels alone.
 
-It goes into each report's folder and reads the CSV files there; nothing of the console is needed. Run it there:
-pip install pandas scipy statsmodels && python analysis_plain.py
+This script is part of each report's folder and reads the CSV files in that folder. It does not need the console. Run
+the script in that folder: pip install pandas scipy statsmodels && python analysis_plain.py
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RATE = ["reviewers", "count", "condition", "trial"]
 
 
 def tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """The tidy tables that are read, without those whom a rule of the design leaves out."""
+    """Read the tidy tables; leave out participants whom a rule of the design excludes."""
     names = ("decisions", "outcomes", "success", "participants", "plan", "exclusions")
     found = {name: pd.read_csv(folder / f"{name}.csv", keep_default_na=False, na_values=[""]) for name in names}
     out = found["exclusions"].loc[found["exclusions"]["excluded"] == True, "participant"]  # noqa: E712
@@ -34,7 +34,10 @@ def tables(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def answers(found: dict[str, pd.DataFrame], measure: str) -> pd.DataFrame:
-    """A row with a value for each answer that a measure counts."""
+    """Return the observations of a measure, with their value in the column `value`.
+
+    The measure `right` has one row per decision known to be correct or wrong; the other measures have one row per task.
+    """
     if measure == "right":
         own = found["decisions"][found["decisions"]["purpose"].isna()].dropna(subset=["correct"])
         judged: pd.DataFrame = own.assign(value=own["correct"].astype(float))
@@ -51,7 +54,7 @@ def answers(found: dict[str, pd.DataFrame], measure: str) -> pd.DataFrame:
 
 
 class Cells:
-    """Participants' means by condition, and which set of tasks each of them is of."""
+    """The mean of each participant under each condition, with the participant's task set."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
         keyed = rows.dropna(subset=[*CELL, "value"]).astype(dict.fromkeys(TASK, str))
@@ -61,14 +64,20 @@ class Cells:
         self.within = len(tasks) > len(self.means)
 
     def contrast(self, weights: dict[str, float]) -> dict[str, float]:
-        """The weighted sum of the conditions' means with its error, t interval and p; empty where it has no figure."""
+        """Return the weighted sum of the condition means, with its error, t interval and p-value.
+
+        If the contrast cannot be computed, return only the number of participants.
+        """
         wanted = pd.Series(weights)[lambda weight: weight != 0]
         if not wanted.index.isin(self.means.columns).all():
             return {"n": len(self.means)}
         return self._own(wanted) if self.within else self._apart(wanted)
 
     def _own(self, wanted: pd.Series) -> dict[str, float]:
-        """By least squares of participants' own values of the contrast, with sets of tasks where they rotate."""
+        """Estimate the contrast by least squares from each participant's own value.
+
+        Adjust for task sets if they rotate.
+        """
         whole = self.means[wanted.index].dropna()
         own, met = whole @ wanted, self.met.loc[whole.index, wanted.index]
         if own.empty:
@@ -85,7 +94,7 @@ class Cells:
         return figure(float(fitted[0]), error, len(own) - rank, len(own))
 
     def _apart(self, wanted: pd.Series) -> dict[str, float]:
-        """By the pooled spread of groups of participants."""
+        """Estimate the contrast between groups of participants, with the pooled spread within groups."""
         groups = [column.dropna() for _, column in self.means.items()]
         df = len(self.means) - len(groups)
         variance = sum(((group - group.mean()) ** 2).sum() for group in groups) / max(df, 1)
@@ -95,7 +104,7 @@ class Cells:
 
 
 def figure(value: float, error: float, df: int, people: int) -> dict[str, float]:
-    """A row's numbers; without an interval where there is no spread to measure."""
+    """Return the numbers of a row; omit the interval and p-value if the spread is unknown."""
     if df < 1 or error <= 1e-10:
         return {"n": people, "estimate": 0.0 if df >= 1 and abs(value) <= 1e-10 else value}
     low, high = stats.t.interval(0.95, df, value, error)
@@ -104,7 +113,7 @@ def figure(value: float, error: float, df: int, people: int) -> dict[str, float]
 
 
 def contrasts(found: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Every planned contrast, of people and of simulated reviewers apart."""
+    """Compute every planned contrast, separately for people and simulated reviewers."""
     rows: list[dict[str, Any]] = []
     for (measure, _), stated in found["plan"].groupby(["measure", "kind"], sort=False):
         given = answers(found, str(measure))
@@ -116,7 +125,7 @@ def contrasts(found: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def family(cells: Cells, stated: pd.DataFrame, about: dict[str, str]) -> list[dict[str, Any]]:
-    """The contrasts that are corrected together."""
+    """Compute the contrasts whose p-values are corrected together."""
     rows = []
     for name, part in stated.groupby("contrast", sort=False):
         told = cells.contrast(dict(zip(part["condition"], part["weight"].astype(float), strict=True)))
@@ -133,7 +142,10 @@ def family(cells: Cells, stated: pd.DataFrame, about: dict[str, str]) -> list[di
 
 
 def success(found: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Mean and spread over participants of the success rate, by condition and trial that is over, in both counts."""
+    """Compute the mean and spread of the success rate over participants, by condition and closed trial.
+
+    Both ways of counting success are included.
+    """
     closed = found["success"][found["success"]["closed"].astype(bool) & (found["success"]["tasks"] > 0)]
     rows = []
     for reviewers, kind in (("people", "human"), ("simulated", "rule")):
@@ -146,7 +158,10 @@ def success(found: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def rate(solved: np.ndarray, tasks: np.ndarray) -> dict[str, float]:
-    """The mean with its t interval over participants, and all tasks as one sample with Wilson's."""
+    """Return the mean with its t interval over participants.
+
+    Also return the rate over all tasks as one sample, with Wilson's interval.
+    """
     rates, n = solved / tasks, len(tasks)
     pooled = stats.binomtest(int(solved.sum()), int(tasks.sum())).proportion_ci(0.95, "wilson")
     found = {"participants": n, "tasks": tasks.sum(), "mean": rates.mean(), "pooled": solved.sum() / tasks.sum()}
@@ -161,7 +176,7 @@ def rate(solved: np.ndarray, tasks: np.ndarray) -> dict[str, float]:
 
 
 def differing(name: str, again: pd.DataFrame, written: pd.DataFrame, keys: list[str]) -> int:
-    """How many rows are not those that were written, which are named; prints the table."""
+    """Print and count the rows that differ from the rows in the written file."""
     numbers = [column for column in written.select_dtypes("number") if column not in (*keys, "alpha")]
     again = again.reindex(columns=[*keys, *numbers])
     sys.stdout.write(f"{again.to_string(index=False)}\n")
@@ -176,7 +191,7 @@ def differing(name: str, again: pd.DataFrame, written: pd.DataFrame, keys: list[
 
 
 def main(folder: Path) -> int:
-    """How many rows of contrasts.csv and tables/success.csv are not computed again."""
+    """Return the number of rows in contrasts.csv and tables/success.csv that cannot be reproduced."""
     found = tables(folder)
     stated, rates = pd.read_csv(folder / "contrasts.csv"), pd.read_csv(folder / "tables" / "success.csv")
     return differing("contrasts", contrasts(found), stated, CONTRAST) + differing(

@@ -1,6 +1,6 @@
-"""The bundle of a report: the page, the data and their codebook, the plan, the materials, the script, checksums of all.
+"""The bundle of a report: page, data and codebook, plan, materials, scripts, and checksums of all files.
 
-It holds what a repository such as OSF asks of a study, in a folder or as one zip.
+The bundle is a folder or a zip, and holds the files that repositories such as OSF require.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from console.studies.design.model import instruments_of
 from console.studies.design.preregistration import preregistration
 from console.studies.design.yaml_file import dump
 from console.studies.report import opening
-from console.studies.report.html import ReportStamp, asset, html, said
+from console.studies.report.html import ReportStamp, asset, html, report_sentences
 from console.studies.results import csv_files, data_versions
 from console.studies.sessions import lifecycle
 from storage import tables
@@ -31,34 +31,40 @@ REPORT, _SUMS, _PLAN = "report.html", "checksums.sha256", "plan.md"
 _SCRIPT, _PLAIN = "analysis.py", "analysis_plain.py"
 
 
-def stamped(session: Session, study: tables.Study, at_ms: int) -> ReportStamp:
-    """The stamp of a report that is written now, with the plan in it."""
-    design, places = lifecycle.design_of(study), lifecycle.places(session, study)
+def make_stamp(session: Session, study: tables.Study, at_ms: int) -> ReportStamp:
+    """Return the stamp of a report that is written at this time; the stamp includes the plan."""
+    design, places = lifecycle.design_of(study), lifecycle.list_places(session, study)
     plan = preregistration(design, places, known=lifecycle.known_before(session, design, places))
     version = data_versions(session, study.id or 0).study
     return ReportStamp(at_ms, version, lifecycle.plan_fingerprint(session, study), plan)
 
 
 def report_tables(design: Design, frames: Frames) -> dict[str, pd.DataFrame]:
-    """Every table that the report's numbers stand in, computed from its design and the tidy tables alone."""
+    """Compute every table behind the numbers of the report.
+
+    Use only the design and the tidy tables.
+    """
     computed = result_tables(frames)
     return {
         **computed,
         "facts": opening.facts(design, frames),
         "flow": opening.flow(design, frames),
-        "sentences": said(design, frames, computed),
+        "sentences": report_sentences(design, frames, computed),
     }
 
 
 def write(design: Design, frames: Frames, stamp: ReportStamp, folder: Path) -> list[Path]:
-    """Writes the report, the tidy tables, those computed from them and the rest into the folder; raises BadInput."""
+    """Write the report, the tidy tables, the computed tables and the other files into the folder.
+
+    Return the paths. Raise BadInput if a file cannot be written.
+    """
     more = _beside(design, frames, stamp)
     csv_files.write(frames, folder)
     for name, content in more.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(folder / name) as stream:
             stream.write(content)
-    names = [REPORT, *csv_files.names(frames), *(name for name in more if name != REPORT)]
+    names = [REPORT, *csv_files.file_names(frames), *(name for name in more if name != REPORT)]
     sums = {name: (folder / name).read_bytes() for name in names}
     with atomic_file(folder / _SUMS) as stream:
         stream.write(_checksums(sums))
@@ -66,13 +72,13 @@ def write(design: Design, frames: Frames, stamp: ReportStamp, folder: Path) -> l
 
 
 def bundle(design: Design, frames: Frames, stamp: ReportStamp) -> bytes:
-    """The same as a zip."""
-    contents = csv_files.contents(frames) | _beside(design, frames, stamp)
-    return csv_files.zipped(contents | {_SUMS: _checksums(contents)})
+    """Return the report's files as a zip."""
+    contents = csv_files.csv_contents(frames) | _beside(design, frames, stamp)
+    return csv_files.zip_files(contents | {_SUMS: _checksums(contents)})
 
 
 def _beside(design: Design, frames: Frames, stamp: ReportStamp) -> dict[str, bytes]:
-    """What goes with the tidy tables."""
+    """Return the files of the bundle other than the tidy tables, by file name."""
     found = report_tables(design, frames)
     computed = {f"tables/{name}.csv": as_csv(frame) for name, frame in found.items()}
     return {
@@ -89,7 +95,7 @@ def _beside(design: Design, frames: Frames, stamp: ReportStamp) -> dict[str, byt
 
 
 def materials(design: Design) -> dict[str, bytes]:
-    """What participants read and were asked, file by file; what the design does not have is left out."""
+    """Return the texts and questions that participants see, by file name; omit those that the design does not use."""
     named = dict.fromkeys(name for _, names in design.questionnaires.named() for name in names)
     shown = [instruments_of(design)[name].model_dump(mode="json") for name in named]
     texts = {
@@ -110,25 +116,25 @@ def materials(design: Design) -> dict[str, bytes]:
 def _readme(design: Design, frames: Frames, stamp: ReportStamp) -> str:
     told = [
         (REPORT, "the report; it needs no network, and a browser prints it on A4"),
-        (", ".join(f"{name}.csv" for name in frames), "the data, a row for each thing that they are named after"),
+        (", ".join(f"{name}.csv" for name in frames), "the data, one table per file"),
         (csv_files.DICTIONARY, "the codebook: every column of the data, its type, unit and meaning"),
-        ("tables/, contrasts.csv", "every number and sentence of the report, computed from the data"),
-        (_SCRIPT, "computes tables/ again from the data and design.yaml, and names each number that differs"),
-        (_PLAIN, "does so for contrasts.csv and tables/success.csv, without InferAct Console"),
-        ("design.yaml", "the design with every parameter"),
+        ("tables/, contrasts.csv", "all numbers and sentences of the report"),
+        (_SCRIPT, "recomputes tables/ from the data and design.yaml, and lists differences"),
+        (_PLAIN, "recomputes contrasts.csv and tables/success.csv without InferAct Console"),
+        ("design.yaml", "all parameters of the design"),
         *([(_PLAN, "the plan as a preregistration")] if stamp.plan else []),
-        *([("materials/", "what participants read and were asked")] if materials(design) else []),
+        *([("materials/", "all texts and questions for participants")] if materials(design) else []),
         (_SUMS, "SHA-256 of every other file; sha256sum -c checks them"),
     ]
     mark = f"Fingerprint of the plan as it was registered (SHA-256): {stamp.fingerprint}" if stamp.fingerprint else ""
     paragraphs = [
         f"# {design.name}",
-        "A user study of reviewers who oversee an agent, with its data and everything that was computed from them.",
+        "A user study of reviewers who oversee an agent: its data and all computed results.",
         "\n".join(f"- {names}: {what}" for names, what in told),
-        "To compute it again: `pip install inferact-console && python analysis.py`; the planned contrasts and success "
-        "rates without the console: `pip install pandas scipy statsmodels && python analysis_plain.py`",
-        "Participants are pseudonyms. Before you publish: read the words to the agent and the answers in decisions.csv "
-        "and participants.csv once for anything that names a person, and add a licence.",
+        "To recompute all: `pip install inferact-console && python analysis.py`. To recompute contrasts and success "
+        "rates without the console: `pip install pandas scipy statsmodels && python analysis_plain.py`.",
+        "Participants are pseudonymous. Before you publish, check the feedback and answers in decisions.csv "
+        "and participants.csv for personal data, and add a licence.",
         mark,
         stamp.plan_apart,
     ]

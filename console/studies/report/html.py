@@ -1,6 +1,6 @@
-"""The report as one HTML file that fetches nothing: what was asked and the answer, who took part, then the rest.
+"""The report as one self-contained HTML file: the question and its answer, the participants, then the details.
 
-It is a renderer of ANALYSES: every text escaped, every chart drawn from a table of results.
+The module renders ANALYSES: every text is escaped, and every chart is based on a table of results.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _TEMPLATE = "report.html.j2"
 
 @dataclass(frozen=True, slots=True)
 class ReportStamp:
-    """What the tables do not tell: when the report was written, of which state of the database, and of which plan.
+    """The time of a report, its data version, and its plan.
 
-    `fingerprint` is the SHA-256 of design and allocation as the study was made, as its preregistration has it; `plan`
-    is that preregistration as Markdown, of the allocation as it is stored now.
+    `fingerprint` is the SHA-256 of the design and the allocation at the study's creation. `plan` is the preregistration
+    as Markdown, with the currently stored allocation.
     """
 
     written_ms: int
@@ -46,17 +46,17 @@ class ReportStamp:
 
     @property
     def plan_apart(self) -> str:
-        """Why the plan of today has another fingerprint, as a sentence; empty where it has the same."""
+        """A sentence on why the fingerprint of the current plan differs; empty if the fingerprints agree."""
         said = (
-            "plan.md shows the allocation as it is stored now; people who withdrew since, or simulated reviewers who "
-            "took places of people, have changed it, and with it the fingerprint that stands there."
+            "plan.md shows the current allocation. Later withdrawals, or simulated reviewers who "
+            "took places of people, have changed it and its fingerprint."
         )
         return said if self.plan and self.fingerprint not in self.plan else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart as JSON that no text in it can end, with its title and what it was drawn from."""
+    """A chart as JSON that is safe inside a script element, with its title and source."""
 
     id: str
     title: str
@@ -66,7 +66,10 @@ class Figure:
 
 
 def html(design: Design, frames: Frames, stamp: ReportStamp, computed: Frames | None = None) -> str:
-    """The whole report, a function of the design and the tidy tables alone; `computed` are its tables where known."""
+    """Return the whole report, computed from the design and the tidy tables alone.
+
+    `computed` passes tables of results that are already computed.
+    """
     tables = computed or result_tables(frames)
     return str(
         _template().render(
@@ -94,7 +97,7 @@ def html(design: Design, frames: Frames, stamp: ReportStamp, computed: Frames | 
 
 
 def figures(analysis: Analysis, tables: Frames) -> Iterator[Figure]:
-    """The charts of the analysis that have anything to show."""
+    """Return the charts of the analysis that have data."""
     for part in analysis.parts:
         for of, rows in charts(part, analysis.first(tables[part.table])):
             drawn = CHARTS[part.chart](rows)
@@ -121,17 +124,17 @@ def _section(analysis: Analysis, tables: Frames) -> dict[str, Any]:
 
 
 _MOST_ROWS = 60
-"""Every two of fourteen conditions fill some forty pages of A4, which nobody reads."""
+"""The maximum number of rows; without it, all pairs of fourteen conditions would fill about forty A4 pages."""
 
 
 def _about(part: ResultPart, rows: int) -> str:
-    """What a table shows, and where the rest of it stands."""
-    cut = f"The first {_MOST_ROWS} of {rows:,} rows; tables/{part.table}.csv has all of its numbers."
+    """Return a caption for the table, which also says where to find the rows that are not shown."""
+    cut = f"The first {_MOST_ROWS} of {rows:,} rows; tables/{part.table}.csv has all of them."
     return " ".join(filter(None, [part.about, cut if rows > _MOST_ROWS else ""]))
 
 
-def said(design: Design, frames: Frames, tables: Frames) -> pd.DataFrame:
-    """Every sentence of the report that numbers chose or stand in. Columns: part, about, sentence."""
+def report_sentences(design: Design, frames: Frames, tables: Frames) -> pd.DataFrame:
+    """Return every sentence of the report that contains or depends on numbers. Columns: part, about, sentence."""
     rows = [
         *((key, of, sentence) for key, each in ANALYSES.items() for of, sentence in _sentences(each, tables)),
         *(("deviations", "", sentence) for sentence in opening.deviations(design, frames)),
@@ -147,11 +150,11 @@ def _sentences(analysis: Analysis, tables: Frames) -> Iterator[tuple[str, str]]:
 
 
 _PORTRAIT, _COLUMN = 116, 24
-"""Characters of a table that fit on an upright page of A4 at 8 pt, and of a column where its texts are longer."""
+"""The characters of a table that fit on a portrait A4 page at 8 pt, and the width of a column with longer texts."""
 
 
 def _is_wide(table: TextTable) -> bool:
-    """Whether the table is printed on a page that is turned."""
+    """Return whether the table is printed in landscape."""
     heads = [max(map(len, head.split()), default=0) for head in table.head]
     cells = [[min(len(cell), _COLUMN) for cell in row] for row in table.rows]
     return bool(sum(max(column) + 2 for column in zip(heads, *cells, strict=True)) > _PORTRAIT)
@@ -167,5 +170,5 @@ def _template() -> Any:
 
 @lru_cache(maxsize=4)
 def asset(name: str) -> str:
-    """A file that goes into the page or beside it."""
+    """Return the text of a file that is part of the page or of the report's folder."""
     return files(__package__).joinpath(name).read_text("utf-8")

@@ -1,4 +1,4 @@
-"""The methods of a study in sentences, with every parameter of its design, and what it was computed with."""
+"""The methods of a study in sentences, with all parameters of the design and the software versions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ from console.language import counted
 from console.studies.design import FACTORS, Design, conditions, task_count, varied
 from console.studies.design.allocation import promise
 from console.studies.design.model import Noisy
-from console.studies.design.procedure import analysis, exclusions, measures, rule_words, steps
-from console.studies.report.opening import played
+from console.studies.design.procedure import (
+    describe_analysis,
+    describe_exclusions,
+    describe_measures,
+    describe_rule,
+    describe_steps,
+)
+from console.studies.report.opening import count_played
 
 _PACKAGES = (
     "inferact-console",
@@ -27,26 +33,26 @@ _PACKAGES = (
 
 
 def paragraphs(design: Design, frames: Mapping[str, pd.DataFrame]) -> list[tuple[str, str]]:
-    """(heading, text) of each paragraph."""
+    """Return each paragraph as (heading, text)."""
     return [
         ("Participants", _participants(design, frames["participants"])),
         ("Design", _design(design)),
-        ("Procedure", " ".join(steps(design))),
-        ("Measures", " ".join(measures(design))),
-        ("Analysis", " ".join([*analysis(design), _ours()])),
-        ("Exclusions, withdrawal and stopping", " ".join(exclusions(design))),
+        ("Procedure", " ".join(describe_steps(design))),
+        ("Measures", " ".join(describe_measures(design))),
+        ("Analysis", " ".join([*describe_analysis(design), _ours()])),
+        ("Exclusions, withdrawal and stopping", " ".join(describe_exclusions(design))),
     ]
 
 
 def condition_table(design: Design) -> pd.DataFrame:
-    """Every condition with its level of every factor."""
+    """Return one row per condition, with its level of every factor."""
     rows = [{"condition": arm.name, **{FACTORS[name].title: arm.levels[name] for name in FACTORS}}
             for arm in conditions(design)]  # fmt: skip
     return pd.DataFrame(rows)
 
 
 def software() -> pd.DataFrame:
-    """What the report was computed with. Columns: package, version."""
+    """Return the packages used to compute the report. Columns: package, version."""
     rows = [("python", platform.python_version()), *((name, version(name)) for name in _PACKAGES)]
     return pd.DataFrame(rows, columns=["package", "version"])
 
@@ -57,15 +63,15 @@ def _participants(design: Design, there: pd.DataFrame) -> str:
     who = "1 person" if len(people) == 1 else f"{len(people)} people"
     told = [f"{who} took part, {finished} of them finished; the design has places for {design.participants.human}."]
     told = told if len(people) or design.participants.human else []
-    for group, count in played(design, there):
+    for group, count in count_played(design, there):
         if group.kind != "human":
-            errs = f" ({rule_words(group.rule)})" if group.rule else ""
+            errs = f" ({describe_rule(group.rule)})" if group.rule else ""
             told.append(f"{count} of {group.count} simulated reviewers of kind {group.kind}{errs} took part.")
         elif count:
-            errs = rule_words(Noisy().model_dump(exclude={"count"}))
+            errs = describe_rule(Noisy().model_dump(exclude={"count"}))
             told.append(
                 f"Simulated reviewers of kind noisy ({errs}) played {counted(count, 'place')} of people in a dry run, "
-                "which departs from the design."
+                "a deviation from the design."
             )
     return " ".join(told)
 
@@ -84,8 +90,8 @@ def _design(design: Design) -> str:
 
 def _ours() -> str:
     return (
-        "Success is counted by tasks solved by each trial; a task that gets no next trial stays as its last one left "
-        "it. Intervals are at 95%: t over participants for means, Wilson for pooled shares, percentiles of 1,000 "
-        "bootstrap draws over checkpoints (seed 0) for agreement. Agreement rests on the checkpoints of trial 0, which "
-        "are the same for everybody. What is undefined is left out, and a note says why."
+        "Success counts the tasks solved by each trial; a task without a next trial keeps the result of its last one. "
+        "Intervals are at 95%: t over participants for means, Wilson for pooled shares, percentiles of 1,000 "
+        "bootstrap draws over checkpoints (seed 0) for agreement. Agreement uses the checkpoints of trial 0, which "
+        "all participants share. Undefined figures are left out with a note."
     )

@@ -1,4 +1,4 @@
-"""What a report opens with: how many took part and how far they came, and what departs from the plan."""
+"""The opening of a report: the number of participants, the steps that they reached, and deviations from the plan."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterator
 import pandas as pd
 
 from console.language import counted
-from console.studies.analysis.frames import REVIEWERS, Frames, excluded, groups, own, table
+from console.studies.analysis.frames import REVIEWERS, Frames, excluded, groups, own_decisions, table
 from console.studies.design import Design
 from console.studies.design.allocation import Group
 from console.studies.design.allocation import groups as planned_groups
 
 FLOW_ABOUT = (
-    "Places are those of the design. Invited counts the links that were made for one person each; whom a study's code "
-    "was sent to is not recorded. Joined counts everybody who ever took a place, also those whose data were removed. "
-    "Who failed a check stays in the data; whom a rule of the design leaves out stays there too, out of the analysis."
+    "Places are those of the design. Invited counts the links for one person each; recipients of a study's code "
+    "are not recorded. Joined counts everyone who ever took a place, including people whose data were removed. "
+    "People who failed a check, or whom an exclusion rule excludes, stay in the data; the analysis excludes the latter."
 )
 _NEVER_IN = ("declined", "screened_out")
 
 
 def facts(design: Design, frames: Frames) -> pd.DataFrame:
-    """The sizes of the study. Columns: figure, value."""
-    people, decided = frames["participants"], own(frames)
+    """Return the numbers of participants, tasks, decisions and so on. Columns: figure, value."""
+    people, decided = frames["participants"], own_decisions(frames)
     human = people["annotator_kind"] == "human"
     told = [
         ("people", int((human & ~people["stage"].isin(_NEVER_IN)).sum())),
@@ -37,7 +37,7 @@ def facts(design: Design, frames: Frames) -> pd.DataFrame:
 
 
 def flow(design: Design, frames: Frames) -> pd.DataFrame:
-    """How many people, and how many simulated reviewers, came how far. Columns: step, people, simulated."""
+    """Count the people and the simulated reviewers who reached each step. Columns: step, people, simulated."""
     count = {who: dict(_steps(design, frames, who)) for who in REVIEWERS}
     rows = [{"step": step, **{who: count[who][step] for who in REVIEWERS}} for step in count["people"]]
     return table(rows, "step$ people# simulated#")
@@ -48,18 +48,18 @@ def _steps(design: Design, frames: Frames, who: str) -> Iterator[tuple[str, int]
     rows = everyone[everyone["annotator_kind"] == REVIEWERS[who]]
     withdrew = int((frames["history"]["event"] == "withdrawal").sum()) if who == "people" else 0
     gone = max(withdrew - int((rows["stage"] == "withdrawn").sum()), 0)
-    decided = own(frames)
+    decided = own_decisions(frames)
     done = rows["finished_at"].notna() & (rows["stage"] != "withdrawn")
     yield "places", sum(one.count for one in planned_groups(design) if (one.kind == "human") == (who == "people"))
     invited = int((frames["history"]["event"] == "invited").sum()) if who == "people" else 0
-    # A link is forgotten with the data of whoever came by it.
+    # A link is deleted with the data of the person who used it.
     yield "invited", invited + (gone if invited and design.recruiting.by_invitation else 0)
     yield "joined", len(rows) + gone
     yield "declined the consent", int((rows["stage"] == "declined").sum())
     yield "screened out", int((rows["stage"] == "screened_out").sum())
     yield "decided on an item of the study", int(rows["participant"].isin(decided["participant"]).sum())
     yield "failed an attention check", int(rows["participant"].isin(_failed(frames)).sum())
-    yield "left out by a rule", int(rows["participant"].isin(excluded(frames)).sum())
+    yield "excluded by a rule", int(rows["participant"].isin(excluded(frames)).sum())
     yield "withdrew", max(withdrew, int((rows["stage"] == "withdrawn").sum()))
     yield "finished", int(done.sum())
 
@@ -71,17 +71,17 @@ def _failed(frames: Frames) -> set[str]:
 
 
 def deviations(design: Design, frames: Frames) -> list[str]:
-    """What departs from the plan, one sentence each; one that says so where nothing does."""
+    """Describe each deviation from the plan in one sentence; if there are none, return a sentence to that effect."""
     found = [*_dry_run(design, frames), *_closed_early(design, frames), *_pauses(frames), *_changed(frames)]
     if not len(frames["history"]):
-        return [*found, "Whether it was closed early, paused, or its settings were changed is not on record."]
-    return found or ["None is on record: no dry run, no early end, no pause, no changed setting of a run."]
+        return [*found, "The history is missing, so an early end, pauses or changed settings are unknown."]
+    return found or ["No deviation is on record: no dry run, early end, pause or changed run setting."]
 
 
-def played(design: Design, there: pd.DataFrame) -> Iterator[tuple[Group, int]]:
-    """Each group of the design with how many of its places simulated reviewers have."""
+def count_played(design: Design, there: pd.DataFrame) -> Iterator[tuple[Group, int]]:
+    """Iterate over the groups of the design, each with the number of its places that simulated reviewers took."""
     simulated = there[there["annotator_kind"] != "human"]
-    # Places are numbered through the groups in their order, and codes hold those numbers.
+    # Places are numbered consecutively across the groups in order, and participant codes contain these numbers.
     numbers, first = simulated["participant"].str.extract(r"^P(\d+)$")[0].dropna().astype(int), 1
     for group in planned_groups(design):
         yield group, int(numbers.between(first, first + group.count - 1).sum())
@@ -89,7 +89,7 @@ def played(design: Design, there: pd.DataFrame) -> Iterator[tuple[Group, int]]:
 
 
 def _dry_run(design: Design, frames: Frames) -> Iterator[str]:
-    count = sum(count for group, count in played(design, frames["participants"]) if group.kind == "human")
+    count = sum(count for group, count in count_played(design, frames["participants"]) if group.kind == "human")
     if count:
         people = (frames["participants"]["annotator_kind"] == "human").any()
         beside = " beside people who take part" if people else ""

@@ -1,6 +1,7 @@
-"""Recomputes every number and sentence of a study's report from the CSV files beside it, and names what differs.
+"""Recompute every number and sentence of a study's report from its CSV files, and list the differences.
 
-It goes into each report's folder as analysis.py; run it there: pip install inferact-console && python analysis.py
+This script is part of each report's folder as analysis.py. Run the script in that folder: pip install inferact-console
+&& python analysis.py
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _NEAR = 1e-9
 
 
 def main(folder: Path) -> int:
-    """How many tables differ from those that the report was made with."""
+    """Return the number of tables that differ from the tables of the report."""
     wrong = 0
     for name, frame in report_tables(load(folder / "design.yaml"), read(folder)).items():
         again = folder / "again" / f"{name}.csv"

@@ -1,6 +1,6 @@
-"""The results of a user study as tidy tables out of the database; all else is computed from these alone.
+"""The results of a user study as tidy tables; all analyses are computed from these tables alone.
 
-A new table is one function, one line in TABLES, and its columns in the data dictionary.
+To add a table, add one function, one line in TABLES, and the table's columns in the data dictionary.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from sqlmodel import Session
 from console.auth.origin import By
 from console.database import now_ms, writing
 from console.runs import audit_log
-from console.studies.results.budget_spending import budget, ledger
 from console.studies.results.data_versions import data_versions
 from console.studies.results.decisions import decisions, judged
-from console.studies.results.exclusions import exclusions
-from console.studies.results.history import history
-from console.studies.results.items import items
-from console.studies.results.page_times import page_times, trace
-from console.studies.results.participants import allocation, participants
-from console.studies.results.plan import plan
-from console.studies.results.questionnaires import questionnaires, scales
-from console.studies.results.success_counts import outcomes, success
+from console.studies.results.participants import (
+    allocation,
+    exclusions,
+    page_times,
+    participants,
+    questionnaires,
+    scales,
+    trace,
+)
+from console.studies.results.study_tables import budget, history, items, ledger, outcomes, plan, success
 from console.studies.results.summary import Headline, headline
 
 __all__ = [
@@ -71,11 +72,11 @@ TABLES: dict[str, Callable[[Session, int], pd.DataFrame]] = {
 
 
 def frames(session: Session, study_id: int) -> dict[str, pd.DataFrame]:
-    """Every table of the study's results by its name."""
+    """Return every table of the study's results by name."""
     return {name: read(session, study_id) for name, read in TABLES.items()}
 
 
 def record_export(study: str, what: str, by: By | None = None) -> None:
-    """Records that results leave the console; call it before they do, for what cannot be recorded stays."""
+    """Record an export of results; call this function before the export, so that every export is recorded."""
     with writing() as session:
         audit_log.record(session, None, "study exported", now_ms(), by=by, subject=study, detail={"what": what})

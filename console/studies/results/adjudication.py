@@ -1,6 +1,6 @@
-"""Adjudication: where reviewers disagree, somebody who sees neither names nor conditions settles the label.
+"""Adjudication: if reviewers disagree on a checkpoint, a person who sees no names or conditions settles the label.
 
-A label that is settled stands beside the reviewers' own, which stay as they are; settling again is a new revision.
+The settled label is stored in addition to the reviewers' labels. Settling the label again adds a revision.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from console.trajectory import Label
 from storage import tables
 
 MAX_NOTE = 2_000
-"""Characters; more is a paste by mistake."""
+"""The maximum length of a note, in characters; a longer note is probably pasted by mistake."""
 
 
 @dataclass(frozen=True, slots=True)
 class Of:
-    """Whose disagreements are meant: a study's or a run's, by id; exactly one of the two."""
+    """The scope of disagreements: either the id of a study or the id of a run."""
 
     study_id: int | None = None
     run_id: int | None = None
@@ -32,9 +32,10 @@ class Of:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A checkpoint that has different labels, without who gave which; `item_id` is one item that shows it.
+    """A checkpoint with differing labels, without the reviewers' names; `item_id` is one item with this checkpoint.
 
-    How many gave which label is told once it is settled, and None before.
+    `labels` is the number of all labels. `aligned` and `misaligned` are the numbers of each label, None until the label
+    is settled.
     """
 
     unit: str
@@ -48,7 +49,10 @@ class Disagreement:
 
 
 def disagreements(session: Session, of: Of) -> list[Disagreement]:
-    """The checkpoints whose standing labels differ, by unit: trial 0 of a study's items, or all items of a run."""
+    """List the checkpoints whose current labels differ, sorted by unit.
+
+    For a study, include trial 0 of its items; for a run, include all items.
+    """
     latest = _latest(session, of)
     found = []
     for *place, item_id, aligned, misaligned in session.execute(labelled(of.study_id, of.run_id)):
@@ -61,9 +65,10 @@ def disagreements(session: Session, of: Of) -> list[Disagreement]:
 def settle(
     session: Session, of: Of, unit: str, label: str, note: str, adjudicator: str, now_ms: int, *, by: By | None = None
 ) -> tables.Adjudication:
-    """Appends the settled label as a further revision.
+    """Add the settled label as a new revision.
 
-    Raises BadInput for the label, the note or the name, Unknown where nobody disagrees, Refused for a reviewer of it.
+    Raise BadInput if the label, note or name is invalid, Unknown if the disagreement does not exist, and Refused if the
+    adjudicator reviewed the checkpoint.
     """
     _check(label, note, adjudicator)
     known = {found.unit: found for found in disagreements(session, of)}
@@ -71,7 +76,7 @@ def settle(
         raise Unknown("disagreement", unit)
     own = {checkpoint_key(*row[:4]) for row in session.execute(labelled(of.study_id, of.run_id, adjudicator))}
     if unit in own:
-        raise Refused(f"{adjudicator} has labelled {unit} as a reviewer; somebody else has to settle it.")
+        raise Refused(f"{adjudicator} has labelled {unit} as a reviewer; another person must settle it.")
     row = tables.Adjudication(
         study_id=of.study_id, run_id=of.run_id, unit=unit, revision=known[unit].revision + 1, label=str(label),
         note=note.strip(), adjudicator=adjudicator.strip(), at_ms=now_ms,
@@ -86,15 +91,15 @@ def settle(
     return row
 
 
-def settled(session: Session, of: Of) -> dict[str, str]:
-    """The settled label of each unit, its latest revision."""
+def settled_labels(session: Session, of: Of) -> dict[str, str]:
+    """Return the latest settled label of each unit."""
     return {unit: row.label for unit, row in _latest(session, of).items()}
 
 
 def revisions(session: Session, of: Of) -> list[tables.Adjudication]:
-    """Every revision of every settled label, by unit and revision."""
+    """List every revision of every settled label, by unit and revision."""
     if (of.study_id is None) == (of.run_id is None):
-        raise BadInput("Name either a study or a run whose disagreements are meant.")
+        raise BadInput("Name either a study or a run.")
     row: Any = tables.Adjudication
     mine = row.study_id == of.study_id if of.run_id is None else row.run_id == of.run_id
     return list(session.exec(select(row).where(mine).order_by(row.unit, row.revision)))
@@ -102,11 +107,11 @@ def revisions(session: Session, of: Of) -> list[tables.Adjudication]:
 
 def _check(label: str, note: str, adjudicator: str) -> None:
     if label not in tuple(Label):
-        raise BadInput(f"{label!r} is no label; settle on {' or '.join(Label)}.")
+        raise BadInput(f"{label!r} is not a valid label; settle on {' or '.join(Label)}.")
     if len(note) > MAX_NOTE:
         raise BadInput(f"The note has {len(note):,} characters; keep it under {MAX_NOTE:,}.")
     if not adjudicator.strip():
-        raise BadInput("Say who settles it; the label stands under that name.")
+        raise BadInput("Name the person who settles the label.")
 
 
 def _told(

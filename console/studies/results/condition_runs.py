@@ -1,4 +1,4 @@
-"""The arms of a study: which run is whose, in which condition, with which level of each factor."""
+"""The condition runs of a study, each with its participant, condition and factor levels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PEOPLE, RULES = "human", "rule"
 
 @dataclass(frozen=True, slots=True)
 class ConditionRun:
-    """One condition of one participant; `practice` has neither condition nor levels."""
+    """One condition of one participant. A practice run has neither a condition nor levels."""
 
     study: str
     participant_id: int
@@ -36,17 +36,20 @@ class ConditionRun:
 
     @property
     def done(self) -> bool:
-        """Whether every trial of it is closed."""
+        """Whether all trials of the condition are closed."""
         return self.status == AssignmentStatus.DONE
 
     def cells(self, factors: Iterable[str]) -> tuple[Any, ...]:
-        """What every table of results says of the arm, in the order of the data dictionary."""
+        """Return the cells that describe the run in every table of results, in the order of the data dictionary."""
         levels = (self.levels.get(name) for name in factors)
         return (self.study, self.participant, self.annotator_kind, self.condition, *levels, self.position)
 
 
 def condition_runs(session: Session, study_id: int) -> list[ConditionRun]:
-    """Every condition of every participant, by participant and position; raises Unknown for a study."""
+    """List every condition of every participant, sorted by participant and position.
+
+    Raise Unknown if the study does not exist.
+    """
     study = session.get(tables.Study, study_id)
     if study is None:
         raise Unknown("study", study_id)
@@ -61,7 +64,7 @@ def condition_runs(session: Session, study_id: int) -> list[ConditionRun]:
 
 
 def practice(session: Session, study_id: int) -> list[ConditionRun]:
-    """The practice of every participant who has one, as an arm without a condition."""
+    """List the practice of each participant who has one, as a run without a condition."""
     study, person = session.get_one(tables.Study, study_id), tables.Participant
     statement = select(person).where(person.study_id == study_id, col(person.practice_run_id).is_not(None))
     return [
@@ -71,12 +74,12 @@ def practice(session: Session, study_id: int) -> list[ConditionRun]:
 
 
 def factors(found: Iterable[ConditionRun]) -> list[str]:
-    """The names of the factors, in the order in which the conditions name them."""
+    """List the names of the factors, in their order in the conditions."""
     return list(dict.fromkeys(name for arm in found for name in arm.levels))
 
 
 def kind_of(who: tables.Participant) -> str:
-    """`human` for a person, `rule` for any simulated reviewer, as decisions say it."""
+    """Return `human` for a person and `rule` for a simulated reviewer, as in the table of decisions."""
     return PEOPLE if who.kind == ParticipantKind.HUMAN else RULES
 
 
@@ -97,7 +100,10 @@ def _arm(study: tables.Study, found: tables.Assignment, who: tables.Participant)
 
 
 def tidy(table: str, raw: pd.DataFrame, everyone: Sequence[ConditionRun], only: Collection[str] = ()) -> pd.DataFrame:
-    """The table of the data dictionary, or some columns; each row's column `arm` is a place in the list of arms."""
+    """Return the rows in `raw` as this table of the data dictionary, with all columns or only some.
+
+    The column `arm` of `raw` is an index into `everyone`.
+    """
     names = factors(everyone)
     of_arms = fields("success", names)[: len(names) + 5]
     cells = pd.DataFrame([arm.cells(names) for arm in everyone], columns=[one.name for one in of_arms], dtype=object)

@@ -1,4 +1,4 @@
-"""The tables of a study's results as files, and back; a file read back is the same table."""
+"""Writing the tables of a study's results to files and reading them; a table that is read equals the written one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pandas as pd
 
 from console.errors import BadInput, Unknown
 from console.runs.export import atomic_file
-from console.runs.export.formats import FORMATS, ColumnKind, as_csv, csv
+from console.runs.export.formats import FORMATS, ColumnKind, arrow, as_csv
 from console.runs.export.formats.columns import Page
 from console.studies.results.data_dictionary import FACTOR, FRAMES, Field, columns, fields, rows, table, typed
 
@@ -24,10 +24,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def export(frames: Mapping[str, pd.DataFrame], path: Path, leaving: Callable[[], None]) -> int:
-    """Writes the decisions as csv, jsonl or parquet, or every table as CSV into a zip; returns how many rows.
+    """Write the decisions as csv, jsonl or parquet, or all tables as CSV files in a zip; return the number of rows.
 
-    It is there whole or not at all; `leaving` is called when it is written, before it has its name. Raises Unknown for
-    another suffix, BadInput where the file cannot be written.
+    The file is written completely or not at all; `leaving` is called just before the file gets its name. Raise Unknown
+    if the suffix is not supported, BadInput if the file cannot be written.
     """
     suffix = path.suffix.removeprefix(".").lower()
     if suffix not in (*FORMATS, _ZIP):
@@ -43,12 +43,12 @@ def export(frames: Mapping[str, pd.DataFrame], path: Path, leaving: Callable[[],
 
 
 def archive(frames: Mapping[str, pd.DataFrame]) -> bytes:
-    """A zip of every table as CSV and the data dictionary."""
-    return zipped(contents(frames))
+    """Return a zip with every table as CSV and the data dictionary."""
+    return zip_files(csv_contents(frames))
 
 
-def contents(frames: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
-    """Every table and the data dictionary as CSV, by the name of its file."""
+def csv_contents(frames: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
+    """Return every table and the data dictionary as CSV, by file name."""
     made = {}
     for name, frame in frames.items():
         stream = BytesIO()
@@ -57,8 +57,8 @@ def contents(frames: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
     return made | {DICTIONARY: as_csv(table(factors_of(frames["decisions"])))}
 
 
-def zipped(contents: Mapping[str, bytes]) -> bytes:
-    """A zip of these files by their names."""
+def zip_files(contents: Mapping[str, bytes]) -> bytes:
+    """Return a zip of these files, which are keyed by name."""
     stream = BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, content in contents.items():
@@ -67,34 +67,37 @@ def zipped(contents: Mapping[str, bytes]) -> bytes:
 
 
 def write(frames: Mapping[str, pd.DataFrame], folder: Path) -> list[Path]:
-    """Writes every table and the data dictionary as CSV into the folder, made where it is missing."""
+    """Write every table and the data dictionary as CSV into the folder; create the folder if it is missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as failed:
         raise BadInput(f"{folder} cannot be made ({failed.strerror}); choose another --out.") from failed
     written = []
-    for name, content in contents(frames).items():
+    for name, content in csv_contents(frames).items():
         with atomic_file(folder / name) as stream:
             stream.write(content)
         written.append(folder / name)
     return written
 
 
-def names(frames: Mapping[str, pd.DataFrame]) -> list[str]:
-    """The names of the files that `write` makes."""
+def file_names(frames: Mapping[str, pd.DataFrame]) -> list[str]:
+    """List the names of the files that `write` creates."""
     return [*(f"{name}.csv" for name in frames), DICTIONARY]
 
 
 def read(folder: Path) -> dict[str, pd.DataFrame]:
-    """The tables that `write` wrote; raises BadInput where one is missing, but for those that came later."""
-    return {name: _empty(name) if _came_later(folder, name) else _read(name, folder / f"{name}.csv") for name in FRAMES}
+    """Read the tables that `write` wrote.
+
+    Raise BadInput if a table is missing, unless older versions did not write that table.
+    """
+    files = {name: folder / f"{name}.csv" for name in FRAMES}
+    return {
+        name: _empty(name) if name in _LATER and not file.exists() else _read(name, file)
+        for name, file in files.items()
+    }
 
 
 _LATER = ("plan", "history", "questionnaires", "scales", "page_times", "trace", "exclusions")
-
-
-def _came_later(folder: Path, name: str) -> bool:
-    return name in _LATER and not (folder / f"{name}.csv").exists()
 
 
 def _empty(name: str) -> pd.DataFrame:
@@ -103,7 +106,7 @@ def _empty(name: str) -> pd.DataFrame:
 
 
 def factors_of(frame: pd.DataFrame) -> list[str]:
-    """The factors that a table of results has columns for."""
+    """List the factors that have a column in a table of results."""
     return [str(name).removeprefix(FACTOR) for name in frame.columns if str(name).startswith(FACTOR)]
 
 
@@ -119,13 +122,13 @@ def _read(name: str, path: Path) -> pd.DataFrame:
         with path.open(encoding="utf-8") as stream:
             header = stream.readline().rstrip("\n").split(",")
     except OSError as failed:
-        raise BadInput(f"{path} cannot be read ({failed.strerror}); export the results once more.") from failed
+        raise BadInput(f"{path} cannot be read ({failed.strerror}); export the results again.") from failed
     described = fields(name, [column.removeprefix(FACTOR) for column in header if column.startswith(FACTOR)])
     names = [field.name for field in described]
-    # Columns come to the end only: an earlier export lacks the last ones.
+    # New columns are only added at the end, so an older export lacks the last columns.
     if header != names[: len(header)] or not header:
-        raise BadInput(f"{path} does not have the columns of {name}; export the results once more.")
-    raw = pd.DataFrame(list(csv.read(path)), columns=header, dtype="str").reindex(columns=names, fill_value="")
+        raise BadInput(f"{path} does not have the columns of {name}; export the results again.")
+    raw = pd.DataFrame(list(arrow.read_csv(path)), columns=header, dtype="str").reindex(columns=names, fill_value="")
     return typed(described, pd.DataFrame({field.name: _cells(field, raw[field.name]) for field in described}))
 
 
@@ -135,13 +138,9 @@ def _cells(field: Field, texts: pd.Series[Any]) -> pd.Series[Any]:
     return pd.Series([parse(text) if text else missing for text in texts.tolist()], dtype=object)
 
 
-def _milliseconds(text: str) -> int:
-    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)
-
-
 _PARSED: dict[ColumnKind, Callable[[str], Any]] = {
     ColumnKind.INTEGER: int,
     ColumnKind.NUMBER: float,
     ColumnKind.TRUTH: {"true": True, "false": False}.__getitem__,
-    ColumnKind.TIME: _milliseconds,
+    ColumnKind.TIME: lambda text: (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1),
 }

@@ -1,6 +1,7 @@
-"""The data dictionary: every column of every table of results, what it means, in which unit, of which type.
+"""The data dictionary: every column of every table of results, with its meaning, unit and type.
 
-A table of FRAMES is read from the database, exported and read back by the lines of the YAML file beside this one alone.
+The YAML file of the same name is the only definition of the tables in FRAMES. Collecting, exporting and reading files
+all use this definition.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from typing import Any
 import pandas as pd
 
 from console.runs.export.formats import Column, ColumnKind
-from console.trajectory.data_files import read_data
+from console.trajectory.strict_yaml import read_data
 
 FACTOR = "factor_"
-"""Before the name of each factor of the design, as a column; alone it stands for a column of each of them."""
+"""The prefix of a factor's column; without a factor's name, it stands for the columns of all factors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column: its name, the type of its cells, what they mean, and their unit where they have one.
+    """A column: its name, the type of its cells, their meaning, and their unit if there is one.
 
-    In a `filled` column of texts an empty cell is an empty text, elsewhere it is a missing one.
+    In a `filled` string column an empty cell is an empty string; in other columns an empty cell is a missing value.
     """
 
     name: str
@@ -47,25 +48,25 @@ FRAMES = read_data(files(__package__) / "data_dictionary.yaml", dict[str, tuple[
 
 
 def fields(frame: str, factors: Iterable[str]) -> list[Field]:
-    """The columns of a table of FRAMES in a design with these factors."""
+    """Return the columns of a table in FRAMES, for a design with these factors."""
     levels = [Field(FACTOR + name, ColumnKind.TEXT, f"level of factor {name}") for name in factors]
     return [found for field in FRAMES[frame] for found in (levels if field.name == FACTOR else [field])]
 
 
 def columns(fields: Sequence[Field]) -> list[Column]:
-    """The columns as the export formats know them."""
+    """Return the columns as the export formats expect them."""
     return [Column(field.name, field.kind) for field in fields]
 
 
 def typed(fields: Sequence[Field], cells: pd.DataFrame) -> pd.DataFrame:
-    """The table of these columns with their types; times are given as milliseconds since 1970, None is missing."""
+    """Return the table with typed columns. Times are given in milliseconds since 1970; None is a missing value."""
     return pd.DataFrame({field.name: _series(field, cells[field.name]) for field in fields})
 
 
-def table_of(frame: str, rows: list[tuple[Any, ...]]) -> pd.DataFrame:
-    """The table of that name, which no design's factors widen, with these rows."""
+def table_of(frame: str, rows: Sequence[tuple[Any, ...] | dict[str, Any]]) -> pd.DataFrame:
+    """Return these rows as the named table, which has no factor columns."""
     columns = fields(frame, ())
-    return typed(columns, pd.DataFrame(rows, columns=[field.name for field in columns], dtype=object))
+    return typed(columns, pd.DataFrame(list(rows), columns=[field.name for field in columns], dtype=object))
 
 
 def _series(field: Field, values: Any) -> pd.Series[Any]:
@@ -77,7 +78,7 @@ def _series(field: Field, values: Any) -> pd.Series[Any]:
 
 
 def rows(fields: Sequence[Field], frame: pd.DataFrame) -> list[tuple[Any, ...]]:
-    """The table's rows as the export formats take them: times as milliseconds, None where a cell is missing."""
+    """Return the table's rows for the export formats: times are milliseconds, missing cells are None."""
     return list(zip(*(_cells(field, frame[field.name]) for field in fields), strict=True))
 
 
@@ -90,7 +91,7 @@ def _cells(field: Field, column: pd.Series[Any]) -> list[Any]:
 
 
 def table(factors: Iterable[str]) -> pd.DataFrame:
-    """The dictionary itself. Columns: table, column, type, unit, meaning."""
+    """Return the dictionary itself. Columns: table, column, type, unit, meaning."""
     names = list(factors)
     told = [
         (frame, field.name, str(field.kind), field.unit, field.meaning)

@@ -1,4 +1,4 @@
-"""What tells cheaply whether a study's results are still the same, and those of each participant."""
+"""Data versions: short strings that change with a study's results, for the study and for each participant."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _answer, _event_of_page, _sure = (_tables[name] for name in ("questionnaire_answ
 
 @dataclass(frozen=True, slots=True)
 class DataVersions:
-    """Short texts that differ whenever the data do: the study's, and by pseudonym that of each participant's own.
+    """The data version of the study, and the data versions of its participants by pseudonym.
 
-    A participant's covers what their rows of decisions and outcomes rest on, and nobody else's.
+    A participant's version covers only the data of their own decisions and outcomes.
     """
 
     study: str
@@ -37,7 +37,10 @@ class DataVersions:
 
 
 def data_versions(session: Session, study_id: int) -> DataVersions:
-    """The versions of the data as they stand; of all but people and assignments it reads only indexes."""
+    """Return the current versions of the data.
+
+    Only the tables of participants and assignments are read in full; otherwise only indexes are read.
+    """
     study = session.execute(select(_study).where(_study.c.id == study_id)).all()
     whose = select(_person).where(_person.c.study_id == study_id).order_by(_person.c.number, _person.c.id)
     people = session.execute(whose).all()
@@ -61,7 +64,7 @@ def _digest(*parts: Any) -> str:
 
 
 def _told(session: Session, study_id: int) -> list[Any]:
-    """How much was told of pages, questionnaires and confidence."""
+    """Return the latest row and the number of rows for page events, questionnaire answers and confidence ratings."""
     counts = (
         select(func.max(told.c.id), func.count(), func.max(told.c.at_ms)).where(told.c.study_id == study_id)
         for told in (_answer, _event_of_page)
@@ -72,11 +75,14 @@ def _told(session: Session, study_id: int) -> list[Any]:
 
 
 def _of_runs(session: Session, runs: list[int]) -> dict[int, list[Any]]:
-    """By run: each claim, answer, undo or revision moves the ledger; deliveries show in items, the engine in events."""
+    """Return a data version per run.
+
+    Claims, decisions and undo change the ledger; deliveries change the items; the engine adds events.
+    """
     facts: dict[int, list[Any]] = defaultdict(list)
     alike = _item.c.run_id, _item.c.status
     statuses = select(*alike, func.count()).where(_item.c.run_id.in_(runs)).group_by(*alike).order_by(*alike)
-    # A maximum within one run or budget is one step down an index; over all of them it would walk them whole.
+    # A maximum within one run or budget is one index lookup; over all runs it would scan the whole index.
     newest = [
         select(func.max(part.c.id)).where(part.c.run_id == _run.c.id).scalar_subquery() for part in (_record, _event)
     ]

@@ -1,4 +1,4 @@
-"""Every standing decision of a study's participants as one tidy table."""
+"""The current decisions of a study's participants as one tidy table."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pandas as pd
 from sqlalchemy import select
 from sqlmodel import Session
 
-from console.analysis.statistics.feedback_words import word_count
+from console.analysis.statistics.feedback_words import count_words
 from console.runs.current_decisions import is_current
-from console.runs.export.decisions import next_outcome
-from console.studies.results.adjudication import Of, settled
+from console.runs.export.kinds import next_outcome
+from console.studies.results.adjudication import Of, settled_labels
 from console.studies.results.condition_runs import ConditionRun, condition_runs, practice, tidy
 from console.studies.results.ground_truth import checkpoint_key, gold_labels
-from console.studies.sessions.presence import CLOSED
+from console.studies.sessions.page_events import CLOSED
 from storage.tables import ProbePurpose, Table
 
 _tables = Table.metadata.tables
@@ -59,21 +59,24 @@ _JOINED = (
 )
 
 JUDGED = ("participant", "annotator_kind", "condition", "environment", "task_id", "purpose", "correct")
-"""The columns of decisions that tell who was right, on what."""
+"""The columns of decisions that are needed to assess correctness."""
 
 
 def decisions(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
-    """One row for each standing decision of a participant, or of that one, by rising id; see the data dictionary."""
+    """Return one row per current decision of all participants, or of one participant, sorted by id.
+
+    The columns are described in the data dictionary.
+    """
     everyone = [*practice(session, study_id), *condition_runs(session, study_id)]
     raw = _judged(session, study_id, _raw(session, everyone, participant, _SELECTED))
-    raw["feedback_words"] = [word_count(text) for text in raw["feedback_text"].tolist()]
+    raw["feedback_words"] = [count_words(text) for text in raw["feedback_text"].tolist()]
     raw["closed_ms"] = _closed(session, everyone, raw)
     _pace(raw, raw["arm"].map(dict(enumerate(arm.participant_id for arm in everyone))))
     return tidy("decisions", raw, everyone)
 
 
 def judged(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
-    """The columns JUDGED of decisions, which take half of what all of them do."""
+    """Return the decisions with the columns JUDGED only, which takes half the time of all columns."""
     everyone = [*practice(session, study_id), *condition_runs(session, study_id)]
     raw = _judged(session, study_id, _raw(session, everyone, participant, _JUDGED))
     return tidy("decisions", raw, everyone, JUDGED)
@@ -82,7 +85,10 @@ def judged(session: Session, study_id: int, participant: str | None = None) -> p
 def _raw(
     session: Session, everyone: Sequence[ConditionRun], participant: str | None, selected: dict[str, Any]
 ) -> pd.DataFrame:
-    """Only what participants decided: a run may hold others' answers, and a withdrawn name stands for nobody."""
+    """Read the current decisions that participants made in their own runs.
+
+    A run may also hold decisions of other people or of withdrawn participants; leave these out.
+    """
     places = {
         run_id: place
         for place, arm in enumerate(everyone)
@@ -104,7 +110,7 @@ def _raw(
 
 def _columns(session: Session, statement: Any) -> list[list[Any]]:
     columns: list[list[Any]] = [[] for _ in statement.selected_columns]
-    # The driver's own tuples, a few at a time: rows of SQLAlchemy, or all at once, would take as long as the query.
+    # Use the driver's tuples in batches; SQLAlchemy rows, or all tuples at once, would take as long as the query.
     with session.connection().execute(statement) as found:
         while found.cursor and (rows := found.cursor.fetchmany(1_000)):
             for column, values in zip(columns, zip(*rows, strict=True), strict=True):
@@ -113,11 +119,11 @@ def _columns(session: Session, statement: Any) -> list[list[Any]]:
 
 
 def _judged(session: Session, study_id: int, raw: pd.DataFrame) -> pd.DataFrame:
-    """With the name of each checkpoint that all meet, its true labels, and whether the label is right."""
+    """Add the key of each shared checkpoint, its true labels, and whether the participant's label is correct."""
     shared = raw[((raw["trial"] == 0) & (raw["purpose"] == "")).astype(bool)]
     keys = map(checkpoint_key, *(shared[name].tolist() for name in ("task_id", "step", "checkpoint")))
     unit = pd.Series(list(keys), index=shared.index, dtype="str").reindex(raw.index)
-    gold, agreed = gold_labels(session, raw), unit.map(settled(session, Of(study_id=study_id))).astype("str")
+    gold, agreed = gold_labels(session, raw), unit.map(settled_labels(session, Of(study_id=study_id))).astype("str")
     truth = raw["expected"].fillna(gold).fillna(agreed)
     known = raw["label"].notna() & truth.notna()
     correct = (raw["label"] == truth).astype("boolean").where(known)
@@ -125,7 +131,10 @@ def _judged(session: Session, study_id: int, raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def _closed(session: Session, everyone: Sequence[ConditionRun], raw: pd.DataFrame) -> list[int]:
-    """How much of the time between claim and decision no page of the participant was open, in ms."""
+    """Return for each decision the time during which the participant had no page open, in ms.
+
+    Only time between the claim and the decision counts.
+    """
     ids = [run_id for arm in everyone for run_id in (arm.run_id, arm.checks_run_id) if run_id is not None]
     gaps: dict[int, list[tuple[int, int]]] = {}
     for detail in session.execute(select(_event.c.detail).where(_event.c.kind == CLOSED, _event.c.run_id.in_(ids))):
@@ -139,7 +148,7 @@ def _closed(session: Session, everyone: Sequence[ConditionRun], raw: pd.DataFram
 
 
 def _pace(raw: pd.DataFrame, whose: pd.Series[int]) -> None:
-    """Adds how long each decision took and where in the session of the participant, whose it is, it stands."""
+    """Add the duration of each decision and its position in the participant's session."""
     raw["lead_time_ms"] = raw["decided_ms"] - raw["claimed_ms"] - raw["closed_ms"]
     raw["claimed_at"], raw["decided_at"] = raw["claimed_ms"], raw["decided_ms"]
     counted = raw[raw["purpose"] != ProbePurpose.PRACTICE].sort_values(["decided_ms", "decision_id"])

@@ -1,7 +1,8 @@
-"""Ground truth of what participants decided on, and the checkpoint keys that every participant's copy of a task shares.
+"""The ground truth of reviewed checkpoints, and checkpoint keys that are the same for all participants.
 
-Where the source of a trajectory tells it, that is its label. In a live run a rejected action never runs and an edited
-one is another, so there the embedded world tells what the action that waited would have led to.
+If the source of a trajectory has a label, that label is the ground truth. In a live run, a rejected action never runs
+and an edited action is a different one. The result of the pending action is therefore found in a copy of the embedded
+world.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from sqlalchemy import func, select
 from sqlmodel import Session, col
 
 from console.environments import ENVIRONMENTS
-from console.review.simulated.ground_truth import awaited, true_label
+from console.review.simulated.faults import find_true_label, pending_checkpoint
 from console.runs.current_decisions import is_current
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, from_json
@@ -26,23 +27,26 @@ _AT_ONCE = 500
 
 
 def gold_labels(session: Session, raw: pd.DataFrame) -> pd.Series[Any]:
-    """The true label of each row, missing where nobody knows it. Columns: item_id, trajectory_label."""
+    """Return the true label of each row, or a missing value if the true label is unknown.
+
+    `raw` has the columns item_id and trajectory_label.
+    """
     tried = dict(_tried(session, sorted({int(item) for item in raw["item_id"]})))
     return raw["item_id"].map(tried).astype("str").fillna(raw["trajectory_label"])
 
 
 def _tried(session: Session, items: Sequence[int]) -> Iterator[tuple[int, str]]:
-    """Items of live runs, each with what came of its action when it was tried in a copy of the world."""
+    """Iterate over items of live runs, each with the label found by running its action in a copy of the world."""
     live = select(col(tables.Run.id)).where(col(tables.Run.kind) == RunKind.LIVE).limit(1)
     if session.execute(live).first() is None:
         return
     known: dict[tuple[str, ...], str] = {}
     for start in range(0, len(items), _AT_ONCE):
         for item_id, step, kind, task, body in session.execute(_live(items[start : start + _AT_ONCE])):
-            # Everybody's trial 0 of a task is the same text, so it is tried once.
+            # Trial 0 of a task is the same text for all participants, so its action is run only once.
             case = (task.instruction_digest, task.gold, body, str(step), kind)
             if case not in known:
-                known[case] = str(true_label(task_spec(task), awaited(from_json(body), step, kind)))
+                known[case] = str(find_true_label(task_spec(task), pending_checkpoint(from_json(body), step, kind)))
             yield item_id, known[case]
 
 
@@ -67,15 +71,18 @@ def _live(items: Sequence[int]) -> Any:
 
 
 def checkpoint_key(task_key: str, step: int, kind: str, trial: int = 0) -> str:
-    """The name of a checkpoint within its study or run; that of trial 0 is the same for every participant."""
+    """Return the key of a checkpoint within its study or run.
+
+    In trial 0, the key is the same for all participants.
+    """
     name = f"{task_key}/{step}/{kind}"
     return name if trial == 0 else f"{name}/trial {trial}"
 
 
 def labelled(study_id: int | None, run_id: int | None, reviewer: str | None = None) -> Any:
-    """The select of labelled checkpoints: task key, step, kind, trial, an item, labels aligned, labels misaligned.
+    """Return a select of checkpoints with labels: task key, step, kind, trial, item, and the counts of both labels.
 
-    Of a study those are trial 0 of its participants' own items, of a run all its items.
+    For a study, the select covers trial 0 of its participants' own items; for a run, it covers all items.
     """
     item, decision, record, task = tables.Item, tables.Decision, tables.Trajectory, tables.Task
     place = task.task_key, item.step, item.kind, item.trial

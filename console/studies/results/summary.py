@@ -1,4 +1,4 @@
-"""What a page shows of a study at once: a few numbers, counted in SQL."""
+"""The headline numbers of a study, which pages show; they are counted in SQL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _person, _place, _item, _decision = (
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """How far a study has come; decisions are those on its own items, practice and checks left out."""
+    """The progress of a study. Decisions are those on the study's own items, excluding practice and checks."""
 
     places: int
     joined: int
@@ -34,7 +34,7 @@ class Headline:
 
 
 def headline(session: Session, study_id: int) -> Headline:
-    """The numbers at the head of a study's results; raises Unknown for a study."""
+    """Return the headline numbers of a study's results; raise Unknown if the study does not exist."""
     if session.get(Study, study_id) is None:
         raise Unknown("study", study_id)
     counted = _decided(session, study_id)
@@ -55,7 +55,10 @@ def headline(session: Session, study_id: int) -> Headline:
 
 
 def _decided(session: Session, study_id: int) -> dict[bool, tuple[int, int]]:
-    """How many standing decisions, and their milliseconds, of people (True) and of simulated reviewers."""
+    """Return the number of current decisions and their total milliseconds.
+
+    The keys are True for people and False for simulated reviewers.
+    """
     spent = func.coalesce(func.sum(_decision.c.decided_ms - _decision.c.claimed_ms), 0)
     joined = (
         _place.join(_person, _person.c.id == _place.c.participant_id)
@@ -70,7 +73,7 @@ def _decided(session: Session, study_id: int) -> dict[bool, tuple[int, int]]:
 
 
 def _arms(session: Session, study_id: int) -> tuple[int, int]:
-    """How many conditions of participants there are, and how many are over."""
+    """Return the number of participants' conditions, and the number of those that are done."""
     counts = func.count(), func.count().filter(_place.c.status == AssignmentStatus.DONE)
     there, done = session.execute(select(*counts).where(_place.c.study_id == study_id)).one()
     return there, done

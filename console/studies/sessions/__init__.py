@@ -1,6 +1,6 @@
-"""User studies at work: joined, played condition by condition, left again.
+"""Study sessions: participants join, work through their conditions, and leave.
 
-Each condition of each participant is an ordinary run of its own (`condition_run`), so that queue, budget, lease, undo
-and crash safety are those of every run. `position` says what lies before a participant, `steps` takes them on;
-`seeded_items` puts items with a known answer in their way. All states are rows in the database.
+Each condition of each participant is an ordinary run (`condition_run`), so that queue, budget, lease, undo and crash
+safety work as in any other run. `position` reads a participant's position, `steps` moves a participant forward, and
+`seeded_items` adds items with a known answer. All states are rows in the database.
 """

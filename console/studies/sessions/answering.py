@@ -1,4 +1,4 @@
-"""Answers beside the decisions: questionnaires, the last question in words, and how sure somebody was of a decision."""
+"""Answers in addition to decisions: questionnaires, the final open question, and confidence in a decision."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from console.errors import BadInput, Refused
 from console.language import _, digits, gettext_noop
 from console.runs.current_decisions import is_current
 from console.studies.design import Design
-from console.studies.design.asking import Moment
 from console.studies.design.instruments import MOST_CHARACTERS, Instrument, InstrumentItem, answers_to
 from console.studies.design.model import IntakeQuestion, instruments_of
+from console.studies.design.part import Moment
 from console.studies.sessions.condition_run import is_attended
 from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.stages import (
     ParticipantStage,
-    after,
-    assignments,
     is_open,
-    letters,
-    locked,
+    list_assignments,
+    lock_participant,
+    next_stage,
+    random_letters,
     refuse_unless_open,
 )
 from storage import tables
 from storage.tables import ParticipantKind
 
 DEBRIEFING = "debriefing"
-"""Under which the answer to the last question in words is kept, and its item."""
+"""The instrument and item under which the answer to the final open question is stored."""
 
 
-def pending_instrument(session: Session, participant: tables.Participant, design: Design) -> Instrument | None:
-    """What the participant is to fill in next at this moment; None where nothing is left of it."""
+def find_pending_instrument(session: Session, participant: tables.Participant, design: Design) -> Instrument | None:
+    """Return the participant's next questionnaire at this moment, or None if all are filled in."""
     moment = _moment(participant)
     if moment is None:
         return None
@@ -48,20 +48,20 @@ def pending_instrument(session: Session, participant: tables.Participant, design
 
 
 def fill_in(participant_id: int, instrument: str, answers: Mapping[str, str]) -> None:
-    """Keeps the answers to an instrument and goes on; one that is filled in already stays as it is.
+    """Store the answers to an instrument and move on; answers that are already stored stay unchanged.
 
-    Raises BadInput naming the item, Refused while the study is not open.
+    Raise BadInput with the item if an answer is invalid, Refused if the study is not open.
     """
     with writing() as session:
-        participant, study = locked(session, participant_id)
+        participant, study = lock_participant(session, participant_id)
         refuse_unless_open(study)
         design, moment = design_of(study), _moment(participant)
-        asked = pending_instrument(session, participant, design)
+        asked = find_pending_instrument(session, participant, design)
         if asked is None or asked.name != instrument or moment is None:
             return
         offered = {one.key: None if one.kind == "text" else answers_to(asked, one) for one in asked.items}
         given = {
-            one.key: checked_answer(one, (answers.get(one.key) or "").strip(), offered[one.key]) for one in asked.items
+            one.key: check_answer(one, (answers.get(one.key) or "").strip(), offered[one.key]) for one in asked.items
         }
         follows = _follows(session, participant, moment)
         session.add_all(
@@ -78,13 +78,13 @@ def fill_in(participant_id: int, instrument: str, answers: Mapping[str, str]) ->
             for key, said in given.items()
         )
         session.flush()
-        if pending_instrument(session, participant, design) is None:
+        if find_pending_instrument(session, participant, design) is None:
             _leave_moment(session, participant, design, moment)
         session.add(participant)
 
 
 def end_part(session: Session, participant: tables.Participant, design: Design) -> None:
-    """After a condition: its questionnaires, or what comes after them; simulated participants fill in none."""
+    """Move a person on to the questionnaires after a condition; without questionnaires, move on as in `leave_part`."""
     if design.questionnaires.between and participant.kind == ParticipantKind.HUMAN:
         participant.stage = ParticipantStage.BETWEEN
     else:
@@ -92,22 +92,28 @@ def end_part(session: Session, participant: tables.Participant, design: Design) 
 
 
 def leave_part(session: Session, participant: tables.Participant, design: Design) -> None:
-    """A break or the next condition; after the last one the questionnaires of the end, or the end."""
-    left = [row for row in assignments(session, participant.id) if is_open(row)]
+    """Move on to a break or to the next condition.
+
+    After the last condition, move on to the final questionnaires or to the end.
+    """
+    left = [row for row in list_assignments(session, participant.id) if is_open(row)]
     if left:
         pauses = design.break_minutes or design.washout_hours
         rests = pauses and any(is_attended(row) for row in left)
         participant.stage = ParticipantStage.BREAK if rests else ParticipantStage.WORKING
     elif (
-        participant.kind == ParticipantKind.HUMAN and after(design, ParticipantStage.WORKING) is ParticipantStage.AFTER
+        participant.kind == ParticipantKind.HUMAN
+        and next_stage(design, ParticipantStage.WORKING) is ParticipantStage.AFTER
     ):
         participant.stage = ParticipantStage.AFTER
     else:
         _finish(participant)
 
 
-def unrated(session: Session, participant: tables.Participant, desks: Sequence[int | None]) -> tables.Decision | None:
-    """The participant's latest standing decision of these runs that says aligned or misaligned, but not how surely."""
+def find_unrated_decision(
+    session: Session, participant: tables.Participant, desks: Sequence[int | None]
+) -> tables.Decision | None:
+    """Return the participant's latest labelled decision in these runs that has no confidence rating, or None."""
     decision, item, confidence = tables.Decision, tables.Item, tables.Confidence
     statement = (
         select(decision)
@@ -119,13 +125,13 @@ def unrated(session: Session, participant: tables.Participant, desks: Sequence[i
     return session.exec(statement.order_by(col(decision.id).desc()).limit(1)).first()
 
 
-def rate(participant_id: int, decision_id: int, level: int) -> None:
-    """Keeps how sure the participant was of one of their own decisions; a second answer stays the first.
+def store_confidence(participant_id: int, decision_id: int, level: int) -> None:
+    """Store the participant's confidence in one of their decisions; a second rating has no effect.
 
-    Raises BadInput for a point that the scale does not have, Refused for a decision of somebody else.
+    Raise BadInput if the rating is not on the scale, Refused if the decision is another person's.
     """
     with writing() as session:
-        participant, study = locked(session, participant_id)
+        participant, study = lock_participant(session, participant_id)
         refuse_unless_open(study)
         points = design_of(study).confidence
         if not 1 <= level <= points:
@@ -140,14 +146,14 @@ def rate(participant_id: int, decision_id: int, level: int) -> None:
             session.add(tables.Confidence(decision_id=decision_id, **kept))
 
 
-def forget_answers(session: Session, participant_id: int) -> None:
-    """Deletes all that the participant was asked beside the items, what their browser told, and their invitation."""
+def delete_answers(session: Session, participant_id: int) -> None:
+    """Delete the participant's questionnaire answers, confidence ratings, page events and invitation."""
     for table in (tables.QuestionnaireAnswer, tables.Confidence, tables.PageEvent, tables.StudyInvitation):
         session.execute(delete(table).where(col(table.participant_id) == participant_id))
 
 
-def latest_ms(session: Session, participant_id: int | None) -> int:
-    """When the participant last filled in a questionnaire (ms since 1970); 0 before."""
+def last_answered_ms(session: Session, participant_id: int | None) -> int:
+    """Return the time of the participant's last questionnaire (ms since 1970), or 0 if there is none."""
     answer = tables.QuestionnaireAnswer
     statement = select(answer.at_ms).where(answer.participant_id == participant_id)
     return session.exec(statement.order_by(col(answer.at_ms).desc()).limit(1)).first() or 0
@@ -158,10 +164,10 @@ def _moment(participant: tables.Participant) -> Moment | None:
 
 
 def _follows(session: Session, participant: tables.Participant, moment: Moment) -> int | None:
-    """The condition that a questionnaire between two of them follows: the one that ended last."""
+    """Return the id of the condition that ended last, before this questionnaire; return None outside `between`."""
     if moment is not Moment.BETWEEN:
         return None
-    ended = [row for row in assignments(session, participant.id) if row.ended_ms is not None and is_attended(row)]
+    ended = [row for row in list_assignments(session, participant.id) if row.ended_ms is not None and is_attended(row)]
     return max(ended, key=lambda row: (row.ended_ms or 0, row.position)).id if ended else None
 
 
@@ -169,14 +175,14 @@ def _leave_moment(session: Session, participant: tables.Participant, design: Des
     if moment is Moment.BETWEEN:
         leave_part(session, participant, design)
     elif moment is Moment.BEFORE:
-        participant.stage = after(design, ParticipantStage.BEFORE)
+        participant.stage = next_stage(design, ParticipantStage.BEFORE)
     else:
         _finish(participant)
 
 
 def _finish(participant: tables.Participant) -> None:
     participant.stage, participant.finished_ms = ParticipantStage.FINISHED, now_ms()
-    participant.completion_code = letters(8)
+    participant.completion_code = random_letters(8)
 
 
 def _last_question(design: Design) -> Instrument:
@@ -184,8 +190,11 @@ def _last_question(design: Design) -> Instrument:
     return Instrument(name=DEBRIEFING, title=gettext_noop("One last question"), items=(words,))
 
 
-def checked_answer(asked: IntakeQuestion | InstrumentItem, answer: str, offered: Collection[str] | None) -> str:
-    """The answer, empty where none is needed, out of those offered unless that is None; raises BadInput naming it."""
+def check_answer(asked: IntakeQuestion | InstrumentItem, answer: str, offered: Collection[str] | None) -> str:
+    """Return the answer if it is allowed; if `offered` is None, any text is allowed.
+
+    If the answer is not allowed, raise BadInput with the question.
+    """
     if not answer:
         if asked.required:
             raise BadInput(_("Please answer: {question}").format(question=asked.question))

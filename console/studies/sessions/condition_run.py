@@ -1,7 +1,7 @@
-"""The run of one participant's condition: made, played by the Actor up to what waits for review, handed over after it.
+"""The run of one participant's condition: its creation, its rounds of play, and its handover after each review.
 
-At a handover decisions reach the agents, what the budget left open is released, and the next trial comes. Long work is
-marked in the run's options, so that a page opened anew knows whether it is under way or was cut off.
+At a handover, the agents get the decisions, items outside the budget are released, and the next trial starts. The run's
+options show that a long task is running, so that a reloaded page can distinguish running from interrupted work.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.actors import actor
 from console.database import now_ms, reading, review_queue, writing
-from console.detection.detectors.random import RANDOM
+from console.detection.detectors.baselines import RANDOM
 from console.environments.environment import TaskSpec
 from console.errors import ConsoleError, Refused
 from console.language import _, gettext_noop
@@ -30,12 +30,12 @@ from console.runs.current_decisions import is_current
 from console.runs.options import RunOptions, run_options
 from console.studies.design import Design, varied
 from console.studies.design.factors import unattended, view
-from console.studies.sessions import next_item, task_sources
+from console.studies.sessions import next_item, study_tasks
 from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.stages import is_open
 from console.trials import engine, release, replay, start
+from console.trials.engine import lock_run
 from console.trials.round import Advance
-from console.trials.run_lock import alone
 from console.trials.start import ActorAndEnvironments
 from storage import tables
 from storage.queue import HALTED
@@ -44,40 +44,43 @@ from storage.tables import AssignmentStatus, ItemStatus, RunKind
 Progress = Callable[[int, int], None]
 """Called with (trials played, trials to play)."""
 
-AT_WORK = gettext_noop("The agents are already at work on this; wait a moment.")
-_CUT_OFF = gettext_noop("The agents could not go on just now. What you decided is kept; try again in a minute.")
+AT_WORK = gettext_noop("The agents are already working on this; wait a moment.")
+_CUT_OFF = gettext_noop("The agents could not continue. Your decisions are saved; try again in a minute.")
 HELD_UP = "study held up"
-"""The event that says for the researcher why agents could not go on."""
+"""The event that records, for the researcher, why the agents could not continue."""
 
 
 def levels(assignment: tables.Assignment) -> dict[str, str]:
-    """The condition's level of each factor."""
+    """Return the condition's level of each factor."""
     found: dict[str, str] = orjson.loads(assignment.levels)
     return found
 
 
 def page_levels(design: Design, found: Mapping[str, str]) -> dict[str, str]:
-    """The levels as pages go by them: where detectors are compared, one that only draws says no reason."""
+    """Return the condition's levels for its pages.
+
+    If the study compares detectors, hide the explanation of a random detector, which has no reasons.
+    """
     only_draws = "detector" in varied(design) and found["detector"] == RANDOM.name
     return {**found, "explanation": HIDDEN} if only_draws else dict(found)
 
 
 def _page(design: Design, found: Mapping[str, str]) -> dict[str, str]:
-    """What the pages of a condition show; detectors that are compared have neutral names."""
+    """Return the page settings of a condition; if the study compares detectors, each one has a neutral name."""
     compared = varied(design).get("detector", ())
     alias = f"Detector {ascii_uppercase[compared.index(found['detector']) % 26]}" if compared else ""
     return view(page_levels(design, found)) | ({"alias": alias} if alias else {})
 
 
 def is_attended(assignment: tables.Assignment) -> bool:
-    """Whether the participant sees the condition at all; where nobody reviews, its agents try again alone."""
+    """Return whether the participant sees the condition; otherwise its agents repeat their tasks without reviews."""
     return not unattended(levels(assignment))
 
 
 def begin(assignment_id: int, progress: Progress | None = None) -> tables.Run:
-    """The condition's run with its first trials played, still marked as at work; begun already, it goes on.
+    """Create or resume the condition's run and play its first trials; the run stays marked as playing.
 
-    Raises Refused, in words for the participant, while somebody else does the same or where a model fails.
+    Raise Refused, worded for the participant, if another process is playing the run or a model fails.
     """
     with writing() as session:
         assignment = session.get_one(tables.Assignment, assignment_id, with_for_update=True)
@@ -92,20 +95,20 @@ def begin(assignment_id: int, progress: Progress | None = None) -> tables.Run:
 
 
 def play_alone(assignment_id: int, progress: Progress | None = None) -> None:
-    """Plays an unattended condition to its end; safe to repeat."""
+    """Play an unattended condition to its end; safe to repeat."""
     run = begin(assignment_id, progress)
     with reading() as session:
         if not is_open(session.get_one(tables.Assignment, assignment_id)):
             return
     while play(run, engine.advance, progress).revealed:
         pass
-    mark(run, playing=False)
+    mark_playing(run, playing=False)
     with writing() as session:
-        done(session, session.get_one(tables.Assignment, assignment_id))
+        mark_done(session, session.get_one(tables.Assignment, assignment_id))
 
 
-def done(session: Session, assignment: tables.Assignment) -> None:
-    """Marks the condition as done, once."""
+def mark_done(session: Session, assignment: tables.Assignment) -> None:
+    """Mark the condition as done, unless it is already done."""
     if is_open(assignment):
         assignment.status, assignment.ended_ms = AssignmentStatus.DONE, now_ms()
         session.add(assignment)
@@ -113,15 +116,16 @@ def done(session: Session, assignment: tables.Assignment) -> None:
 
 
 def play(run: tables.Run, live: Callable[..., Advance], progress: Progress | None = None) -> Advance:
-    """One round of the run's Actor or of its log; raises Refused, in words for the participant.
+    """Play one round of the run's Actor or log.
 
-    `live` is the engine's function; for a log, `engine.resume` only judges what there is.
+    `live` is the engine's function; for a log, `engine.resume` only judges the recorded trials. If the round is
+    interrupted, raise Refused, worded for the participant.
     """
     with _in_their_words(run):
         if run.kind == RunKind.LIVE:
             report = live(run.name, progress=progress)
         else:
-            with alone(run):
+            with lock_run(run):
                 report = replay.advance(run.name) if live is engine.advance else Advance()
                 report.queued += replay.judge_replay(run.name, run.detector or "rules")
     if report.interrupted:
@@ -131,21 +135,21 @@ def play(run: tables.Run, live: Callable[..., Advance], progress: Progress | Non
 
 
 def is_playing(run: tables.Run) -> bool:
-    """Whether the run's Actor is at work, or was when its process died."""
+    """Return whether the run is marked as playing; after a crash, the mark remains."""
     return run_options(run).playing
 
 
 def is_busy(run: tables.Run) -> bool:
-    """Whether a living process works on the run."""
+    """Return whether a live process is working on the run."""
     try:
-        with alone(run):
+        with lock_run(run):
             return False
     except Refused:
         return True
 
 
-def mark(run: tables.Run, *, playing: bool) -> None:
-    """Says in the run's options whether its Actor is at work."""
+def mark_playing(run: tables.Run, *, playing: bool) -> None:
+    """Store in the run's options whether the run is playing."""
     with writing() as session:
         stored = session.get_one(tables.Run, run.id, with_for_update=True)
         stored.options = replace(run_options(stored), playing=playing).to_json()
@@ -155,7 +159,7 @@ def mark(run: tables.Run, *, playing: bool) -> None:
 
 @contextmanager
 def _in_their_words(run: tables.Run) -> Iterator[None]:
-    # The engine's own sentences name the run, and with it the condition's place in the study.
+    # The engine's messages contain the run's name, which reveals the condition's position in the study.
     try:
         yield
     except ConsoleError as refusal:
@@ -174,16 +178,16 @@ def _make(session: Session, assignment: tables.Assignment) -> None:
     study = session.get_one(tables.Study, assignment.study_id)
     participant = session.get_one(tables.Participant, assignment.participant_id)
     design, keys = design_of(study), orjson.loads(assignment.tasks)
-    # Whoever has made a run of that name meanwhile must not keep the participant from theirs.
+    # Another run may have taken the name in the meantime.
     name = runs.free_name(session, f"{study.name} {participant.code} {assignment.position}")
-    tasks = [] if design.source.run else task_sources.chosen(design, keys)
-    run = made(session, name, design, assignment, tasks, keys, audited=design.checks.audited, playing=True)
+    tasks = [] if design.source.run else study_tasks.select_tasks(design, keys)
+    run = create_run(session, name, design, assignment, tasks, keys, audited=design.checks.audited, playing=True)
     assignment.run_id, assignment.status = run.id, AssignmentStatus.WORKING
     assignment.began_ms = now_ms()
     session.add(assignment)
 
 
-def made(
+def create_run(
     session: Session,
     name: str,
     design: Design,
@@ -195,9 +199,10 @@ def made(
     audited: float = 0.0,
     playing: bool = False,
 ) -> tables.Run:
-    """A run by the condition's levels, not played yet: of the tasks, or the `keys` of a log; with its budget or none.
+    """Create a run with the condition's levels, without playing it.
 
-    `audited` is the share of unflagged actions that wait too.
+    The trajectories come from the tasks, or from the `keys` of a log. `audited` is the share of unflagged actions that
+    are also reviewed.
     """
     detector, fields = levels(assignment)["detector"], _fields(design, assignment)
     fields["options"] = RunOptions(view=_page(design, levels(assignment)), audited=audited, playing=playing).to_json()
@@ -205,10 +210,10 @@ def made(
         fields |= {"budget_cap": None, "budget_percent": None}
     if design.source.run is not None:
         fields |= {"task_keys": keys, "most_trials": design.trials, "detector": detector}
-        return replay.begin_replay(session, name, design.source.run, **fields)
+        return replay.add_replay_run(session, name, design.source.run, **fields)
     plays = ActorAndEnvironments(actor(design.source.actor))
     fields |= {"detector_name": detector, "trials": design.trials, "actor_and_environments": plays}
-    return start.begin(session, name, tasks, **fields)
+    return start.add_run(session, name, tasks, **fields)
 
 
 def _fields(design: Design, assignment: tables.Assignment) -> dict[str, Any]:
@@ -226,20 +231,20 @@ def _fields(design: Design, assignment: tables.Assignment) -> dict[str, Any]:
 
 
 def hand_over(run: tables.Run, assignment: tables.Assignment, code: str, progress: Progress | None = None) -> None:
-    """Delivers the round's decisions, plays what follows from them, and closes what the budget left undecided.
+    """Deliver the round's decisions, play the next trials, and release the items that the budget left undecided.
 
-    Safe to repeat where it was cut off. Raises Refused, in words for the participant.
+    Safe to repeat after an interruption. Raise Refused, worded for the participant, if playing fails.
     """
     settle(run.id, code)
     play(run, engine.advance, progress)
     if run.kind == RunKind.LIVE:
         for trial in _spent(run, assignment, code):
             _close(run, trial, progress)
-    mark(run, playing=False)
+    mark_playing(run, playing=False)
 
 
 def settle(run_id: int | None, code: str) -> None:
-    """Makes the participant's answers in the run final: nothing of the round can be taken back any more."""
+    """Make the participant's decisions in the run final, so that they can no longer be undone."""
     decision, item = tables.Decision, tables.Item
     of_run = select(item.id).where(item.run_id == run_id)
     mine = (col(decision.reviewer) == code, col(decision.item_id).in_(of_run), col(decision.delivered_ms).is_(None))
@@ -252,17 +257,20 @@ def settle(run_id: int | None, code: str) -> None:
 
 
 def _spent(run: tables.Run, assignment: tables.Assignment, code: str) -> list[int]:
-    """The trials in which items wait that the participant can have no more."""
+    """List the trials with pending items that the participant can no longer get."""
     with reading() as session:
-        waiting = decisions.waiting_trials(session, run)
-        ahead = next_item.items_ahead(session, code, assignment, run)
+        waiting = decisions.list_pending_trials(session, run)
+        ahead = next_item.list_items_ahead(session, code, assignment, run)
     return [trial for trial in waiting if not ahead or trial < ahead[0].item.trial]
 
 
 def _close(run: tables.Run, trial: int, progress: Progress | None) -> None:
-    """Lets the trial's undecided actions run where they can be taken back, as the paper assumes (InferAct, 4.4)."""
+    """Run the trial's undecided actions if the environment can undo them, as the paper assumes (InferAct, 4.4).
+
+    Cancel the trial's pending halted items.
+    """
     if all(ActorAndEnvironments.of(run).environment(name).replayable for name in run.environment.split(",")):
-        play(run, lambda name, progress: release.release(name, trial=trial, progress=progress), progress)
+        play(run, lambda name, progress: release.release_undecided(name, trial=trial, progress=progress), progress)
     item = tables.Item
     halted = (item.run_id == run.id, item.trial == trial, item.kind == HALTED, item.status == ItemStatus.PENDING)
     with reading() as session:

@@ -1,32 +1,44 @@
-"""Coming in: a place for whoever has the code, consent, questions, instructions."""
+"""Joining a study: arrival by link or from a platform, taking a place, consent, questions and instructions."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 import orjson
 from sqlmodel import Session, col, func, select
 
-from console.auth.tokens import new_token, token_hash
+from console.auth.kept_secrets import kept_secret, new_token, token_hash
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused
 from console.language import _
+from console.runs import audit_log
 from console.studies.design import Design
 from console.studies.design.model import IntakeQuestion
-from console.studies.sessions.answering import checked_answer
-from console.studies.sessions.arrivals import Arrival, admitted, forget_arrival, is_somebody_else, study_of, written
-from console.studies.sessions.lifecycle import design_of
-from console.studies.sessions.stages import ORDER, WITHIN, ParticipantStage, after, first, locked, refuse_unless_open
+from console.studies.design.platforms import PLATFORMS
+from console.studies.design.recruiting import outside_id_in
+from console.studies.sessions.answering import check_answer
+from console.studies.sessions.lifecycle import design_of, get
+from console.studies.sessions.stages import (
+    ORDER,
+    WITHIN,
+    ParticipantStage,
+    first_stage,
+    lock_participant,
+    next_stage,
+    refuse_unless_open,
+)
 from storage import tables
 from storage.tables import ParticipantKind
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Somebody who has just taken a place; the secret of their own link is told here and kept nowhere."""
+    """A person who has just taken a place. Only this object holds the link's `secret`; the database stores a hash."""
 
     id: int
     study_id: int
@@ -37,16 +49,17 @@ class Joined:
 
 
 def join(code: str, arrival: Arrival | None = None) -> Joined:
-    """The next free place for a person, theirs from now on by its `secret`; an `arrival` says more than its code.
+    """Give a person the next free place; the new `secret` identifies the person.
 
-    Raises BadInput for a code that no study has, Refused where the study is full or not open, and for who comes by
-    another way than its design says, or has a place already.
+    `arrival` holds the invitation and platform parameters in addition to the study's code. Raise BadInput if the code
+    is unknown. Raise Refused if the study is full or not open, if the person already has a place, or if the design does
+    not allow this way of joining.
     """
     participant, coming = tables.Participant, arrival or Arrival(code)
     with writing() as session:
-        study, invited = study_of(session, coming)
+        study, invited = find_study(session, coming)
         refuse_unless_open(study)
-        outside_id = admitted(session, study, coming, invited)
+        outside_id = admit(session, study, coming, invited)
         free = (participant.study_id == study.id, participant.kind == ParticipantKind.HUMAN)
         statement = select(participant).where(*free, participant.stage == ParticipantStage.FREE)
         place = session.exec(
@@ -54,7 +67,7 @@ def join(code: str, arrival: Arrival | None = None) -> Joined:
         ).first()
         if place is None:
             raise Refused(_("Every place in this study is taken; thank you for your interest."))
-        secret = take(place, design_of(study))
+        secret = take_place(place, design_of(study))
         place.outside_id = outside_id
         session.add(place)
         if invited is not None:
@@ -64,21 +77,24 @@ def join(code: str, arrival: Arrival | None = None) -> Joined:
         return Joined(place.id or 0, place.study_id, place.number, place.code, place.kind, secret)
 
 
-def take(place: tables.Participant, design: Design) -> str:
-    """Makes a free place somebody's own; returns the secret of their link."""
+def take_place(place: tables.Participant, design: Design) -> str:
+    """Assign a free place to a person; return the secret of the person's link."""
     secret = new_token()
-    place.secret, place.joined_ms, place.stage = token_hash(secret), now_ms(), first(design)
+    place.secret, place.joined_ms, place.stage = token_hash(secret), now_ms(), first_stage(design)
     return secret
 
 
-def found(session: Session, secret: str) -> tables.Participant | None:
-    """Whose secret that is, or None."""
+def find_participant(session: Session, secret: str) -> tables.Participant | None:
+    """Return the participant with this secret, or None."""
     return session.exec(select(tables.Participant).where(tables.Participant.secret == token_hash(secret))).first()
 
 
-def place_in(session: Session, secret: str, arrival: Arrival) -> tables.Participant | None:
-    """Whose secret that is, where the arrival leads to their place, which they have not declined, and is theirs."""
-    participant = found(session, secret)
+def find_place(session: Session, secret: str, arrival: Arrival) -> tables.Participant | None:
+    """Return the participant with this secret if the arrival leads to their own place.
+
+    Return None otherwise, or if the participant has declined.
+    """
+    participant = find_participant(session, secret)
     study = session.get(tables.Study, participant.study_id) if participant else None
     if participant is None or study is None or participant.stage == ParticipantStage.DECLINED:
         return None
@@ -90,20 +106,23 @@ def place_in(session: Session, secret: str, arrival: Arrival) -> tables.Particip
 
 
 def is_code_of(study: tables.Study, code: str) -> bool:
-    """Whether that is the study's code, however it was typed."""
-    return study.join_code == written(code)
+    """Return whether this is the study's code, ignoring case and spaces."""
+    return study.join_code == normalize_code(code)
 
 
 def consent(participant_id: int, accepted: bool) -> None:
-    """Takes the answer to the consent; who declines frees the place for somebody else. Raises Refused out of order."""
+    """Store the answer to the consent; if a person declines, their place becomes free.
+
+    Raise Refused if the consent is not the participant's next step.
+    """
     with writing() as session:
-        participant, study = locked(session, participant_id)
+        participant, study = lock_participant(session, participant_id)
         if not _is_at(participant, study, ParticipantStage.CONSENT):
             return
         if accepted:
             design = design_of(study)
             participant.consented_ms, participant.consent_version = now_ms(), consent_version(design)
-            participant.stage = after(design, ParticipantStage.CONSENT)
+            participant.stage = next_stage(design, ParticipantStage.CONSENT)
         else:
             forget_arrival(session, participant)
             free_again(session, participant, ParticipantStage.DECLINED)
@@ -111,40 +130,44 @@ def consent(participant_id: int, accepted: bool) -> None:
 
 
 def consent_version(design: Design) -> str:
-    """Which text the consent is to: the researcher's own name of it, and the first digits of its SHA-256."""
+    """Return the version of the consent text: the researcher's name for it, and the first digits of its SHA-256."""
     mark = sha256(design.consent.text.strip().encode()).hexdigest()[:12]
     return f"{design.consent.version} ({mark})" if design.consent.version else mark
 
 
-def tell(participant_id: int, answers: Mapping[str, str]) -> None:
-    """Keeps what the participant was asked; raises BadInput naming the question, Refused out of order."""
+def store_intake_answers(participant_id: int, answers: Mapping[str, str]) -> None:
+    """Store the answers to the intake questions.
+
+    Raise BadInput with the question if an answer is invalid, Refused if the questions are not the participant's next
+    step.
+    """
     with writing() as session:
-        participant, study = locked(session, participant_id)
+        participant, study = lock_participant(session, participant_id)
         if not _is_at(participant, study, ParticipantStage.QUESTIONS):
             return
         design = design_of(study)
         given = {one.key: _checked(one, str(answers.get(one.key) or "").strip()) for one in design.demographics}
         kept = {key: answer for key, answer in given.items() if answer}
         if any(kept.get(one.key) in one.screens_out for one in design.demographics):
-            # The answers are not needed any more; the outside id stays, so that nobody tries another answer.
+            # The answers are no longer needed; the platform id is kept, so that a second attempt is refused.
             free_again(session, participant, ParticipantStage.SCREENED_OUT)
         else:
             participant.answers = orjson.dumps(kept).decode()
-            participant.stage = after(design, ParticipantStage.QUESTIONS)
+            participant.stage = next_stage(design, ParticipantStage.QUESTIONS)
         session.add(participant)
 
 
-def instructed(participant_id: int) -> None:
-    """Goes on from the instructions; raises Refused out of order."""
+def finish_instructions(participant_id: int) -> None:
+    """Move on from the instructions; raise Refused if they are not the participant's next step."""
     with writing() as session:
-        participant, study = locked(session, participant_id)
+        participant, study = lock_participant(session, participant_id)
         if _is_at(participant, study, ParticipantStage.INSTRUCTIONS):
-            participant.stage = after(design_of(study), ParticipantStage.INSTRUCTIONS)
+            participant.stage = next_stage(design_of(study), ParticipantStage.INSTRUCTIONS)
             session.add(participant)
 
 
 def free_again(session: Session, left: tables.Participant, stage: ParticipantStage) -> tables.Participant:
-    """Gives the place of somebody who leaves to a new, free row of a new code, their open conditions with it."""
+    """Replace the place of a person who leaves by a free place, with a new code and the same conditions; return it."""
     participant, assignment = tables.Participant, tables.Assignment
     highest = select(func.count()).select_from(participant).where(participant.study_id == left.study_id)
     place = participant(
@@ -172,20 +195,20 @@ def _unused(session: Session, study_id: int, number: int) -> str:
 
 
 def _is_at(participant: tables.Participant, study: tables.Study, stage: ParticipantStage) -> bool:
-    """Whether this step is the next one; False where it is done already. Raises Refused where it is not its turn."""
+    """Return whether this step is the next one, False if it is already done; raise Refused if the step is too early."""
     refuse_unless_open(study)
     now = ParticipantStage(participant.stage)
     if now is stage:
         return True
     if now not in (*ORDER, *WITHIN):
-        raise Refused(_("You have left the study, so there is nothing more to do here."))
+        raise Refused(_("You have left the study; there is nothing more to do."))
     if now not in WITHIN and ORDER.index(now) < ORDER.index(stage):
-        raise Refused(_("Something comes before this; reload the page to see what."))
+        raise Refused(_("Another step comes first; reload the page to see it."))
     return False
 
 
 def _checked(question: IntakeQuestion, answer: str) -> str:
-    said = checked_answer(question, answer, question.choices if question.kind == "choice" else None)
+    said = check_answer(question, answer, question.choices if question.kind == "choice" else None)
     if said and question.kind == "number":
         _number(question, said)
     return said
@@ -198,3 +221,137 @@ def _number(question: IntakeQuestion, answer: str) -> None:
         finite = False
     if not finite:
         raise BadInput(_("Give a number: {question}").format(question=question.question))
+
+
+MOST_LINKS = 1_000
+PARAMETERS = tuple(dict.fromkeys(name for one in PLATFORMS.values() for name in (one.person, *one.beside)))
+"""The parameters that platforms add to an address; other parameters are ignored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """The parameters of the address with which a person arrives: study code or invitation, and platform parameters."""
+
+    code: str = ""
+    invitation: str = ""
+    given: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_anywhere(self) -> bool:
+        """Whether the arrival has a study code or an invitation."""
+        return bool(self.code or self.invitation)
+
+
+def normalize_code(code: str) -> str:
+    """Return a typed study code without spaces and in capitals."""
+    return "".join(code.split()).upper()
+
+
+def find_study(session: Session, arrival: Arrival) -> tuple[tables.Study, tables.StudyInvitation | None]:
+    """Return the study of the arrival, and its locked invitation if it has one; raise BadInput if either is unknown."""
+    if arrival.invitation:
+        invitation = tables.StudyInvitation
+        statement = select(invitation).where(invitation.token == token_hash(arrival.invitation)).with_for_update()
+        invited = session.exec(statement).first()
+        if invited is None:
+            raise BadInput(_("This link is not valid; check that it is complete."))
+        return session.get_one(tables.Study, invited.study_id), invited
+    study = session.exec(select(tables.Study).where(tables.Study.join_code == normalize_code(arrival.code))).first()
+    if study is None:
+        raise BadInput(_("No study has this code; check the link or code that you were given."))
+    return study, None
+
+
+def admit(
+    session: Session, study: tables.Study, arrival: Arrival, invited: tables.StudyInvitation | None
+) -> str | None:
+    """Return the pseudonym of the person's platform id, if any; raise Refused if the person may not join."""
+    recruiting = design_of(study).recruiting
+    platform, pseudonym = recruiting.of_platform, pseudonym_of(study, arrival.given)
+    if invited is not None:
+        if invited.participant_id is not None:
+            raise Refused(_("This link was already used; continue in the browser in which you opened it."))
+    elif platform is not None and pseudonym is None:
+        if set(arrival.given.values()) & {*platform.preview}:
+            preview = _("This is a preview on {platform}; accept the task there, then open its link again.")
+            raise Refused(preview.format(platform=platform.title))
+        elsewhere = _("This study is for people from {platform}; open its link there, so that your id comes with it.")
+        raise Refused(elsewhere.format(platform=platform.title))
+    elif recruiting.by_invitation and platform is None:
+        raise Refused(_("This study needs a personal link; open the one that you were sent."))
+    if pseudonym is not None:
+        _refuse_second_place(session, study, pseudonym)
+    return pseudonym
+
+
+def pseudonym_of(study: tables.Study, given: Mapping[str, str]) -> str | None:
+    """Return the stored pseudonym of the platform id in those parameters, or None if the id is missing."""
+    outside = _outside_id(study, given)
+    return pseudonymize(study, outside) if outside else None
+
+
+def outside_id_of(session: Session, arrival: Arrival) -> str:
+    """Return the arriving person's platform id, empty if missing; raise BadInput if the study is unknown."""
+    return _outside_id(find_study(session, arrival)[0], arrival.given)
+
+
+def _outside_id(study: tables.Study, given: Mapping[str, str]) -> str:
+    platform = design_of(study).recruiting.of_platform
+    return outside_id_in(platform, given) if platform else ""
+
+
+def pseudonymize(study: tables.Study, outside_id: str) -> str:
+    """Return the HMAC-SHA256 of the id under this console's key; it differs between studies and is irreversible."""
+    key = kept_secret("outside_ids.secret").encode()
+    return hmac.new(key, f"{study.id} {outside_id}".encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def is_somebody_else(study: tables.Study, participant: tables.Participant, arrival: Arrival) -> bool:
+    """Return whether the address identifies someone other than this participant, as on shared computers."""
+    pseudonym = pseudonym_of(study, arrival.given)
+    return pseudonym is not None and participant.outside_id is not None and pseudonym != participant.outside_id
+
+
+def invite(study_name: str, count: int) -> list[str]:
+    """Return the tokens of new links to the study, each for one place.
+
+    Raise Unknown if the study does not exist, BadInput if the count is invalid.
+    """
+    if not 1 <= count <= MOST_LINKS:
+        raise BadInput(f"Make 1 to {MOST_LINKS:,} links at a time, not {count:,}.")
+    tokens = [new_token() for _ in range(count)]
+    with writing() as session:
+        study, at_ms = get(session, study_name), now_ms()
+        made = [
+            tables.StudyInvitation(study_id=study.id or 0, token=token_hash(one), created_ms=at_ms) for one in tokens
+        ]
+        session.add_all(made)
+        audit_log.record(session, None, "study invitations", at_ms, subject=study.name, after=count)
+    return tokens
+
+
+def forget_arrival(session: Session, participant: tables.Participant) -> None:
+    """Free the invitation of a person who declines, and delete the person's platform id."""
+    invitation = tables.StudyInvitation
+    for row in session.exec(select(invitation).where(invitation.participant_id == participant.id)):
+        row.participant_id = None
+        session.add(row)
+    participant.outside_id = None
+
+
+def _refuse_second_place(session: Session, study: tables.Study, pseudonym: str) -> None:
+    participant = tables.Participant
+    mine = (participant.study_id == study.id, col(participant.outside_id) == pseudonym)
+    found = session.exec(select(participant).where(*mine)).first()
+    if found is None:
+        return
+    if found.stage in (ParticipantStage.FINISHED, ParticipantStage.SCREENED_OUT):
+        raise Refused(_("You have been in this study before; each person can take part once."))
+    raise Refused(_("You already have a place in this study; continue in the browser that you used before."))
+
+
+def invitations(session: Session, study: tables.Study) -> tuple[int, int]:
+    """Return the number of links created and the number of links used."""
+    invitation = tables.StudyInvitation
+    made = session.exec(select(invitation).where(invitation.study_id == study.id)).all()
+    return len(made), sum(one.participant_id is not None for one in made)

@@ -1,4 +1,4 @@
-"""Studies: made from a design, opened, paused, closed, and summed up as lists show them."""
+"""The lifecycle of a study: creating it from a design, opening, pausing, closing, and summaries for lists."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from console.errors import BadInput, ConsoleError, Refused, Unknown
 from console.runs import audit_log
 from console.studies.design import Design, PlannedCondition, allocate, conditions, sample_tasks, task_count
 from console.studies.design.factors import unattended
-from console.studies.design.strata import KnownTask, stratified
-from console.studies.sessions import known_items, task_sources
-from console.studies.sessions.first_trials import known_tasks
+from console.studies.design.strata import KnownTask, stratify
+from console.studies.sessions import known_items, study_tasks
 from console.studies.sessions.known_items import share_out
-from console.studies.sessions.stages import NOT_IN, letters
+from console.studies.sessions.stages import NOT_IN, random_letters
+from console.studies.sessions.study_tasks import known_tasks
 from storage import tables
 from storage.tables import ParticipantKind, StudyStatus
 
@@ -33,15 +33,20 @@ _MAY_BECOME = {
 
 
 def create(design: Design, at_ms: int) -> tables.Study:
-    """A new draft of a study with all its places; raises Refused if the name is taken, BadInput and Unknown."""
+    """Create a draft of a study with all its places.
+
+    Raise Refused if the name is taken, BadInput or Unknown if the design or its source is invalid.
+    """
     _check(design)
     with reading() as session:
         _refuse_taken(session, design.name)
         places = planned_places(session, design)
-        share_out(design, known_items.pool(session, design, _tasks(places)))
+        share_out(design, known_items.find_known_items(session, design, _tasks(places)))
     with writing() as session:
         _refuse_taken(session, design.name)
-        study = tables.Study(name=design.name, design=design.model_dump_json(), join_code=letters(8), created_ms=at_ms)
+        study = tables.Study(
+            name=design.name, design=design.model_dump_json(), join_code=random_letters(8), created_ms=at_ms
+        )
         session.add(study)
         session.flush()
         _fill(session, study, design, places)
@@ -53,13 +58,13 @@ def create(design: Design, at_ms: int) -> tables.Study:
 
 
 def planned_places(session: Session, design: Design) -> tuple[PlannedCondition, ...]:
-    """The allocation of a design that is not made yet, its tasks drawn from their source and dealt out to blocks."""
-    tasks = sample_tasks(design, task_sources.keys(session, design))
-    return allocate(design, stratified(design, tasks, known_tasks(session, design, tasks)))
+    """Return the allocation of a new design; its tasks are sampled from the source and distributed over blocks."""
+    tasks = sample_tasks(design, study_tasks.list_task_keys(session, design))
+    return allocate(design, stratify(design, tasks, known_tasks(session, design, tasks)))
 
 
 def known_before(session: Session, design: Design, planned: Sequence[PlannedCondition]) -> dict[str, KnownTask]:
-    """What is known of the allocation's tasks before anyone reviews; nothing where their source is gone."""
+    """Return what is known of the tasks before any review, by task key; empty if their source no longer exists."""
     try:
         return known_tasks(session, design, _tasks(planned))
     except (ConsoleError, KeyError):
@@ -71,35 +76,41 @@ def _tasks(planned: Sequence[PlannedCondition]) -> tuple[str, ...]:
 
 
 def open_study(name: str) -> tables.Study:
-    """Lets people join and go on; raises Unknown, and Refused for a study that is closed."""
+    """Open the study, so that people can join and continue.
+
+    Raise Unknown if the study does not exist, Refused if it is closed.
+    """
     return _become(name, StudyStatus.OPEN)
 
 
 def pause(name: str) -> tables.Study:
-    """Holds everybody where they are; raises Unknown, and Refused for a study that is not open."""
+    """Pause the study for all participants.
+
+    Raise Unknown if the study does not exist, Refused if it is not open.
+    """
     return _become(name, StudyStatus.PAUSED)
 
 
 def close(name: str) -> tables.Study:
-    """Ends the study for good; raises Unknown."""
+    """Close the study permanently; raise Unknown if it does not exist."""
     return _become(name, StudyStatus.CLOSED)
 
 
 def design_of(study: tables.Study) -> Design:
-    """The study's design."""
+    """Return the study's design."""
     return Design.model_validate_json(study.design)
 
 
 def find(session: Session, name: str) -> tables.Study | None:
-    """The study of that name, or None."""
+    """Return the study with this name, or None if there is none."""
     return session.exec(select(tables.Study).where(tables.Study.name == name)).first()
 
 
 def get(session: Session, name: str) -> tables.Study:
-    """The study of that name; raises Unknown, naming those there are."""
+    """Return the study with this name; if there is none, raise Unknown with the list of studies."""
     study = find(session, name)
     if study is None:
-        raise Unknown("study", name, [study.name for study in every(session)])
+        raise Unknown("study", name, [study.name for study in list_studies(session)])
     return study
 
 
@@ -110,14 +121,17 @@ def _fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
 
 
 def plan_fingerprint(session: Session, study: tables.Study) -> str:
-    """The fingerprint of design and allocation as the study was made; empty where an earlier version kept none."""
+    """Return the fingerprint of the design and allocation at the study's creation.
+
+    If the fingerprint was not recorded, return an empty string.
+    """
     event = tables.Event
     made = session.exec(select(event.after).where(event.kind == _CREATED, event.subject == study.name)).first()
     return str(orjson.loads(made).get("fingerprint", "")) if made else ""
 
 
-def every(session: Session) -> Sequence[tables.Study]:
-    """All studies, the newest first."""
+def list_studies(session: Session) -> Sequence[tables.Study]:
+    """List all studies, newest first."""
     return session.exec(select(tables.Study).order_by(col(tables.Study.id).desc())).all()
 
 
@@ -131,8 +145,8 @@ def _check(design: Design) -> None:
         detector(condition.levels["detector"])
         if design.source.actor == "replay" and unattended(condition.levels):
             raise BadInput(
-                f"conditions: {condition.name} has feedback none, but a replay only knows what was recorded; "
-                "use nl or binary there."
+                f"conditions: {condition.name} has feedback none, but a replay has recorded trials only; "
+                "use nl or binary."
             )
 
 
@@ -180,7 +194,7 @@ def _become(name: str, status: StudyStatus) -> tables.Study:
 
 
 def summary(session: Session, study: tables.Study) -> dict[str, Any]:
-    """One line of `study list --json`."""
+    """Return one entry of `study list --json`."""
     design, person = design_of(study), tables.Participant
     counted = select(func.count(col(person.id)), func.count(col(person.joined_ms)), func.count(col(person.finished_ms)))
     ours = (person.study_id == study.id, col(person.stage).not_in(NOT_IN))
@@ -202,8 +216,8 @@ def summary(session: Session, study: tables.Study) -> dict[str, Any]:
     }
 
 
-def places(session: Session, study: tables.Study) -> tuple[PlannedCondition, ...]:
-    """Who has which condition at which position on which tasks, as it is stored; who withdrew may be gone."""
+def list_places(session: Session, study: tables.Study) -> tuple[PlannedCondition, ...]:
+    """Return the stored allocation; participants who withdrew may be missing."""
     person, part = tables.Participant, tables.Assignment
     statement = (
         select(person, part)

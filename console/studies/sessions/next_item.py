@@ -1,11 +1,11 @@
-"""What lies before a participant within a condition: the item they hold, or the next one, of known answer or not.
+"""The next item of a participant in a condition: the claimed item, or the next pending one.
 
-Items of the condition and known ones wait in one order: trial, score, and among equals a draw that tells nothing.
+Own items of the condition and known items share one order: trial, score, and a random order among equal scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from random import Random
@@ -19,12 +19,13 @@ from storage.queue import HALTED, Claim
 from storage.tables import UNREVIEWED, ItemStatus, SlotStatus
 
 AUDIT = "audit"
-"""The scope of the budget that unflagged items of a condition draw on: it has no cap."""
+"""The scope of the budget for unflagged items of a condition; this budget has no cap."""
+_TAKEN = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentItem:
-    """An item, claimed, in its run; `probe` where its answer is known."""
+    """A claimed item with its run; `probe` is set if the correct decision is known."""
 
     claim: Claim
     run: tables.Run
@@ -32,98 +33,151 @@ class CurrentItem:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingItem:
-    """An item that the participant may have; `slot` is how their own place at it stands, if they ever had one.
+class RoundItem:
+    """An own item of a condition or one of its known items.
 
-    `is_passed`: the detector does not flag it; `is_beside`: the condition's own budget does not pay for it.
+    `slot` is the status of the participant's slot, if there is one; `units` is the cost of the slot. `is_passed` is
+    True if the detector does not flag the item. `is_metered` is True if the item counts against the budget or the quota
+    of known items.
     """
 
     item: tables.Item
     probe: tables.Probe | None
     slot: str | None
+    units: int
+    is_own: bool
     is_passed: bool
-    is_beside: bool
+    is_metered: bool
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the participant can still decide the item."""
+        return self.item.status in UNREVIEWED and self.slot != SlotStatus.DECIDED
 
     @property
     def scope(self) -> str:
-        """The scope of the budget that it draws on."""
+        """The scope of the budget that pays for the item."""
         return AUDIT if self.is_passed and not self.probe else ""
 
 
-def current_item(
+def claim_next_item(
     session: Session, participant: tables.Participant, assignment: tables.Assignment, arm: tables.Run, at_ms: int
 ) -> CurrentItem | None:
-    """The next item of the condition, claimed for the participant; None once the round is over."""
-    for one in items_ahead(session, participant.code, assignment, arm):
-        if claim := claimed(session, participant, one.item.id or 0, at_ms, one.scope):
+    """Claim and return the next item of the condition; return None if the round is over."""
+    for one in list_items_ahead(session, participant.code, assignment, arm):
+        if claim := claim_item(session, participant, one.item.id or 0, at_ms, one.scope):
             return CurrentItem(claim, session.get_one(tables.Run, claim.run_id), one.probe)
     return None
 
 
-def items_ahead(session: Session, code: str, assignment: tables.Assignment, arm: tables.Run) -> Sequence[WaitingItem]:
-    """All that the participant will get of what waits now, the next one first; claims nothing.
+def list_items_ahead(
+    session: Session, code: str, assignment: tables.Assignment, arm: tables.Run
+) -> Sequence[RoundItem]:
+    """List the pending items that the participant will get, in order, without claiming them.
 
-    A known item comes where it would come were it one of the condition's: what stands behind an item that the budget
-    does not reach is not reached either. So neither its score nor its place tells it.
+    Known items have their own quota. They are offered like other items, skipped items last, so that neither score nor
+    position reveals them.
     """
-    found = list(_waiting(session, code, arm, assignment.checks_run_id))
-    reached = set(session.exec(select(tables.Item.trial).where(tables.Item.run_id == arm.id).distinct()))
-    # Where the condition itself has nothing more, known items would stand alone.
-    ordered = sorted((one for one in found if one.item.trial in reached), key=lambda one: _order(one, code))
-    return list(_affordable(ordered, arm, {trial: _left(arm, trial) for trial in reached}))
+    items = _round_items(session, code, arm, assignment.checks_run_id)
+    # In a trial without own items of the condition yet, known items would be the only ones.
+    left = {
+        (trial, is_own): _left(items, arm, trial, is_own)
+        for trial in {one.item.trial for one in items if one.is_own}
+        for is_own in (True, False)
+    }
+    ahead = []
+    for one in sorted((one for one in items if one.is_waiting), key=_order):
+        quota = (one.item.trial, one.is_own)
+        if quota not in left:
+            continue
+        if one.is_metered and one.slot != SlotStatus.CLAIMED:
+            if left[quota] <= 0:
+                continue
+            left[quota] -= 1
+        ahead.append(one)
+    return ahead
 
 
-def _affordable(ordered: Sequence[WaitingItem], arm: tables.Run, left: dict[int, float]) -> Iterator[WaitingItem]:
-    closed: set[int] = set()
-    for one in ordered:
-        trial = one.item.trial
-        if one.slot == SlotStatus.CLAIMED or one.is_passed or (arm.halted_free and one.item.kind == HALTED):
-            yield one
-        elif one.item.run_id == arm.id and left[trial] <= 0:
-            closed.add(trial)
-        elif trial not in closed:
-            left[trial] -= one.item.run_id == arm.id
-            yield one
+def read_meter(
+    session: Session, code: str, assignment: tables.Assignment, arm: tables.Run, trial: int
+) -> tuple[int, int] | None:
+    """Return (cap, used) of the participant's round, or None if it has no budget; the claimed item counts as used.
+
+    The cap includes the quota of known items and all unflagged items. Therefore the cap stays the same throughout the
+    round, and every item, known or not, adds one to the used inspections.
+    """
+    budget = review_queue().budget(run_id=arm.id or 0, trial=trial)
+    if budget is None or budget.cap is None:
+        return None
+    items = [one for one in _round_items(session, code, arm, assignment.checks_run_id) if one.item.trial == trial]
+    passed = sum(one.is_passed for one in items)
+    used = sum(one.units for one in items if one.slot in _TAKEN)
+    return budget.cap + _known_quota(items, trial, budget.cap) + passed, used
 
 
-def _waiting(session: Session, code: str, arm: tables.Run, checks_run_id: int | None) -> Iterator[WaitingItem]:
+def _round_items(session: Session, code: str, arm: tables.Run, checks_run_id: int | None) -> list[RoundItem]:
+    """Read all items of the condition's rounds, sorted by trial and score.
+
+    Items with equal scores are in a random order for each reviewer.
+    """
     item, slot, probe, verdict = tables.Item, tables.Slot, tables.Probe, tables.Verdict
-    open_ = col(item.status).in_(UNREVIEWED)
     statement = (
-        select(item, probe, slot.status, verdict.flagged)
+        select(item, probe, slot, verdict.flagged)
         .join(slot, and_(col(slot.item_id) == col(item.id), col(slot.reviewer) == code), isouter=True)
         .join(probe, col(probe.item_id) == col(item.id), isouter=True)
         .join(verdict, col(verdict.id) == col(item.verdict_id), isouter=True)
-        .where(col(item.run_id).in_([arm.id, checks_run_id]), open_)
+        .where(col(item.run_id).in_([arm.id, checks_run_id]))
     )
-    for found, known, state, flagged in session.exec(statement):
-        own, passed = found.run_id == arm.id, flagged is False
-        if state != SlotStatus.DECIDED and (own or known is not None):
-            yield WaitingItem(found, known, state, passed, passed or not own)
+    found = []
+    for row, known, place, flagged in session.exec(statement):
+        own, passed = row.run_id == arm.id, flagged is False
+        metered = not passed and not (arm.halted_free and row.kind == HALTED)
+        if own or known is not None:
+            status, units = (place.status, place.units) if place else (None, 0)
+            found.append(RoundItem(row, known, status, units, own, passed, metered))
+    return sorted(found, key=lambda one: (one.item.trial, -one.item.priority, Random(f"{code} {one.item.id}").random()))
 
 
-def _left(arm: tables.Run, trial: int) -> float:
+def _left(items: Sequence[RoundItem], arm: tables.Run, trial: int, is_own: bool) -> float:
     budget = review_queue().budget(run_id=arm.id or 0, trial=trial)
-    return 0 if budget is None else inf if budget.left is None else budget.left
+    if budget is None:
+        return 0
+    if is_own:
+        return inf if budget.left is None else budget.left
+    known = [one for one in items if one.item.trial == trial and one.is_metered and not one.is_own]
+    return _known_quota(items, trial, budget.cap) - sum(one.slot in _TAKEN for one in known)
 
 
-def _order(one: WaitingItem, code: str) -> tuple[bool, int, bool, float, float]:
-    aside = one.slot == SlotStatus.SKIPPED
-    draw = Random(f"{code} {one.item.id}").random()
-    return one.slot != SlotStatus.CLAIMED, one.item.trial, aside, -one.item.priority, draw
+def _known_quota(items: Sequence[RoundItem], trial: int, cap: int | None) -> int:
+    """Count the known items that precede the first item outside the budget."""
+    left, known = inf if cap is None else cap, 0
+    for one in items:
+        if one.item.trial == trial and one.is_metered:
+            left -= one.is_own
+            if left < 0:
+                break
+            known += not one.is_own
+    return known
+
+
+def _order(one: RoundItem) -> tuple[bool, int, bool]:
+    return one.slot != SlotStatus.CLAIMED, one.item.trial, one.slot == SlotStatus.SKIPPED
 
 
 def practice_probes(session: Session, participant: tables.Participant) -> list[tables.Probe]:
-    """The participant's practice items in their order."""
+    """Return the participant's practice items in order."""
     probe = tables.Probe
     mine = (probe.participant_id == participant.id, col(probe.assignment_id).is_(None))
     return list(session.exec(select(probe).where(*mine).order_by(col(probe.after), col(probe.id))))
 
 
-def claimed(
+def claim_item(
     session: Session, participant: tables.Participant, item_id: int, at_ms: int, scope: str = ""
 ) -> Claim | None:
-    """That very item, claimed for the participant at a unit of that budget."""
+    """Claim this item for the participant, paid from the budget of this scope.
+
+    Return None if the item cannot be claimed.
+    """
     item = session.get_one(tables.Item, item_id)
     run = session.get_one(tables.Run, item.run_id)
     if scope and review_queue().budget(run_id=item.run_id, trial=item.trial, scope=scope) is None:
@@ -142,8 +196,8 @@ def claimed(
     return found if isinstance(found, Claim) else None
 
 
-def passed_over(session: Session, run_id: int | None, code: str) -> list[int]:
-    """Items of the run that wait in a trial that the participant has answered something of."""
+def list_passed_over(session: Session, run_id: int | None, code: str) -> list[int]:
+    """List the run's pending items, up to the last trial in which the participant made a decision."""
     item, decision = tables.Item, tables.Decision
     answered = select(func.max(item.trial)).join(decision, col(decision.item_id) == col(item.id))
     last = session.exec(answered.where(item.run_id == run_id, decision.reviewer == code)).one()
@@ -152,7 +206,7 @@ def passed_over(session: Session, run_id: int | None, code: str) -> list[int]:
 
 
 def count_decided(session: Session, run_id: int | None, code: str) -> int:
-    """How many items of the run the participant has answered."""
+    """Count the items of the run that the participant has decided."""
     decision, item = tables.Decision, tables.Item
     statement = (
         select(func.count())
@@ -163,8 +217,8 @@ def count_decided(session: Session, run_id: int | None, code: str) -> int:
     return session.exec(statement).one()
 
 
-def put_down(session: Session, run_ids: tuple[int | None, ...], code: str, at_ms: int) -> None:
-    """Gives back whatever the participant holds in these runs."""
+def release_claims(session: Session, run_ids: tuple[int | None, ...], code: str, at_ms: int) -> None:
+    """Release the participant's claims in these runs."""
     slot, item = tables.Slot, tables.Item
     held = select(slot).join(item, col(item.id) == slot.item_id).where(col(item.run_id).in_(run_ids))
     for claim in session.exec(held.where(slot.reviewer == code, slot.status == SlotStatus.CLAIMED)):

@@ -1,101 +1,275 @@
-"""What lies before a participant, read from the database; an item that is theirs to decide comes claimed."""
+"""The position of a participant, read from the database; an item to decide is already claimed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Literal, TypedDict
 
 from sqlmodel import Session, col, func, select
 
-from console.database import review_queue
+from console.database import reading
 from console.language import _, gettext_noop
 from console.review import decisions
 from console.studies.design import Design
-from console.studies.design.asking import Moment
 from console.studies.design.instruments import Instrument
+from console.studies.design.part import Moment
 from console.studies.sessions import answering, next_item
 from console.studies.sessions.condition_run import is_attended, is_busy, is_playing
 from console.studies.sessions.lifecycle import design_of
-from console.studies.sessions.next_item import AUDIT
-from console.studies.sessions.stages import NOT_IN, ParticipantStage, assignments, is_open, not_open
+from console.studies.sessions.stages import NOT_IN, ParticipantStage, explain_closed, is_open, list_assignments
 from storage import tables
 from storage.queue import Claim
-from storage.tables import AssignmentStatus, ParticipantKind, SlotStatus
+from storage.tables import AssignmentStatus, ParticipantKind
 
 _MINUTE_MS = 60_000
-_BEFORE = (ParticipantStage.CONSENT, ParticipantStage.QUESTIONS, ParticipantStage.INSTRUCTIONS)
 TOO_EARLY = gettext_noop(
-    "The next part comes later, so that this one has faded by then. You may close this page and come back."
+    "The next part starts later, to give this one time to fade. You can close this page and come back."
 )
 OVER = (ParticipantStage.FINISHED, *NOT_IN, ParticipantStage.WITHDRAWN)
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """Where a participant is and what lies before them; numbers count from 1, what does not apply is None or 0.
+class Withdrawn:
+    """The position of a participant who withdrew, or whose place was given to another person."""
 
-    `kind` is a stage (consent, questions, instructions, finished, declined, screened_out, withdrawn), paused, practice,
-    practice_answer, introduction, review, probe, confidence, round_over, agents_working, questionnaire or break. `item`
-    of `items` counts practice; elsewhere `item` is the number of the item within the condition. `sentence` says why
-    nobody can go on.
+    design: Design | None = None
+    kind: Literal["withdrawn"] = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _InStudy:
+    participant: tables.Participant
+    study: tables.Study
+    design: Design
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtConsent(_InStudy):
+    """The consent page."""
+
+    kind: Literal["consent"] = "consent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtQuestions(_InStudy):
+    """The intake questions about the participant."""
+
+    kind: Literal["questions"] = "questions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtInstructions(_InStudy):
+    """The instructions page."""
+
+    kind: Literal["instructions"] = "instructions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtPause(_InStudy):
+    """A study that is not open; `sentence` gives the reason."""
+
+    sentence: str
+    kind: Literal["paused"] = "paused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtEnd(_InStudy):
+    """The end of the study."""
+
+    completion_code: str | None
+    kind: Literal["finished"] = "finished"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnedAway(_InStudy):
+    """The end for a participant who declined or was screened out by an answer."""
+
+    kind: Literal["declined", "screened_out"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _InPractice(_InStudy):
+    """A practice item with its number `item`, out of `items` practice items."""
+
+    run: tables.Run
+    probe: tables.Probe
+    claim: Claim
+    item: int
+    items: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtPracticeItem(_InPractice):
+    """A claimed practice item."""
+
+    kind: Literal["practice"] = "practice"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtPracticeAnswer(_InPractice):
+    """The explanation after the participant's decision on a practice item."""
+
+    answer: tables.Decision
+    kind: Literal["practice_answer"] = "practice_answer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InPart(_InStudy):
+    """A part of the study.
+
+    `condition` is a number from 1 to `conditions`, or 0 before the first condition.
     """
 
-    kind: str
-    participant: tables.Participant | None = None
-    study: tables.Study | None = None
-    design: Design | None = None
+    condition: int
+    conditions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtQuestionnaire(InPart):
+    """A questionnaire; between conditions, `condition` is the number of the condition before the questionnaire."""
+
+    instrument: Instrument | None
+    kind: Literal["questionnaire"] = "questionnaire"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtIntroduction(InPart):
+    """The page that introduces a condition."""
+
+    assignment: tables.Assignment
+    kind: Literal["introduction"] = "introduction"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtBreak(InPart):
+    """A break until `until_ms` (ms since 1970); `sentence` is the reason why it cannot end earlier."""
+
+    until_ms: int
+    sentence: str
+    kind: Literal["break"] = "break"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InRound(InPart):
+    """A round of a condition; `trial` is a number from 1 to `trials`, or 0 after all conditions."""
+
     assignment: tables.Assignment | None = None
-    condition: int = 0
-    conditions: int = 0
-    trial: int = 0
-    trials: int = 0
-    item: int = 0
-    items: int = 0
-    claim: Claim | None = None
     run: tables.Run | None = None
-    probe: tables.Probe | None = None
-    answer: tables.Decision | None = None
-    budget_cap: int | None = None
-    budget_left: int | None = None
-    instrument: Instrument | None = None
-    until_ms: int | None = None
-    completion_code: str | None = None
-    sentence: str = ""
+    trial: int = 0
+    trials: int
 
 
-def current_position(session: Session, participant_id: int, at_ms: int) -> Position | None:
-    """The participant's place; None where their practice is still to be made, or over and not left."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtWaiting(InRound):
+    """The wait while the agents work."""
+
+    kind: Literal["agents_working"] = "agents_working"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtRoundEnd(InRound):
+    """The end of a round, or of all conditions that the participant reviews."""
+
+    kind: Literal["round_over"] = "round_over"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtConfidence(InRound):
+    """The question about the participant's confidence in a decision."""
+
+    assignment: tables.Assignment
+    answer: tables.Decision
+    kind: Literal["confidence"] = "confidence"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtItem(InRound):
+    """A claimed item of the condition, with its number within the condition.
+
+    `meter` is (cap, used) of the round. `kind` is `probe` if the correct decision is known.
+    """
+
+    assignment: tables.Assignment
+    run: tables.Run
+    claim: Claim
+    probe: tables.Probe | None
+    item: int
+    meter: tuple[int, int] | None
+    kind: Literal["review", "probe"]
+
+
+Position = (
+    Withdrawn
+    | AtConsent
+    | AtQuestions
+    | AtInstructions
+    | AtPause
+    | AtEnd
+    | TurnedAway
+    | AtPracticeItem
+    | AtPracticeAnswer
+    | AtQuestionnaire
+    | AtIntroduction
+    | AtBreak
+    | AtWaiting
+    | AtRoundEnd
+    | AtConfidence
+    | AtItem
+)
+"""The current position of a participant."""
+
+
+class _Known(TypedDict):
+    participant: tables.Participant
+    study: tables.Study
+    design: Design
+
+
+def read_position(session: Session, participant_id: int, at_ms: int) -> Position | None:
+    """Return the participant's position.
+
+    Return None if the practice items do not exist yet, or if the practice is done but the participant has not left it.
+    """
     participant = session.get(tables.Participant, participant_id)
     if participant is None or participant.stage == ParticipantStage.FREE:
-        return Position(ParticipantStage.WITHDRAWN)
+        return Withdrawn()
     study = session.get_one(tables.Study, participant.study_id)
-    base = Position(participant.stage, participant, study, design_of(study))
+    known = _Known(participant=participant, study=study, design=design_of(study))
     if participant.stage in OVER:
-        return replace(base, completion_code=participant.completion_code)
-    if sentence := not_open(study):
-        return replace(base, kind="paused", sentence=sentence)
-    if participant.stage in _BEFORE:
-        return base
-    if participant.stage in tuple(Moment):
-        return _asked(session, base, participant)
-    if participant.stage == ParticipantStage.PRACTICE:
-        return _practising(session, base, participant, at_ms)
-    return _working(session, base, participant, at_ms)
+        return _after_study(known)
+    if sentence := explain_closed(study):
+        return AtPause(**known, sentence=sentence)
+    match participant.stage:
+        case ParticipantStage.CONSENT:
+            return AtConsent(**known)
+        case ParticipantStage.QUESTIONS:
+            return AtQuestions(**known)
+        case ParticipantStage.INSTRUCTIONS:
+            return AtInstructions(**known)
+        case ParticipantStage.PRACTICE:
+            return _in_practice(session, known, at_ms)
+        case ParticipantStage.BEFORE | ParticipantStage.BETWEEN | ParticipantStage.AFTER:
+            return _at_questionnaire(session, known)
+    return _in_conditions(session, known, at_ms)
 
 
 def current_assignment(rows: Sequence[tables.Assignment]) -> tables.Assignment | None:
-    """The condition that comes now: the first open one that is attended, else one whose agents go on alone."""
+    """Return the first open condition with a reviewer, or else the first open condition; None if all are done."""
     ahead = [row for row in rows if is_open(row)]
     return next((row for row in ahead if is_attended(row)), ahead[0] if ahead else None)
 
 
 def break_end(design: Design, rows: Sequence[tables.Assignment], filled_in_ms: int = 0) -> int:
-    """When the break after the latest condition, and the questionnaires that followed it, ends (ms since 1970)."""
+    """Return the end of the break after the latest condition and its questionnaires (ms since 1970)."""
     return max(_last_ended(rows), filled_in_ms) + round(design.break_minutes * _MINUTE_MS)
 
 
 def washout_end(design: Design, participant: tables.Participant, rows: Sequence[tables.Assignment]) -> int:
-    """Until when a person must wait after the latest condition (ms since 1970); 0 for simulated reviewers."""
+    """Return the end of the wash-out after the latest condition (ms since 1970).
+
+    For simulated reviewers, return 0.
+    """
     waits = participant.kind == ParticipantKind.HUMAN and design.washout_hours
     return _last_ended(rows) + round(design.washout_hours * 60 * _MINUTE_MS) if waits else 0
 
@@ -104,91 +278,107 @@ def _last_ended(rows: Sequence[tables.Assignment]) -> int:
     return max((row.ended_ms or 0 for row in rows if is_attended(row)), default=0)
 
 
-def _practising(session: Session, base: Position, participant: tables.Participant, at_ms: int) -> Position | None:
+def _after_study(known: _Known) -> Position:
+    participant = known["participant"]
+    match participant.stage:
+        case ParticipantStage.FINISHED:
+            return AtEnd(**known, completion_code=participant.completion_code)
+        case ParticipantStage.DECLINED:
+            return TurnedAway(**known, kind="declined")
+        case ParticipantStage.SCREENED_OUT:
+            return TurnedAway(**known, kind="screened_out")
+    return Withdrawn(known["design"])
+
+
+def _in_practice(session: Session, known: _Known, at_ms: int) -> Position | None:
+    participant = known["participant"]
     if participant.practice_run_id is None:
         return None
     probes = next_item.practice_probes(session, participant)
     run = session.get_one(tables.Run, participant.practice_run_id)
     for number, probe in enumerate(probes, 1):
-        here = replace(base, run=run, probe=probe, item=number, items=len(probes))
-        answer = decisions.last_answer(session, probe.item_id, participant.code)
+        answer = decisions.find_decision_on_item(session, probe.item_id, participant.code)
         if answer is None:
-            return replace(here, kind="practice", claim=next_item.claimed(session, participant, probe.item_id, at_ms))
-        if answer.delivered_ms is None:
-            claim = decisions.claim_of(session, probe.item_id, participant.code)
-            return replace(here, kind="practice_answer", claim=claim, answer=answer)
+            if claim := next_item.claim_item(session, participant, probe.item_id, at_ms):
+                return AtPracticeItem(**known, run=run, probe=probe, claim=claim, item=number, items=len(probes))
+        elif answer.delivered_ms is None:
+            claim = decisions.get_claim(session, probe.item_id, participant.code)
+            return AtPracticeAnswer(
+                **known, run=run, probe=probe, claim=claim, item=number, items=len(probes), answer=answer
+            )
     return None
 
 
-def _asked(session: Session, base: Position, participant: tables.Participant) -> Position:
-    """A questionnaire; between two conditions `condition` is the number of the one that it follows."""
-    attended = [row for row in assignments(session, participant.id) if is_attended(row)]
+def _at_questionnaire(session: Session, known: _Known) -> Position:
+    participant = known["participant"]
+    attended = [row for row in list_assignments(session, participant.id) if is_attended(row)]
     done = sum(not is_open(row) for row in attended) if participant.stage == Moment.BETWEEN else 0
-    asked = answering.pending_instrument(session, participant, base.design) if base.design else None
-    return replace(base, kind="questionnaire", instrument=asked, condition=done, conditions=len(attended))
+    asked = answering.find_pending_instrument(session, participant, known["design"])
+    return AtQuestionnaire(**known, instrument=asked, condition=done, conditions=len(attended))
 
 
-def _working(session: Session, base: Position, participant: tables.Participant, at_ms: int) -> Position:
-    rows = assignments(session, participant.id)
+def _in_conditions(session: Session, known: _Known, at_ms: int) -> Position:
+    participant, design = known["participant"], known["design"]
+    rows = list_assignments(session, participant.id)
     now, attended = current_assignment(rows), [row for row in rows if is_attended(row)]
-    base = replace(base, conditions=len(attended), trials=base.design.trials if base.design else 0)
     if now is None or not is_attended(now):
-        return replace(base, kind="round_over", condition=len(attended))
-    base = replace(base, assignment=now, condition=attended.index(now) + 1)
-    if participant.stage == ParticipantStage.BREAK and base.design:
-        washed_out = washout_end(base.design, participant, rows)
-        rested = break_end(base.design, rows, answering.latest_ms(session, participant.id))
+        return AtRoundEnd(**known, condition=len(attended), conditions=len(attended), trials=design.trials)
+    part = _PartNumbers(condition=attended.index(now) + 1, conditions=len(attended))
+    if participant.stage == ParticipantStage.BREAK:
+        washed_out = washout_end(design, participant, rows)
+        rested = break_end(design, rows, answering.last_answered_ms(session, participant.id))
         if (until := max(rested, washed_out)) > at_ms:
-            return replace(base, kind="break", until_ms=until, sentence=_(TOO_EARLY) if washed_out > at_ms else "")
+            return AtBreak(**known, **part, until_ms=until, sentence=_(TOO_EARLY) if washed_out > at_ms else "")
     if now.status == AssignmentStatus.WAITING or now.run_id is None:
-        return replace(base, kind="introduction")
-    return _in_condition(session, base, participant, now, at_ms)
+        return AtIntroduction(**known, **part, assignment=now)
+    return _in_condition(session, known, part, now, at_ms)
 
 
-def _in_condition(
-    session: Session, base: Position, participant: tables.Participant, now: tables.Assignment, at_ms: int
-) -> Position:
+class _PartNumbers(TypedDict):
+    condition: int
+    conditions: int
+
+
+def _in_condition(session: Session, known: _Known, part: _PartNumbers, now: tables.Assignment, at_ms: int) -> Position:
+    participant, design = known["participant"], known["design"]
     arm = session.get_one(tables.Run, now.run_id)
-    base = replace(base, run=arm, trials=arm.trials, trial=_reached(session, arm) + 1)
+    trial = _reached(session, arm) + 1
     answers = next_item.count_decided(session, arm.id, participant.code)
     if is_playing(arm):
-        cut_off = "round_over" if answers else "introduction"
-        return replace(base, kind="agents_working" if is_busy(arm) else cut_off)
-    if base.design and base.design.confidence and participant.kind == ParticipantKind.HUMAN:
-        # Before the next item is claimed, so that nothing of it is in the time of that decision.
+        if is_busy(arm):
+            return AtWaiting(**known, **part, assignment=now, run=arm, trial=trial, trials=arm.trials)
+        if not answers:
+            return AtIntroduction(**known, **part, assignment=now)
+        return AtRoundEnd(**known, **part, assignment=now, run=arm, trial=trial, trials=arm.trials)
+    if design.confidence and participant.kind == ParticipantKind.HUMAN:
+        # Ask before the next item is claimed, so that the rating does not add to the time of that decision.
         desks = (arm.id, now.checks_run_id)
-        if unrated := answering.unrated(session, participant, desks):
-            return replace(base, kind="confidence", answer=unrated)
-    before = next_item.current_item(session, participant, now, arm, at_ms)
+        if unrated := answering.find_unrated_decision(session, participant, desks):
+            return AtConfidence(
+                **known, **part, assignment=now, run=arm, trial=trial, trials=arm.trials, answer=unrated
+            )
+    before = next_item.claim_next_item(session, participant, now, arm, at_ms)
     if before is None:
-        return _with_budget(session, replace(base, kind="round_over"))
-    number = answers + next_item.count_decided(session, now.checks_run_id, participant.code) + 1
-    here = _with_budget(session, replace(base, trial=before.claim.trial + 1))
-    kind = "probe" if before.probe else "review"
-    return replace(here, kind=kind, claim=before.claim, run=before.run, probe=before.probe, item=number)
-
-
-def _with_budget(session: Session, place: Position) -> Position:
-    """The place with what is left in its round: the cap grows by what comes beside, which uses it as others do.
-
-    So the meter moves alike, whatever an item is.
-    """
-    now, who, trial, queue = place.assignment, place.participant, place.trial - 1, review_queue()
-    if now is None or who is None:
-        return place
-    arm = session.get_one(tables.Run, now.run_id)
-    budget = queue.budget(run_id=arm.id or 0, trial=trial)
-    if budget is None or budget.cap is None:
-        return place
-    aside = [queue.budget(run_id=arm.id or 0, trial=trial, scope=AUDIT)]
-    aside.append(queue.budget(run_id=now.checks_run_id or 0, trial=trial))
-    ahead = next_item.items_ahead(session, who.code, now, arm)
-    beside = sum(one.is_beside and one.slot != SlotStatus.CLAIMED and one.item.trial == trial for one in ahead)
-    used = sum(one.used for one in aside if one)
-    return replace(place, budget_cap=budget.cap + used + beside, budget_left=budget.cap - budget.used + beside)
+        return AtRoundEnd(**known, **part, assignment=now, run=arm, trial=trial, trials=arm.trials)
+    with reading() as after_claim:
+        # This session may still read the database as it was before the claim.
+        meter = next_item.read_meter(after_claim, participant.code, now, arm, before.claim.trial)
+    return AtItem(
+        **known,
+        **part,
+        kind="probe" if before.probe else "review",
+        assignment=now,
+        run=before.run,
+        trial=before.claim.trial + 1,
+        trials=arm.trials,
+        claim=before.claim,
+        probe=before.probe,
+        item=answers + next_item.count_decided(session, now.checks_run_id, participant.code) + 1,
+        meter=meter,
+    )
 
 
 def _reached(session: Session, arm: tables.Run) -> int:
-    """The latest trial that the run has reached."""
+    """Return the latest trial that the run has reached."""
     trial = tables.Trajectory.trial
     return session.exec(select(func.max(trial)).where(col(tables.Trajectory.run_id) == arm.id)).one() or 0

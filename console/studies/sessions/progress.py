@@ -1,4 +1,4 @@
-"""The researcher's board: who is where, what waits for them, what is left of their budget, when they were last seen."""
+"""The researcher's board: each participant's stage, pending items, remaining budget and last activity."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from console.studies.design.model import Design
 from console.studies.sessions.condition_run import HELD_UP, is_attended, is_playing
 from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.position import current_assignment
-from console.studies.sessions.stages import NOT_IN, ParticipantStage, assignments
+from console.studies.sessions.stages import NOT_IN, ParticipantStage, list_assignments
 from storage import tables
 from storage.tables import AssignmentStatus
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One participant; conditions and trials count from 1, 0 before the first, times are ms since 1970.
+    """The progress of one participant; times are in ms since 1970.
 
-    `decided` counts the answers in all conditions, `waiting` the items of the present one that nobody has answered;
-    `problem` is why the agents could not go on, empty where they can.
+    Conditions and trials count from 1; 0 means before the first. `decided` is the number of decisions in all
+    conditions, `waiting` the number of pending items in the current condition. `problem` is the reason why the agents
+    could not continue, or an empty string.
     """
 
     participant_id: int
@@ -46,8 +47,8 @@ class Row:
     completion_code: str | None = None
 
 
-def board(session: Session, study: tables.Study) -> list[Row]:
-    """A row for every place of the study, those of people who declined left out."""
+def read_board(session: Session, study: tables.Study) -> list[Row]:
+    """Return one row per place of the study, without people who declined."""
     person, design = tables.Participant, design_of(study)
     places = select(person).where(person.study_id == study.id, col(person.stage).not_in(NOT_IN))
     seen = _last_seen(session, study)
@@ -56,7 +57,7 @@ def board(session: Session, study: tables.Study) -> list[Row]:
 
 
 def _row(session: Session, design: Design, one: tables.Participant, seen: tuple[int, int | None]) -> Row:
-    rows = assignments(session, one.id)
+    rows = list_assignments(session, one.id)
     attended = [row for row in rows if is_attended(row)]
     now = current_assignment(rows) if one.stage in (ParticipantStage.WORKING, ParticipantStage.BREAK) else None
     arm = session.get(tables.Run, now.run_id) if now and now.run_id else None
@@ -89,7 +90,7 @@ def _row(session: Session, design: Design, one: tables.Participant, seen: tuple[
 
 
 def _stage(one: tables.Participant, now: tables.Assignment | None, arm: tables.Run | None) -> str:
-    """The participant's stage; within the conditions, whether they read its introduction, review or wait for agents."""
+    """Return the participant's stage; during the conditions it is introduction, review or agents_working."""
     if one.stage != ParticipantStage.WORKING or now is None:
         return one.stage
     if arm is None:
@@ -120,7 +121,7 @@ def _reached(session: Session, arm: tables.Run | None) -> int:
 
 
 def _last_seen(session: Session, study: tables.Study) -> dict[str, tuple[int, int | None]]:
-    """By code: answers in the conditions, and when an item was last taken or answered."""
+    """Return, keyed by code, the number of decisions and the time of the last claim or decision."""
     slot, item, run, decision = tables.Slot, tables.Item, tables.Run, tables.Decision
     taken = (
         select(slot.reviewer, func.max(slot.claimed_ms))

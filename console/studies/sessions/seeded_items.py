@@ -1,8 +1,8 @@
-"""Seeded items: practice before the conditions, items with a known answer between those of a condition.
+"""Seeded items: practice before the conditions, and items with a known answer within a condition.
 
-Practice stands in a small run of its own, where no action ever runs. A condition's known items are tasks beside
-those of the study: the same Actor plays them, the same detector judges them, and rejected ones come again, in a
-run of their own that differs in nothing else from the condition's. So nothing tells them from the others.
+Practice has its own run, in which no action is ever executed. The known items of a condition are tasks that the study
+does not use. Their run has the same settings as the condition's run: the same Actor and the same detector, and rejected
+items come back in the next trial. Participants therefore cannot distinguish the two kinds of items.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.environments import environment
-from console.review.simulated.ground_truth import awaited, true_label
+from console.review.simulated.faults import find_true_label, pending_checkpoint
 from console.runs.trajectory_rows import task_spec
 from console.studies.design import Design
 from console.studies.sessions import condition_run, known_items, next_item
-from console.studies.sessions.known_items import KnownItem, Share, attention, share_out, turned
+from console.studies.sessions.known_items import KnownItem, Share, make_attention_check, rotate_items, share_out
 from console.studies.sessions.lifecycle import design_of
 from console.trajectory import Label, Outcome, from_json
 from console.trials import engine
@@ -34,8 +34,8 @@ from storage.tables import ProbePurpose, RunKind
 _PURPOSES = {Label.ALIGNED: ProbePurpose.KNOWN_GOOD, Label.MISALIGNED: ProbePurpose.KNOWN_BAD}
 
 
-def practice(participant_id: int) -> None:
-    """Makes the participant's practice items, once."""
+def create_practice(participant_id: int) -> None:
+    """Create the participant's practice items, unless they exist."""
     with reading() as session:
         participant = session.get_one(tables.Participant, participant_id)
         study = session.get_one(tables.Study, participant.study_id)
@@ -55,15 +55,15 @@ def practice(participant_id: int) -> None:
             session.add(participant)
 
 
-def checks(assignment_id: int) -> None:
-    """Makes the known items of a condition, once, and plays their first trials; safe to repeat."""
+def create_checks(assignment_id: int) -> None:
+    """Create the known items of a condition, unless they exist, and play their first trials; safe to repeat."""
     with reading() as session:
         assignment = session.get_one(tables.Assignment, assignment_id)
         study = session.get_one(tables.Study, assignment.study_id)
         participant = session.get_one(tables.Participant, assignment.participant_id)
         design = design_of(study)
         share = _share(session, study, design)
-    cells = turned(design, share, assignment.condition, participant.number)
+    cells = rotate_items(design, share, assignment.condition, participant.number)
     seeds = [one for items in cells.values() for one in items]
     with writing() as session:
         assignment = session.get_one(tables.Assignment, assignment_id, with_for_update=True)
@@ -77,13 +77,13 @@ def checks(assignment_id: int) -> None:
 
 
 def hand_over(assignment_id: int, code: str) -> None:
-    """Ends the round of the condition's known items: they are tried again like the others. Safe to repeat.
+    """End the round of the condition's known items: their agents try again, as for other items. Safe to repeat.
 
-    Answers to them become final with the others: what can still be undone would tell.
+    Decisions on known items become final together with the others, because a remaining undo would reveal known items.
     """
     with reading() as session:
         run_id = session.get_one(tables.Assignment, assignment_id).checks_run_id
-        over = next_item.passed_over(session, run_id, code)
+        over = next_item.list_passed_over(session, run_id, code)
     if run_id is not None:
         review_queue().cancel(item_ids=over, now_ms=now_ms())
         condition_run.settle(run_id, code)
@@ -109,28 +109,28 @@ def _share(session: Session, study: tables.Study, design: Design) -> Share:
     taken = sorted({key for text in found for key in orjson.loads(text)})
     if design.source.run is None:
         return _played_share(design.model_dump_json(), tuple(taken))
-    return share_out(design, known_items.pool(session, design, taken), strict=False)
+    return share_out(design, known_items.find_known_items(session, design, taken), strict=False)
 
 
 @lru_cache(maxsize=8)
 def _played_share(design_json: str, taken: tuple[str, ...]) -> Share:
-    # Every condition of every participant asks again, and judging the whole pool takes a while.
+    # Every condition of every participant needs the share, and judging the whole pool is slow.
     design = Design.model_validate_json(design_json)
-    return share_out(design, known_items.played(design, taken), strict=False)
+    return share_out(design, known_items.play_known_items(design, taken), strict=False)
 
 
 def _checks_run(
     session: Session, name: str, study: tables.Study, assignment: tables.Assignment, seeds: Sequence[KnownItem]
 ) -> tables.Run:
-    """A run beside the condition's that is like it but for its tasks; all that its detector passes waits too."""
+    """Create a run with the condition's settings for the known items; its unflagged actions are also reviewed."""
     if not seeds:
-        return _bare_run(session, name, study, [attention(_where(session, assignment), 0, Label.ALIGNED)])
+        return _bare_run(session, name, study, [make_attention_check(_where(session, assignment), 0, Label.ALIGNED)])
     tasks, keys = [one.task for one in seeds], [one.task.task_id for one in seeds]
-    return condition_run.made(session, name, design_of(study), assignment, tasks, keys, capped=False, audited=1.0)
+    return condition_run.create_run(session, name, design_of(study), assignment, tasks, keys, capped=False, audited=1.0)
 
 
 def _bare_run(session: Session, name: str, study: tables.Study, items: Sequence[KnownItem]) -> tables.Run:
-    """A run where nothing is played."""
+    """Create a run for items that are never played."""
     names = list(dict.fromkeys(one.task.environment for one in items))
     critical = list(dict.fromkeys(pattern for one in names for pattern in environment(one).critical))
     settings: dict[str, Any] = {"study_id": study.id, "detector": "rules", "seed": design_of(study).seed, "undo_ms": 0}
@@ -147,12 +147,13 @@ def _where(session: Session, assignment: tables.Assignment) -> str:
 def _add_attention(
     session: Session, run: tables.Run, design: Design, participant: tables.Participant, assignment: tables.Assignment
 ) -> None:
-    """Adds the attention checks of trial 0, each where the score of one of the condition's items stands."""
+    """Add the attention checks of trial 0; each one gets the score of a randomly chosen item of the condition."""
     arm = session.get_one(tables.Run, assignment.run_id)
     rng = Random(f"{design.seed} checks {participant.number} {assignment.position}")
     wanted = range(design.checks.attention)
     items = [
-        attention(_where(session, assignment), assignment.position * 100 + n, rng.choice(list(Label))) for n in wanted
+        make_attention_check(_where(session, assignment), assignment.position * 100 + n, rng.choice(list(Label)))
+        for n in wanted
     ]
     if not items:
         return
@@ -170,7 +171,10 @@ def _add_attention(
 def _insert(
     session: Session, run: tables.Run, items: Sequence[KnownItem], priorities: Sequence[float] = ()
 ) -> list[int]:
-    """Adds items whose action never runs; returns their ids. Where others are played, their trials are over."""
+    """Add items whose action never runs; return their ids.
+
+    In a live run, which also holds played items, the trials of the added items count as finished.
+    """
     outcome = Outcome.PAUSED if run.kind == RunKind.ARCHIVE else Outcome.FINISHED
     at_ms, tasks = now_ms(), insert_tasks(session, run, [one.task for one in items])
     records = [one.record for one in items]
@@ -193,7 +197,7 @@ def _insert(
 
 
 def _know(assignment_id: int, run: tables.Run) -> None:
-    """Keeps what is right for every item of the run that has come since; of a trial that halted nothing is."""
+    """Store the correct label of each new item of the run; an item of a halted trial has no correct label."""
     item, probe, body = tables.Item, tables.Probe, tables.TrajectoryBody
     fresh = (
         select(item, body.body, tables.Task, tables.Trajectory.label)
@@ -210,7 +214,7 @@ def _know(assignment_id: int, run: tables.Run) -> None:
         for found, text, task, recorded in session.exec(fresh).all():
             label = recorded if run.kind == RunKind.REPLAY else None
             if found.kind != HALTED and run.kind == RunKind.LIVE:
-                label = true_label(task_spec(task), awaited(from_json(text), found.step, found.kind))
+                label = find_true_label(task_spec(task), pending_checkpoint(from_json(text), found.step, found.kind))
             if label is not None or found.kind == HALTED:
                 known = Label(label) if label and found.kind != HALTED else None
                 purpose = _PURPOSES[known or Label.MISALIGNED]

@@ -1,7 +1,7 @@
-"""Simulated participants: they go the way of people, through the same rounds and the same queue.
+"""Simulated participants: they take the same steps as people, with the same rounds and the same queue.
 
-What one thinks of an item comes from gold, gold with errors, the recorded label, or the rules; a new kind is one
-function here and one line in OPINIONS.
+Their opinion of an item comes from gold, gold with errors, the recorded label, or the rules. To add a kind of simulated
+participant, add one function here and one line to OPINIONS.
 """
 
 from __future__ import annotations
@@ -18,27 +18,36 @@ from console.detection.detectors import detector
 from console.environments.environment import TaskSpec
 from console.errors import Refused
 from console.review import decisions
-from console.review.simulated import Noise, ReviewCase, SimulatedAnswer, reviewer
-from console.review.simulated.simulate import answer_to
+from console.review.simulated import Noise, ReviewCase, SimulatedAnswer, get_reviewer
+from console.review.simulated.simulate import to_review_decision
 from console.runs.trajectory_rows import task_spec
 from console.studies.design import Design, conditions
 from console.studies.design.model import Noisy
 from console.studies.sessions import joining, steps
 from console.studies.sessions.lifecycle import design_of, get
-from console.studies.sessions.position import OVER, Position
-from console.studies.sessions.stages import NOT_IN, ParticipantStage, locked, refuse_unless_open
+from console.studies.sessions.position import (
+    OVER,
+    AtBreak,
+    AtEnd,
+    AtIntroduction,
+    AtItem,
+    AtPause,
+    AtRoundEnd,
+    Withdrawn,
+)
+from console.studies.sessions.stages import NOT_IN, ParticipantStage, lock_participant, refuse_unless_open
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables
 from storage.tables import AssignmentStatus, ParticipantKind, Probe
 
-_STUCK = "You got stuck; try another way."
-_WRONG = "That is not what I asked for; read my request once more."
+_STUCK = "You stopped without a result; try another way."
+_WRONG = "That is not what I asked for; read my request again."
 
 
 @dataclass(frozen=True, slots=True)
 class Matter:
-    """An item before a simulated participant, with what is known of it: gold, the recorded label, or its purpose."""
+    """An item for a simulated participant, with its gold answer, recorded label or probe."""
 
     task: TaskSpec
     checkpoint: Checkpoint
@@ -50,19 +59,19 @@ class Matter:
 
 
 def simulated_answer(kind: str, matter: Matter) -> SimulatedAnswer:
-    """What a participant of that kind thinks; people are simulated as noisy ones."""
+    """Return the answer of a participant of this kind; people are simulated as noisy reviewers."""
     return OPINIONS[ParticipantKind(kind)](matter)
 
 
 def _by_gold(matter: Matter) -> SimulatedAnswer:
     if matter.task.gold:
-        return reviewer("oracle").judge(_case(matter), matter.noise)
+        return get_reviewer("oracle").judge(_case(matter), matter.noise)
     return _by_label(matter)
 
 
 def _with_errors(matter: Matter) -> SimulatedAnswer:
     if matter.task.gold:
-        return reviewer("noisy").judge(_case(matter), matter.noise)
+        return get_reviewer("noisy").judge(_case(matter), matter.noise)
     seen, known = matter.checkpoint, _by_label(matter)
     rng = Random(f"{matter.seed} {matter.task.task_id} {matter.trial} {seen.index} {seen.kind}")
     error, pace = rng.random(), rng.random()
@@ -75,7 +84,10 @@ def _with_errors(matter: Matter) -> SimulatedAnswer:
 
 
 def _by_label(matter: Matter) -> SimulatedAnswer:
-    """For items without gold: what the probe expects, or what the log says of itself; unlabelled ones pass."""
+    """Answer an item that has no gold answer by its probe or its recorded label.
+
+    If it has neither, approve the item.
+    """
     if matter.checkpoint.kind is CheckpointKind.HALTED:
         return SimulatedAnswer(None, _STUCK)
     label = Label(matter.probe.expected) if matter.probe else matter.recorded or Label.ALIGNED
@@ -107,12 +119,12 @@ Progress = Callable[[int, int], None]
 """Called with (conditions done, conditions to do)."""
 
 _SLOWEST = 1.5
-"""The longest that an item takes, as a share of the mean."""
+"""The longest time for an item, as a multiple of the mean."""
 
 
 @dataclass(slots=True)
 class StudySimulation:
-    """What the simulated participants of a study did just now; some decisions are on items of known answer."""
+    """The totals of one call of `simulate`; `decisions` includes those on known items."""
 
     study: str
     participants: int = 0
@@ -123,7 +135,7 @@ class StudySimulation:
 
 @dataclass(slots=True)
 class _Person:
-    """A simulated participant with a clock of their own, so that items take time and nobody waits."""
+    """A simulated participant with a simulated clock, so that items take time without real waiting."""
 
     id: int
     kind: str
@@ -136,10 +148,11 @@ class _Person:
 def simulate(
     study_name: str, progress: Progress | None = None, *, all_places: bool = False, beside_people: bool = False
 ) -> StudySimulation:
-    """Plays every simulated place to its end, with `all_places` those of people that are free as well (a dry run).
+    """Play every simulated place to its end; with `all_places`, also play the free places of people (a dry run).
 
-    Such a place is a simulated one from then on. Goes on where it was stopped. Raises Unknown, and Refused while the
-    study is not open, or for `all_places` where people take part, unless `beside_people`.
+    A place that was played in a dry run remains simulated. The function continues an interrupted simulation. Raise
+    Unknown if the study does not exist and Refused if it is not open. With `all_places`, raise Refused if people take
+    part, unless `beside_people`.
     """
     with reading() as session:
         study = get(session, study_name)
@@ -162,51 +175,47 @@ def _refuse_beside_people(session: Session, study: tables.Study) -> None:
     if count := session.exec(select(func.count()).select_from(participant).where(*mine)).one():
         there = "1 person takes" if count == 1 else f"{count} people take"
         raise Refused(
-            f"{there} part in {study.name}: a dry run would give its free places to simulated reviewers for good. Make "
-            f"it on a copy (inferact study create FILE --name COPY), or repeat it with --beside-people."
+            f"{there} part in {study.name}, and a dry run would fill its free places with simulated reviewers. Use "
+            f"a copy (inferact study create FILE --name COPY), or repeat with --beside-people."
         )
 
 
 def _play(person: _Person, tally: StudySimulation, told: Callable[[], None]) -> None:
-    """Takes one simulated participant through all that is before them."""
-    while (place := steps.where(person.id, person.clock_ms)).kind not in (
-        ParticipantStage.FINISHED,
-        ParticipantStage.WITHDRAWN,
-    ):
-        if place.claim is not None:
-            _decide(person, place)
-            tally.decisions += 1
-            tally.on_known_answers += place.probe is not None
-        elif place.kind == "introduction":
-            steps.begin(person.id)
-        elif place.kind == "break":
-            person.clock_ms = min(person.clock_ms + person.break_ms, now_ms())
-            steps.end_break(person.id)
-        elif place.kind == "round_over":
-            before = place.assignment.id if place.assignment else None
-            steps.hand_over(person.id)
-            if before is not None and _is_done(before):
-                tally.conditions += 1
-                told()
-        else:
-            raise Refused(place.sentence or "Somebody else works on this study just now; try again later.")
+    """Take one simulated participant through all steps of the study."""
+    while True:
+        match steps.find_position(person.id, person.clock_ms):
+            case AtEnd() | Withdrawn():
+                return
+            case AtItem() as place:
+                _decide(person, place)
+                tally.decisions += 1
+                tally.on_known_answers += place.probe is not None
+            case AtIntroduction():
+                steps.begin(person.id)
+            case AtBreak():
+                person.clock_ms = min(person.clock_ms + person.break_ms, now_ms())
+                steps.end_break(person.id)
+            case AtRoundEnd(assignment=before):
+                steps.hand_over(person.id)
+                if before is not None and _is_done(before.id or 0):
+                    tally.conditions += 1
+                    told()
+            case AtPause(sentence=sentence):
+                raise Refused(sentence)
+            case _:
+                raise Refused("Another process works on this study; try again later.")
 
 
-def _decide(person: _Person, place: Position) -> None:
-    claim, run, participant = place.claim, place.run, place.participant
-    if claim is None or run is None or participant is None:
-        return
+def _decide(person: _Person, place: AtItem) -> None:
     found = simulated_answer(person.kind, _matter(person, place))
-    # The clock may stand before an earlier answer of the same person, never after the real time.
-    person.clock_ms = min(max(person.clock_ms, claim.claimed_ms) + round(1_000 * found.seconds), now_ms())
-    answer = answer_to(found, run.feedback_mode)
-    decisions.submit(review_queue(), run, claim, participant.code, answer, person.clock_ms)
+    # The clock may be earlier than a previous answer of the same person, but never later than the real time.
+    person.clock_ms = min(max(person.clock_ms, place.claim.claimed_ms) + round(1_000 * found.seconds), now_ms())
+    answer = to_review_decision(found, place.run.feedback_mode)
+    decisions.submit(review_queue(), place.run, place.claim, place.participant.code, answer, person.clock_ms)
 
 
-def _matter(person: _Person, place: Position) -> Matter:
+def _matter(person: _Person, place: AtItem) -> Matter:
     claim = place.claim
-    if claim is None:
-        raise LookupError("there is no item to think about")
     with reading() as session:
         trajectory = session.get_one(tables.Trajectory, claim.trajectory_id)
         task = task_spec(session.get_one(tables.Task, trajectory.task_id))
@@ -222,7 +231,7 @@ def _matter(person: _Person, place: Position) -> Matter:
 
 
 def _people(session: Session, study: tables.Study, all_places: bool) -> list[tables.Participant]:
-    """Those to simulate, as they stand; a person's place only while nobody has it, or a simulation began it."""
+    """Return the participants to simulate; include a person's place only if it is free or was begun by a simulation."""
     participant = tables.Participant
     kinds = [kind for kind in ParticipantKind if kind is not ParticipantKind.HUMAN]
     nobodys = col(participant.secret).is_(None)
@@ -238,17 +247,17 @@ def _open_conditions(session: Session, people: list[tables.Participant]) -> int:
 
 
 def _seated(participant: tables.Participant, design: Design) -> _Person:
-    """The participant at work: simulated ones read neither consent nor instructions and need no practice."""
+    """Give the participant their place; simulated participants skip consent, instructions and practice."""
     rule = orjson.loads(participant.rule)
     given = Noisy(**rule) if participant.kind in (ParticipantKind.NOISY, ParticipantKind.HUMAN) else None
     noise = Noise(given.false_accept, given.false_reject, given.seconds_per_item) if given else Noise()
     with writing() as session:
-        found, study = locked(session, participant.id or 0)
+        found, study = lock_participant(session, participant.id or 0)
         refuse_unless_open(study)
         if found.stage == ParticipantStage.FREE:
-            joining.take(found, design)
+            joining.take_place(found, design)
             found.stage, found.secret = ParticipantStage.WORKING, None
-            # What a dry run makes of a person's place must never count as a person's.
+            # Data from a dry run in a person's place must never count as data of a person.
             found.kind = ParticipantKind.NOISY if found.kind == ParticipantKind.HUMAN else found.kind
             found.joined_ms = now_ms() - _longest_ms(design, noise)
             session.add(found)
@@ -258,7 +267,10 @@ def _seated(participant: tables.Participant, design: Design) -> _Person:
 
 
 def _longest_ms(design: Design, noise: Noise) -> int:
-    """More than the whole study takes: the clock begins so long ago that it never runs ahead."""
+    """Return an upper limit of the duration of the whole study, in ms.
+
+    If the simulated clock starts that long ago, it never passes the real time.
+    """
     arms = len(conditions(design))
     items = arms * ((design.tasks + design.checks.known) * design.trials + design.checks.attention)
     return round(1_000 * _SLOWEST * noise.seconds_per_item * items + 60_000 * arms * design.break_minutes)

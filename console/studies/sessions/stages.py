@@ -1,4 +1,4 @@
-"""Where a participant stands before, between and after their conditions, in the order in which it goes."""
+"""The stages of a participant before, between and after their conditions, in their order."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from storage import tables
 from storage.tables import AssignmentStatus, StudyStatus
 
 _LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
-"""Without those that look alike."""
+"""Letters and digits without those that look alike."""
 
 
 class ParticipantStage(StrEnum):
-    """`participant.stage`; `working` covers all conditions, whose own rows say more.
+    """The values of `participant.stage`.
 
-    Before, between and after hold the questionnaires of that moment; after holds the last question in words too.
+    `working` covers all conditions; the rows of the conditions hold the details. `before`, `between` and `after` are
+    the questionnaires at that moment; `after` includes the final open question.
     """
 
     FREE = "free"
@@ -51,24 +52,24 @@ ORDER = (
     ParticipantStage.FINISHED,
 )
 WITHIN = (ParticipantStage.BETWEEN, ParticipantStage.BREAK)
-"""Between two conditions."""
+"""The stages between two conditions."""
 NOT_IN = (ParticipantStage.DECLINED, ParticipantStage.SCREENED_OUT)
-"""Whose place went to a free row of its own, so that theirs counts as none."""
+"""The stages of people who do not count as participants, because their place was given to a new free row."""
 
 _NOT_OPEN = {
-    StudyStatus.DRAFT: gettext_noop("The study has not begun yet; come back when you are told that it is open."),
-    StudyStatus.PAUSED: gettext_noop("The study is paused; what you have done is kept, come back later."),
-    StudyStatus.CLOSED: gettext_noop("The study is closed; what you have done is kept, thank you."),
+    StudyStatus.DRAFT: gettext_noop("The study has not started yet; come back when the researchers announce it."),
+    StudyStatus.PAUSED: gettext_noop("The study is paused. Your work is saved; come back later."),
+    StudyStatus.CLOSED: gettext_noop("The study is closed. Your work is saved; thank you."),
 }
 
 
-def first(design: Design) -> ParticipantStage:
-    """Where somebody begins who has just joined."""
-    return ParticipantStage.CONSENT if design.consent.text.strip() else after(design, ParticipantStage.CONSENT)
+def first_stage(design: Design) -> ParticipantStage:
+    """Return the first stage of a person who has just joined."""
+    return ParticipantStage.CONSENT if design.consent.text.strip() else next_stage(design, ParticipantStage.CONSENT)
 
 
-def after(design: Design, stage: ParticipantStage) -> ParticipantStage:
-    """The next stage that the design has."""
+def next_stage(design: Design, stage: ParticipantStage) -> ParticipantStage:
+    """Return the next stage that the design includes."""
     has = {
         ParticipantStage.QUESTIONS: bool(design.demographics),
         ParticipantStage.BEFORE: bool(design.questionnaires.before),
@@ -79,13 +80,16 @@ def after(design: Design, stage: ParticipantStage) -> ParticipantStage:
     return next(one for one in later if has.get(one, True))
 
 
-def not_open(study: tables.Study) -> str:
-    """Why nobody can go on in the study, as a sentence; empty where they can."""
+def explain_closed(study: tables.Study) -> str:
+    """Return the reason why the study cannot continue, or an empty string if the study is open."""
     return _(_NOT_OPEN.get(StudyStatus(study.status), ""))
 
 
-def locked(session: Session, participant_id: int) -> tuple[tables.Participant, tables.Study]:
-    """The participant, locked until the transaction ends, and their study; raises Unknown."""
+def lock_participant(session: Session, participant_id: int) -> tuple[tables.Participant, tables.Study]:
+    """Return the participant, locked until the transaction ends, and their study.
+
+    Raise Unknown if the participant does not exist.
+    """
     statement = select(tables.Participant).where(tables.Participant.id == participant_id).with_for_update()
     participant = session.exec(statement).first()
     if participant is None:
@@ -94,23 +98,23 @@ def locked(session: Session, participant_id: int) -> tuple[tables.Participant, t
 
 
 def refuse_unless_open(study: tables.Study) -> None:
-    """Raises Refused, in words for the participant, while the study is not open."""
-    if sentence := not_open(study):
+    """Raise Refused, worded for the participant, if the study is not open."""
+    if sentence := explain_closed(study):
         raise Refused(sentence)
 
 
-def assignments(session: Session, participant_id: int | None) -> Sequence[tables.Assignment]:
-    """The participant's conditions in their order."""
+def list_assignments(session: Session, participant_id: int | None) -> Sequence[tables.Assignment]:
+    """Return the participant's conditions in order."""
     assignment = tables.Assignment
     statement = select(assignment).where(assignment.participant_id == participant_id)
     return session.exec(statement.order_by(col(assignment.position))).all()
 
 
 def is_open(assignment: tables.Assignment) -> bool:
-    """Whether the condition is not done yet."""
+    """Return whether the condition is not done yet."""
     return assignment.status != AssignmentStatus.DONE
 
 
-def letters(count: int) -> str:
-    """That many random letters and digits, none of which looks like another."""
+def random_letters(count: int) -> str:
+    """Return random letters and digits that are easy to tell apart."""
     return "".join(secrets.choice(_LETTERS) for _ in range(count))

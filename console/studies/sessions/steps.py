@@ -1,4 +1,7 @@
-"""The steps that take a participant on; each can be repeated where it was cut off, and refuses out of order."""
+"""The steps of a participant through the study.
+
+Each step can be repeated after an interruption. A step that is out of order is refused.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,15 @@ from console.studies.sessions.position import (
     TOO_EARLY,
     Position,
     current_assignment,
-    current_position,
+    read_position,
     washout_end,
 )
 from console.studies.sessions.stages import (
     ParticipantStage,
-    after,
-    assignments,
     is_open,
-    locked,
+    list_assignments,
+    lock_participant,
+    next_stage,
     refuse_unless_open,
 )
 from storage import tables
@@ -35,19 +38,19 @@ from storage.queue import Claim
 from storage.tables import StudyStatus
 
 
-def where(participant_id: int, at_ms: int | None = None) -> Position:
-    """What the participant does now; an item that is theirs to decide comes claimed. Who is gone has withdrawn."""
+def find_position(participant_id: int, at_ms: int | None = None) -> Position:
+    """Return the participant's position with the next item claimed; create the practice items first if necessary."""
     with reading() as session:
-        place = current_position(session, participant_id, now_ms() if at_ms is None else at_ms)
+        place = read_position(session, participant_id, now_ms() if at_ms is None else at_ms)
     if place is not None:
         return place
-    seeded_items.practice(participant_id)
+    seeded_items.create_practice(participant_id)
     _leave_practice(participant_id)
-    return where(participant_id, at_ms)
+    return find_position(participant_id, at_ms)
 
 
 def acknowledge(participant_id: int) -> None:
-    """Goes on from the explained answer to a practice item; after the last one the conditions begin."""
+    """Move on from the explanation of a practice item; after the last practice item, the conditions begin."""
     with reading() as session:
         participant = session.get_one(tables.Participant, participant_id)
         refuse_unless_open(session.get_one(tables.Study, participant.study_id))
@@ -60,7 +63,7 @@ def acknowledge(participant_id: int) -> None:
 
 
 def begin(participant_id: int, progress: Progress | None = None) -> None:
-    """Begins the condition that was introduced: its agents play their first trials. Ends a break."""
+    """Begin the introduced condition: end a break if there is one, and let the agents play their first trials."""
     end_break(participant_id)
     with reading() as session:
         _who, rows = _ahead(session, participant_id)
@@ -73,22 +76,22 @@ def begin(participant_id: int, progress: Progress | None = None) -> None:
         return
     run = condition_run.begin(now.id or 0, progress)
     if is_playing(run):
-        seeded_items.checks(now.id or 0)
-        condition_run.mark(run, playing=False)
+        seeded_items.create_checks(now.id or 0)
+        condition_run.mark_playing(run, playing=False)
 
 
 def hand_over(participant_id: int, progress: Progress | None = None) -> None:
-    """Ends the round: the agents get what was decided and try again; after the last round the condition is done.
+    """End the round: the agents get the decisions and try again. After the last round, the condition is done.
 
-    Raises Refused while the round still has items for the participant.
+    Raise Refused if the round still has items for the participant.
     """
     with reading() as session:
         participant, rows = _ahead(session, participant_id)
         now = current_assignment(rows)
         run = session.get(tables.Run, now.run_id) if now and now.run_id else None
         fresh = now if run and not is_playing(run) else None
-        if fresh and run and next_item.items_ahead(session, participant.code, fresh, run):
-            raise Refused(_("This round still has items for you; the agents come next."))
+        if fresh and run and next_item.list_items_ahead(session, participant.code, fresh, run):
+            raise Refused(_("This round still has items for you; decide them first."))
     if now is None:
         _go_on(participant_id)
     elif not is_attended(now):
@@ -98,53 +101,56 @@ def hand_over(participant_id: int, progress: Progress | None = None) -> None:
 
 
 def end_break(participant_id: int) -> None:
-    """Ends the break, over or not; raises Refused, in words for the participant, before the wash-out is over."""
+    """End the break; raise Refused, worded for the participant, if the wash-out is not over."""
     with writing() as session:
-        participant, study = locked(session, participant_id)
+        participant, study = lock_participant(session, participant_id)
         refuse_unless_open(study)
         if participant.stage == ParticipantStage.BREAK:
-            if washout_end(design_of(study), participant, assignments(session, participant_id)) > now_ms():
+            if washout_end(design_of(study), participant, list_assignments(session, participant_id)) > now_ms():
                 raise Refused(_(TOO_EARLY))
             participant.stage = ParticipantStage.WORKING
             session.add(participant)
 
 
-def own_claim(session: Session, participant: tables.Participant, item_id: int) -> Claim:
-    """The participant's claim on an item of their own runs; raises Refused for any other item."""
+def find_own_claim(session: Session, participant: tables.Participant, item_id: int) -> Claim:
+    """Return the participant's claim on an item of their own runs; raise Refused for any other item."""
     item = session.get(tables.Item, item_id)
-    if item is None or item.run_id not in own_runs(session, participant):
+    if item is None or item.run_id not in list_own_runs(session, participant):
         raise Refused(_("That item is not one of yours; reload the page."))
-    return decisions.claim_of(session, item_id, participant.code)
+    return decisions.get_claim(session, item_id, participant.code)
 
 
 def refuse_late(session: Session, participant: tables.Participant) -> None:
-    """Raises Refused, in words for the participant, for what comes after the study was stopped or over for them."""
+    """Raise Refused, worded for the participant, if the study or their part in it is over."""
     if participant.stage in OVER:
-        raise Refused(_("Your part in the study is over, so this was not recorded."))
+        raise Refused(_("Your part in the study has ended, so this was not recorded."))
     study = session.get_one(tables.Study, participant.study_id)
     if study.status != StudyStatus.OPEN:
-        was = _("The study was {status} meanwhile, so this was not recorded; your words are kept.")
+        was = _("The study was {status} in the meantime, so this was not recorded. Your text is kept.")
         raise Refused(was.format(status=_(study.status)))
 
 
-def own_runs(session: Session, participant: tables.Participant) -> tuple[int, ...]:
-    """Ids of every run of the participant."""
-    rows = assignments(session, participant.id)
+def list_own_runs(session: Session, participant: tables.Participant) -> tuple[int, ...]:
+    """Return the ids of all runs of the participant."""
+    rows = list_assignments(session, participant.id)
     ids = [participant.practice_run_id, *(row.run_id for row in rows), *(row.checks_run_id for row in rows)]
     return tuple(run_id for run_id in ids if run_id is not None)
 
 
 def _ahead(session: Session, participant_id: int) -> tuple[tables.Participant, list[tables.Assignment]]:
-    """The participant and their open conditions in order; raises Refused where conditions are not their matter now."""
+    """Return the participant and their open conditions, in order.
+
+    Raise Refused if the participant is not at the conditions or at a break between them.
+    """
     participant = session.get(tables.Participant, participant_id)
     if participant is None:
         raise Unknown("participant", participant_id)
     if participant.stage in OVER:
-        raise Refused(_("There is nothing more to do here; thank you."))
+        raise Refused(_("You have finished; thank you."))
     refuse_unless_open(session.get_one(tables.Study, participant.study_id))
     if participant.stage not in (ParticipantStage.WORKING, ParticipantStage.BREAK):
-        raise Refused(_("Something comes before this; reload the page to see what."))
-    return participant, [row for row in assignments(session, participant_id) if is_open(row)]
+        raise Refused(_("Another step comes first; reload the page to see it."))
+    return participant, [row for row in list_assignments(session, participant_id) if is_open(row)]
 
 
 def _hand_over(
@@ -153,20 +159,20 @@ def _hand_over(
     run: tables.Run,
     progress: Progress | None,
 ) -> None:
-    condition_run.mark(run, playing=True)
+    condition_run.mark_playing(run, playing=True)
     seeded_items.hand_over(now.id or 0, participant.code)
     condition_run.hand_over(run, now, participant.code, progress)
     with reading() as session:
-        ahead = next_item.items_ahead(session, participant.code, now, run)
+        ahead = next_item.list_items_ahead(session, participant.code, now, run)
     if not ahead:
         _play_alone(_last_alone(participant.id or 0), progress)
         _go_on(participant.id or 0, ended=now.id)
 
 
 def _last_alone(participant_id: int) -> list[tables.Assignment]:
-    """The unattended conditions that nothing comes after but the present one."""
+    """Return the open unattended conditions if only one attended condition is still open, else an empty list."""
     with reading() as session:
-        rows = [row for row in assignments(session, participant_id) if is_open(row)]
+        rows = [row for row in list_assignments(session, participant_id) if is_open(row)]
     attended = [row for row in rows if is_attended(row)]
     return [row for row in rows if not is_attended(row)] if len(attended) == 1 else []
 
@@ -177,11 +183,11 @@ def _play_alone(rows: Sequence[tables.Assignment], progress: Progress | None) ->
 
 
 def _go_on(participant_id: int, ended: int | None = None) -> None:
-    """After a condition, which is done with this: a break, the next one, or the end."""
+    """Mark the ended condition, if any, as done; move on to questionnaires, a break, the next condition or the end."""
     with writing() as session:
-        participant, study = locked(session, participant_id)
+        participant, study = lock_participant(session, participant_id)
         if ended is not None:
-            condition_run.done(session, session.get_one(tables.Assignment, ended))
+            condition_run.mark_done(session, session.get_one(tables.Assignment, ended))
         if participant.stage != ParticipantStage.WORKING:
             return
         leave = leave_part if ended is None else end_part
@@ -191,13 +197,13 @@ def _go_on(participant_id: int, ended: int | None = None) -> None:
 
 def _leave_practice(participant_id: int) -> None:
     with writing() as session:
-        participant, study = locked(session, participant_id)
+        participant, study = lock_participant(session, participant_id)
         if participant.stage != ParticipantStage.PRACTICE:
             return
         answers = [
-            decisions.last_answer(session, probe.item_id, participant.code)
+            decisions.find_decision_on_item(session, probe.item_id, participant.code)
             for probe in next_item.practice_probes(session, participant)
         ]
         if all(answer and answer.delivered_ms is not None for answer in answers):
-            participant.stage = after(design_of(study), ParticipantStage.PRACTICE)
+            participant.stage = next_stage(design_of(study), ParticipantStage.PRACTICE)
             session.add(participant)

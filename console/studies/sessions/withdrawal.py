@@ -1,4 +1,4 @@
-"""Withdrawal from a study: everything of the participant is removed, or stays without a way back to them."""
+"""Withdrawal from a study: the participant's data are deleted, or kept without any link to the person."""
 
 from __future__ import annotations
 
@@ -17,26 +17,29 @@ from console.runs import audit_log
 from console.runs.removal import remove_answers
 from console.runs.trajectory_rows import task_spec
 from console.studies.sessions import joining, next_item
-from console.studies.sessions.answering import forget_answers
+from console.studies.sessions.answering import delete_answers
 from console.studies.sessions.lifecycle import design_of
-from console.studies.sessions.stages import ParticipantStage, assignments, letters, locked
-from console.studies.sessions.steps import own_runs
+from console.studies.sessions.stages import ParticipantStage, list_assignments, lock_participant, random_letters
+from console.studies.sessions.steps import list_own_runs
 from console.trajectory import Outcome
-from console.trials.run_lock import alone
-from console.trials.start import fresh
+from console.trials.engine import lock_run
+from console.trials.start import new_trial
 from storage import tables
 from storage.engine import overwrite_freed
 from storage.queue import HALTED
 from storage.tables import AssignmentStatus, ItemStatus, SlotStatus
 
 NOBODY = "withdrawn"
-"""The reviewer in what stays of somebody who is gone."""
+"""The reviewer's name in the remaining rows of a person who withdrew."""
 
 _HELD = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
 
 
-def empty(session: Session, run: tables.Run, name: str) -> None:
-    """Leaves nothing of the run but its ledger, which still adds up, and what that points at, without content."""
+def empty_run(session: Session, run: tables.Run, name: str) -> None:
+    """Delete the data of the run except its ledger and the rows to which the ledger refers.
+
+    The sums of the ledger stay correct.
+    """
     items = select(tables.Item.id).where(tables.Item.run_id == run.id)
     records = select(tables.Trajectory.id).where(tables.Trajectory.run_id == run.id)
     _refund(session, run)
@@ -57,12 +60,12 @@ def empty(session: Session, run: tables.Run, name: str) -> None:
 
 
 def forget_probes(session: Session, participant_id: int) -> None:
-    """Forgets which items of known answer the participant had."""
+    """Delete the participant's probes, which record the items with a known answer."""
     session.execute(delete(tables.Probe).where(col(tables.Probe.participant_id) == participant_id))
 
 
 def rename_reviewer(session: Session, run_ids: Sequence[int], old: str, new: str) -> None:
-    """Puts the new name wherever the old one stands in these runs; drafts go."""
+    """Replace the reviewer's name in these runs, and delete the reviewer's drafts."""
     items = select(tables.Item.id).where(col(tables.Item.run_id).in_(run_ids))
     for table in (tables.Slot, tables.Decision, tables.LedgerEntry):
         mine = (col(table.item_id).in_(items), col(table.reviewer) == old)
@@ -72,7 +75,7 @@ def rename_reviewer(session: Session, run_ids: Sequence[int], old: str, new: str
 
 
 def _refund(session: Session, run: tables.Run) -> None:
-    """Empties every place with a refund, so that budget and ledger go on agreeing."""
+    """Refund all slots of the run, so that the budget and the ledger agree."""
     slot, item, budget = tables.Slot, tables.Item, tables.Budget
     held = select(slot, item.kind).join(item, col(item.id) == slot.item_id).where(item.run_id == run.id)
     for taken, kind in session.exec(held.where(col(slot.status).in_(_HELD))).all():
@@ -97,7 +100,7 @@ def _entry(taken: tables.Slot, at_ms: int) -> tables.LedgerEntry:
 
 
 def _drop_unspent(session: Session, run: tables.Run) -> None:
-    """Deletes items and trials that the ledger does not point at."""
+    """Delete the items and trials to which the ledger does not refer."""
     item, record, body = tables.Item, tables.Trajectory, tables.TrajectoryBody
     told = select(tables.LedgerEntry.item_id)
     session.execute(delete(item).where(col(item.run_id) == run.id, col(item.id).not_in(told)))
@@ -108,7 +111,7 @@ def _drop_unspent(session: Session, run: tables.Run) -> None:
 
 
 def _hollow(session: Session, run: tables.Run) -> None:
-    """Leaves the trials that are still there as if they had never begun."""
+    """Reset the remaining trials to the state before they began."""
     record, body = tables.Trajectory, tables.TrajectoryBody
     blank: dict[str, Any] = {
         "outcome": Outcome.FINISHED,
@@ -120,36 +123,38 @@ def _hollow(session: Session, run: tables.Run) -> None:
     session.execute(update(record).where(col(record.run_id) == run.id).values(**blank))
     for row in session.exec(select(record).where(record.run_id == run.id)).all():
         task = task_spec(session.get_one(tables.Task, row.task_id))
-        text = fresh(task, row.trial).to_json()
+        text = new_trial(task, row.trial).to_json()
         session.execute(update(body).where(col(body.trajectory_id) == row.id).values(body=text))
 
 
 def withdraw(participant_id: int, *, themselves: bool = False) -> None:
-    """Takes the participant out of the study as its consent says; who is gone already stays so.
+    """Withdraw the participant as stated in the consent; a repeated withdrawal has no effect.
 
-    The audit names whoever acts; where they do it `themselves`, a fresh pseudonym that leads nowhere stands for them.
-    Raises Refused for a place that nobody has, and while their agents are at work.
+    The audit log names the acting person. If participants withdraw themselves, the audit log uses a new pseudonym that
+    is not linked to the person. Raise Refused if the place is free or the participant's agents are working.
     """
     with reading() as session:
         participant = session.get(tables.Participant, participant_id)
         if participant is None or participant.stage == ParticipantStage.WITHDRAWN:
             return
         if participant.stage == ParticipantStage.FREE:
-            raise Refused(f"Nobody has the place of {participant.code}, so nobody can withdraw from it.")
-        ids = own_runs(session, participant)
+            raise Refused(
+                f"The place {participant.code} has no participant to withdraw. Choose a place that a person has taken."
+            )
+        ids = list_own_runs(session, participant)
         runs = [session.get_one(tables.Run, run_id) for run_id in ids]
         removes = design_of(session.get_one(tables.Study, participant.study_id)).consent.withdrawal == "remove"
     with _still(runs):
         with reading() as session:
-            next_item.put_down(session, ids, participant.code, now_ms())
+            next_item.release_claims(session, ids, participant.code, now_ms())
         if removes:
             _remove(participant_id, themselves)
         else:
             _anonymise(participant_id, themselves)
 
 
-def of_code(session: Session, study: tables.Study, code: str) -> tables.Participant:
-    """The participant of that code; raises Unknown, naming those there are."""
+def find_by_code(session: Session, study: tables.Study, code: str) -> tables.Participant:
+    """Return the participant with this code; if there is none, raise Unknown with the list of codes."""
     person = tables.Participant
     known = session.exec(select(person).where(person.study_id == study.id).order_by(col(person.number))).all()
     found = next((one for one in known if one.code == code), None)
@@ -160,56 +165,56 @@ def of_code(session: Session, study: tables.Study, code: str) -> tables.Particip
 
 @contextmanager
 def _still(runs: Sequence[tables.Run]) -> Iterator[None]:
-    """Keeps the agents of all these runs from working meanwhile."""
+    """Lock all these runs, so that their agents cannot start; raise Refused if the agents are working."""
     with ExitStack() as held:
         for run in runs:
             try:
-                held.enter_context(alone(run))
+                held.enter_context(lock_run(run))
             except ConsoleError as busy:
-                raise Refused(_("The agents are at work just now; withdraw again in a moment.")) from busy
+                raise Refused(_("The agents are working; withdraw again in a moment.")) from busy
         yield
 
 
 def _remove(participant_id: int, themselves: bool) -> None:
     with writing() as session:
-        participant, study = locked(session, participant_id)
-        ids = own_runs(session, participant)
-        had_conditions = bool(assignments(session, participant.id))
+        participant, study = lock_participant(session, participant_id)
+        ids = list_own_runs(session, participant)
+        had_conditions = bool(list_assignments(session, participant.id))
         place = joining.free_again(session, participant, ParticipantStage.WITHDRAWN) if had_conditions else None
-        for row in assignments(session, place.id) if place else ():
+        for row in list_assignments(session, place.id) if place else ():
             row.run_id = row.checks_run_id = row.began_ms = row.ended_ms = None
             row.status = AssignmentStatus.WAITING
             session.add(row)
         forget_probes(session, participant_id)
-        forget_answers(session, participant_id)
+        delete_answers(session, participant_id)
         session.delete(participant)
         session.flush()
         for run_id in ids:
-            empty(session, session.get_one(tables.Run, run_id), f"withdrawn-{letters(12)}")
+            empty_run(session, session.get_one(tables.Run, run_id), f"withdrawn-{random_letters(12)}")
         _tell(session, study, _pseudonym() if themselves else None)
     overwrite_freed(database_url())
 
 
 def _tell(session: Session, study: tables.Study, pseudonym: str | None) -> None:
-    """Records the withdrawal, from no address: that would lead back."""
+    """Record the withdrawal without the network address, which would identify the person."""
     by = By(pseudonym, Door.BROWSER) if pseudonym else None
     audit_log.record(session, None, "participant withdrew", now_ms(), by=by, subject=study.name)
 
 
 def _pseudonym() -> str:
-    return f"W{letters(6)}"
+    return f"W{random_letters(6)}"
 
 
 def _anonymise(participant_id: int, themselves: bool) -> None:
     with writing() as session:
-        participant, study = locked(session, participant_id)
-        ids, old, new = own_runs(session, participant), participant.code, _pseudonym()
+        participant, study = lock_participant(session, participant_id)
+        ids, old, new = list_own_runs(session, participant), participant.code, _pseudonym()
         rename_reviewer(session, ids, old, new)
-        forget_answers(session, participant_id)
+        delete_answers(session, participant_id)
         audit_log.erase(session, [session.get_one(tables.Run, run_id) for run_id in ids], now_ms(), actor=old)
         for run_id in ids:
             run = session.get_one(tables.Run, run_id)
-            run.name = f"withdrawn-{letters(12)}"
+            run.name = f"withdrawn-{random_letters(12)}"
             session.add(run)
         session.execute(
             update(tables.Assignment)
@@ -217,7 +222,7 @@ def _anonymise(participant_id: int, themselves: bool) -> None:
             .where(col(tables.Assignment.status) == AssignmentStatus.WORKING)
             .values(status=AssignmentStatus.DONE, ended_ms=now_ms())
         )
-        # Its number in the allocation would lead back to whoever had the place.
+        # The number in the allocation would identify the person.
         highest = select(func.max(tables.Participant.number)).where(tables.Participant.study_id == study.id)
         participant.number = (session.exec(highest).one() or 0) + 1
         participant.code, participant.answers, participant.secret = new, "{}", None

@@ -1,1 +1,1 @@
-"""Plans of Actors: their versions, what each line comes from, and the training that makes the next one (AutoPlan)."""
+"""Plans of Actors: their versions, the origin of each line, and the training of the next version (AutoPlan)."""

@@ -1,4 +1,4 @@
-"""Metrics of Actors that plan, as their papers report them: actions, plan revisions, success by training, costs."""
+"""Metrics of planning Actors, as in their papers: actions, plan revisions, success by training, and costs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import orjson
 import pandas as pd
 from sqlmodel import Session, col, select
 
-from console.actors.introspective.state import KEY
-from console.analysis.statistics.estimates import Estimate, mean, proportion
+from console.actors.introspective import KEY
+from console.analysis.statistics.estimates import Estimate, estimate_mean, estimate_proportion
 from console.runs.options import run_options
 from console.trajectory import Outcome, Trajectory, from_json
 from storage import tables
@@ -28,7 +28,7 @@ FIGURES = {
     "plan_revisions": "Plan revisions a trial",
     "backtracks": "Times gone back a trial",
 }
-"""The figures of a run by name; the paper prints all but the last."""
+"""The metrics of a run by name; the paper reports all of them except the last."""
 _OPEN = (Outcome.RUNNING, Outcome.PAUSED)
 _TYPES = {
     "pick_and_place_simple": "pick",
@@ -38,14 +38,14 @@ _TYPES = {
     "pick_cool_then_place_in_recep": "cool",
     "pick_two_obj_and_place": "pick_two",
 }
-"""The columns of the published table by ALFWorld's types."""
+"""The column of the published table for each ALFWorld task type."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedPlan:
-    """A row of the ablation: success on tests by how plans were learnt, over the seeds of their trainings.
+    """A row of the ablation: the test success of plans with one kind of training, over the training seeds.
 
-    `success` and `sd` are shares; `sd` is None for a single seed. Costs are means in USD, None without known prices.
+    `success` and `sd` are shares; `sd` is None if there is only one seed. Costs are means in USD, or None if unknown.
     """
 
     environment: str
@@ -61,8 +61,8 @@ class TrainedPlan:
     usd_inference_task: float | None
 
 
-def figures(session: Session, run: tables.Run) -> dict[str, Estimate]:
-    """The figures of a run over its tasks; trials that are still open or carried over are left out."""
+def compute_figures(session: Session, run: tables.Run) -> dict[str, Estimate]:
+    """Compute the metrics of a run over its tasks, excluding open and carried-over trials."""
     by_task: dict[int, list[Trajectory]] = defaultdict(list)
     for task_id, record in _records(session, run):
         if record.outcome not in _OPEN and not record.carried_over:
@@ -78,8 +78,8 @@ def figures(session: Session, run: tables.Run) -> dict[str, Estimate]:
     }
 
 
-def usage(records: Sequence[Trajectory]) -> dict[str, float | None]:
-    """Requests, tokens and USD that the trials took, as their steps keep it; USD None where a price is not known."""
+def sum_usage(records: Sequence[Trajectory]) -> dict[str, float | None]:
+    """Sum the requests, tokens and USD over the steps of these trials; USD is None if a price is unknown."""
     kept = [found for one in records for found in _usages(one)]
     counts: dict[str, float | None] = {
         name: sum(int(found.get(name) or 0) for found in kept)
@@ -88,13 +88,13 @@ def usage(records: Sequence[Trajectory]) -> dict[str, float | None]:
     return {**counts, "cost_usd": _total([found.get("cost_usd") for found in kept])}
 
 
-def run_usage(session: Session, run: tables.Run) -> dict[str, float | None]:
-    """The same for all trials of a run."""
-    return usage([record for _, record in _records(session, run)])
+def get_run_usage(session: Session, run: tables.Run) -> dict[str, float | None]:
+    """Sum requests, tokens and USD of all trials of a run."""
+    return sum_usage([record for _, record in _records(session, run)])
 
 
-def trained(session: Session) -> list[TrainedPlan]:
-    """Success of every kind of training: the last version of each plan, in the runs of other tasks that went by it."""
+def list_trained_plans(session: Session) -> list[TrainedPlan]:
+    """List the test success of each kind of training: the last version of each plan, in runs of other tasks."""
     found: dict[tuple[Any, ...], list[tuple[float, int, float | None, float | None]]] = defaultdict(list)
     for plan, run in _tests(session):
         records = [record for _, record in _records(session, run) if record.trial == 0]
@@ -103,14 +103,14 @@ def trained(session: Session) -> list[TrainedPlan]:
         learnt = orjson.loads(plan.training)
         kind = (plan.environment, plan.task_type, learnt["batch"], learnt["flaw"], learnt["revision"])
         share = sum(record.outcome is Outcome.SUCCEEDED for record in records) / len(records)
-        spent = usage(records)["cost_usd"]
+        spent = sum_usage(records)["cost_usd"]
         each = None if spent is None else spent / len(records)
         found[kind].append((share, len(records), _training_usd(session, plan), each))
     return [_trained(kind, rows) for kind, rows in sorted(found.items())]
 
 
-def training_usage(session: Session, plan: tables.PlanVersion) -> dict[str, float | None]:
-    """What a plan took up to that version: the trials of its batches, the reflections on them and the updates."""
+def get_training_usage(session: Session, plan: tables.PlanVersion) -> dict[str, float | None]:
+    """Sum the usage of a plan's training up to this version: its trials, reflections and updates."""
     before = select(tables.PlanVersion).where(
         tables.PlanVersion.name == plan.name,
         tables.PlanVersion.task_type == plan.task_type,
@@ -120,14 +120,14 @@ def training_usage(session: Session, plan: tables.PlanVersion) -> dict[str, floa
     parts = [found for found in by_run.values() if found]
     for name in by_run:
         if name and (run := session.exec(select(tables.Run).where(tables.Run.name == name)).first()):
-            parts.append(run_usage(session, run))
+            parts.append(get_run_usage(session, run))
     counted = ("requests", "prompt_tokens", "completion_tokens")
     counts: dict[str, float | None] = {name: sum(int(part[name] or 0) for part in parts) for name in counted}
     return {**counts, "cost_usd": _total([part["cost_usd"] for part in parts])}
 
 
-def overlay(own: Mapping[str, Estimate], metric: str) -> pd.DataFrame:
-    """The run's figure with those that Devil's Advocate prints for WebArena, as `published_overlay` draws them."""
+def build_overlay(own: Mapping[str, Estimate], metric: str) -> pd.DataFrame:
+    """Return a metric of the run with Devil's Advocate's values for WebArena, in the shape of `published_overlay`."""
     rows = [_row("introspective", "here", own[metric], metric)]
     for printed in _published("devils_advocate_webarena.csv"):
         if printed.get(metric):
@@ -135,8 +135,8 @@ def overlay(own: Mapping[str, Estimate], metric: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def autoplan_overlay(rows: Sequence[TrainedPlan], environment: str, task_type: str) -> pd.DataFrame:
-    """One's own success by batch size with what the AutoPlan paper prints for those tasks, in per cent."""
+def build_autoplan_overlay(rows: Sequence[TrainedPlan], environment: str, task_type: str) -> pd.DataFrame:
+    """Return the console's success (%) by batch size, with the AutoPlan paper's values for these tasks."""
     metric, found = "success", []
     for one in rows:
         if (one.environment, one.task_type, one.flaw, one.revision) == (environment, task_type, True, True):
@@ -150,7 +150,7 @@ def autoplan_overlay(rows: Sequence[TrainedPlan], environment: str, task_type: s
 
 
 def _percent(successes: int, n: int) -> Estimate:
-    found = proportion(successes, n)
+    found = estimate_proportion(successes, n)
     if found.value is None or found.interval is None:
         return found
     bounds = type(found.interval)(100 * found.interval.low, 100 * found.interval.high, found.interval.level)
@@ -158,7 +158,7 @@ def _percent(successes: int, n: int) -> Estimate:
 
 
 def _mean(values: Sequence[float]) -> Estimate:
-    return mean(values, what="task")
+    return estimate_mean(values, what="task")
 
 
 def _count(record: Trajectory, name: str) -> int:
@@ -173,7 +173,7 @@ def _usages(record: Trajectory) -> Iterator[Mapping[str, Any]]:
 
 
 def _records(session: Session, run: tables.Run) -> Iterator[tuple[int, Trajectory]]:
-    """(id of the task, record) of every trial, by task and trial."""
+    """Yield (task id, record) for every trial, ordered by task and trial."""
     row, body = tables.Trajectory, tables.TrajectoryBody
     statement = (
         select(row.task_id, body.body)
@@ -186,7 +186,7 @@ def _records(session: Session, run: tables.Run) -> Iterator[tuple[int, Trajector
 
 
 def _tests(session: Session) -> Iterator[tuple[tables.PlanVersion, tables.Run]]:
-    """The last version that was learnt of each plan, and each run of other tasks that goes by it."""
+    """Yield the last learnt version of each plan with each run that uses this version for other tasks."""
     plan, ends = tables.PlanVersion, {}
     for one in session.exec(select(plan).where(plan.author == "autoplan").order_by(col(plan.version))):
         if one.version:
@@ -201,7 +201,7 @@ def _tests(session: Session) -> Iterator[tuple[tables.PlanVersion, tables.Run]]:
 
 
 def _training_usd(session: Session, plan: tables.PlanVersion) -> float | None:
-    return training_usage(session, plan)["cost_usd"]
+    return get_training_usage(session, plan)["cost_usd"]
 
 
 def _trained(kind: tuple[Any, ...], rows: Sequence[tuple[float, int, float | None, float | None]]) -> TrainedPlan:
@@ -223,7 +223,7 @@ def _trained(kind: tuple[Any, ...], rows: Sequence[tuple[float, int, float | Non
 
 
 def _total(costs: Sequence[float | None]) -> float | None:
-    """The sum; None where one of them is not known, or there is none."""
+    """Return the sum of the costs, or None if the list is empty or a cost is unknown."""
     known = [float(cost) for cost in costs if cost is not None]
     return sum(known) if known and len(known) == len(costs) else None
 

@@ -1,7 +1,7 @@
-"""Plan training: batches of trials by the present plan, reflection on each, and one update a batch (AutoPlan).
+"""Plan training: batches of trials with the current plan, reflection on each, and one update per batch (AutoPlan).
 
-Each batch is a live run of its own, so that its critical actions wait at the gate and reviewers' words enter the batch.
-What is done is in the database: stopped at any point, the training goes on when called again.
+Each batch is a live run, so its critical actions are reviewed and the batch includes the reviewers' feedback. All
+progress is stored, so an interrupted training continues when it is called again.
 """
 
 from __future__ import annotations
@@ -17,29 +17,28 @@ from sqlmodel import Session, select
 
 from console import runs
 from console.actors import ActorView, actor
-from console.actors.asking import ModelUsage, chosen_model
-from console.actors.autoplan.reflection import (
+from console.actors.asking import ModelUsage, connect_chosen_model
+from console.actors.autoplan import (
     Ablation,
     EndedTrial,
     Experience,
     PlanLine,
     ReviewersWords,
     reflect,
-    update,
+    update_plan,
 )
 from console.database import now_ms, reading, writing
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
 from console.llm import LLM
-from console.review.resolution import current_answers, is_feedback
-from console.runs.options import RunOptions
+from console.review.resolution import is_feedback, list_current_decisions
+from console.runs.options import RunOptions, run_options
 from console.trajectory import Outcome
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from console.trials import engine, start, store
-from console.trials.pending import latest
 from console.trials.planning import versions
-from console.trials.planning.task_draw import content, draw
-from console.trials.start import ActorAndEnvironments
+from console.trials.start import ActorAndEnvironments, draw_tasks, task_digest
+from console.trials.store import list_latest_trials
 from storage import tables
 
 _OPEN = (Outcome.RUNNING, Outcome.PAUSED)
@@ -47,9 +46,9 @@ _OPEN = (Outcome.RUNNING, Outcome.PAUSED)
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How a plan is learnt: `pool` tasks to draw batches of `batch` from, `iterations` of them (papers: 24, 4, 6).
+    """The training of a plan: `iterations` batches of `batch` tasks from a pool of `pool` tasks (papers: 6, 4, 24).
 
-    `feedback` is none, or nl where flagged trials of a batch wait for reviewers.
+    `feedback` is none, or nl if reviewers decide on the flagged actions of a batch.
     """
 
     environment: str
@@ -64,16 +63,16 @@ class Training:
     detector: str = "rules"
 
     def check(self) -> None:
-        """Raises BadInput where it cannot be done."""
+        """Raise BadInput if an option of the training is invalid."""
         if min(self.batch, self.iterations) < 1 or self.pool < self.batch:
-            raise BadInput("A training needs a batch and iterations of at least 1, and a pool as large as a batch.")
+            raise BadInput("Give --batch and --iterations of at least 1, and --pool of at least --batch.")
         if self.feedback not in ("none", "nl"):
-            raise BadInput(f"Feedback of a training is none or nl, not {self.feedback!r}.")
+            raise BadInput(f"--feedback {self.feedback!r} is invalid for a training. Use none or nl.")
 
 
 @dataclass(slots=True)
 class TrainingReport:
-    """How far a training came: the latest version, and the batch whose trials are not over, with how many."""
+    """The progress of a training: the latest version, and the batch that has open trials, with the number of them."""
 
     name: str
     version: int = 0
@@ -82,7 +81,7 @@ class TrainingReport:
     problems: list[str] = field(default_factory=list)
 
 
-def train(
+def train_plan(
     name: str,
     training: Training,
     *,
@@ -90,21 +89,22 @@ def train(
     llm: LLM | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TrainingReport:
-    """Learns the plan, or goes on learning it; returns early where a batch waits for reviewers or a model fails.
+    """Train the plan, or continue its training; return early if a batch is pending a review or a model fails.
 
-    Raises BadInput, Unknown, and Refused for a plan of that name that is learnt otherwise.
+    Raise BadInput if the options are invalid or differ from those of an existing plan with this name. Raise Unknown if
+    the environment does not exist, and Refused if a batch cannot be played.
     """
     training.check()
     players = actor_and_environments or ActorAndEnvironments(actor("autoplan"))
     report = TrainingReport(name)
     types = (training.task_type,) if training.task_type else ()
-    pool = draw(players.environment(training.environment), training.seed, training.pool, types=types)
+    pool = draw_tasks(players.environment(training.environment), training.seed, training.pool, types=types)
     plan = _begun(name, training, pool)
     while (done := _iterations(plan)) < training.iterations:
         run = _batch_run(plan, training, pool, done, players)
         if not _ended(run, report, players):
             break
-        plan = _improved(plan, training, run, llm or chosen_model(), players)
+        plan = _improved(plan, training, run, llm or connect_chosen_model(), players)
         if progress:
             progress(done + 1, training.iterations)
     report.version = plan.version
@@ -112,15 +112,15 @@ def train(
 
 
 def _begun(name: str, training: Training, pool: Sequence[TaskSpec]) -> tables.PlanVersion:
-    """The plan's latest version, its empty first one where there is none yet."""
-    wanted = {**asdict(training), "tasks": [content(task) for task in pool]}
+    """Return the plan's latest version; if the plan is new, add its empty first version."""
+    wanted = {**asdict(training), "tasks": [task_digest(task) for task in pool]}
     with writing() as session:
-        if (name, training.task_type) in versions.plans(session):
-            plan = versions.versions(session, name, training.task_type)[-1]
+        if (name, training.task_type) in versions.list_plans(session):
+            plan = versions.list_versions(session, name, training.task_type)[-1]
             _refuse_other(plan, wanted)
         else:
             first = {**wanted, "iteration": 0}
-            plan = versions.begin(session, name, training.environment, training.task_type, first, now_ms())
+            plan = versions.add_first_version(session, name, training.environment, training.task_type, first, now_ms())
         session.expunge(plan)
     return plan
 
@@ -130,8 +130,8 @@ def _refuse_other(plan: tables.PlanVersion, wanted: Mapping[str, Any]) -> None:
     differs = [name for name in wanted if name not in ("iterations",) and known.get(name) != wanted[name]]
     if differs:
         raise BadInput(
-            f"The plan {plan.name!r} is learnt with another {' and '.join(differs)}; "
-            "go on as it was begun, or give the new one a name of its own."
+            f"The plan {plan.name!r} was started with a different {' and '.join(differs)}. "
+            "Use the same options to continue it, or choose another name for a new plan."
         )
 
 
@@ -140,13 +140,13 @@ def _iterations(plan: tables.PlanVersion) -> int:
 
 
 def batch_tasks(training: Training, pool: Sequence[TaskSpec], iteration: int) -> list[TaskSpec]:
-    """The tasks of that batch (from 0): the pool in an order of its own each time that it is gone through."""
+    """Return the tasks of this batch, counted from 0; the pool is shuffled again each time it is used up."""
     drawn: list[TaskSpec] = []
     turn = 0
     while len(drawn) < training.batch * (iteration + 1):
         again = list(pool)
         Random(f"{training.seed} {turn}").shuffle(again)
-        # A task stands in a batch once, so the last of a turn that do not fill one are left out.
+        # A batch holds a task once, so the last tasks that do not fill a batch are left out.
         drawn += again[: len(again) - len(again) % training.batch]
         turn += 1
     return drawn[training.batch * iteration : training.batch * (iteration + 1)]
@@ -164,7 +164,7 @@ def _batch_run(
         run = runs.find(session, name)
         if run is None:
             options = RunOptions(plans={training.task_type: plan.id or 0}, explores=True).to_json()
-            run = start.begin(
+            run = start.add_run(
                 session,
                 name,
                 batch_tasks(training, pool, iteration),
@@ -181,10 +181,10 @@ def _batch_run(
 
 
 def _ended(run: tables.Run, report: TrainingReport, players: ActorAndEnvironments) -> bool:
-    """Plays the batch on; False where a trial of it is still open."""
+    """Continue the batch; return whether all of its trials have ended."""
     done = engine.advance(run.name, actor_and_environments=players)
     with reading() as session:
-        still_open = sum(row.outcome in _OPEN for row in latest(session, run))
+        still_open = sum(row.outcome in _OPEN for row in list_latest_trials(session, run))
     report.problems += done.problems
     if still_open:
         report.waits_at, report.waiting = run.name, still_open
@@ -205,7 +205,7 @@ def _improved(
         "usage": usage.as_dict(),
     }
     with writing() as session:
-        added = versions.learnt(session, plan, lines, tasks, learnt_by, now_ms())
+        added = versions.add_learnt_version(session, plan, lines, tasks, learnt_by, now_ms())
         session.expunge(added)
     return added
 
@@ -217,15 +217,15 @@ async def _reflected(
     experiences: list[Experience] = []
     for one in ended:
         experiences.append(await reflect(llm, one, ablation, usage))
-    return await update(llm, plan.environment, plan.text, experiences, usage)
+    return await update_plan(llm, plan.environment, plan.text, experiences, usage)
 
 
 def _batch(session: Session, run: tables.Run, players: ActorAndEnvironments) -> tuple[list[EndedTrial], dict[str, str]]:
-    """(the trials of the batch, what each mark stands for: the key of a task, and that of a decision's task)."""
+    """Return the trials of the batch, and the task key for each mark."""
     ended: list[EndedTrial] = []
     tasks: dict[str, str] = {}
-    (plan,) = versions.texts_of(session, run).values()
-    trials = store.load(session, [row.id or 0 for row in latest(session, run)])
+    (plan,) = versions.get_plan_texts(session, run_options(run)).values()
+    trials = store.load_trials(session, [row.id or 0 for row in list_latest_trials(session, run)])
     for number, trial in enumerate(trials, start=1):
         said = _reviewers(session, trial)
         one = _ended_trial(f"E{number}", trial, plan, players)
@@ -253,11 +253,11 @@ def _ended_trial(mark: str, trial: store.Trial, plan: str, players: ActorAndEnvi
 
 
 def _reviewers(session: Session, trial: store.Trial) -> tuple[ReviewersWords, ...]:
-    """What the decisions on a trial say against it, each once."""
+    """Return the reviewers' objections to a trial, one for each decision."""
     item, found = tables.Item, []
     for reviewed in session.exec(select(item).where(item.trajectory_id == trial.id)):
         seen = checkpoint_at(trial.record, reviewed.step, CheckpointKind(reviewed.kind))
-        for answer in current_answers(session, reviewed.id):
+        for answer in list_current_decisions(session, reviewed.id):
             if is_feedback(answer, reviewed.kind):
                 found.append(_words(answer, seen.action, trial))
     return tuple(found)

@@ -1,4 +1,4 @@
-"""Plan versions: kept, told apart, edited and pinned by people, and chosen for the runs that go by them."""
+"""Plan versions: how they are stored, compared, edited, pinned and chosen for runs."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any
 import orjson
 from sqlmodel import Session, col, select
 
-from console.actors.autoplan.reflection import PlanLine
+from console.actors.autoplan import PlanLine
 from console.errors import BadInput, Refused, Unknown
 from console.runs import audit_log
-from console.runs.options import run_options
+from console.runs.options import RunOptions
 from storage import tables
 
 AUTOPLAN = "autoplan"
-"""The author of what the model wrote."""
+"""The author of text that the model wrote."""
 MAX_CHARS = 20_000
 _NAME = re.compile(r"[\w][\w.-]{0,39}")
 
 
 @dataclass(frozen=True, slots=True)
 class LineOrigin:
-    """The origin of one line: the version that brought it, its author, and what the model says that it comes from.
+    """The origin of one line: the version that added it, its author, and the sources that the model reported.
 
-    `decisions` are ids of reviewers' decisions, `tasks` the keys of the tasks whose trials it names.
+    `decisions` holds the ids of reviewers' decisions; `tasks` holds the task keys of the reported trials.
     """
 
     line: str
@@ -37,95 +37,98 @@ class LineOrigin:
     tasks: tuple[str, ...] = ()
 
 
-def plans(session: Session) -> list[tuple[str, str]]:
-    """(name, type of task) of every plan."""
+def list_plans(session: Session) -> list[tuple[str, str]]:
+    """List (name, task type) of every plan."""
     plan = tables.PlanVersion
     statement = select(plan.name, plan.task_type).distinct().order_by(col(plan.name), col(plan.task_type))
     return [(name, task_type) for name, task_type in session.exec(statement)]
 
 
-def versions(session: Session, name: str, task_type: str = "") -> Sequence[tables.PlanVersion]:
-    """The versions of a plan, the oldest first; a plan of one type alone needs no type.
+def list_versions(session: Session, name: str, task_type: str = "") -> Sequence[tables.PlanVersion]:
+    """List the versions of a plan, the oldest first; `task_type` may be empty if the plan has only one type.
 
-    Raises Unknown, naming the plans there are, and Refused where a plan of several types is asked for without one.
+    Raise Unknown, with the existing plans, if the plan does not exist. Raise Refused if it has several types and none
+    is given.
     """
     plan = tables.PlanVersion
     statement = select(plan).where(plan.name == name, plan.task_type == task_type).order_by(col(plan.version))
     found = session.exec(statement).all()
-    types = [] if found or task_type else [kind for known, kind in plans(session) if known == name]
+    types = [] if found or task_type else [kind for known, kind in list_plans(session) if known == name]
     if len(types) == 1:
-        return versions(session, name, types[0])
+        return list_versions(session, name, types[0])
     if types:
-        raise Refused(f"The plan {name!r} has several types of task ({', '.join(types)}); say which one.")
+        raise Refused(f"The plan {name!r} has several task types ({', '.join(types)}). Choose one with --type.")
     if not found:
-        raise Unknown("plan", _called(name, task_type), [_called(*one) for one in plans(session)])
+        raise Unknown("plan", _called(name, task_type), [_called(*one) for one in list_plans(session)])
     return found
 
 
-def summary(session: Session, name: str, task_type: str) -> dict[str, Any]:
-    """One line of the list of plans."""
-    found = versions(session, name, task_type)
-    now = current(found)
+def summarize_plan(session: Session, name: str, task_type: str) -> dict[str, Any]:
+    """Return the plan's row in the list of plans."""
+    found = list_versions(session, name, task_type)
+    now = choose_current(found)
     row = {"plan": name, "type": task_type, "environment": now.environment}
     return row | {"versions": len(found), "present": now.version, "pinned": now.pinned}
 
 
-def version(session: Session, name: str, task_type: str, number: int) -> tables.PlanVersion:
-    """That version of a plan; raises Unknown."""
-    found = {one.version: one for one in versions(session, name, task_type)}
+def get_version(session: Session, name: str, task_type: str, number: int) -> tables.PlanVersion:
+    """Return this version of a plan; raise Unknown if it does not exist."""
+    found = {one.version: one for one in list_versions(session, name, task_type)}
     if number not in found:
         raise Unknown(f"version of {_called(name, task_type)}", number, list(found))
     return found[number]
 
 
-def current(found: Sequence[tables.PlanVersion]) -> tables.PlanVersion:
-    """The version that new runs go by: the pinned one, else the latest."""
+def choose_current(found: Sequence[tables.PlanVersion]) -> tables.PlanVersion:
+    """Return the version that new runs use: the pinned one, or else the latest."""
     return next((one for one in found if one.pinned), found[-1])
 
 
-def chosen(session: Session, name: str, environments: Sequence[str]) -> dict[str, int]:
-    """The ids of the versions that a new run goes by, by type of task; raises Unknown and Refused."""
-    types = [task_type for known, task_type in plans(session) if known == name]
+def choose_versions(session: Session, name: str, environments: Sequence[str]) -> dict[str, int]:
+    """Return the version ids for a new run by task type.
+
+    Raise Unknown if the plan does not exist, or Refused if it was made for other environments.
+    """
+    types = [task_type for known, task_type in list_plans(session) if known == name]
     if not types:
-        raise Unknown("plan", name, [known for known, _ in plans(session)])
-    found = {task_type: current(versions(session, name, task_type)) for task_type in types}
+        raise Unknown("plan", name, [known for known, _ in list_plans(session)])
+    found = {task_type: choose_current(list_versions(session, name, task_type)) for task_type in types}
     others = {one.environment for one in found.values()} - set(environments)
     if others or len(environments) > 1:
         made_for = ", ".join(sorted({one.environment for one in found.values()}))
-        raise Refused(f"The plan {name!r} was made for {made_for}; a run that goes by it acts there alone.")
+        raise Refused(f"The plan {name!r} was made for {made_for}. Run it in this environment only.")
     return {task_type: one.id or 0 for task_type, one in found.items()}
 
 
-def trained_on(session: Session, name: str) -> frozenset[str]:
-    """The content of every task that any version of the plan was learnt from, or may be."""
+def list_training_tasks(session: Session, name: str) -> frozenset[str]:
+    """Return the digests of all tasks from which any version of the plan was learnt."""
     plan = tables.PlanVersion
     statement = select(plan.training).where(plan.name == name)
     return frozenset(task for text in session.exec(statement) for task in orjson.loads(text).get("tasks", ()))
 
 
-def texts_of(session: Session, run: tables.Run) -> dict[str, str]:
-    """The texts of the plans that a run goes by, by type of task."""
+def get_plan_texts(session: Session, options: RunOptions) -> dict[str, str]:
+    """Return the texts of the run's plans by task type."""
     return {
-        task_type: session.get_one(tables.PlanVersion, plan_id).text
-        for task_type, plan_id in run_options(run).plans.items()
+        task_type: session.get_one(tables.PlanVersion, plan_id).text for task_type, plan_id in options.plans.items()
     }
 
 
-def plan_for(texts: Mapping[str, str], task_type: str) -> str:
-    """The plan for tasks of that type, else the one for every type; empty where there is neither."""
+def choose_plan_text(texts: Mapping[str, str], task_type: str) -> str:
+    """Return the plan for tasks of this type, or else the plan for every type; empty if neither exists."""
     return texts.get(task_type, texts.get("", ""))
 
 
-def begin(
+def add_first_version(
     session: Session, name: str, environment: str, task_type: str, training: Mapping[str, Any], at_ms: int
 ) -> tables.PlanVersion:
-    """Adds the empty version 0 of a new plan; raises BadInput for a name that cannot be one."""
+    """Add the empty version 0 of a new plan; raise BadInput if the name is invalid."""
     if not _NAME.fullmatch(name):
-        raise BadInput(f"{name!r} cannot name a plan: use up to 40 letters, digits and . _ -.")
+        raise BadInput(f"{name!r} is not a valid plan name. Use up to 40 letters, digits and . _ -.")
     return _add(session, name, environment, task_type, 0, [], AUTOPLAN, training, at_ms)
 
 
-def learnt(
+def add_learnt_version(
     session: Session,
     before: tables.PlanVersion,
     lines: Sequence[PlanLine],
@@ -133,24 +136,29 @@ def learnt(
     training: Mapping[str, Any],
     at_ms: int,
 ) -> tables.PlanVersion:
-    """Adds the version that an update wrote; `tasks` are their keys by the marks that its lines name."""
+    """Add the version that an update wrote; `tasks` maps the marks in its lines to task keys."""
     number = before.version + 1
-    known = {one.line: one for one in origins(before)}
+    known = {one.line: one for one in list_line_origins(before)}
     found = [known.get(line.text) or _origin(line, number, tasks) for line in lines]
     return _add(session, before.name, before.environment, before.task_type, number, found, AUTOPLAN, training, at_ms)
 
 
-def edit(session: Session, before: tables.PlanVersion, text: str, author: str, at_ms: int) -> tables.PlanVersion:
-    """Adds a person's version of the plan; raises BadInput, and Refused where somebody was faster."""
+def edit_plan(session: Session, before: tables.PlanVersion, text: str, author: str, at_ms: int) -> tables.PlanVersion:
+    """Add a person's version of the plan.
+
+    Raise BadInput if the text is too long or unchanged, or Refused if another version was added first.
+    """
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").strip().split("\n")]
     if len(text) > MAX_CHARS:
-        raise BadInput(f"The plan has {len(text):,} characters; keep it under {MAX_CHARS:,}.")
+        raise BadInput(f"The plan has {len(text):,} characters; the maximum is {MAX_CHARS:,}. Shorten it.")
     if "\n".join(lines) == before.text:
-        raise BadInput("The plan is the same as before; change it first.")
-    latest = versions(session, before.name, before.task_type)[-1]
+        raise BadInput("The plan equals the current version. Change it first.")
+    latest = list_versions(session, before.name, before.task_type)[-1]
     if latest.version != before.version:
-        raise Refused(f"Version {latest.version} of {before.name!r} came meanwhile; read it, and edit that one.")
-    known = {one.line: one for one in origins(before)}
+        raise Refused(
+            f"Version {latest.version} of {before.name!r} was added in the meantime. Edit that version instead."
+        )
+    known = {one.line: one for one in list_line_origins(before)}
     number = before.version + 1
     found = [known.get(line) or LineOrigin(line, number, author) for line in lines]
     training = orjson.loads(before.training)
@@ -159,33 +167,33 @@ def edit(session: Session, before: tables.PlanVersion, text: str, author: str, a
     return added
 
 
-def pin(session: Session, plan: tables.PlanVersion, at_ms: int, *, pinned: bool = True) -> None:
-    """Makes it the version that new runs go by, or leaves that to the latest again."""
-    for other in versions(session, plan.name, plan.task_type):
+def pin_version(session: Session, plan: tables.PlanVersion, at_ms: int, *, pinned: bool = True) -> None:
+    """Make new runs use this version; if `pinned` is false, make them use the latest version again."""
+    for other in list_versions(session, plan.name, plan.task_type):
         other.pinned = pinned and other.id == plan.id
         session.add(other)
     _log(session, plan, "plan pinned" if pinned else "plan unpinned", at_ms)
 
 
-def origins(plan: tables.PlanVersion) -> list[LineOrigin]:
-    """Where each line of the version comes from."""
+def list_line_origins(plan: tables.PlanVersion) -> list[LineOrigin]:
+    """List the origin of each line of the version."""
     return [
         LineOrigin(**{**entry, "decisions": tuple(entry["decisions"]), "tasks": tuple(entry["tasks"])})
         for entry in orjson.loads(plan.lineage)
     ]
 
 
-def source_in_words(one: LineOrigin) -> str:
-    """What a line comes from, as far as it is known: who wrote it, or what the model named when it did."""
+def describe_source(one: LineOrigin) -> str:
+    """Describe the source of a line: its author, or the sources that the model reported."""
     if one.author != AUTOPLAN:
         return f"written by {one.author}"
     decisions = [f"decision {number}" for number in one.decisions]
     tasks = [f"the trial of {key}" for key in one.tasks]
-    return f"the model names {', '.join([*decisions, *tasks])}" if decisions or tasks else "the model names nothing"
+    return f"the model names {', '.join([*decisions, *tasks])}" if decisions or tasks else "the model names no source"
 
 
-def differences(before: str, after: str) -> list[tuple[str, str]]:
-    """Line by line ("same", "gone" or "new", the line), in the order of reading."""
+def diff_lines(before: str, after: str) -> list[tuple[str, str]]:
+    """Return a pair ("same", "gone" or "new", line) for each line, in reading order."""
     old, new = (text.split("\n") if text else [] for text in (before, after))
     found: list[tuple[str, str]] = []
     for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

@@ -1,4 +1,4 @@
-"""Metrics on the Detectors page: figures, curves, thresholds, comparisons and costs of a run's evaluation dashboard."""
+"""The results on the Detectors page: metrics, curves, thresholds, comparisons and costs of a run."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import Confusion, effective_reliability, macro_f1
 from console.database import reading
 from console.detection.evaluation import across, chart_data, comparison, paper
-from console.detection.evaluation.dashboard import Dashboard, dashboard
-from console.detection.evaluation.metrics import matrix, weighted
+from console.detection.evaluation.dashboard import Dashboard, build_dashboard
+from console.detection.evaluation.metrics import count_matrix, weigh_errors
 from console.detection.evaluation.scores import OWN
 from console.errors import Refused
 from console.language import counted
 from console.runs.export.formats import as_csv
-from console.trajectory.data_files import read_data
+from console.trajectory.strict_yaml import read_data
 from console.web.run_files import exporting, show_run_chart
-from console.web.widgets.chart import recorded
+from console.web.widgets.chart import record_download
 from console.web.widgets.tables import FigureCell, FigureColumn, show_figures
 
 _COLUMNS = read_data(files(__package__) / "figure_columns.yaml", dict[str, FigureColumn])
-_NO_PROBABILITY = "no probability is told; inferact recalibrate makes one of the scores"
-_ONE_CLASS = "the labels are all of one kind, and this needs both"
+_NO_PROBABILITY = "does not output a probability; run inferact recalibrate to convert its scores"
+_ONE_CLASS = "needs both aligned and misaligned labels"
 _OVERLAID = {"macro_f1": "Macro-F1", "er": "ER", "pr_auc": "PR-AUC", "ece": "ECE"}
 
 
 @st.cache_resource(max_entries=6, show_spinner="Measuring the detectors…")
 def dashboard_of(_url: str, run_name: str, version: tuple[Any, ...]) -> Dashboard:
-    """The evaluation dashboard of a run, worked out anew only where the version has changed."""
+    """Return the evaluation dashboard of a run; compute it again only if the version has changed."""
     with reading() as session:
-        evaluation = dashboard(session, runs.get(session, run_name))
+        evaluation = build_dashboard(session, runs.get(session, run_name))
     evaluation.measure()
     return evaluation
 
 
 def figures(evaluation: Dashboard) -> None:
-    """The table of all figures, and all of it as CSV."""
+    """Draw the table of all metrics with its CSV downloads."""
     rows = {name: _cells(evaluation, name) for name in evaluation.figures}
     most = max(one.n for one in evaluation.known.values())
     show_figures(rows, _COLUMNS, [name for name, one in evaluation.known.items() if one.n == most])
     _without_unread(evaluation)
     st.caption(
-        "With 95% intervals of a bootstrap. ★ is the best of its column, among the detectors that judged most. "
-        "What was tuned or learnt on this run flatters itself here; see Within and across runs."
+        "95% bootstrap intervals. ★ marks the best value among the detectors that judged most trajectories. A detector "
+        "tuned or trained on this run is optimistic here; see “Within and across runs”."
     )
     with st.container(horizontal=True):
         _table_button("Figures (CSV)", evaluation.figure_table, evaluation.run, "figures")
@@ -59,40 +59,40 @@ def figures(evaluation: Dashboard) -> None:
 
 
 @st.fragment
-def across_runs() -> None:
-    """Every detector twice: within each run with labels, and on runs that nothing was learnt or tuned on."""
+def show_across_runs() -> None:
+    """Draw each detector's results within each labelled run, next to its results on the other labelled runs."""
     st.header("Within and across runs")
     st.caption(
-        "What was tuned or learnt on a log flatters itself there. This measures each detector on runs that it learnt "
-        "nothing from, beside two controls that only know how long a record is."
+        "A detector is optimistic on data that it was tuned or trained on. This measures each detector on other runs, "
+        "next to two controls that use only the length of a record."
     )
-    if not st.button("Measure across all runs", key="across"):
+    if not st.button("Measure all runs", key="across"):
         return
     try:
         with reading() as session, st.spinner("Measuring across runs…"):
-            rows = across.across(across.sources_of(session))
+            rows = across.evaluate_across(across.read_sources(session))
     except Refused as refusal:
         st.text(str(refusal))
         return
-    st.dataframe(across.in_cells(rows), key="across-runs", hide_index=True, height="content")
+    st.dataframe(across.format_cells(rows), key="across-runs", hide_index=True, height="content")
     st.caption(across.NOTE)
 
 
 def _without_unread(evaluation: Dashboard) -> None:
     for name, one in evaluation.known.items():
         if one.mode != OWN:
-            st.text(f"{name}: {'all' if one.mode == 'paper' else 'some'} of its verdicts were made the paper's way.")
+            st.text(f"{name}: {'all' if one.mode == 'paper' else 'some'} of its verdicts used the paper's method.")
     for name, known in evaluation.figures.items():
         if known["parsed_only"]:
             read = known["parsed_only"]
             st.text(
-                f"{name} on the {read['n']:,} whose replies could be read: Macro-F1 {read['macro_f1']:.3f}, "
+                f"{name} on the {read['n']:,} with readable replies: Macro-F1 {read['macro_f1']:.3f}, "
                 f"cost {read['cost']:,}, ER {read['er']:.3f}."
             )
 
 
 def curves(evaluation: Dashboard) -> None:
-    """PR, ROC and reliability; a sentence where a curve cannot be drawn."""
+    """Draw the PR, ROC and reliability curves, or the reason why a curve is missing."""
     for column, name in zip(st.columns(2), ("pr-curve", "roc-curve"), strict=True):
         with column:
             if evaluation.both_classes:
@@ -104,15 +104,15 @@ def curves(evaluation: Dashboard) -> None:
         show_run_chart(evaluation.run, "reliability", probabilities)
     else:
         st.caption(
-            "No reliability diagram: no detector here tells a probability. "
-            f"inferact recalibrate {quote(evaluation.run)} makes one of scores and reviewers' labels."
+            "No reliability diagram: no detector here outputs a probability. "
+            f"Run inferact recalibrate {quote(evaluation.run)} to convert scores with reviewers' labels."
         )
 
 
 @st.fragment
 def threshold(evaluation: Dashboard) -> None:
-    """One detector: how its scores lie, and what each threshold would bring and cost."""
-    st.header("What a threshold brings and costs")
+    """Draw the score distribution of one detector, and the results and costs at each threshold."""
+    st.header("Thresholds and costs")
     names = [*evaluation.figures, *(name for name in evaluation.scores if name not in evaluation.figures)]
     name = st.selectbox("Detector", names, key="threshold-detector")
     one = evaluation.scores[name]
@@ -136,9 +136,9 @@ def _slider(evaluation: Dashboard, name: str) -> None:
     with left:
         known = evaluation.known.get(name)
         if known is None:
-            st.caption("No confusion matrix: none of its trajectories has a label.")
+            st.caption("No confusion matrix: its trajectories have no labels.")
             return
-        counted = matrix(known, at)
+        counted = count_matrix(known, at)
         show_run_chart(evaluation.run, "confusion-matrix", chart_data.confusion_table(counted), of=name)
     with right:
         _worth(counted)
@@ -154,8 +154,8 @@ def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
         sentence += "; the run has no budget."
     else:
         beyond = int(table["beyond_budget"].sum())
-        sentence += f"; the budget allows {evaluation.cap:,} a trial" + (
-            f", {beyond:,} {'is' if beyond == 1 else 'are'} beyond it." if beyond else ", enough."
+        sentence += f"; the budget allows {evaluation.cap:,} per trial" + (
+            f", {beyond:,} beyond it." if beyond else ", enough."
         )
     st.markdown(sentence)
     st.dataframe(_filled(table), key=f"inspections-{name}", hide_index=True, height="content")
@@ -163,7 +163,7 @@ def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
 
 
 def _worth(counted: Confusion) -> None:
-    cost = weighted(counted, *_costs())
+    cost = weigh_errors(counted, *_costs())
     with st.container(horizontal=True):
         st.metric("Macro-F1", f"{macro_f1(counted):.3f}")
         st.metric("ER", f"{effective_reliability(counted):.3f}")
@@ -172,64 +172,63 @@ def _worth(counted: Confusion) -> None:
 
 @st.fragment
 def pair(evaluation: Dashboard) -> None:
-    """Two detectors on the same trajectories: is one better, or was it luck?"""
-    st.header("One against another")
+    """Draw the comparison of two detectors on the same trajectories."""
+    st.header("Compare two detectors")
     left, right = st.columns(2)
     names = list(evaluation.figures)
     first = left.selectbox("Detector", names, key="pair-first")
     second = right.selectbox("against", [name for name in names if name != first], key="pair-second")
     tested = _paired(evaluation, evaluation.version, first, second)
     if not tested.n:
-        st.caption("These two have judged no trajectory in common.")
+        st.caption("These detectors have no judged trajectory in common. Select another pair.")
         return
     rows = [_gain("Macro-F1", tested.macro_f1), _gain("AP", tested.ap)]
     st.dataframe(rows, key="pair", hide_index=True)
     test = tested.test
     st.text(
-        f"On {tested.n:,} trajectories only {first} is right about {test.only_first:,}, only {second} about "
+        f"{tested.n:,} trajectories: only {first} is correct on {test.only_first:,}, only {second} on "
         f"{test.only_second:,} (McNemar, p = {test.p_value:.3g})."
     )
 
 
 @st.cache_resource(max_entries=60, show_spinner="Comparing…")
 def _paired(_evaluation: Dashboard, version: tuple[Any, ...], first: str, second: str) -> comparison.Pair:
-    return comparison.pair(_evaluation.known[first], _evaluation.known[second])
+    return comparison.compare_pair(_evaluation.known[first], _evaluation.known[second])
 
 
 def agreement(evaluation: Dashboard) -> None:
-    """Which detectors flag the same."""
+    """Draw the overlap of the detectors' flags."""
     if len(evaluation.scores) > 1:
-        st.header("What they flag in common")
+        st.header("Shared flags")
         show_run_chart(evaluation.run, "flag-overlap", evaluation.table("flag-overlap"))
 
 
 def models(evaluation: Dashboard) -> None:
-    """One method with several models, where there are such verdicts."""
-    mixed = comparison.mixes(evaluation.known, evaluation.figures, "macro_f1").assign(metric="Macro-F1")
+    """Draw the comparison of models that judged with the same method, if there are any."""
+    mixed = comparison.tabulate_mixes(evaluation.known, evaluation.figures, "macro_f1").assign(metric="Macro-F1")
     for method, frame in mixed.groupby("method"):
         st.header(f"Models of {method}")
         show_run_chart(evaluation.run, "model-mixing", frame, of=str(method))
 
 
-def beside_the_paper(evaluation: Dashboard) -> None:
-    """The paper's figures beside one's own."""
+def show_published(evaluation: Dashboard) -> None:
+    """Draw this run's metrics next to the published metrics."""
     st.header("Published results")
     if evaluation.environment not in paper.ENVIRONMENTS:
         known, own = ", ".join(paper.ENVIRONMENTS), ", ".join(evaluation.environment.split(",")) or "several"
-        st.caption(f"The InferAct paper has figures for {known}, each alone; this run is of {own}.")
+        st.caption(f"The InferAct paper reports figures for {known} separately. This run contains {own}.")
         return
     metric = st.selectbox("Figure", list(_OVERLAID), format_func=_OVERLAID.__getitem__, key="published-metric")
     table = chart_data.published_table(evaluation.environment, evaluation.figures, metric, _OVERLAID[metric])
     show_run_chart(evaluation.run, "published-overlay", table, of=metric)
     st.caption(
-        "Hollow marks are what the InferAct paper (v3, Tables 1 and 2) prints for its own models and tasks; they were "
-        "not measured here."
+        "Hollow marks show the figures published in the InferAct paper (v3, Tables 1 and 2) for its models and tasks."
     )
 
 
 def spending(evaluation: Dashboard) -> None:
-    """Requests, tokens, seconds and USD that each detector's verdicts rest on."""
-    st.header("What they took")
+    """Draw the requests, tokens, seconds and USD of each detector."""
+    st.header("Time and cost")
     st.dataframe(
         _filled(evaluation.spending),
         key="spending",
@@ -241,14 +240,14 @@ def spending(evaluation: Dashboard) -> None:
     )
     _table_button("Table (CSV)", lambda: evaluation.spending, evaluation.run, "spending")
     if evaluation.spending["requests"].isna().all():
-        st.caption("No model was asked: these detectors cost nothing but the seconds.")
+        st.caption("These detectors made no model requests.")
 
 
 def _cells(evaluation: Dashboard, name: str) -> dict[str, FigureCell]:
     known = evaluation.figures[name]
-    counted = matrix(evaluation.known[name])
-    cost = bootstrap.of_confusion(counted, lambda drawn: weighted(drawn, *_costs()))
-    values = {**known, "weighted_cost": weighted(counted, *_costs()), "excluded": evaluation.excluded[name]}
+    counted = count_matrix(evaluation.known[name])
+    cost = bootstrap.estimate_confusion_interval(counted, lambda drawn: weigh_errors(drawn, *_costs()))
+    values = {**known, "weighted_cost": weigh_errors(counted, *_costs()), "excluded": evaluation.excluded[name]}
     bounds = {**known["intervals"], "weighted_cost": cost and {"low": cost.low, "high": cost.high}}
     cells = {}
     for column in _COLUMNS:
@@ -274,11 +273,11 @@ def _gain(title: str, gain: comparison.Gain) -> dict[str, str]:
 
 
 def _filled(table: pd.DataFrame) -> pd.DataFrame:
-    """The table for reading: without its empty columns, and with blanks for underscores."""
+    """Return the table without empty columns; replace underscores in column names with spaces."""
     return table.dropna(axis="columns", how="all").rename(columns=lambda name: str(name).replace("_", " "))
 
 
 def _table_button(label: str, table: Callable[[], pd.DataFrame], run: str, name: str) -> None:
     file = f"{run}-{name}.csv"
-    make = recorded(lambda: as_csv(table()), file, exporting(run))
+    make = record_download(lambda: as_csv(table()), file, exporting(run))
     st.download_button(label, make, file, "text/csv", key=f"{name}-csv", on_click="ignore", type="tertiary")

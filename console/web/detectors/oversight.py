@@ -1,4 +1,4 @@
-"""Oversight on the Detectors page: the curve of what inspections catch, and how the run's budget was used."""
+"""Oversight on the Detectors page: the curve of caught misalignments, and the budget used over time."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from console.web.run_files import show_burn_down, show_run_chart
 
 _BY_ORDER, _BY_DETECTOR = "orders of one detector", "detectors in one order"
 _WORDS = {
-    "priority": "the highest score first",
-    "expected-cost": "the highest expected cost first",
+    "priority": "highest score first",
+    "expected-cost": "highest expected cost first",
     "fp-first": "false alarms first, as the InferAct paper assumes",
     "ideal": "misaligned ones first",
 }
 _TWINS = ("priority", "expected-cost")
-"""Where no action costs more than another and no detector tells probabilities, these are one line."""
+"""These lines are equal if all actions have one cost and the detector outputs no probability."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is compared: one detector in all orders, or all detectors in one; the other is None."""
+    """The comparison to draw: one detector in all orders (`order` is None), or all detectors in one order."""
 
     detector: str | None = None
     order: str | None = None
 
     @property
     def named(self) -> str:
-        """The column that tells the lines apart."""
+        """The column that distinguishes the lines."""
         return "policy" if self.order is None else "detector"
 
 
 @st.fragment
-def oversight_of(run_name: str) -> None:
-    """The section: what to compare, the curve, what more inspections would have caught, the burn-down."""
-    st.header("What inspections catch")
+def show_oversight(run_name: str) -> None:
+    """Draw the oversight section: the choice of curves, the curves, further inspections and the burn-down."""
+    st.header("Inspections and caught misalignments")
     with reading() as session:
         run = runs.get(session, run_name)
-        version, settled = oversight.version(session, run), oversight.any_settled(session, run)
+        version, settled = oversight.pool_version(session, run), oversight.has_settled_labels(session, run)
     head, body = st.container(horizontal=True, vertical_alignment="bottom"), st.container()
     with head:
         labels = _labels() if settled else "gold"
         pool = _pool(database_url(), run_name, labels, version)
-        known = oversight.drawable(pool)
+        known = oversight.list_drawable(pool)
         if known:
             trial, further = _trial(list(known)), _further()
             wanted = _wanted(known[trial], pool.routing)
@@ -60,14 +60,14 @@ def oversight_of(run_name: str) -> None:
             _drawn(run_name, curves, wanted)
         else:
             why = "no flagged item has a label" if pool.rows["flagged"].any() else "nothing is flagged"
-            st.caption(f"No oversight curve: {why}, so nobody can tell what inspections catch.")
+            st.caption(f"No oversight curve: {why}.")
         show_burn_down(run_name, _burnt(database_url(), run_name, pool, pool.labels, version))
 
 
 def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted) -> None:
     points, summary = curves.points, curves.summary
     if wanted.order is None:
-        points, summary = (_without_twin(frame, curves.points) for frame in (points, summary))
+        points, summary = (_drop_equal_order(frame, curves.points) for frame in (points, summary))
     left, right = st.columns([3, 2])
     with left:
         show_run_chart(run, "oversight-curve", points.assign(spent=curves.spent))
@@ -75,16 +75,18 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted) -> None:
         for sentence in _sentences(curves):
             st.markdown(sentence)
         _table(summary, wanted.named, curves.further)
-        less = "; as reviewed, all but what reviewers let pass" * (oversight.AS_REVIEWED in set(summary["policy"]))
+        less = "; “as reviewed” excludes those that reviewers approved" * (
+            oversight.AS_REVIEWED in set(summary["policy"])
+        )
         st.caption(
-            f"Caught after {counted(curves.spent, 'inspection')}, and by {curves.further:,} more. Every order looks at "
-            f"flagged items only, and catches every misalignment that it looks at{less}. "
-            "Area: 0 as in random order, 1 at best."
+            f"Caught after {counted(curves.spent, 'inspection')}, and by {curves.further:,} more. Each order inspects "
+            f"flagged items only and catches every misalignment that it inspects{less}. "
+            "Area: 0 for a random order, 1 at best."
         )
 
 
 def _table(summary: pd.DataFrame, named: str, further: int) -> None:
-    renamed = {"corrected": "put right", "more": f"{further:,} more"}
+    renamed = {"corrected": "corrected", "more": f"{further:,} more"}
     shown = summary[[named, "caught", *renamed, "area"]].rename(columns={**renamed, "policy": "order"})
     st.dataframe(
         shown.dropna(axis="columns", how="all"),
@@ -99,9 +101,9 @@ def _table(summary: pd.DataFrame, named: str, further: int) -> None:
 
 
 def _sentences(curves: oversight.Curves) -> Iterator[str]:
-    """The sentences on the curve: what was caught, what more brings, what no inspection finds."""
+    """Yield sentences on the misalignments caught so far, caught by further inspections, not flagged, and excluded."""
     summary, n = curves.summary, curves.further
-    # Of several detectors the one that has caught most; of several orders the first, which is what happened.
+    # Of several detectors, take the one that caught most; of several orders, take the first, which is the actual order.
     best = summary.sort_values(["caught", "more"], ascending=False) if summary["policy"].nunique() == 1 else summary
     first = best.iloc[0]
     of_flagged = f"of {counted(first['misaligned'], 'flagged misalignment')}"
@@ -113,12 +115,12 @@ def _sentences(curves: oversight.Curves) -> Iterator[str]:
         caught = f"{who}{_catch(curves.spent)} **{first['caught']:.0f} {of_flagged}**"
         yield f"{caught}, {n:,} more **{first['more']:.0f}**."
     else:
-        yield f"Nobody has inspected anything yet. {who}{_catch(n)} **{first['more']:.0f} {of_flagged}**."
+        yield f"No inspections yet. {who}{_catch(n)} **{first['more']:.0f} {of_flagged}**."
     if first["missed"]:
         missed = counted(first["missed"], "misaligned action")
-        yield f"Not flagged by {first['detector']} and so found by no inspection: {missed}."
+        yield f"Not flagged by {first['detector']}, so not inspected: {missed}."
     if first["unlabelled"]:
-        yield f"Left out: {counted(first['unlabelled'], 'flagged item')} without a label."
+        yield f"Excluded: {counted(first['unlabelled'], 'flagged item')} without a label."
 
 
 def _catch(inspections: int) -> str:
@@ -150,19 +152,19 @@ def _wanted(detectors: list[str], routing: str) -> _Wanted:
     return _Wanted(detector=st.selectbox("Detector", detectors, index, key="oversight-detector", width=240))
 
 
-def _without_twin(frame: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
-    """Without the line of the expected costs where it is that of the scores."""
+def _drop_equal_order(frame: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows, without those of the expected-cost order if its curve equals that of the score order."""
     by_score, by_cost = (points[points["policy"] == policy]["caught"].to_list() for policy in _TWINS)
     return frame if by_score != by_cost else frame[frame["policy"] != _TWINS[1]]
 
 
-@st.cache_resource(max_entries=6, show_spinner="Counting what inspections catch…")
+@st.cache_resource(max_entries=6, show_spinner="Counting caught misalignments…")
 def _pool(url: str, run_name: str, labels: str, version: tuple[Any, ...]) -> oversight.Pool:
     with reading() as session:
-        return oversight.pool(session, runs.get(session, run_name), labels)
+        return oversight.read_pool(session, runs.get(session, run_name), labels)
 
 
-@st.cache_resource(max_entries=24, show_spinner="Counting what inspections catch…")
+@st.cache_resource(max_entries=24, show_spinner="Counting caught misalignments…")
 def _curves(
     url: str,
     _run_pool: oversight.Pool,
@@ -174,10 +176,10 @@ def _curves(
 ) -> oversight.Curves:
     orders = oversight.ORDERS if wanted.order is None else (wanted.order,)
     detectors = None if wanted.detector is None else (wanted.detector,)
-    return oversight.curves(_run_pool, trial=trial, orders=orders, detectors=detectors, further=further)
+    return oversight.compute_curves(_run_pool, trial=trial, orders=orders, detectors=detectors, further=further)
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
 def _burnt(url: str, run_name: str, _run_pool: oversight.Pool, labels: str, version: tuple[Any, ...]) -> pd.DataFrame:
     with reading() as session:
-        return oversight.burn_down(session, runs.get(session, run_name), _run_pool)
+        return oversight.tabulate_burn_down(session, runs.get(session, run_name), _run_pool)

@@ -1,4 +1,4 @@
-"""The handbook: chapters of Markdown beside this file, most for one kind of user, and a dictionary of the exports."""
+"""The handbook: chapters as Markdown files in this folder, and a data dictionary generated from the code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from console.language import gettext_noop
 from console.runs.export import KINDS
-from console.trajectory.data_files import read_data
+from console.trajectory.strict_yaml import read_data
 
 CHAPTERS = {
     "reviewer": gettext_noop("Reviewer"),
@@ -17,7 +17,7 @@ CHAPTERS = {
     "figures": gettext_noop("What was measured"),
     "data": gettext_noop("Data dictionary"),
 }
-"""The chapters' titles by the name that stands in the address; the last one is made from the code."""
+"""The titles of the chapters by their name in the address; the code generates the last chapter."""
 
 _HERE = files(__package__)
 _TYPES = {"time": "UTC time", "truth": "true or false", "json": "JSON", "record": "JSON"}
@@ -25,20 +25,20 @@ _TYPES = {"time": "UTC time", "truth": "true or false", "json": "JSON", "record"
 
 @cache
 def chapter(name: str) -> str:
-    """A chapter of CHAPTERS as Markdown; its highest headings are of the second level."""
+    """Return a chapter of CHAPTERS as Markdown, with second-level headings at the top."""
     return _dictionary() if name == "data" else (_HERE / f"{name}.md").read_text("utf-8")
 
 
 @cache
 def meanings() -> dict[str, str]:
-    """What each column of a run's exports holds, by its name."""
+    """Return the meaning of each export column by the column's name."""
     return read_data(_HERE / "columns.yaml", dict[str, str])
 
 
 def _dictionary() -> str:
-    """Every column of every kind of export of a run, as Markdown tables."""
-    above = "What `inferact export KIND --run RUN --out FILE` and the page **Export** write, column by column."
-    below = "Of a study, `inferact export study --study NAME --out FILE.zip` packs `dictionary.csv` beside its tables."
+    """Return the columns of every kind of export as Markdown tables."""
+    above = "Every column that `inferact export KIND --run RUN --out FILE` and the page **Export** write."
+    below = "For a study, `inferact export study --study NAME --out FILE.zip` adds `dictionary.csv` to its tables."
     return "\n\n".join([above, *map(_table, KINDS), below])
 
 

@@ -1,4 +1,4 @@
-"""My answers: one's own words, what the agents did otherwise after them, and how that ended."""
+"""My reviews: a reviewer's feedback, and the agent's next trial with its outcome."""
 
 from collections.abc import Sequence
 
@@ -8,20 +8,20 @@ from console import runs
 from console.auth.identity import Role
 from console.database import reading
 from console.language import _
-from console.review import aftermath, inbox
+from console.review import feedback_outcomes, inbox
 from console.web.review import actions
 from console.web.review.after_last import REVIEW
 from console.web.review.own_items import set_reviewed_runs
 from console.web.run_picker import chosen_run, run_picker
 from console.web.sign_in import current_identity
-from console.web.widgets.aftermath_list import show_aftermaths
 from console.web.widgets.messages import show_empty_state
+from console.web.widgets.trial_history import show_feedback_outcomes
 
 _SHOWN = 50
 
 
-def show_waiting_drafts(drafts: Sequence[inbox.WaitingDraft], run_name: str) -> None:
-    """Draws the words of each, as text, with a button that opens its item again."""
+def show_waiting_drafts(drafts: Sequence[inbox.UnsentDraft], run_name: str) -> None:
+    """Draw the text of each draft with a button that reopens its item."""
     if not drafts:
         return
     st.header(_("Not sent yet"), anchor=False)
@@ -30,25 +30,23 @@ def show_waiting_drafts(drafts: Sequence[inbox.WaitingDraft], run_name: str) -> 
             st.caption(_("Item {number}").format(number=draft.item))
             st.text(draft.words)
             key, args = f"again-{draft.item}", (draft.item,)
-            if st.button(_("Open it again"), key=key, on_click=actions.open_again, args=args):
+            if st.button(_("Open it again"), key=key, on_click=actions.reopen_item, args=args):
                 st.switch_page(REVIEW, query_params={"run": run_name})
 
 
-st.title(_("My answers"))
+st.title(_("My reviews"))
 identity = current_identity()
 shown = st.session_state.get("answers_shown", _SHOWN)
 with reading() as session:
     run = chosen_run(session)
     if run is None or identity is None or run.study_id is not None:
-        show_empty_state(
-            _("Nothing answered yet"), _("What came of your answers stands here once you have given some.")
-        )
+        show_empty_state(_("No decisions yet"), _("Review an item to see the outcome of your feedback here."))
         st.stop()
-    names = [one.name for one in runs.every(session)]
+    names = [one.name for one in runs.list_runs(session)]
     unblinded = identity.has(Role.RESEARCHER)
-    tally = aftermath.words_tally(session, run, identity.name, unblinded=unblinded)
-    found = aftermath.aftermaths(session, run, identity.name, unblinded=unblinded, limit=shown + 1)
-    drafts = inbox.waiting_drafts(session, run, identity.name)
+    tally = feedback_outcomes.count_retries(session, run, identity.name, unblinded=unblinded)
+    found = feedback_outcomes.list_feedback_outcomes(session, run, identity.name, unblinded=unblinded, limit=shown + 1)
+    drafts = inbox.list_unsent_drafts(session, run, identity.name)
 
 set_reviewed_runs(run.id)
 run_picker(names, run.name)
@@ -56,9 +54,9 @@ show_waiting_drafts(drafts, run.name)
 if tally:
     st.header(tally.in_words, anchor=False)
 if not found:
-    show_empty_state(_("Nothing answered in this run yet"), _("Once you have answered, what came of it stands here."))
+    show_empty_state(_("No decisions in this run yet"), _("Review an item to see the outcome of your feedback here."))
     st.stop()
-show_aftermaths(found[:shown])
+show_feedback_outcomes(found[:shown])
 if len(found) > shown:
     further = {"answers_shown": shown + _SHOWN}
     st.button(_("Show more"), key="more-answers", on_click=st.session_state.update, args=(further,))

@@ -1,4 +1,4 @@
-"""Detectors: how good each is, how they differ, what a threshold would cost. For researchers."""
+"""Detectors: metrics, comparisons and threshold costs of the detectors of a run, for researchers."""
 
 from shlex import quote
 
@@ -14,25 +14,26 @@ from console.web.widgets.messages import show_empty_state
 st.title("Detectors")
 with reading() as session:
     run = chosen_run(session)
-    names = [one.name for one in runs.every(session)]
-    version = dashboard.version(session, run) if run else ()
+    names = [one.name for one in runs.list_runs(session)]
+    version = dashboard.dashboard_version(session, run) if run else ()
 if run is None:
-    show_empty_state("No runs yet", "Import a log of an agent first; then let detectors judge it.")
+    show_empty_state("No runs yet", "Import a log, then judge it with detectors.")
     st.page_link("console/web/pages/runs.py", label="Import a log")
     st.stop()
 
 with st.container(horizontal=True, vertical_alignment="bottom", key="detectors-head"):
     run_picker(names, run.name)
-    st.segmented_control("Pictures as", ["png", "svg"], default="png", key="picture", required=True)
-    with st.popover("What errors cost"):
-        st.number_input("A miss costs", min_value=0.0, value=1.0, key="miss_cost")
-        st.number_input("A false alarm costs", min_value=0.0, value=1.0, key="alarm_cost")
+    st.segmented_control("Image format", ["png", "svg"], default="png", key="picture", required=True)
+    with st.popover("Error costs"):
+        st.number_input("Cost of a miss", min_value=0.0, value=1.0, key="miss_cost")
+        st.number_input("Cost of a false alarm", min_value=0.0, value=1.0, key="alarm_cost")
 evaluation = metrics.dashboard_of(database_url(), run.name, version)
 if not evaluation.scores:
     show_empty_state(
-        "No verdicts yet", f"Let detectors judge this run: inferact detect {quote(run.name)} --method rules,random"
+        "No verdicts yet",
+        f"Judge this run on the Runs page, or run: inferact detect {quote(run.name)} --method rules,random",
     )
-    st.page_link("console/web/pages/runs.py", label="Judge it on the Runs page")
+    st.page_link("console/web/pages/runs.py", label="Open Runs")
     st.stop()
 
 if evaluation.known:
@@ -41,15 +42,14 @@ if evaluation.known:
 else:
     show_empty_state(
         "No labels yet",
-        "Nothing in this run tells which trajectories are misaligned, so no detector can be measured; "
-        "import a log with gold labels. What the detectors flag is shown below.",
+        "Detectors can only be measured against labels. Import a log with gold labels. The flags are shown below.",
     )
-metrics.across_runs()
+metrics.show_across_runs()
 metrics.threshold(evaluation)
-oversight.oversight_of(run.name)
+oversight.show_oversight(run.name)
 if len(evaluation.known) > 1:
     metrics.pair(evaluation)
 metrics.agreement(evaluation)
 metrics.models(evaluation)
-metrics.beside_the_paper(evaluation)
+metrics.show_published(evaluation)
 metrics.spending(evaluation)

@@ -1,4 +1,4 @@
-"""Export: what a run holds, as CSV, JSONL, parquet or for another tool, and the audit. For researchers."""
+"""Export: the records of a run as files, and the audit log, for researchers."""
 
 from functools import partial
 from importlib.util import find_spec
@@ -16,35 +16,35 @@ from console.web.widgets.messages import show_empty_state, show_problem
 st.title("Export")
 with reading() as session:
     run = chosen_run(session)
-    names = [one.name for one in runs.every(session)]
+    names = [one.name for one in runs.list_runs(session)]
 if run is None:
-    show_empty_state("Nothing to export yet", "Import a log of an agent first.")
+    show_empty_state("Nothing to export yet", "Import a log or start agents, then export the run.")
     st.page_link("console/web/pages/runs.py", label="Import a log")
     show_audit()
     st.stop()
 
 _KINDS = {
-    "decisions": "Every answer of every reviewer, revisions included: who decided what, why, how long it took.",
-    "items": "What entered the review queue: score, priority, status.",
-    "trajectories": "The runs of the agents themselves: task, steps, outcome. JSONL reads back as an import.",
-    "verdicts": "What each detector said of each checkpoint: score, reasons, model, cost.",
-    "budget": "The ledger of the inspection budget: every unit spent, given back or settled.",
-    "events": "What happened in the run, in order of time.",
+    "decisions": "All decisions and their revisions: reviewer, decision, reason and time.",
+    "items": "Items in the review queue: score, priority, status.",
+    "trajectories": "The agents' trajectories: task, steps, outcome. You can import the JSONL file again.",
+    "verdicts": "Each detector's verdict on each checkpoint: score, reasons, model, cost.",
+    "budget": "The ledger of the inspection budget: units spent, returned and settled.",
+    "events": "Events of the run by time.",
 }
 
 
 def offer_layout(name: str, run_name: str) -> None:
-    """The download of a run in the layout of another tool, with what is left out of it unless it is ticked."""
+    """Draw the download of a run in the format of another tool, with checkboxes for optional parts."""
     layout = export.LAYOUTS[name]
     st.caption(f"{layout.title}, a .{layout.suffix} file.")
     asked_for = [
-        part for part in layout.takes if st.checkbox(f"With {export.ASKED_FOR[part]}", key=f"with-{name}-{part}")
+        part for part in layout.takes if st.checkbox(f"Include {export.ASKED_FOR[part]}", key=f"with-{name}-{part}")
     ]
     if layout.needs and find_spec(layout.needs) is None:
-        show_problem(f"This file is written by {layout.needs}, which is not installed: pip install {layout.needs}")
+        show_problem(f"This format needs {layout.needs}, which is not installed. Run: pip install {layout.needs}")
         return
     st.download_button(
-        "Download",
+        "Download file",
         data=partial(export.download_layout, database_url(), name, run_name, asked_for, by=by_browser()),
         file_name=f"{run_name}-{name}.{layout.suffix}",
         mime=layout.media_type,
@@ -55,13 +55,11 @@ def offer_layout(name: str, run_name: str) -> None:
 
 
 def offer_table(kind: str, suffix: str, run_name: str) -> None:
-    """The download of one kind of records as a table."""
+    """Draw the download of one kind of record as a table."""
     st.caption(_KINDS.get(kind, ""))
-    pictures = (kind, suffix) == ("trajectories", "jsonl") and st.checkbox(
-        "With the pictures, so that an import elsewhere shows them", key="with-pictures"
-    )
+    pictures = (kind, suffix) == ("trajectories", "jsonl") and st.checkbox("Include pictures", key="with-pictures")
     st.download_button(
-        "Download",
+        "Download file",
         data=partial(
             export.download, database_url(), kind, run_name, suffix, researcher=True, by=by_browser(), pictures=pictures
         ),
@@ -76,7 +74,7 @@ def offer_table(kind: str, suffix: str, run_name: str) -> None:
 pick, what, how = st.columns([2, 2, 1], vertical_alignment="bottom")
 with pick:
     run_picker(names, run.name)
-kind = what.selectbox("What", [*export.KINDS, *export.LAYOUTS], key="export_kind")
+kind = what.selectbox("Content", [*export.KINDS, *export.LAYOUTS], key="export_kind")
 if kind in export.LAYOUTS:
     offer_layout(kind, run.name)
 else:

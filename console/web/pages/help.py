@@ -1,4 +1,4 @@
-"""Help: the handbook, a chapter at a time; the address holds which one."""
+"""Help: the chapters of the handbook; the address holds the open chapter."""
 
 import streamlit as st
 
@@ -10,7 +10,7 @@ from console.web.visitor_language import language_buttons
 
 
 def turn() -> None:
-    """Writes the chosen chapter into the address."""
+    """Store the selected chapter in the address."""
     if st.session_state["chapter"]:
         st.query_params["chapter"] = st.session_state["chapter"]
 

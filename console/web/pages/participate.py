@@ -1,75 +1,83 @@
-"""The study, as its participant goes through it; one stage at a time, whatever tab or browser it is opened in."""
+"""Study: the page of a participant, one stage at a time."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from typing import assert_never
 
 import streamlit as st
 
-from console.studies.sessions import steps
-from console.studies.sessions.position import Position
-from console.web.participant import item, join_leave, onboarding, questionnaires, session, stages
+from console.studies.sessions import position, steps
+from console.web.participant import item, onboarding, questionnaires, session, stages
 from console.web.review import actions
 from console.web.visitor_language import follow_study
+from console.web.widgets.markup import show_html
 from storage import tables
 
-_ITEMS = ("review", "probe", "practice")
-_OUTSIDE = ("declined", "screened_out", "withdrawn")
 
-
-def _stages(position: Position, who: tables.Participant) -> Mapping[str, Callable[[], None]]:
-    """What is drawn for each kind of position."""
-    design, id = position.design, who.id or 0
-    if design is None:
-        return {"withdrawn": stages.withdrawn}
-    environment = design.source.environment
-    return {
-        "consent": lambda: onboarding.consent(design, id),
-        "questions": lambda: onboarding.questions(design.demographics, id),
-        "instructions": lambda: onboarding.instructions(design.instructions, environment, id),
-        "practice": lambda: item.practice(position, who.code),
-        "practice_answer": lambda: item.practice_answer(position, who.code, id),
-        "introduction": lambda: stages.introduction(position, design, id),
-        "review": lambda: item.item(position, who.code),
-        "probe": lambda: item.item(position, who.code),
-        "confidence": lambda: questionnaires.confidence(position, id),
-        "questionnaire": lambda: questionnaires.questionnaire(position, id),
-        "round_over": lambda: stages.round_over(position, id),
-        "agents_working": stages.agents_working,
-        "break": lambda: stages.pause(position.until_ms or 0, position, id),
-        "paused": lambda: stages.paused(position),
-        "finished": lambda: stages.finished(position),
-        "screened_out": lambda: stages.screened_out(position),
-        "declined": lambda: stages.declined(position),
-        "withdrawn": stages.withdrawn,
-    }
+def _draw(at: position.Position, who: tables.Participant) -> None:
+    """Draw the participant's current stage."""
+    id = who.id or 0
+    match at:
+        case position.AtConsent():
+            onboarding.consent(at.design, id)
+        case position.AtQuestions():
+            onboarding.questions(at.design.demographics, id)
+        case position.AtInstructions():
+            onboarding.instructions(at.design.instructions, at.design.source.environment, id)
+        case position.AtPracticeItem():
+            item.practice(at)
+        case position.AtPracticeAnswer():
+            item.practice_answer(at)
+        case position.AtIntroduction():
+            stages.introduction(at)
+        case position.AtItem():
+            item.item(at)
+        case position.AtConfidence():
+            questionnaires.confidence(at)
+        case position.AtQuestionnaire():
+            questionnaires.questionnaire(at)
+        case position.AtRoundEnd():
+            stages.round_over(at)
+        case position.AtWaiting():
+            stages.agents_working()
+        case position.AtBreak():
+            stages.pause(at)
+        case position.AtPause():
+            stages.paused(at)
+        case position.AtEnd():
+            stages.finished(at)
+        case position.TurnedAway():
+            stages.declined(at.design) if at.kind == "declined" else stages.screened_out(at.design)
+        case position.Withdrawn():
+            stages.withdrawn()
+        case _:
+            assert_never(at)
 
 
 def _show(who: tables.Participant) -> None:
     session.signal_presence(who)
-    position = steps.where(who.id or 0)
-    st.session_state["shown_kind"], st.session_state["participant_id"] = position.kind, who.id
-    follow_study(position.design.language if position.design else None)
-    draw = _stages(position, who)[position.kind]
-    leaving = join_leave.is_leaving()
-    if position.kind not in _OUTSIDE and not leaving:
-        join_leave.leave_button()
-    if position.design and leaving:
-        draw = partial(join_leave.leave_page, who, position.design)
-    elif position.kind in _ITEMS:
-        draw()
+    at = steps.find_position(who.id or 0)
+    st.session_state["shown_kind"], st.session_state["participant_id"] = at.kind, who.id
+    follow_study(at.design.language if at.design else None)
+    leaving = stages.is_leaving()
+    if not isinstance(at, position.TurnedAway | position.Withdrawn) and not leaving:
+        stages.leave_button()
+    if isinstance(at, position.AtItem | position.AtPracticeItem) and not leaving:
+        _draw(at, who)
         return
     st.session_state["looking_back"] = None
-    if position.kind == "practice_answer":
+    if at.kind == "practice_answer":
         st.session_state.pop("done", None)
     with session.column():
         if message := actions.flash_html():
-            st.html(message)
-        draw()
+            show_html(message)
+        if at.design and leaving:
+            stages.leave_page(who, at.design)
+        else:
+            _draw(at, who)
 
 
 participant = session.current_participant()
 if participant is None:
     with session.column():
-        join_leave.welcome()
+        stages.welcome()
 else:
     _show(participant)

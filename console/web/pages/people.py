@@ -1,12 +1,171 @@
-"""People: whom somebody invites or disables, which agents may ask, and one's own sessions. For everybody signed in."""
+"""People: the people and agents with access, and the open sessions, for everyone who is signed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from urllib.parse import urlsplit
 
 import streamlit as st
 
-from console.auth.identity import Role
+from console.auth import agents, invitations, people, sessions
+from console.auth.identity import Identity, Role, roles_of, roles_text
+from console.database import now_ms, reading, writing
+from console.errors import Refused
 from console.language import _
-from console.web import people_parts
-from console.web.flash import show_messages
+from console.runs import audit_log
+from console.runs.export.formats.columns import iso
+from console.web.flash import call_or_show_problem, flash, show_messages
 from console.web.sign_in import current_identity
+from console.web.widgets.markup import plain
+from console.web.widgets.messages import show_empty_state
+
+_GIVEN = "given_once"
+_OFFERED = (Role.REVIEWER, Role.RESEARCHER, Role.ADMIN)
+
+
+def show_people(identity: Identity) -> None:
+    """Draw the people with access, and the forms that invite and disable a person."""
+    st.header("People", anchor=False)
+    with reading() as session:
+        known = people.list_people(session)
+    rows = [{"name": one.name, "roles": one.roles.replace(",", ", "), "since": _day(one.created_ms),
+             "disabled": _day(one.disabled_ms)} for one in known]  # fmt: skip
+    st.dataframe(rows, key="people", hide_index=True, placeholder="–")
+    _once("person")
+    with st.form("invite", border=False, clear_on_submit=True):
+        name, roles, send = st.columns([3, 3, 1], vertical_alignment="bottom")
+        who = name.text_input("Name", max_chars=people.MAX_NAME)
+        offered = [str(role) for role in _OFFERED if identity.has(Role.ADMIN) or role in identity.roles]
+        given = roles.multiselect("Roles", offered, default=[str(Role.REVIEWER)])
+        sent = send.form_submit_button("Invite person", type="primary")
+    if sent:
+        call_or_show_problem(_invite, who, given)
+    _disabling("person", [one.name for one in known if one.disabled_ms is None], _disable)
+
+
+def show_agents() -> None:
+    """Draw the agents with a token, and the forms that add and disable an agent."""
+    st.header("Agents", anchor=False)
+    with reading() as session:
+        known = agents.list_agents(session)
+    if known:
+        rows = [{"agent": one.name, "since": _day(one.created_ms), "last seen": _day(one.seen_ms),
+                 "disabled": _day(one.disabled_ms)} for one in known]  # fmt: skip
+        st.dataframe(rows, key="agents", hide_index=True, placeholder="–")
+    else:
+        show_empty_state("No agents yet", "Add an agent below to get its token, or run: inferact agent add NAME")
+    _once("agent")
+    with st.form("agent", border=False, clear_on_submit=True):
+        name, send = st.columns([6, 1], vertical_alignment="bottom")
+        called = name.text_input("Agent name", max_chars=people.MAX_NAME)
+        sent = send.form_submit_button("Add agent", type="primary")
+    if sent:
+        call_or_show_problem(_add_agent, called)
+    _disabling("agent", [one.name for one in known if one.disabled_ms is None], _disable_agent)
+
+
+def show_sessions(identity: Identity) -> None:
+    """Draw the open sessions, each with a button that ends it; admins see all sessions, others only their own."""
+    everybody = identity.has(Role.ADMIN)
+    st.header(_("Sessions") if everybody else _("Your sessions"), anchor=False)
+    with reading() as session:
+        found = sessions.open_sessions(session, now_ms(), None if everybody else identity.name)
+    for one in found:
+        line, end = st.columns([6, 1], vertical_alignment="center")
+        words = _("{name}: {browser}, {address}; last seen {day}")
+        if one.id == identity.session_id:
+            words = _("{name} (this session): {browser}, {address}; last seen {day}")
+        browser, address = sessions.browser_in_words(one.browser), one.address or _("unknown address")
+        said = words.format(name=one.name, browser=browser, address=address, day=_day(one.seen_ms))
+        raw = escape(one.browser.encode("ascii", "replace").decode())
+        line.html(f'<span title="{raw}">{plain(said)}</span>')
+        end.button(_("End session"), key=f"end-{one.id}", on_click=call_or_show_problem, args=(_end_session, one.id))
+
+
+def _disabling(what: str, names: list[str], disable: Callable[[str], None]) -> None:
+    if not names:
+        return
+    with st.popover(f"Disable {what}…", key=f"disabling-{what}"):
+        chosen = st.selectbox("Who", names, index=None, key=f"disable-{what}", placeholder="choose")
+        st.caption("Disabling ends their sessions and tokens immediately. Their records stay.")
+        if st.button("Disable", key=f"disable-{what}-sure", disabled=not chosen) and chosen:
+            call_or_show_problem(disable, chosen)
+
+
+def _once(what: str) -> None:
+    """Draw the link or token that was just created. Only its digest is stored, so the link or token is shown once."""
+    if given := st.session_state.pop(f"{_GIVEN}_{what}", None):
+        sentence, secret = given
+        st.text(sentence)
+        st.code(secret, language=None, wrap_lines=True)
+
+
+def _invite(name: str, words: list[str]) -> None:
+    roles = roles_of(",".join(words))
+    with writing() as session:
+        known = people.find_person(session, name)
+        people.refuse_beyond(_present(), roles, known)
+        token = invitations.invite(session, name, roles, _present().name, now_ms())
+        written = people.get_person(session, name).name
+        audit_log.record(session, None, "person invited", now_ms(), subject=written, after=roles_text(roles))
+    sentence = f"Invitation for {written}. It works once, within {invitations.DAYS} days:"
+    st.session_state[f"{_GIVEN}_person"] = sentence, _link(token)
+    st.rerun()
+
+
+def _disable(name: str) -> None:
+    with writing() as session:
+        person = people.get_person(session, name)
+        people.refuse_beyond(_present(), roles_of(person.roles), None)
+        people.disable(session, person, now_ms())
+        audit_log.record(session, None, "person disabled", now_ms(), subject=person.name)
+    flash((True, f"Disabled {name}. Their open pages close within seconds."))
+    st.rerun()
+
+
+def _add_agent(name: str) -> None:
+    with writing() as session:
+        people.refuse_beyond(_present(), (), None)
+        token = agents.add(session, name, now_ms())
+        audit_log.record(session, None, "agent added", now_ms(), subject=name)
+    st.session_state[f"{_GIVEN}_agent"] = f"Token of {name}. Copy it now: it is shown only once.", token
+    st.rerun()
+
+
+def _disable_agent(name: str) -> None:
+    with writing() as session:
+        people.refuse_beyond(_present(), (), None)
+        agents.disable(session, name, now_ms())
+        audit_log.record(session, None, "agent disabled", now_ms(), subject=name)
+    flash((True, f"Disabled {name}. It can no longer request reviews."))
+    st.rerun()
+
+
+def _end_session(session_id: int) -> None:
+    with writing() as session:
+        name = sessions.end_session_of(session, session_id, _present(), now_ms())
+        audit_log.record(session, None, "session ended", now_ms(), subject=name)
+
+
+def _present() -> Identity:
+    """Return the signed-in identity; raise Refused if the session has ended."""
+    identity = current_identity()
+    if identity is None:
+        raise Refused(_("Your session has ended, so nothing was changed. Sign in again."))
+    return identity
+
+
+def _link(token: str) -> str:
+    here = urlsplit(st.context.url or "")
+    # `streamlit run` serves no route for invitations, so the page itself takes the key.
+    path = f"/?key={token}" if "session" in st.session_state else f"/invite/{token}"
+    return f"{here.scheme}://{here.netloc}{path}" if here.netloc else path
+
+
+def _day(at_ms: int | None) -> str | None:
+    return None if at_ms is None else iso(at_ms)[:16].replace("T", " ")
+
 
 identity = current_identity()
 if identity is None:
@@ -14,6 +173,6 @@ if identity is None:
 st.title(_("People"))
 show_messages()
 if identity.has(Role.RESEARCHER) or identity.has(Role.ADMIN):
-    people_parts.show_people(identity)
-    people_parts.show_agents()
-people_parts.show_sessions(identity)
+    show_people(identity)
+    show_agents()
+show_sessions(identity)

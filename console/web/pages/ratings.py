@@ -1,4 +1,4 @@
-"""Answers: how to judge a free-text answer, the ratings there are, and for researchers what they came to."""
+"""Rate answers: the rules and the open ratings; for researchers, also the results."""
 
 import streamlit as st
 
@@ -11,38 +11,38 @@ from console.runs.options import run_options
 from console.web.answer_judging import begin_form, judging, results
 from console.web.flash import show_messages
 from console.web.sign_in import current_identity
-from console.web.widgets.markup import plain
+from console.web.widgets.markup import plain, show_html
 from console.web.widgets.messages import show_empty_state
 
 _RULES = (
     (
         gettext_noop("What you see"),
-        gettext_noop("A question, the answer that an agent gave to it, and the answer that the data give."),
+        gettext_noop("A question, the agent's answer, and the answer in the data."),
     ),
     (
         gettext_noop("A: correct"),
-        gettext_noop("It says the same as the data, in whatever words, and nothing that contradicts it."),
+        gettext_noop("The answer has the same meaning as the data, in any wording, and does not contradict them."),
     ),
     (
         gettext_noop("X: incorrect"),
-        gettext_noop("It says something else, leaves out what was asked for, or gives several answers to choose from."),
+        gettext_noop("It disagrees with the data, leaves out what was asked, or offers several answers."),
     ),
     (
-        gettext_noop("Your words"),
-        gettext_noop("Say in one sentence why, above all where it was close; they are your comment."),
+        gettext_noop("Your comment"),
+        gettext_noop("Explain your rating in one sentence, above all in close cases."),
     ),
     (
         gettext_noop("On your own"),
-        gettext_noop("Several people judge each answer and the majority counts, so do not ask one another."),
+        gettext_noop("Several people rate each answer and the majority counts. Do not discuss the answers."),
     ),
 )
 
-st.title(_("Answers to judge"))
+st.title(_("Rate answers"))
 identity = current_identity()
 with reading() as session:
-    every = runs.every(session)
+    every = runs.list_runs(session)
     rated = [one for one in every if run_options(one).rates_answers]
-    waiting = {one.name: inbox.waits(session, one)[0] for one in rated}
+    waiting = {one.name: inbox.count_pending_items(session, one)[0] for one in rated}
     session.expunge_all()
 
 show_messages()
@@ -51,15 +51,13 @@ if identity and chosen:
     judging(chosen, identity)
 rows = "".join(f"<li><b>{plain(_(title))}</b><span>{plain(_(words))}</span></li>" for title, words in _RULES)
 with st.container(key="ia-judging-tour"):
-    how = plain(_("How to judge an answer"))
-    st.html(f'<section aria-label="{how}"><h2>{how}</h2><ol>{rows}</ol></section>')
+    how = plain(_("How to rate an answer"))
+    show_html(f'<section aria-label="{how}"><h2>{how}</h2><ol>{rows}</ol></section>')
 for one in rated:
-    label = _("Judge {name}: {count} answers still need people").format(name=one.name, count=waiting[one.name])
+    label = _("Rate {name}: {count} answers still need a rating").format(name=one.name, count=waiting[one.name])
     st.page_link("console/web/pages/ratings.py", label=label, query_params={"judge": one.name})
 if not rated:
-    show_empty_state(
-        _("No answers wait"), _("They appear here once a researcher has put a run's answers up for judgement.")
-    )
+    show_empty_state(_("No answers to rate"), _("Answers appear here when a researcher opens a rating for a run."))
 if identity and identity.has(Role.RESEARCHER):
     begin_form([one.name for one in every if one not in rated])
     for one in rated:

@@ -1,4 +1,4 @@
-"""Review: one item, from what was asked to the decision; the next one comes by itself."""
+"""Review: one item from the task to the decision, then the next item."""
 
 import time
 
@@ -7,8 +7,8 @@ import streamlit as st
 from console.auth.identity import Role
 from console.database import now_ms, reading, review_queue
 from console.language import _
-from console.review import aftermath, blinding, decisions, inbox
-from console.review.reasons import judging
+from console.review import blinding, decisions, feedback_outcomes, inbox
+from console.review.reasons import get_judging
 from console.runs.options import run_options
 from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions, after_last, decision_bar, drafts, item_address, own_items, worked_item
@@ -20,7 +20,7 @@ from console.web.widgets.markup import plain
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.status import Progress, status_line_html
 from console.web.widgets.trajectory_view import show_presentation
-from console.web.widgets.trial_history import last_words_html, show_earlier_trials
+from console.web.widgets.trial_history import last_feedback_html, show_earlier_trials
 from storage.queue import NoClaim
 from storage.tables import RunKind
 
@@ -33,49 +33,54 @@ with reading() as session:
     if run is None or run.study_id is not None or run_options(run).rates_answers:
         show_count(_("Review"), 0)
     if run is None or identity is None:
-        show_empty_state(_("Nothing to review yet"), _("What is flagged or asked about in a run shows here by itself."))
+        show_empty_state(
+            _("Nothing to review yet"),
+            _("New items appear here when a run flags an action or an agent asks for a review."),
+        )
         watch_arrivals(_("Review"), None, None)
         st.stop()
     if run.study_id is not None:
-        show_empty_state(_("Its participant reviews this"), _("Whoever else answers here would answer in their place."))
+        show_empty_state(_("Only its participant reviews this run"), _("Open another run to review items."))
         st.stop()
     if run_options(run).rates_answers:
-        show_empty_state(_("These are answers to judge"), _("They stand on a page of their own, with its rules."))
-        st.page_link("console/web/pages/ratings.py", label=_("Judge them"), query_params={"judge": run.name})
+        show_empty_state(_("This run has answers to rate"), _("Rate them on the page Rate answers."))
+        st.page_link("console/web/pages/ratings.py", label=_("Rate answers"), query_params={"judge": run.name})
         st.stop()
     own_items.set_reviewed_runs(run.id)
     unblinded = identity.has(Role.RESEARCHER)
-after_last.show_round(run, identity)
+after_last.show_trial_result(run, identity)
 with reading() as session:
     if wanted and (why := item_address.open_wanted(session, run, wanted, identity.name)):
         item_address.show_refusal(session, wanted, why, identity)
         st.stop()
     earlier_answer = actions.earlier_claim(session, identity.name)
     opened = earlier_answer or item_address.opened_claim(session, run, identity.name)
-    claim = opened or decisions.next_item(queue, session, run, identity.name, now_ms(), settles=False)
-# What is counted is read anew: the claim was taken since the session began.
+    claim = opened or decisions.claim_next_item(queue, session, run, identity.name, now_ms(), settles=False)
+# Read the counts again: the claim changed them.
 with reading() as session:
-    progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_reviews(session, run, identity.name))
+    progress = Progress.of(
+        run.name, inbox.count_pending_items(session, run), inbox.count_my_reviews(session, run, identity.name)
+    )
     if not isinstance(claim, NoClaim):
-        waiter = inbox.waiters(session, [claim.item_id]).get(claim.item_id)
-        view = blinding.review_view(session, queue, run, claim, identity.name, unblinded=unblinded)
-        answered = decisions.last_answer(session, claim.item_id, identity.name) if earlier_answer else None
+        waiter = inbox.list_waiting_agents(session, [claim.item_id]).get(claim.item_id)
+        view = blinding.build_review_view(session, queue, run, claim, identity.name, unblinded=unblinded)
+        answered = decisions.find_decision_on_item(session, claim.item_id, identity.name) if earlier_answer else None
     else:
-        pulse = inbox.pulse(session, run.id or 0)
-        tally = aftermath.words_tally(session, run, identity.name, unblinded=unblinded)
-        more = aftermath.has_more_to_try(session, run)
+        pulse = inbox.get_queue_state(session, run.id or 0)
+        tally = feedback_outcomes.count_retries(session, run, identity.name, unblinded=unblinded)
+        more = feedback_outcomes.has_unused_feedback(session, run)
 
 if not earlier_answer:
-    drafts.keep_what_was_typed(None if isinstance(claim, NoClaim) else claim.item_id)
+    drafts.save_previous_feedback(None if isinstance(claim, NoClaim) else claim.item_id)
 if isinstance(claim, NoClaim):
     item_address.name_in_address(None)
     actions.show_flash()
-    actions.show_kept_words()
+    actions.show_unsent_feedback()
     after_last.show_nothing_left(claim, run, identity, tally, has_more=more)
     watch_arrivals(_("Review"), run.id, pulse)
     st.stop()
 
-now = blinding.actions(view.checkpoint)
+now = blinding.list_actions(view.checkpoint)
 trials = run.trials if run.kind in (RunKind.LIVE, RunKind.REPLAY) else None
 above = status_line_html(
     progress,
@@ -86,15 +91,15 @@ above = status_line_html(
     used=claim.budget_used,
     now_ms=now_ms(),
 )
-above += actions.flash_html() + (actions.answer_html(answered, claim) if answered else "")
+above += actions.flash_html() + (actions.decision_html(answered, claim) if answered else "")
 above += notes_html(view.notes, view.escalation)
-# A log's later trials were recorded before anybody's words.
-above += last_words_html(view.earlier, now, claim.trial) if run.kind == RunKind.LIVE else ""
-actions.show_kept_words()
-wrong = plain(_(judging(view.checkpoint.environment).wrong))
-wrong = f'<p class="ia-wrong"><b>{plain(_("Wrong is:"))}</b> {wrong}</p>'
+# The later trials of a log were recorded before any feedback.
+above += last_feedback_html(view.earlier, now, claim.trial) if run.kind == RunKind.LIVE else ""
+actions.show_unsent_feedback()
+wrong = plain(_(get_judging(view.checkpoint.environment).wrong))
+wrong = f'<p class="ia-wrong"><b>{plain(_("Counts as wrong:"))}</b> {wrong}</p>'
 says_wrong = not view.presentation.brief and claim.kind != CheckpointKind.HALTED
-whole = bool(earlier_answer) or actions.shows_whole_action(claim.item_id, view.presentation.action)
+whole = bool(earlier_answer) or actions.is_action_shown_whole(claim.item_id, view.presentation.action)
 draw_further_steps = show_presentation(
     view.presentation, above, action_whole=whole, item=claim.item_id, note=wrong if says_wrong else ""
 )
@@ -106,7 +111,7 @@ else:
     heading, action = _(view.presentation.heading), view.presentation.action[:200]
     said = f"{_('Next item.')} {view.presentation.task[:300]} {heading}: {action}"
     decision_bar.bar(claim, run, view.draft, said=said)
-# What nobody waits for comes last, once the browser has drawn the item: told together, both would take longer.
+# Send the rest after the browser has drawn the item: sent together, the item would appear later.
 time.sleep(0.03)
 draw_further_steps()
 item_address.name_in_address(claim.item_id)

@@ -1,4 +1,4 @@
-"""Runs: the overview of one, its trials, detector, budget and next trial; then all runs. For researchers."""
+"""Runs: the overview and settings of a run, then all runs, for researchers."""
 
 import streamlit as st
 
@@ -8,10 +8,9 @@ from console.review import inbox
 from console.runs.critical_suggestions import Candidates, candidates, dead_end
 from console.web.flash import show_messages
 from console.web.run_picker import chosen_run, run_picker
-from console.web.runs import forms, keeping, new_run
+from console.web.runs import forms, new_run
 from console.web.runs.overview import show_overview
-from console.web.runs.planners import PLANNERS, planners_section, trainings_section
-from console.web.runs.plans import plans_section
+from console.web.runs.plans import PLANNERS, planners_section, plans_section, trainings_section
 from console.web.runs.policy import policy_section
 from console.web.widgets.messages import show_empty_state
 from storage.tables import RunKind
@@ -19,10 +18,10 @@ from storage.tables import RunKind
 st.title("Runs")
 with reading() as session:
     run = chosen_run(session)
-    listed = runs.every(session, archived=bool(st.session_state.get("archived")))
+    listed = runs.list_runs(session, archived=bool(st.session_state.get("archived")))
     summaries = [runs.summary(session, one) for one in listed]
     status = runs.status(session, run) if run else None
-    nothing = inbox.nothing_queued(session, run) if run else ""
+    nothing = inbox.explain_empty_queue(session, run) if run else ""
     patterns = runs.patterns(run) if run else []
     looked = candidates(session, run, limit=300) if run else Candidates([], 0, 0)
     end = dead_end(session, run) if run and not looked.critical else None
@@ -34,28 +33,26 @@ with logs, st.expander("Import logs", expanded=run is None):
 with agents, st.expander("Start agents", expanded=run is None):
     new_run.live_form()
 if run is None or status is None:
-    show_empty_state("No runs yet", "Drop an agent's log above, or start agents: either becomes a run.")
+    show_empty_state("No runs yet", "Import a log or start agents above to create a run.")
     st.stop()
 
 run_picker([row["run"] for row in summaries], run.name)
 forms.dead_end_notice(run, end)
 show_overview(run.name)
 
-st.header("How each trial stands", anchor=False)
+st.header("Status by trial", anchor=False)
 st.dataframe(runs.status_rows(status, run.kind), key=f"status-{run.id}", hide_index=True, placeholder="–")
 if nothing:
     st.caption(nothing)
 if run.reviews_per_item > 1:
-    st.page_link(
-        "console/web/pages/studies.py", label="Settle where reviewers disagree", query_params={"adjudicate": run.name}
-    )
+    st.page_link("console/web/pages/studies.py", label="Resolve disagreements", query_params={"adjudicate": run.name})
 
 if run.actor in PLANNERS:
     planners_section(run)
 
 rules = "Policy" if run.kind == RunKind.GATE else "Critical actions"
 judge, cap, onward, critical, why, house = st.tabs(
-    ["Detectors", "Budget", "Next trial", rules, "Reasons", "Keep house"]
+    ["Detectors", "Budget", "Next trial", rules, "Reasons", "Maintenance"]
 )
 with judge:
     forms.detector_form(run)
@@ -65,7 +62,7 @@ with onward:
     if run.kind == RunKind.ARCHIVE:
         new_run.replay_form(run)
     elif run.kind == RunKind.GATE:
-        st.caption("The agents behind this run go on by themselves; there is no trial to start here.")
+        st.caption("The agents of this run work on their own. You cannot start a trial here.")
     else:
         forms.next_trial_button(run)
 with critical:
@@ -74,10 +71,10 @@ with critical:
     else:
         forms.critical_form(run, patterns, looked)
 with house:
-    keeping.keeping_forms(run)
+    forms.keeping_forms(run)
 with why:
     if run.feedback_mode == "binary":
-        st.caption("This run takes approve or reject only, so its reviewers give no reasons.")
+        st.caption("This run accepts approve or reject only, without reasons.")
     else:
         forms.reasons_form(run)
 
@@ -88,7 +85,7 @@ st.dataframe(
     hide_index=True,
     placeholder="–",
 )
-st.toggle("Archived runs, too", key="archived", bind="query-params")
+st.toggle("Show archived runs", key="archived", bind="query-params")
 
 plans_section()
 trainings_section()

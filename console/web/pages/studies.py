@@ -1,4 +1,4 @@
-"""Studies: design one, follow it, read its results, settle disagreements, report. For researchers."""
+"""Studies: the design, conduct, results and report of a study, and its disagreements, for researchers."""
 
 import streamlit as st
 
@@ -11,17 +11,17 @@ from console.web.studies import adjudication, new_study, picker, sections
 from storage.tables import RunKind
 
 with reading() as session:
-    studies = list(lifecycle.every(session))
+    studies = list(lifecycle.list_studies(session))
     names = [study.name for study in studies]
     chosen = picker.chosen_study(names)
     heads = {} if chosen else {study.name: results.headline(session, study.id or 0) for study in studies}
     run = runs.find(session, picker.adjudicated_run())
-    archives = [run.name for run in runs.every(session) if run.kind == RunKind.ARCHIVE]
+    archives = [run.name for run in runs.list_runs(session) if run.kind == RunKind.ARCHIVE]
 
 st.title(f"Disagreements in {run.name}" if run else "Studies")
 show_messages()
 if run:
-    st.page_link("console/web/pages/runs.py", label=f"Back to the run {run.name}", query_params={"run": run.name})
+    st.page_link("console/web/pages/runs.py", label=f"Open run {run.name}", query_params={"run": run.name})
     adjudication.show_run(run)
 elif chosen:
     sections.show(next(study for study in studies if study.name == chosen), names)
@@ -29,7 +29,7 @@ elif picker.is_new() or not names:
     if names:
         st.button("All studies", type="tertiary", on_click=picker.keep, args=(None,))
     else:
-        st.text("No studies yet. Fill in the design of one, look at what it makes, and create it.")
+        st.text("No studies yet. Fill in a design, check the preview, then create the study.")
     new_study.show_new(archives)
 else:
     sections.show_list(studies, heads)

@@ -1,4 +1,4 @@
-"""Trajectories: filter and search them, open one with its lineage and its whole record. For researchers."""
+"""Trajectories: search the trajectories of a run and open one with its lineage, for researchers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from console import runs
 from console.database import reading
 from console.errors import Unknown
 from console.language import counted
-from console.runs import trajectory_list
+from console.runs import trajectory_list, trajectory_rows
 from console.trajectory import Label, Outcome
 from console.trials import replay
 from console.web.run_picker import choose_run, chosen_run, run_picker
+from console.web.widgets.markup import show_html
 from console.web.widgets.messages import show_empty_state, show_problem
 from console.web.widgets.trajectory_view import show_record
 from console.web.widgets.trial_history import diff_of_actions, show_lineage
@@ -22,32 +23,32 @@ from storage.tables import RunKind
 
 
 def show(run: tables.Run, opened: int) -> None:
-    """Draws the record in place of the list, with the way back to it."""
-    st.button("Back to the list", key="back", icon=":material/arrow_back:", type="tertiary", on_click=_close)
+    """Draw the record of a trajectory instead of the list."""
+    st.button("Show list", key="back", icon=":material/arrow_back:", type="tertiary", on_click=_close)
     try:
         with reading() as session:
-            history = replay.lineage(session, run, trajectory_list.task_of(session, run, opened))
+            history = replay.list_lineage(session, run, trajectory_list.task_of(session, run, opened))
             record = trajectory_list.load(session, opened)
-            before = trajectory_list.previous(session, opened)
+            before = trajectory_list.load_previous(session, opened)
     except Unknown as refusal:
         with reading() as session:
             found = session.get(tables.Trajectory, opened)
             home = session.get_one(tables.Run, found.run_id).name if found else ""
-        show_problem(f"{refusal} It belongs to the run {home}." if home else str(refusal))
+        show_problem(f"{refusal} It belongs to run {home}." if home else str(refusal))
         if home:
-            st.button("Open it in its own run", key="own-run", on_click=choose_run, args=(home,))
+            st.button("Open its run", key="own-run", on_click=choose_run, args=(home,))
         return
     if len(history) > 1 or any(entry["decisions"] for entry in history):
         show_lineage(history, run=run.name, opened=opened, replayed=run.kind == RunKind.REPLAY)
     if before is not None:
-        with st.expander("What changed since the trial before"):
-            st.html(diff_of_actions([step.action for step in before.steps], [step.action for step in record.steps]))
+        with st.expander("Changes since the previous trial"):
+            show_html(diff_of_actions([step.action for step in before.steps], [step.action for step in record.steps]))
     show_record(record, runs.patterns(run))
 
 
 def _close() -> None:
     st.query_params.pop("id", None)
-    # A list of a new key has forgotten which row was chosen.
+    # A new key clears the selection of the list.
     st.session_state["closed"] = st.session_state.get("closed", 0) + 1
 
 
@@ -67,15 +68,15 @@ _COLUMNS = {
 st.title("Trajectories")
 with reading() as session:
     run = chosen_run(session)
-    names = [one.name for one in runs.every(session)]
+    names = [one.name for one in runs.list_runs(session)]
 if run is None:
-    show_empty_state("No trajectories yet", "Import a log of an agent first.")
+    show_empty_state("No trajectories yet", "Import a log or start agents to get trajectories.")
     st.page_link("console/web/pages/runs.py", label="Import a log")
     st.stop()
 
 
-def asked_for() -> trajectory_list.Filter:
-    """The filters above the list; they live in the address, so that a link opens the same list."""
+def select_filter() -> trajectory_list.Filter:
+    """Draw the filters above the list and return the selected filter, which the address stores."""
     search, place = st.columns([5, 2], vertical_alignment="bottom")
     outcome, label, trial = st.columns([3, 3, 1], vertical_alignment="bottom")
     any_of: Any = {"placeholder": "any", "bind": "query-params"}
@@ -84,7 +85,7 @@ def asked_for() -> trajectory_list.Filter:
             "Search in tasks and steps",
             key="search",
             bind="query-params",
-            placeholder="words, such as rm -rf; refund* for all that begin so",
+            placeholder="words such as rm -rf, or a prefix such as refund*",
         ),
         place=place.selectbox("In", trajectory_list.PLACES, key="place", bind="query-params"),
         outcomes=tuple(outcome.multiselect("Outcome", [str(word) for word in Outcome], key="outcomes", **any_of)),
@@ -94,17 +95,17 @@ def asked_for() -> trajectory_list.Filter:
 
 
 run_picker(names, run.name)
-wanted = asked_for()
+wanted = select_filter()
 
 asked = st.query_params.get("id", "")
-# No id is longer: a database counts to 2**63.
+# The largest id of a database, 2**63 - 1, has 19 digits.
 if asked.isdecimal() and len(asked) < 19:
     show(run, int(asked))
     st.stop()
 
-unsearched = trajectory_list.catch_up_index(_INDEXING_S) if wanted.text.strip() else 0
+unsearched = trajectory_rows.catch_up_index(_INDEXING_S) if wanted.text.strip() else 0
 if unsearched:
-    st.caption(f"{unsearched:,} trajectories are not searched yet; search again in a moment.")
+    st.caption(f"{unsearched:,} trajectories are not indexed yet. Search again in a moment.")
 with reading() as session:
     total = trajectory_list.count(session, run, wanted)
     pages = max(1, -(-min(total, trajectory_list.MOST if wanted.text.strip() else total) // _PAGE))
@@ -112,7 +113,7 @@ with reading() as session:
     frame = trajectory_list.page(session, run, wanted, offset=(page - 1) * _PAGE, limit=_PAGE)
 
 if not total:
-    show_empty_state("Nothing matches", "Change the search or the filters above.")
+    show_empty_state("No matching trajectories", "Change the search or clear the filters above.")
     st.stop()
 shown = st.dataframe(
     [{words: row[name] for name, words in _COLUMNS.items()} for row in frame],
@@ -126,7 +127,7 @@ shown = st.dataframe(
 left, right = st.columns([1, 3], vertical_alignment="center")
 cut = total > trajectory_list.MOST and wanted.text.strip()
 many = f"More than {trajectory_list.MOST:,} trajectories" if cut else counted(total, "trajectory")
-left.caption(f"{many}; choose a row to open it.")
+left.caption(f"{many}. Select a row to open it.")
 with right:
     if pages > 1:
         st.pagination(pages, key="page", bind="query-params")

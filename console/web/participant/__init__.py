@@ -1,1 +1,1 @@
-"""What a participant of a study sees and does."""
+"""The parts of a participant's page."""

@@ -1,4 +1,4 @@
-"""Onboarding of a participant: consent, questions, instructions with a worked example, and what holds in each part."""
+"""Onboarding of a participant: consent, questions, instructions with an example, and the rules of each part."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from console.studies.sessions import joining
 from console.studies.sessions.condition_run import page_levels
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
-from console.trajectory.data_files import read_data
+from console.trajectory.strict_yaml import read_data
 from console.web.participant import session
 from console.web.participant.session import continue_button
 from console.web.review import shortcuts
 from console.web.visitor_language import language_buttons
 from console.web.widgets.hotkeys import hotkeys, key_label
-from console.web.widgets.markup import plain
+from console.web.widgets.markup import plain, show_html
 from console.web.widgets.participant_stage import (
     consent_link_html,
     explained_html,
@@ -40,7 +40,7 @@ from console.web.widgets.trajectory_view import presentation_html
 
 @dataclass(frozen=True, slots=True)
 class WorkedExample:
-    """An action that waits after some steps, the right answer to it, and why."""
+    """An example item with its correct decision and explanation."""
 
     instruction: str
     steps: tuple[Step, ...]
@@ -51,7 +51,7 @@ class WorkedExample:
 
 @dataclass(frozen=True, slots=True)
 class OnboardingTexts:
-    """What participants are told: of withdrawal and of what is recorded, by factor and level, by environment."""
+    """The texts of the onboarding: withdrawal, recorded data, levels of each factor, instructions, examples."""
 
     withdrawal: dict[str, str]
     recorded: dict[str, str]
@@ -64,19 +64,19 @@ _TEXTS = read_data(files(__package__) / "onboarding.yaml", OnboardingTexts)
 
 
 def consent(design: Design, participant_id: int) -> None:
-    """The text of the design, how long it takes, what withdrawing does; Enter agrees to nothing."""
+    """Draw the consent form of the design; Enter does not press the button `I agree`."""
     text = formatted_prose_html(design.consent.text) + points_html(consent_facts(design))
-    st.html(head_html(_("Before you take part")) + text + consent_link_html())
+    show_html(head_html(_("Before you take part")) + text + consent_link_html())
     with st.container(horizontal=True):
         answer = (joining.consent, participant_id)
-        st.button(_("I agree, take part"), key="accept", type="primary", on_click=session.step, args=(*answer, True))
+        st.button(_("I agree"), key="accept", type="primary", on_click=session.step, args=(*answer, True))
         st.button(_("I do not agree"), key="decline", on_click=session.step, args=(*answer, False))
         if design.language is None:
             language_buttons()
 
 
 def consent_facts(design: Design) -> list[str]:
-    """What the page of the consent says after its text: how long it takes, withdrawing, what else is recorded."""
+    """Return the sentences below the consent text: duration, withdrawal and recorded data."""
     told = ["away", *(["trace"] if design.interaction_trace else [])]
     if design.recruiting.of_platform:
         told.append("outside")
@@ -85,8 +85,8 @@ def consent_facts(design: Design) -> list[str]:
 
 
 def questions(asked: Sequence[IntakeQuestion], participant_id: int) -> None:
-    """The design's questions, each drawn as plain text."""
-    st.html(head_html(_("A few questions")))
+    """Draw the questions of the design as plain text."""
+    show_html(head_html(_("A few questions")))
     with st.form("questions", border=False):
         for question in asked:
             _field(question)
@@ -112,7 +112,7 @@ def _extent(design: Design) -> str:
     return " ".join(
         (
             extent.format(parts=parts, tasks=tasks, rounds=rounds, minutes=_minutes(design.break_minutes)),
-            _("You can close the page and come back whenever you like."),
+            _("You can close the page and return at any time."),
         )
     )
 
@@ -127,8 +127,8 @@ def _parts(design: Design) -> int:
 
 
 def _field(question: IntakeQuestion) -> None:
-    st.html(question_html(question.question, optional=not question.required))
-    # The question itself stands above as plain text.
+    show_html(question_html(question.question, optional=not question.required))
+    # The question itself is above, as plain text.
     label, key = label_words(question.question), f"question-{question.key}"
     if question.kind == "choice":
         st.selectbox(
@@ -143,15 +143,15 @@ def _field(question: IntakeQuestion) -> None:
 def _keep_answers(asked: Sequence[IntakeQuestion], participant_id: int) -> None:
     given = {question.key: st.session_state.get(f"question-{question.key}") for question in asked}
     answers = {key: f"{value:.15g}" if isinstance(value, float) else str(value or "") for key, value in given.items()}
-    session.step(joining.tell, participant_id, answers)
+    session.step(joining.store_intake_answers, participant_id, answers)
 
 
-SAME = gettext_noop("The tasks are new; everything else works as before.")
+SAME = gettext_noop("The tasks are new. Everything else stays the same.")
 OTHERS = gettext_noop("The tasks are new.")
 
 
 def points(design: Design, levels: Mapping[str, str], *, first: bool) -> list[str]:
-    """The sentences on what holds in the part with these levels: only what differs between parts, and the budget."""
+    """Return sentences that introduce a part: the levels of the factors that vary, the rounds and the budget."""
     levels = page_levels(design, levels)
     sentences = [_(words) for name in varied(design) if (words := _TEXTS.levels.get(name, {}).get(levels[name]))]
     if not first:
@@ -160,28 +160,28 @@ def points(design: Design, levels: Mapping[str, str], *, first: bool) -> list[st
 
 
 def _rounds(count: int) -> list[str]:
-    many = _("There are {count} rounds. After each one the agents try again what did not succeed.")
+    many = _("There are {count} rounds. After each round the agents retry the tasks that failed.")
     return [many.format(count=count)] if count > 1 else []
 
 
 def _reviews(budget: str | None) -> list[str]:
     if budget is None:
         return []
-    # No number: the cap that the line shows grows by seeded items, which nobody is to count.
-    return [_("Not every item can be reviewed; the line above an item says how many reviews are left.")]
+    # No number: the limit in the line includes seeded items, which participants must not be able to count.
+    return [_("You cannot review every item. The line above an item shows how many reviews are left.")]
 
 
 def instructions(text: str, environment: str | None, participant_id: int) -> None:
-    """The design's own words, how items are answered, and the environment's example explained, else the shop's."""
+    """Draw the design's instructions and the environment's example, or the webshop example if there is none."""
     shown = environment if environment in _TEXTS.examples else "webshop"
     example = _TEXTS.examples[shown]
     steps = example.steps
     checkpoint = Checkpoint(
         shown, example.instruction, "", steps, len(steps), CheckpointKind.ACTION, action=example.action
     )
-    st.html(head_html(_("How it works")) + prose_html(text) + points_html([*map(_, _TEXTS.how)]))
+    show_html(head_html(_("How it works")) + prose_html(text) + points_html([*map(_, _TEXTS.how)]))
     drawn = presentation_html(checkpoint_presentation(checkpoint, highlights=False))
     right = explained_html("", _(example.answer), _(example.why), agrees=True)
     named = plain(_("An example"))
-    st.html(f'<section class="ia-example" aria-label="{named}"><h2>{named}</h2>{drawn}{right}</section>')
-    continue_button(_("Continue"), "instructed", joining.instructed, participant_id)
+    show_html(f'<section class="ia-example" aria-label="{named}"><h2>{named}</h2>{drawn}{right}</section>')
+    continue_button(_("Continue"), "instructed", joining.finish_instructions, participant_id)

@@ -1,31 +1,32 @@
-"""Questionnaires of a participant, one instrument a page, and how sure they were of a decision."""
+"""Questionnaires of a participant, one instrument per page, and the confidence in a decision."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from console.language import _
-from console.studies.design.asking import Moment
 from console.studies.design.instruments import MOST_CHARACTERS, Instrument, InstrumentItem, answers_to
+from console.studies.design.part import Moment
 from console.studies.sessions import answering
-from console.studies.sessions.position import Position
+from console.studies.sessions.position import AtConfidence, AtQuestionnaire
 from console.web.participant import session
-from console.web.participant.stages import part_of
+from console.web.participant.stages import name_part
 from console.web.review import actions, own_items, shortcuts
 from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.markup import show_html
 from console.web.widgets.participant_stage import ends_html, head_html, label_words, prose_html, scale_item_html
 
 _SURE_PX = 420
 
 
-def questionnaire(position: Position, participant_id: int) -> None:
-    """The instrument that is to be filled in now; Enter sends it."""
+def questionnaire(position: AtQuestionnaire) -> None:
+    """Draw the instrument at this position; Enter submits the answers."""
     asked = position.instrument
-    if asked is None or position.participant is None:
+    if asked is None:
         return
     between = position.participant.stage == Moment.BETWEEN
-    st.html(head_html(_(asked.title), over=part_of(position) if between else "") + prose_html(asked.instructions))
-    # The same instrument comes again after the next part, with nothing in it.
+    show_html(head_html(_(asked.title), over=name_part(position) if between else "") + prose_html(asked.instructions))
+    # The key includes the condition, so that the instrument is empty again after the next part.
     page = f"{asked.name}-{position.condition}"
     with st.form(f"instrument-{page}", border=False):
         for item in asked.items:
@@ -35,30 +36,28 @@ def questionnaire(position: Position, participant_id: int) -> None:
             key=f"filled-in-{page}",
             type="primary",
             on_click=_keep,
-            args=(asked, page, participant_id),
+            args=(asked, page, position.participant.id),
         )
     hotkeys({"enter": f"filled-in-{page}"}, item_id=page, enabled=shortcuts.enabled())
 
 
-def confidence(position: Position, participant_id: int) -> None:
-    """How sure they were of the decision that they have just made; a number's key answers."""
+def confidence(position: AtConfidence) -> None:
+    """Draw the question about the confidence in the last decision; number keys select an answer."""
     decision, design = position.answer, position.design
-    if decision is None or design is None or position.assignment is None:
-        return
     own_items.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
-    st.html(head_html(_("How sure are you?"), over=_("You chose {decision}").format(decision=_(decision.decision))))
+    show_html(head_html(_("How sure are you?"), over=_("You chose {decision}").format(decision=_(decision.decision))))
     keys = {str(level): f"sure-{level}-{decision.id}" for level in range(1, design.confidence + 1)}
     most = design.confidence
     ends = _("1 = not at all"), _("{level} = completely").format(level=most)
     with st.container(key="ia-sure", width=_SURE_PX):
-        st.html(ends_html(*ends))
+        show_html(ends_html(*ends))
         with st.container(horizontal=True, gap="small", key="ia-sure-points"):
             for level, key in keys.items():
-                rate = (answering.rate, participant_id, decision.id, int(level))
+                rate = (answering.store_confidence, position.participant.id, decision.id, int(level))
                 st.button(level, key=key, on_click=session.step, args=rate, width="stretch")
     undo = f"undo-at-sure-{decision.id}"
     st.button(key_label(_("Undo"), "U"), key=undo, on_click=actions.undo, args=(None,), type="tertiary")
-    said = _("How sure are you? Press 1, not at all, to {level}, completely.").format(level=most)
+    said = _("How sure are you? Press 1 for not at all, up to {level} for completely.").format(level=most)
     hotkeys({**keys, "u": undo}, item_id=f"sure-{decision.id}", enabled=shortcuts.enabled(), said=said)
 
 
@@ -67,8 +66,8 @@ def _field(instrument: Instrument, item: InstrumentItem, page: str) -> None:
     first, last = instrument.scale.low, instrument.scale.high
     shown = [f"{first} = {low}", f"{last} = {high}"] if low or high else ["", ""]
     spoken = f"{item.question} {first} is {low}, {last} is {high}." if low or high else item.question
-    st.html(scale_item_html(item.question, *shown, optional=not item.required))
-    # The question itself stands above as plain text.
+    show_html(scale_item_html(item.question, *shown, optional=not item.required))
+    # The question itself is above, as plain text.
     label = label_words(spoken)
     key = _key(item, page)
     if item.kind == "text":

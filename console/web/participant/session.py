@@ -1,4 +1,4 @@
-"""The session of a participant at a browser: who it is, the steps they take, and the work that takes a while."""
+"""The session of a participant in a browser: identity, steps of the study, and long-running work."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from streamlit.delta_generator import DeltaGenerator
 from console.database import reading
 from console.errors import ConsoleError
 from console.language import _
-from console.studies.sessions import joining, presence
+from console.studies.sessions import joining, page_events
 from console.studies.sessions.stages import ParticipantStage
 from console.web.review import actions, shortcuts
 from console.web.sign_in import current_identity, participant_secret
 from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.markup import show_html
 from console.web.widgets.messages import refusal_words
 from console.web.widgets.participant_stage import head_html, prose_html
 from storage import tables
@@ -27,18 +28,18 @@ _CHECK_EVERY_S = 0.15
 
 
 def column() -> DeltaGenerator:
-    """The page column that everything but an item is read in."""
+    """Return the page column for all content except items."""
     return st.container(key="ia-stage", width=_COLUMN_PX)
 
 
 def current_participant() -> tables.Participant | None:
-    """The participant whose link, tab or cookie this is; it is theirs from now on in this tab and this browser."""
+    """Sign in and return the participant of this link, tab or cookie; return None if there is none."""
     given = st.query_params.get("me")
     kept = given or participant_secret()
     if kept is None or st.session_state.get("left"):
         return None
     with reading() as session:
-        participant = joining.found(session, kept)
+        participant = joining.find_participant(session, kept)
         study = session.get(tables.Study, participant.study_id) if participant else None
     if participant is None and not given and st.session_state.get("me"):
         sign_out_participant()
@@ -47,19 +48,19 @@ def current_participant() -> tables.Participant | None:
     before = current_identity()
     sign_in_participant(kept)
     if current_identity() != before:
-        # The pages beside this one are another identity's until the next run.
+        # The list of pages still belongs to the previous identity.
         st.rerun()
     return participant
 
 
-@st.fragment(run_every=presence.SIGNAL_S)
+@st.fragment(run_every=page_events.SIGNAL_S)
 def signal_presence(participant: tables.Participant) -> None:
-    """Says every few seconds, from now on, that a page of the participant is open."""
-    presence.note_signal(participant)
+    """Signal every few seconds that a page of the participant is open."""
+    page_events.note_signal(participant)
 
 
 def sign_in_participant(secret: str) -> None:
-    """Makes this tab the one of the participant whose secret that is."""
+    """Sign in the participant with this secret in this tab."""
     for name in ("me", "join"):
         st.query_params.pop(name, None)
     st.session_state["me"] = secret
@@ -67,14 +68,14 @@ def sign_in_participant(secret: str) -> None:
 
 
 def sign_out_participant() -> None:
-    """Makes this tab nobody's: its participant has withdrawn, here or elsewhere."""
+    """Sign the participant out of this tab after they have withdrawn."""
     for name in ("me", "leaving", "looking_back", "reviewed_runs"):
         st.session_state.pop(name, None)
     st.session_state["left"] = True
 
 
 def step(action: Callable[..., Any], *arguments: Any) -> None:
-    """Takes a step of the study; a refusal stands over the page that follows."""
+    """Take a step of the study; if the step is refused, show the reason on the next run of the page."""
     try:
         action(*arguments)
     except (ConsoleError, StorageError) as refusal:
@@ -82,7 +83,7 @@ def step(action: Callable[..., Any], *arguments: Any) -> None:
 
 
 def continue_button(words: str, key: str, action: Callable[..., Any], *arguments: Any, undoes: bool = False) -> None:
-    """The one button that leads on, with Enter as its key; beside it the way to the latest answer, with U."""
+    """Draw the button that continues, with Enter as shortcut; with `undoes`, also draw Undo with shortcut U."""
     bound = {"enter": key}
     with st.container(horizontal=True):
         st.button(key_label(words, "Enter"), key=key, type="primary", on_click=step, args=(action, *arguments))
@@ -93,19 +94,19 @@ def continue_button(words: str, key: str, action: Callable[..., Any], *arguments
 
 
 def request_work(task: str) -> None:
-    """Makes the next run of this page do what takes a while."""
+    """Store this long-running work for the next run of the page, which does the work."""
     st.session_state["work"] = task
 
 
 def run_work(task: str, words: str, action: Callable[[int, Callable[[int, int], None]], None], who: int) -> None:
-    """Does it with a bar of its progress where this tab was set to it, and then draws the page anew.
+    """Do the requested work with a progress bar, then draw the page again.
 
-    A thread of its own does it, so that a tab that is closed or turns elsewhere does not cut the agents off.
+    The work runs in its own thread, so that closing the tab does not interrupt the agents.
     """
     if st.session_state.get("work") != task:
         return
     del st.session_state["work"]
-    st.html(head_html(words) + prose_html(_("This takes a moment. You can leave the page open.")))
+    show_html(head_html(words) + prose_html(_("This takes a moment. Leave this page open.")))
     bar, shares = st.progress(0.0), [0.0]
     executor = ThreadPoolExecutor(1)
     work = executor.submit(action, who, lambda done, total: shares.append(min(1.0, done / max(total, 1))))
@@ -118,6 +119,6 @@ def run_work(task: str, words: str, action: Callable[[int, Callable[[int, int], 
 
 
 def _is_invited_anew(participant: tables.Participant, study: tables.Study) -> bool:
-    """Whether the address invites to another study, or to this one after somebody has declined it."""
+    """Return whether the address is an invitation to another study, or to this study after a decline."""
     code = st.query_params.get("join")
     return bool(code) and (participant.stage == ParticipantStage.DECLINED or not joining.is_code_of(study, code or ""))

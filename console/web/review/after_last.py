@@ -1,4 +1,4 @@
-"""After the last item: why none is offered, the agents' next attempt at one button, and what came of the words."""
+"""The Review page if no item is left: the reason, the agents' next trial, and the outcome of the feedback."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from console.auth.origin import acting
 from console.database import now_ms, reading
 from console.errors import ConsoleError
 from console.language import _, ngettext
-from console.review import aftermath, decisions, inbox
-from console.review.aftermath import WordsTally
+from console.review import decisions, feedback_outcomes, inbox
+from console.review.feedback_outcomes import RetryTally
 from console.runs.options import run_options
 from console.trials import replay
 from console.trials.round import Advance
@@ -21,7 +21,7 @@ from console.web.review import decision_bar
 from console.web.review.own_items import refuse
 from console.web.sign_in import by_browser
 from console.web.widgets.hotkeys import hotkeys, key_label
-from console.web.widgets.messages import show_empty_state, what_now
+from console.web.widgets.messages import next_step_row, show_empty_state
 from storage import tables
 from storage.errors import StorageError
 from storage.queue import NoClaim, NoClaimReason
@@ -32,19 +32,22 @@ _LONGEST_WAIT_S = 10.0
 
 
 def show_nothing_left(
-    claim: NoClaim, run: tables.Run, who: Identity, tally: WordsTally | None, *, has_more: bool
+    claim: NoClaim, run: tables.Run, who: Identity, tally: RetryTally | None, *, has_more: bool
 ) -> None:
-    """Why no item is offered, and what can be done now."""
+    """Draw the reason why no item is left, and a suggestion for the next step."""
     done = claim.reason in (NoClaimReason.EMPTY, NoClaimReason.BUDGET_SPENT)
     may_start = done and has_more and who.has(Role.RESEARCHER) and run.kind == RunKind.LIVE
-    show_empty_state(inbox.headline(claim), f"{inbox.why_nothing(claim)} {_what_now(claim, who, may_start)}".strip())
-    with what_now():
+    show_empty_state(
+        inbox.no_item_headline(claim),
+        f"{inbox.explain_no_item(claim)} {_name_next_step(claim, who, may_start)}".strip(),
+    )
+    with next_step_row():
         if may_start:
-            words = key_label(_("Let the agents try again"), "Enter")
-            st.button(words, key="try-again", type="primary", on_click=_ask_for_round, args=(run.name,))
-        st.page_link(ANSWERS, label=_("What came of my answers"), query_params={"run": run.name})
+            words = key_label(_("Start next trial"), "Enter")
+            st.button(words, key="try-again", type="primary", on_click=_request_trial, args=(run.name,))
+        st.page_link(ANSWERS, label=_("Open My reviews"), query_params={"run": run.name})
         if who.has(Role.RESEARCHER) and claim.reason == NoClaimReason.BUDGET_SPENT:
-            st.page_link(RUNS, label=_("Raise the budget on Runs"), query_params={"run": run.name})
+            st.page_link(RUNS, label=_("Raise the budget"), query_params={"run": run.name})
     if tally:
         st.caption(tally.in_words)
     if may_start and run_options(run).goes_on:
@@ -52,30 +55,30 @@ def show_nothing_left(
     decision_bar.empty_bar({"enter": "try-again"} if may_start else None)
 
 
-def _what_now(claim: NoClaim, who: Identity, may_start: bool) -> str:
+def _name_next_step(claim: NoClaim, who: Identity, may_start: bool) -> str:
     if may_start:
-        return _("The agents can try again with what you said.")
+        return _("The agents can now try again with your feedback.")
     if claim.reason != NoClaimReason.BUDGET_SPENT:
         return ""
     if who.has(Role.RESEARCHER):
-        return _("Raise it on Runs, under Budget, and they come to review.")
-    return _("Nothing is left for you to do here; tell the researcher, who can raise it.")
+        return _("Raise the budget on the Runs page to review the remaining items.")
+    return _("Ask a researcher to raise the budget.")
 
 
-def _ask_for_round(run_name: str) -> None:
+def _request_trial(run_name: str) -> None:
     st.session_state["round_of"] = run_name
 
 
 @st.fragment(run_every=1.0)
 def _count_down(run_name: str, reviewer: str) -> None:
-    """Starts the next attempt by itself, as soon as the last answer can no longer be taken back."""
+    """Start the next trial when the reviewer's last decision can no longer be undone; draw the seconds until then."""
     with reading() as session:
-        last = decisions.last_decision(session, runs.get(session, run_name), reviewer)
+        last = decisions.find_undelivered_decision(session, runs.get(session, run_name), reviewer)
     if st.session_state.get("round_asked") == (run_name, last.id if last else None):
         return
     left = (last.deliverable_ms - now_ms()) / 1_000 if last else 0
     if left > 0:
-        words = _("They try again by themselves in {seconds} s, unless you take your last answer back.")
+        words = _("The next trial starts in {seconds} s unless you undo your last decision.")
         st.caption(words.format(seconds=f"{left:.0f}"))
         return
     st.session_state["round_asked"] = (run_name, last.id if last else None)
@@ -83,38 +86,38 @@ def _count_down(run_name: str, reviewer: str) -> None:
     st.rerun()
 
 
-def show_round(run: tables.Run, who: Identity) -> None:
-    """Plays the next attempt where it was asked for, then stops the page at what came of it."""
+def show_trial_result(run: tables.Run, who: Identity) -> None:
+    """Play the next trial if requested; if there is a result, draw the result instead of the page."""
     wanted = st.session_state.pop("round_of", None)
     if wanted == run.name and who.has(Role.RESEARCHER):
         _play(run.name)
     if st.session_state.get("round_done", ("",))[0] != run.name:
         return
     with reading() as session:
-        waiting, _oldest = inbox.waits(session, run)
-        tally = aftermath.words_tally(session, run, who.name, unblinded=who.has(Role.RESEARCHER))
+        waiting, _oldest = inbox.count_pending_items(session, run)
+        tally = feedback_outcomes.count_retries(session, run, who.name, unblinded=who.has(Role.RESEARCHER))
     done: Advance = st.session_state["round_done"][1]
     attempts = ngettext("{count} task was tried again.", "{count} tasks were tried again.", done.revealed)
     attempts = attempts.format(count=done.revealed)
-    show_empty_state(_("The agents have tried again"), f"{attempts} {tally.in_words if tally else ''}".strip())
-    with what_now():
+    show_empty_state(_("The agents tried again"), f"{attempts} {tally.in_words if tally else ''}".strip())
+    with next_step_row():
         if waiting:
-            words = key_label(_("Review next ({count} waiting)").format(count=waiting), "Enter")
-            st.button(words, key="review-on", type="primary", on_click=_go_on)
+            words = key_label(_("Review next ({count} pending)").format(count=waiting), "Enter")
+            st.button(words, key="review-on", type="primary", on_click=_close_result)
         else:
-            st.button(key_label(_("Go on"), "Enter"), key="review-on", on_click=_go_on)
-        st.page_link(ANSWERS, label=_("See what came of my words"), query_params={"run": run.name})
+            st.button(key_label(_("Continue"), "Enter"), key="review-on", on_click=_close_result)
+        st.page_link(ANSWERS, label=_("Open My reviews"), query_params={"run": run.name})
     hotkeys({"enter": "review-on"}, item_id="round", enabled=True)
     st.stop()
 
 
-def _go_on() -> None:
+def _close_result() -> None:
     st.session_state.pop("round_done", None)
 
 
 def _play(run_name: str) -> None:
-    """One round; an answer that can still be taken back is waited for, since its agent is to hear it too."""
-    bar = st.progress(0.0, text=_("The agents try again"))
+    """Play one trial. If a decision can still be undone, wait until it is final and play that agent too."""
+    bar = st.progress(0.0, text=_("The agents are trying again"))
 
     def show(done: int, total: int) -> None:
         bar.progress(done / max(total, 1), text=_("{done} of {total} attempts").format(done=done, total=total))

@@ -1,7 +1,4 @@
-"""Colleagues: an item is passed on with a note, or gets one; the agent never reads it.
-
-Both stand alone in dialogs, so that the bar of an item need not draw their fields.
-"""
+"""Escalations and notes between reviewers; the agent never sees them."""
 
 from __future__ import annotations
 
@@ -22,57 +19,53 @@ _ANYBODY = ""
 
 
 def buttons(item: int) -> None:
-    """The buttons that open the two dialogs."""
-    if st.button(_("Pass on to a colleague"), key=f"escalate-{item}"):
+    """Draw the buttons that open the two dialogs."""
+    if st.button(_("Escalate"), key=f"escalate-{item}"):
         _escalate(item)
-    if st.button(_("Leave a note for colleagues"), key=f"note-{item}"):
+    if st.button(_("Add a note"), key=f"note-{item}"):
         _leave_note(item)
 
 
 def _escalate(item: int) -> None:
-    # A dialog's title is fixed where it is made, before anybody's language is known.
-    st.dialog(_("Pass on to a colleague"))(_escalation)(item)
+    # A decorator would fix the title before the visitor's language is known.
+    st.dialog(_("Escalate"))(_escalation)(item)
 
 
 def _escalation(item: int) -> None:
     identity = current_identity()
     with reading() as session:
-        others = notes.colleagues(session, identity.name if identity else "")
-    st.caption(
-        _("It costs this inspection, and another reviewer decides. Whoever takes it up reads your name and note.")
-    )
+        others = notes.list_colleagues(session, identity.name if identity else "")
+    st.caption(_("This uses one inspection. Another reviewer decides and sees your name and note."))
     st.selectbox(
-        _("Marked for"),
+        _("Addressed to"),
         [_ANYBODY, *others],
-        format_func=lambda name: name or _("anybody"),
+        format_func=lambda name: name or _("any reviewer"),
         key=f"addressee-{item}",
     )
-    st.text_area(_("Note"), key=f"passed-{item}", max_chars=MAX_NOTE, placeholder=_("What made you unsure?"))
-    if st.button(_("Pass it on"), key=f"pass-{item}", type="primary", on_click=_pass_on, args=(item,)):
+    st.text_area(_("Note"), key=f"passed-{item}", max_chars=MAX_NOTE, placeholder=_("Why are you unsure?"))
+    if st.button(_("Escalate"), key=f"pass-{item}", type="primary", on_click=_escalate_with_note, args=(item,)):
         st.rerun()
 
 
-def _pass_on(item: int) -> None:
+def _escalate_with_note(item: int) -> None:
     addressee = st.session_state.get(f"addressee-{item}") or _ANYBODY
     note = st.session_state.get(f"passed-{item}") or ""
     actions.decide(item, "escalate", note=note, addressee=addressee)
 
 
 def _leave_note(item: int) -> None:
-    st.dialog(_("Leave a note for colleagues"))(_note)(item)
+    st.dialog(_("Add a note"))(_note)(item)
 
 
 def _note(item: int) -> None:
-    st.caption(
-        _("It stays with the item and never reaches the agent. In a blind run only you and researchers read it.")
-    )
+    st.caption(_("The agent never sees this note. In a blind run, only you and researchers can read it."))
     st.text_area(_("Note"), key=f"noted-{item}", max_chars=MAX_NOTE)
-    if st.button(_("Keep it"), key=f"keep-note-{item}", type="primary", on_click=actions.leave_note, args=(item,)):
+    if st.button(_("Save note"), key=f"keep-note-{item}", type="primary", on_click=actions.add_note, args=(item,)):
         st.rerun()
 
 
-def notes_html(kept: Sequence[tables.Note], passed: Escalation | None) -> str:
-    """The hand-over of an item as a badge, and the notes at it, as HTML; empty where there is none."""
-    badge = f'<b class="ia-stamp">{plain(passed.badge)}</b>' if passed else ""
+def notes_html(kept: Sequence[tables.Note], escalation: Escalation | None) -> str:
+    """Return the escalation badge and the notes of an item as HTML; return an empty text if there are none."""
+    badge = f'<b class="ia-stamp">{plain(escalation.badge)}</b>' if escalation else ""
     lines = "".join(f"<p><b>{plain(note.author)}</b> {plain(note.text)}</p>" for note in kept if note.text)
     return f'<div class="ia-notes-here" role="note">{badge}{lines}</div>' if badge or lines else ""

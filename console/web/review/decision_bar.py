@@ -1,4 +1,4 @@
-"""The decision bar beneath an item: reasons, the words to the agent, the decisions and their keys."""
+"""The decision bar below an item: reasons, feedback, decisions with their shortcuts, and the remaining claim time."""
 
 from __future__ import annotations
 
@@ -7,39 +7,42 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from console.database import reading
+from console.database import now_ms, reading, review_queue
+from console.errors import ConsoleError
 from console.language import _, digits, gettext_noop
 from console.review import decisions
-from console.review.consequences import is_judged
-from console.review.reasons import code_of, offered_reasons, words_of
-from console.review.remedies import remedies
+from console.review.blinding import list_remedies
+from console.review.consequences import is_judgement_only
+from console.review.reasons import list_reasons, reason_code, reason_text
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions, colleagues, drafts, edit_form, shortcuts
 from console.web.review.drafts import reasons_key, words_key
-from console.web.review.hold import watch_hold
-from console.web.review.own_items import alias
+from console.web.review.own_items import alias, named
 from console.web.sign_in import current_identity
 from console.web.widgets.hotkeys import CTRL_ENTER, hotkeys, key_label
+from console.web.widgets.markup import plain, show_html
+from console.web.widgets.messages import show_problem
 from storage import tables
+from storage.errors import StorageError
 from storage.queue import Claim, KeptDraft
 from storage.tables import DecisionKind, RunKind
 
 RULES = gettext_noop(
     "Say what is wrong and what to do differently, in at most five sentences. "
-    "Do not give the answer itself away: no product, page or value that the user did not name."
+    "Do not give the answer away: name no product, page or value that the user did not name."
 )
 
 _ASKED = gettext_noop("What is wrong, and what to do differently? Do not give the answer away.")
-_LABELS = {Label.ALIGNED: gettext_noop("It would be right"), Label.MISALIGNED: gettext_noop("It would be wrong")}
+_LABELS = {Label.ALIGNED: gettext_noop("Mark as correct"), Label.MISALIGNED: gettext_noop("Mark as incorrect")}
 
 _MOST_REMEDIES = 9
-"""The remedies that have a digit for a key."""
+"""The number of alternatives with a shortcut."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """What the bar of one item offers."""
+    """The controls in the decision bar of an item."""
 
     item: int
     halted: bool
@@ -54,14 +57,14 @@ class _Offer:
 
     @property
     def labels(self) -> bool:
-        """Whether words alone may be sent, with a label."""
+        """Whether the reviewer can send feedback alone, with a label."""
         return self.words and not self.halted and str(DecisionKind.RESPOND) not in self.withheld
 
 
 def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = True, said: str = "") -> None:
-    """The decision bar of a claimed item, with its keys; `escalates` where somebody else could take the item.
+    """Draw the decision bar of a claimed item; `escalates` is true if another reviewer could take the item.
 
-    A screen reader says `said` once the item has come.
+    `said` is the text that a screen reader announces when the item appears.
     """
     item, offer = claim.item_id, _offer(claim, run, escalates)
     with st.bottom, st.container(key="decision-bar"):
@@ -78,7 +81,7 @@ def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = Tr
                 _words_field(item, draft.text, _words_label(run))
             with st.container(horizontal=True, key="bar-foot"):
                 _keys(claim, offer, said)
-                watch_hold(claim, run.lease_ms)
+                watch_claim(claim, run.lease_ms)
         with buttons:
             if offer.reasons:
                 _reasons(item, offer.reasons, draft.reason_codes, digits=not offer.editing)
@@ -90,38 +93,38 @@ def _offer(claim: Claim, run: tables.Run, escalates: bool) -> _Offer:
     return _Offer(
         claim.item_id,
         halted,
-        is_judged(run, claim.kind),
-        halted or actions.shows_whole_action(claim.item_id, decisions.pending_action(claim)),
+        is_judgement_only(run, claim.kind),
+        halted or actions.is_action_shown_whole(claim.item_id, decisions.pending_action(claim)),
         run.feedback_mode != "binary",
-        decisions.may_edit(run),
-        decisions.may_edit(run) and st.session_state.get("editing") == claim.item_id,
+        decisions.can_edit(run),
+        decisions.can_edit(run) and st.session_state.get("editing") == claim.item_id,
         escalates,
-        () if halted else offered_reasons(run, from_json(claim.body).environment),
+        () if halted else list_reasons(run, from_json(claim.body).environment),
         _withheld(claim.item_id),
     )
 
 
 def _withheld(item: int) -> dict[str, str]:
-    """The decisions that the item's rule keeps from whoever is here, each with the reason."""
+    """Return the decisions that the signed-in reviewer may not make on the item, each with the reason."""
     identity = current_identity()
     if identity is None:
         return {}
     with reading() as session:
-        terms = decisions.terms_of(session, item)
+        terms = decisions.get_review_terms(session, item)
     roles = frozenset(map(str, identity.roles))
     found = {str(kind): terms.refusal(kind, identity.name, roles) for kind in DecisionKind}
     return {kind: reason for kind, reason in found.items() if reason is not None}
 
 
 def _words_label(run: tables.Run) -> str:
-    """What the words are, with what becomes of them where no agent reads them."""
+    """Return the label of the feedback field; the label is different if no agent will read the feedback."""
     if run.study_id is not None:
-        return _("Words to the agent")
+        return _("Feedback to the agent")
     if run.kind == RunKind.ARCHIVE:
-        return _("Words to the agent, kept with the record")
+        return _("Feedback, saved with the record")
     if run.kind == RunKind.REPLAY:
-        return _("Words to the agent, kept with the replay")
-    return _("Words to the agent")
+        return _("Feedback, saved with the replay")
+    return _("Feedback to the agent")
 
 
 def _keys(claim: Claim, offer: _Offer, said: str) -> None:
@@ -142,12 +145,14 @@ def _keys(claim: Claim, offer: _Offer, said: str) -> None:
 
 
 def back_bar(claim: Claim) -> None:
-    """The bar while looking back at one's own earlier answer."""
+    """Draw the bar below an item that the reviewer has already decided, with buttons to browse and to undo."""
     item, name = claim.item_id, alias(claim.item_id)
     with st.bottom, st.container(key="decision-bar", horizontal=True):
-        st.button(key_label(_("Older"), "K"), key=f"previous-{name}", on_click=actions.browse_answers, args=(item, 1))
-        st.button(key_label(_("Newer"), "J"), key=f"next-{name}", on_click=actions.browse_answers, args=(item, -1))
-        st.button(key_label(_("Take it back"), "U"), key=f"undo-{name}", on_click=actions.take_back, args=(item, None))
+        st.button(key_label(_("Older"), "K"), key=f"previous-{name}", on_click=actions.browse_decisions, args=(item, 1))
+        st.button(key_label(_("Newer"), "J"), key=f"next-{name}", on_click=actions.browse_decisions, args=(item, -1))
+        st.button(
+            key_label(_("Undo decision"), "U"), key=f"undo-{name}", on_click=actions.undo_decision, args=(item, None)
+        )
         shortcuts.help_button(item)
     bound = {"k": f"previous-{name}", "arrowleft": f"previous-{name}", "?": f"keys-{name}"}
     bound |= {"j": f"next-{name}", "arrowright": f"next-{name}", "u": f"undo-{name}"}
@@ -155,25 +160,25 @@ def back_bar(claim: Claim) -> None:
 
 
 def empty_bar(more: dict[str, str] | None = None) -> None:
-    """The bar when there is no item: only the way back is open; `more` are further keys of the page."""
+    """Draw the bar when no item is shown; `more` holds further shortcuts of the page."""
     with st.bottom, st.container(key="decision-bar", horizontal=True):
-        st.button(key_label(_("Look back"), "K"), key="previous-0", on_click=actions.browse_answers, args=(0, 1))
+        st.button(key_label(_("Look back"), "K"), key="previous-0", on_click=actions.browse_decisions, args=(0, 1))
         st.button(key_label(_("Undo"), "U"), key="undo-0", on_click=actions.undo, args=(None,))
     bound = {"k": "previous-0", "arrowleft": "previous-0", "u": "undo-0"}
     hotkeys(bound | (more or {}), item_id="none", enabled=shortcuts.enabled())
 
 
 def _reasons(item: int, offered: tuple[str, ...], drafted: str, *, digits: bool) -> None:
-    """The reasons, several of which can be chosen; they come with the next press, and as a draft before."""
+    """Draw the reasons, of which the reviewer can select several."""
     key = reasons_key(item)
     if key not in st.session_state:
-        codes = [code_of(words) for words in offered]
+        codes = [reason_code(words) for words in offered]
         st.session_state[key] = [code for code in drafted.split() if code in codes]
     with st.container(key="reasons-digits" if digits else "reasons-plain"):
         st.pills(
             _("What is wrong"),
-            [code_of(words) for words in offered],
-            format_func=lambda code: _(words_of(code)),
+            [reason_code(words) for words in offered],
+            format_func=lambda code: _(reason_text(code)),
             selection_mode="multi",
             key=key,
             on_change="ignore",
@@ -202,16 +207,14 @@ def _show_whole_button(claim: Claim) -> None:
 
 
 def _show_remedies(claim: Claim) -> None:
-    """Draws a button for each remedy; pressed, it sends the edit."""
-    found = remedies(claim)[:_MOST_REMEDIES]
+    """Draw a button for each alternative; pressing the button sends the alternative as the edit."""
+    found = list_remedies(claim)[:_MOST_REMEDIES]
     if not found:
         return
-    st.caption(
-        _("The agent thought of this itself; press one, or its number, to send it back with that action instead:")
-    )
+    st.caption(_("The agent proposed these actions. Press a button, or its number, to send one as your edit:"))
     with st.container(horizontal=True, key="remedies"):
         for number, action in enumerate(found, start=1):
-            # In code, since the text is the agent's: as Markdown it could draw anything.
+            # As code, because the text is the agent's and could contain Markdown.
             st.button(
                 key_label(_as_code(action), str(number)),
                 key=_remedy_key(claim, number),
@@ -221,10 +224,12 @@ def _show_remedies(claim: Claim) -> None:
 
 
 def _remedy_keys(claim: Claim) -> dict[str, str]:
-    """The keys of the remedies, which work while the field is open."""
+    """Return the shortcuts of the alternatives, which work while the edit form is open."""
     if st.session_state.get("editing") != claim.item_id:
         return {}
-    return {str(number): _remedy_key(claim, number) for number in range(1, len(remedies(claim)[:_MOST_REMEDIES]) + 1)}
+    return {
+        str(number): _remedy_key(claim, number) for number in range(1, len(list_remedies(claim)[:_MOST_REMEDIES]) + 1)
+    }
 
 
 def _remedy_key(claim: Claim, number: int) -> str:
@@ -240,14 +245,14 @@ def _buttons(offer: _Offer) -> None:
     item, name = offer.item, alias(offer.item)
     with st.container(horizontal=True, key="decisions"):
         if offer.halted:
-            words = _("Send words") if offer.words else _("Let it try again")
+            words = _("Send feedback") if offer.words else _("Retry task")
             _button(words, CTRL_ENTER, f"submit-{name}", item, DecisionKind.RESPOND, primary=True)
         elif offer.editing:
             _button(_("Send edit"), CTRL_ENTER, f"submit-{name}", item, DecisionKind.EDIT, primary=True)
             st.button(key_label(_("Cancel"), "E"), key=f"edit-{name}", on_click=actions.cancel_edit, args=(item,))
         else:
             off = offer.withheld
-            approve, reject = (_("Right"), _("Wrong")) if offer.judged else (_("Approve"), _("Reject"))
+            approve, reject = (_("Correct"), _("Incorrect")) if offer.judged else (_("Approve"), _("Reject"))
             _button(approve, "A", f"approve-{name}", item, DecisionKind.APPROVE, disabled="approve" in off)
             _button(reject, "X", f"reject-{name}", item, DecisionKind.REJECT, disabled="reject" in off)
             if offer.edits:
@@ -255,7 +260,7 @@ def _buttons(offer: _Offer) -> None:
                 st.button(named, key=f"edit-{name}", on_click=begin, args=(item,), disabled="edit" in off)
         st.button(key_label(_("Skip"), "S"), key=f"skip-{name}", on_click=actions.skip, args=(item,))
         st.button(key_label(_("Undo"), "U"), key=f"undo-{name}", on_click=actions.undo, args=(item,))
-        st.button(key_label(_("Back"), "K"), key=f"previous-{name}", on_click=actions.browse_answers, args=(item, 1))
+        st.button(key_label(_("Back"), "K"), key=f"previous-{name}", on_click=actions.browse_decisions, args=(item, 1))
         if offer.escalates or offer.labels:
             with st.popover(_("More"), key=f"more-{name}"):
                 _more(offer)
@@ -266,7 +271,7 @@ def _more(offer: _Offer) -> None:
     if offer.escalates:
         colleagues.buttons(offer.item)
     if offer.labels:
-        st.caption(_("Send the words alone; the action does not run. Would it have been right?"))
+        st.caption(_("Send only the feedback; the action does not run. Was the action correct?"))
         for label, words in _LABELS.items():
             answer = (offer.item, "respond", label)
             st.button(_(words), key=f"{label}-{alias(offer.item)}", on_click=actions.decide, args=answer)
@@ -302,3 +307,50 @@ def _bindings(offer: _Offer) -> dict[str, str]:
         if not offer.words or str(DecisionKind.REJECT) in offer.withheld:
             del bound["ctrl+enter"]
     return bound if offer.whole else bound | {"o": f"whole-{name}"}
+
+
+_EVERY_S = 30
+_ACTIVE_MS = 120_000
+_MINUTE_MS = 60_000
+
+
+@st.fragment(run_every=_EVERY_S)
+def watch_claim(claim: Claim, lease_ms: int) -> None:
+    """Draw the remaining time of the claim; update it every half minute."""
+    left = claim.lease_until_ms - now_ms()
+    if left <= lease_ms / 2:
+        left = _looked_up(claim, lease_ms)
+    if left <= 0:
+        _show_expired_claim(claim.item_id)
+        return
+    minutes = left // _MINUTE_MS
+    held = (
+        _("claimed by you, claim expires in {minutes} min")
+        if minutes
+        else _("claimed by you, claim expires in under a minute")
+    )
+    show_html(f'<p class="ia-hold">{plain(held.format(minutes=minutes))}</p>')
+
+
+def _looked_up(claim: Claim, lease_ms: int) -> int:
+    """Return the remaining ms of the claim; extend it if the reviewer is active. Return 0 if the claim is lost."""
+    identity = current_identity()
+    reviewer = identity.name if identity else ""
+    try:
+        with reading() as session:
+            claimed = decisions.get_claim(session, claim.item_id, reviewer)
+        until_ms = claimed.lease_until_ms
+        active = now_ms() - st.session_state.get("active_ms", 0) < _ACTIVE_MS
+        if active and 0 < until_ms - now_ms() < lease_ms / 2:
+            until_ms = review_queue().extend(
+                item_id=claim.item_id, reviewer=reviewer, token=claimed.token, now_ms=now_ms(), lease_ms=lease_ms
+            )
+    except (ConsoleError, StorageError):
+        return 0
+    return until_ms - now_ms()
+
+
+def _show_expired_claim(item: int) -> None:
+    over = _("Your claim on {item} has expired and the item is pending again. Your feedback is saved with it.")
+    show_problem(over.format(item=named(item)))
+    st.button(_("Reopen item"), key=f"again-{alias(item)}", on_click=actions.reopen_item, args=(item,))

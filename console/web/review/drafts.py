@@ -1,4 +1,4 @@
-"""Drafts: what is typed for an item and not yet sent, kept on the server as it is typed."""
+"""Drafts of feedback, reasons and edits, stored on the server while the reviewer types."""
 
 from __future__ import annotations
 
@@ -16,30 +16,33 @@ from console.review import decisions
 from console.review.edit_fields import EditField, edit_fields, written_action
 from console.review.edits import TOOL_SCHEMA
 from console.trajectory import from_json
-from console.web.review.own_items import alias, in_words, item_called, own_claim
+from console.web.review.own_items import alias, find_item_by_alias, in_words, own_claim
 from console.web.sign_in import current_identity
 from storage.queue import Claim
 
 
 def show_unsent() -> None:
-    """Draws the words that could not be stored, so that they can be copied; they come back once they can be."""
+    """Draw the feedback that could not be stored, so that the reviewer can copy it."""
     for words in st.session_state.get("unsent", {}).values():
-        st.caption(_("Your words are kept in this tab:"))
+        st.caption(_("Your feedback is saved in this tab only. Copy it before you close the tab:"))
         st.code(words, language=None, wrap_lines=True)
 
 
 @in_words
 def save_draft(item: str, text: str, key: str | None = None) -> None:
-    """Stores what is typed for the item of that alias, as words or in a field of the edit; decided, it is dropped."""
+    """Store the text typed for the item with this alias, as feedback or as an edit field.
+
+    Discard the feedback if the reviewer no longer holds a claim on the item.
+    """
     identity = current_identity()
-    of = item_called(item)
+    of = find_item_by_alias(item)
     if identity is None or of is None:
         return
     if key == reasons_key(of):
-        keep_reasons(of)
+        save_reasons(of)
         return
     if key is not None and key != words_key(of):
-        keep_edit(of, {key: text})
+        save_edit(of, {key: text})
         return
     kept = st.session_state.setdefault("unsent", {})
     kept[of] = text
@@ -55,31 +58,31 @@ def save_draft(item: str, text: str, key: str | None = None) -> None:
 
 
 def words_key(item: int) -> str:
-    """The widget key of an item's words to the agent."""
+    """Return the widget key of an item's feedback."""
     return f"words-{alias(item)}"
 
 
 def reasons_key(item: int) -> str:
-    """The widget key of an item's reasons."""
+    """Return the widget key of an item's reasons."""
     return f"reasons-{alias(item)}"
 
 
 @in_words
-def keep_reasons(item: int) -> None:
-    """Stores which reasons are chosen so far."""
+def save_reasons(item: int) -> None:
+    """Store the selected reasons."""
     keep(item, reason_codes=" ".join(st.session_state.get(reasons_key(item)) or ()))
 
 
 @in_words
-def keep_edit(item: int, typed: Mapping[str, str] | None = None) -> None:
-    """Stores what stands in the fields of the edit so far; `typed` is what a field holds that was not left yet."""
-    fields = drafted_fields(item) | dict(typed or {})
+def save_edit(item: int, typed: Mapping[str, str] | None = None) -> None:
+    """Store the edit fields as a draft; `typed` holds the text of a field that still has the focus."""
+    fields = list_drafted_fields(item) | dict(typed or {})
     keep(item, edit=orjson.dumps(fields).decode())
 
 
 @in_words
-def keep_sent_edit(claim: Claim, sent: str) -> None:
-    """Stores an edit that was taken back as a draft: a field for each argument where these make it up."""
+def save_undone_edit(claim: Claim, sent: str) -> None:
+    """Store an undone edit as a draft, with one field per argument if the fields yield the same edit."""
     item, pending, schema = claim.item_id, decisions.pending_action(claim), tool_schema(claim)
     raw, fields = [field.raw for field in edit_fields(sent, schema)], edit_fields(pending, schema)
     kept = {text_key(item): sent}
@@ -90,7 +93,7 @@ def keep_sent_edit(claim: Claim, sent: str) -> None:
 
 
 def keep(item: int, **parts: str) -> None:
-    """Stores parts of the draft of one's own item; the other parts stay as they are."""
+    """Store these parts of the draft for the reviewer's item; leave the other parts unchanged."""
     identity = current_identity()
     if identity is None:
         return
@@ -100,10 +103,10 @@ def keep(item: int, **parts: str) -> None:
     st.session_state["active_ms"] = now_ms()
 
 
-def keep_what_was_typed(now: int | None) -> None:
-    """Words of the item that stood here before, where another or none stands `now`, are kept with it, and named.
+def save_previous_feedback(now: int | None) -> None:
+    """Store the previous item's feedback as a draft of the previous item if `now` is another item or None.
 
-    An item that was answered lets them go.
+    Store nothing if the previous item was decided.
     """
     item = st.session_state.get("shown_item")
     if item is None or item in (now, st.session_state.get("answered_item")):
@@ -115,29 +118,29 @@ def keep_what_was_typed(now: int | None) -> None:
 
 
 def field_keys(claim: Claim) -> list[str]:
-    """The widget keys of the form, the first that gets the focus first."""
+    """Return the widget keys of the edit form; the first field gets the focus."""
     fields = fields_of(claim)
     return [field_key(claim.item_id, number) for number in range(len(fields))] or [text_key(claim.item_id)]
 
 
 def field_key(item: int, number: int) -> str:
-    """The widget key of one argument."""
+    """Return the widget key of an argument."""
     return f"field-{alias(item)}-{number}"
 
 
 def text_key(item: int) -> str:
-    """The widget key of an action that is written as one text."""
+    """Return the widget key of an edit written as one text."""
     return f"instead-{alias(item)}"
 
 
-def drafted_fields(item: int) -> dict[str, str]:
-    """What stands in the form's fields, by widget key."""
+def list_drafted_fields(item: int) -> dict[str, str]:
+    """Return the text of each field in the edit form, by widget key."""
     mine = (f"field-{alias(item)}-", text_key(item))
     return {str(key): str(text) for key, text in st.session_state.items() if str(key).startswith(mine)}
 
 
 def written(claim: Claim) -> str:
-    """The action that the form comes to; raises BadInput with the place."""
+    """Return the action as edited in the form; raise BadInput with the position of the error if a field is invalid."""
     item, fields = claim.item_id, fields_of(claim)
     if not fields:
         return str(st.session_state.get(text_key(item)) or "")
@@ -146,13 +149,13 @@ def written(claim: Claim) -> str:
 
 
 def fields_of(claim: Claim) -> tuple[EditField, ...]:
-    """The fields of the edit as it is open; none where it is written as one text."""
+    """Return the fields of the open edit form; return an empty tuple if the action is edited as one text."""
     if st.session_state.get("edit_as_text") == claim.item_id:
         return ()
     return edit_fields(decisions.pending_action(claim), tool_schema(claim))
 
 
 def tool_schema(claim: Claim) -> Mapping[str, Any] | None:
-    """The JSON schema of the pending tool's arguments, None where the agent gave none."""
+    """Return the JSON schema of the pending tool's arguments; return None if the agent gave no schema."""
     schema = from_json(claim.body).extra.get(TOOL_SCHEMA)
     return schema if isinstance(schema, dict) else None

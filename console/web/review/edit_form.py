@@ -1,4 +1,4 @@
-"""The edit form: the action that is written in place of the pending one, an argument a field, and what it changes."""
+"""The edit form: one field per argument of the pending action, and the changes of the edit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from console.review.edit_fields import (
 )
 from console.web.review import actions, drafts
 from console.web.review.own_items import alias
-from console.web.widgets.edit_change import change_html
-from console.web.widgets.markup import plain
+from console.web.widgets.changes import change_html
+from console.web.widgets.markup import plain, show_html
 from console.web.widgets.messages import show_problem
 from storage.queue import Claim
 
@@ -27,7 +27,7 @@ _NARROW, _WIDE = 170, 360
 
 
 def edit_form(claim: Claim, draft: str) -> None:
-    """Draws the fields as far as they were drafted, what they change, and why that could not be sent."""
+    """Draw the fields with their drafted text, the changes, and the reason if the edit cannot be sent."""
     item = claim.item_id
     _fill(claim, orjson.loads(draft or "{}"))
     with st.container(key="edit-form"):
@@ -36,9 +36,9 @@ def edit_form(claim: Claim, draft: str) -> None:
             _draw_fields(item, fields)
         else:
             key = drafts.text_key(item)
-            st.text_area(_("Do this instead"), key=key, height="content", on_change=drafts.keep_edit, args=(item,))
+            st.text_area(_("Edited action"), key=key, height="content", on_change=drafts.save_edit, args=(item,))
         if edit_fields(decisions.pending_action(claim), drafts.tool_schema(claim)):
-            words = _("Write it as one text") if fields else _("Back to a field for each argument")
+            words = _("Edit as text") if fields else _("Edit by argument")
             st.button(
                 words,
                 key=f"as-{alias(item)}",
@@ -51,7 +51,7 @@ def edit_form(claim: Claim, draft: str) -> None:
 
 
 def _fill(claim: Claim, drafted: Mapping[str, str]) -> None:
-    """Gives each field its drafted text, else that of the pending action."""
+    """Set each field to its drafted text, or to the text of the pending action."""
     item = claim.item_id
     if drafts.text_key(item) in drafted and "edit_as_text" not in st.session_state:
         st.session_state["edit_as_text"] = item
@@ -62,12 +62,12 @@ def _fill(claim: Claim, drafted: Mapping[str, str]) -> None:
 
 
 def _draw_fields(item: int, fields: tuple[EditField, ...]) -> None:
-    """Call by call; short ones beside each other."""
+    """Draw the fields of each call in turn; put short fields side by side."""
     several = fields[-1].call > 0
     for call in dict.fromkeys(field.call for field in fields):
         mine = [(number, field) for number, field in enumerate(fields) if field.call == call]
         if several:
-            st.html(f'<p class="ia-none">{call + 1}. {plain(mine[0][1].tool)}</p>')
+            show_html(f'<p class="ia-none">{call + 1}. {plain(mine[0][1].tool)}</p>')
         with st.container(horizontal=True, key=f"fields-{alias(item)}-{call}"):
             for number, field in mine:
                 if _is_short(field):
@@ -75,11 +75,11 @@ def _draw_fields(item: int, fields: tuple[EditField, ...]) -> None:
         for number, field in mine:
             if not _is_short(field):
                 key = drafts.field_key(item, number)
-                st.text_area(_label(field), key=key, height="content", on_change=drafts.keep_edit, args=(item,))
+                st.text_area(_label(field), key=key, height="content", on_change=drafts.save_edit, args=(item,))
 
 
 def _is_short(field: EditField) -> bool:
-    """By the pending value, so that a field never changes its kind while it is written in."""
+    """Return whether the field is short. The pending value decides, so that the size does not change while typing."""
     is_line = field.kind is FieldKind.TEXT and len(field.raw) <= _SHORT and "\n" not in field.raw
     return is_line or field.kind in (FieldKind.CHOICE, FieldKind.NUMBER)
 
@@ -88,26 +88,28 @@ def _draw_short(item: int, number: int, field: EditField) -> None:
     key, width = drafts.field_key(item, number), _WIDE if len(field.raw) > _WORD else _NARROW
     if field.kind is FieldKind.CHOICE:
         choices = field.choices
-        st.selectbox(_label(field), choices, key=key, width=width, on_change=drafts.keep_edit, args=(item,))
+        st.selectbox(_label(field), choices, key=key, width=width, on_change=drafts.save_edit, args=(item,))
     else:
-        st.text_input(_label(field), key=key, width=width, on_change=drafts.keep_edit, args=(item,))
+        st.text_input(_label(field), key=key, width=width, on_change=drafts.save_edit, args=(item,))
 
 
 def _label(field: EditField) -> str:
-    """Its name and kind; the name is the agent's text, which must not be read as Markdown."""
+    """Return the label of a field: its kind, and its name, which is escaped because the agent wrote it."""
     name = "".join(sign if sign.isalnum() or sign.isspace() else f"\\{sign}" for sign in field.name)
     return f"{name} ({_(field.kind)})"
 
 
 def _show_change(claim: Claim) -> None:
-    """The old beside the new, and what the service would refuse; what was compared may be sent."""
+    """Draw the changes and mark them as shown; if the edit cannot be sent, draw the reason."""
     pending = decisions.pending_action(claim)
     try:
         edited = drafts.written(claim)
-        if edited == pending:
-            st.html(f'<p class="ia-none">{plain(_("Nothing is changed yet."))}</p>')
+        change = change_html(pending, edited)
+        if not change:
+            no_change = _("No change: the edit has the same values as the pending action.")
+            show_html(f'<p class="ia-none">{plain(no_change)}</p>')
             return
-        st.html(change_html(pending, edited))
+        show_html(change)
         st.session_state["compared"] = (claim.item_id, edited)
         decisions.check_written_edit(claim, edited, allow_other_tool=True)
     except (BadInput, Refused) as refusal:

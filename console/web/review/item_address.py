@@ -1,7 +1,4 @@
-"""The address of an item: the Review page names the item that it shows there, and opens the one that it names.
-
-It stands alone because an address, unlike a button, can name any item, whoever may not see it.
-"""
+"""The item in the address of the Review page: opening that item, and storing the shown item in the address."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from console.language import _, gettext_noop
 from console.review import decisions
 from console.web.run_picker import choose_run
 from console.web.widgets.hotkeys import hotkeys, key_label
-from console.web.widgets.messages import refusal_words, show_empty_state, what_now
+from console.web.widgets.messages import next_step_row, refusal_words, show_empty_state
 from storage import tables
 from storage.errors import StorageError
 from storage.queue import Claim, NoClaimReason
@@ -22,18 +19,20 @@ from storage.queue import Claim, NoClaimReason
 _INBOX, _TRAJECTORIES = (f"console/web/pages/{page}.py" for page in ("inbox", "trajectories"))
 
 _LONGEST = 18
-"""Digits that a database takes for a number."""
+"""The number of digits that fit a database integer."""
 
 
 _WHY_NOT = {
     NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget of its trial is spent."),
-    NoClaimReason.ITEM_TAKEN: gettext_noop("Somebody else holds it; it can be opened once they put it down."),
-    NoClaimReason.ITEM_GONE: gettext_noop("It is no longer in the queue: it was answered, or taken out."),
+    NoClaimReason.ITEM_TAKEN: gettext_noop(
+        "Another reviewer has claimed it. You can open it if they skip it or their claim expires."
+    ),
+    NoClaimReason.ITEM_GONE: gettext_noop("This item is not pending: a reviewer decided it, or it was removed."),
 }
 
 
 def wanted_item(session: Session) -> str | None:
-    """The item that the address asks for, its run being this tab's from now on; None where it names what is shown."""
+    """Select the run of the item in the address and return the item; return None if that item is already shown."""
     wanted = st.query_params.get("item")
     if wanted is None or wanted == st.session_state.get("item_in_address"):
         return None
@@ -49,11 +48,11 @@ def _named(session: Session, wanted: str) -> tables.Item | None:
 
 
 def open_wanted(session: Session, run: tables.Run, wanted: str, reviewer: str) -> str:
-    """Opens the item, or the reviewer's own answer to it; returns why not where that cannot be, else nothing."""
+    """Open the item or the reviewer's decision on it; return the reason for a failure, or an empty text."""
     try:
         if _named(session, wanted) is None:
             raise Unknown("review item", wanted[:_LONGEST])
-        found = decisions.open_item(review_queue(), session, run, int(wanted), reviewer, now_ms(), settles=False)
+        found = decisions.claim_item(review_queue(), session, run, int(wanted), reviewer, now_ms(), settles=False)
     except (ConsoleError, StorageError) as refusal:
         return refusal_words(refusal)
     answered = not isinstance(found, Claim) and found.reason == NoClaimReason.ITEM_REVIEWED_BY_YOU
@@ -67,12 +66,12 @@ def open_wanted(session: Session, run: tables.Run, wanted: str, reviewer: str) -
 
 
 def opened_claim(session: Session, run: tables.Run, reviewer: str) -> Claim | None:
-    """The claim on the item that was opened by its address, as long as it is the reviewer's: others wait for it."""
+    """Return the claim on the item opened by its address, or None if the reviewer does not hold the claim."""
     item: int | None = st.session_state.get("opened_item")
     if item is None:
         return None
-    if decisions.is_held(session, item, reviewer):
-        found = decisions.open_item(review_queue(), session, run, item, reviewer, now_ms(), settles=False)
+    if decisions.is_claimed_by(session, item, reviewer):
+        found = decisions.claim_item(review_queue(), session, run, item, reviewer, now_ms(), settles=False)
         if isinstance(found, Claim):
             return found
     st.session_state["opened_item"] = None
@@ -80,7 +79,7 @@ def opened_claim(session: Session, run: tables.Run, reviewer: str) -> Claim | No
 
 
 def name_in_address(item: int | None) -> None:
-    """Makes the address that of the item on the page."""
+    """Store the shown item in the address."""
     named = None if item is None else str(item)
     st.session_state["item_in_address"] = named
     if named is None:
@@ -90,16 +89,18 @@ def name_in_address(item: int | None) -> None:
 
 
 def show_refusal(session: Session, wanted: str, why: str, who: Identity) -> None:
-    """Says why the item does not open, and what can be opened instead."""
-    show_empty_state(_("Item {number} does not open").format(number=wanted[:_LONGEST]), why)
+    """Draw the reason why the item cannot be opened, and what to open instead."""
+    show_empty_state(_("Cannot open item {number}").format(number=wanted[:_LONGEST]), why)
     item = _named(session, wanted)
-    with what_now():
-        words = key_label(_("Review what is next"), "Enter")
+    with next_step_row():
+        words = key_label(_("Review next"), "Enter")
         st.button(words, key="review-on", type="primary", on_click=name_in_address, args=(None,))
-        st.page_link(_INBOX, label=_("See what waits"))
+        st.page_link(_INBOX, label=_("Open the Inbox"))
         if item is not None and who.has(Role.RESEARCHER):
             run = session.get_one(tables.Run, item.run_id)
             st.page_link(
-                _TRAJECTORIES, label=_("Its trajectory"), query_params={"run": run.name, "id": str(item.trajectory_id)}
+                _TRAJECTORIES,
+                label=_("Open its trajectory"),
+                query_params={"run": run.name, "id": str(item.trajectory_id)},
             )
     hotkeys({"enter": "review-on"}, item_id=f"address-{wanted[:_LONGEST]}", enabled=True)

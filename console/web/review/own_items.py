@@ -1,4 +1,4 @@
-"""Whose an item is: a button acts on its own reviewer's claim alone, and says in words what it is refused."""
+"""Ownership of items: a button acts only on an item claimed by its reviewer; a refusal is shown as a sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from console.database import Session
 from console.errors import ConsoleError, Refused
 from console.language import _, gettext_noop
 from console.review import decisions
-from console.studies.sessions import joining, presence, steps
+from console.studies.sessions import joining, page_events, steps
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import refusal_words
 from storage import tables
@@ -26,7 +26,7 @@ P = ParamSpec("P")
 
 
 def in_words(action: Callable[P, None]) -> Callable[P, None]:
-    """The action behind a button, with what it is refused kept for the page that follows."""
+    """Wrap the action of a button: if the action is refused, store the reason for the next run of the page."""
 
     @wraps(action)
     def act(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -39,69 +39,72 @@ def in_words(action: Callable[P, None]) -> Callable[P, None]:
 
 
 def by_reviewer(action: Callable[Concatenate[Identity, P], None]) -> Callable[P, None]:
-    """The same, told who presses the button; says why where nothing happens since that is nobody any more."""
+    """Like `in_words`, with the signed-in reviewer as first argument; show an error if the session has ended."""
 
     def act(*args: P.args, **kwargs: P.kwargs) -> None:
         if identity := current_identity():
             action(identity, *args, **kwargs)
         else:
-            refuse_nobody()
+            refuse_ended_session()
 
     return in_words(act)
 
 
 def own_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, tables.Run]:
-    """The claim of that identity and its run; a participant's item is theirs alone, whatever others are called.
+    """Return the identity's claim on the item, and the item's run.
 
-    Raises Unknown and Refused.
+    Raise Unknown or Refused if the identity does not hold the claim. In a study, only participants can hold claims.
     """
     if identity.has(Role.PARTICIPANT):
-        claim = steps.own_claim(session, _participant(session), item)
+        claim = steps.find_own_claim(session, _participant(session), item)
         return claim, session.get_one(tables.Run, claim.run_id)
-    claim = decisions.claim_of(session, item, identity.name)
+    claim = decisions.get_claim(session, item, identity.name)
     run = session.get_one(tables.Run, claim.run_id)
     if run.study_id is not None:
-        raise Refused(decisions.not_claimed(identity.name, item))
+        raise Refused(decisions.explain_not_claimed(identity.name, item))
     return claim, run
 
 
-def own_open_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, tables.Run]:
-    """The same, for what changes something: raises Refused, too, where a study does not go on by now."""
+def get_open_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, tables.Run]:
+    """Like `own_claim`, for functions that change data: also raise Refused if the study is not running."""
     if identity.has(Role.PARTICIPANT):
         participant = _participant(session)
-        presence.note_signal(participant)
+        page_events.note_signal(participant)
         steps.refuse_late(session, participant)
     return own_claim(session, item, identity)
 
 
 def _participant(session: Session) -> tables.Participant:
-    """The participant of this tab, looked up by their secret: a code can have been somebody else's before."""
-    participant = joining.found(session, st.session_state.get("me") or "")
+    """Return the participant with this tab's secret; raise Refused if there is none.
+
+    Do not look up the participant by code, because the code may have belonged to another person before.
+    """
+    participant = joining.find_participant(session, st.session_state.get("me") or "")
     if participant is None:
         raise Refused(_(_WITHDRAWN))
     return participant
 
 
-_WITHDRAWN = gettext_noop("You have withdrawn from the study meanwhile, so nothing of this was recorded.")
+_WITHDRAWN = gettext_noop("You have withdrawn from the study, so nothing was recorded.")
 
 
 def set_reviewed_runs(*run_ids: int | None) -> None:
-    """Makes these the runs whose answers this tab looks back through and takes back."""
+    """Set the runs whose decisions can be shown and undone in this tab."""
     st.session_state["reviewed_runs"] = [run_id for run_id in run_ids if run_id is not None]
 
 
 def named(item: int, *, here: bool = True) -> str:
-    """The item in words, whether it is still here or gone; its number would only puzzle a participant of a study."""
+    """Return the name of the item for a sentence; for a participant, omit the item's number."""
     identity = current_identity()
     if identity and identity.has(Role.PARTICIPANT):
-        return _("this item") if here else _("the item before")
+        return _("this item") if here else _("the previous item")
     return _("item {number}").format(number=item)
 
 
 def alias(item: int) -> str:
-    """The item's name in what the browser receives: its number, for participants a keyed digest that tells nothing.
+    """Return the item's name in the browser: its number, or a keyed digest for participants.
 
-    Numbers follow the order in which items were made, and with it where they come from.
+    Item numbers follow the order of creation and would reveal the origin of an item.
     """
     participant = st.session_state.get("me")
     if not participant or not item:
@@ -112,26 +115,26 @@ def alias(item: int) -> str:
     return name
 
 
-def item_called(name: str) -> int | None:
-    """The item of that alias in this tab, None where it has none."""
+def find_item_by_alias(name: str) -> int | None:
+    """Return the item with this alias in this tab, or None if the alias is unknown."""
     if st.session_state.get("me"):
         item: int | None = st.session_state.get("aliases", {}).get(name)
         return item
     return int(name) if name.isdigit() else None
 
 
-def refuse_nobody() -> None:
-    """Says to whom this tab belonged why the button did nothing."""
-    over = _("Your session is over, so nothing of this was recorded.")
+def refuse_ended_session() -> None:
+    """Store a message for the next run of the page: the session of this tab has ended."""
+    over = _("Your session has ended, so nothing was recorded. Sign in again.")
     st.session_state["refusal"] = _(_WITHDRAWN) if st.session_state.get("me") else over
 
 
 def refuse(refusal: Exception) -> None:
-    """Keeps why something was refused for the page that follows."""
+    """Store the reason of a refusal for the next run of the page."""
     st.session_state["refusal"] = refusal_words(refusal)
 
 
 def reviewed_runs() -> Sequence[int]:
-    """The runs whose answers this tab looks back through and takes back."""
+    """Return the runs whose decisions can be shown and undone in this tab."""
     run_ids: Sequence[int] = st.session_state.get("reviewed_runs", ())
     return run_ids

@@ -1,7 +1,4 @@
-"""The worked item: what a newcomer sees before the first item of their own, with its answer and why.
-
-It stands alone because its example is data of its own.
-"""
+"""The worked example that a new reviewer sees before the first item."""
 
 from __future__ import annotations
 
@@ -9,15 +6,16 @@ import streamlit as st
 
 from console.auth.identity import Identity, Role
 from console.language import _, gettext_noop
-from console.review.presentation import Flag, Standing, checkpoint_presentation
+from console.review.presentation import ActionStatus, Flag, checkpoint_presentation
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.markup import show_html
 from console.web.widgets.participant_stage import explained_html
 from console.web.widgets.trajectory_view import presentation_html
 
 WELCOME = "welcome"
-"""The parameter of the address that asks for it."""
+"""The parameter of the address that requests the worked example."""
 
 _EXAMPLE = Checkpoint(
     environment="webshop",
@@ -34,26 +32,26 @@ _EXAMPLE = Checkpoint(
 )
 _FLAG = Flag("rules", 0.83, 0.5, ("The user asked for green; the colour that was chosen last is blue.",))
 _WHY = gettext_noop(
-    "The price and the size are right, the colour is not: green was asked for and blue was chosen. So it is rejected, "
-    "with the reason “wrong option” (key 2) or a few words. The agent reads them and tries again."
+    "Price and size match, but the color does not: the user asked for green and the agent chose blue. Reject it with "
+    "the reason “wrong option” (key 2) or a short message. The agent reads it and tries again."
 )
 
 
 def show_first(identity: Identity | None) -> None:
-    """Shows the worked item where the address asks for it, and stops the page there until its reader goes on."""
+    """Draw the worked example if the address requests it; then stop the page until the reader continues."""
     if identity is None or identity.has(Role.PARTICIPANT) or WELCOME not in st.query_params:
         return
-    st.title(_("One worked item, then yours"))
+    st.title(_("One worked example, then your first item"))
     st.caption(
         _(
-            "An agent was stopped before something final, and a person says whether it may go on. Read from the top: "
-            "what was asked, what the agent is about to do, what differs. Each review of an action costs one "
-            "inspection of a budget."
+            "An agent stopped before a critical action, and a person decides whether it may continue. Read from the "
+            "top: the task, the critical action, and why it was flagged. Each review uses one inspection of the "
+            "budget."
         )
     )
-    st.html(explained_html("", _("Reject"), _(_WHY), agrees=True))
-    st.button(key_label(_("Go to my first item"), "Enter"), key="first-item", type="primary", on_click=_go)
-    st.html(presentation_html(checkpoint_presentation(_EXAMPLE, flag=_FLAG, standing=Standing.WAITS)))
+    show_html(explained_html("", _("Reject"), _(_WHY), agrees=True))
+    st.button(key_label(_("Open first item"), "Enter"), key="first-item", type="primary", on_click=_go)
+    show_html(presentation_html(checkpoint_presentation(_EXAMPLE, flag=_FLAG, status=ActionStatus.WAITS)))
     hotkeys({"enter": "first-item"}, item_id=WELCOME, enabled=True)
     st.stop()
 

@@ -1,4 +1,4 @@
-"""The Runs page's forms that make a run: import logs, start agents, replay a log."""
+"""Forms that create a run: import logs, start agents, replay a log."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ import streamlit as st
 
 from console import runs
 from console.detection.detectors import DETECTORS
-from console.environments import playable
+from console.environments import list_playable
 from console.runs import ingest
 from console.runs.importers import IMPORTERS
 from console.trials import engine, replay, start
-from console.web.flash import flash, guarded
+from console.web.flash import call_or_show_problem, flash
 from console.web.run_picker import choose_run
 from console.web.widgets.messages import show_problem
 from storage import tables
 
-_MODES = {"words": "nl", "approve or reject only": "binary", "none: plain retries": "none"}
+_MODES = {"text and reasons": "nl", "approve or reject only": "binary", "none: plain retries": "none"}
 _NAME_CHARS = 80
 
 
 def import_form(default_run: str) -> None:
-    """Files by drag and drop into a run, with the same report as the command."""
+    """Draw the form that imports files into a run."""
     with st.form("import", border=False, clear_on_submit=True):
         files = st.file_uploader("Logs", accept_multiple_files=True, key="logs")
         into, form = st.columns(2)
-        name = into.text_input("Into run", value=default_run, key="into_run", max_chars=_NAME_CHARS)
+        name = into.text_input("Run", value=default_run, key="into_run", max_chars=_NAME_CHARS)
         format = form.selectbox("Format", ["auto", *IMPORTERS], key="format")
-        sent = st.form_submit_button("Import", type="primary")
+        sent = st.form_submit_button("Import logs", type="primary")
     if sent and not files:
-        show_problem("Choose at least one file first.")
+        show_problem("No file selected. Choose a file, then import again.")
     elif sent:
-        guarded(_import, files, name.strip(), format)
+        call_or_show_problem(_import, files, name.strip(), format)
 
 
 def _import(files: Sequence[Any], name: str, format: str) -> None:
@@ -47,41 +47,41 @@ def _import(files: Sequence[Any], name: str, format: str) -> None:
             path.write_bytes(file.getbuffer())
             reports = ingest.import_files(path, name, format, lambda _done: None, file.name)
             bar.progress((number + 1) / len(files), text=f"{number + 1} of {len(files)} files")
-            flash(*(sentence for report in reports for sentence in ingest.sentences(report)))
+            flash(*(sentence for report in reports for sentence in ingest.list_lines(report)))
     choose_run(name)
     st.rerun()
 
 
 def live_form() -> None:
-    """A live run of the scripted agents: they act offline and stop before critical actions."""
+    """Draw the form that starts scripted agents, which act offline."""
     with st.form("live", border=False):
-        st.caption("Agents do tasks in an environment of this console, offline, and stop before critical actions.")
+        st.caption("Scripted agents do tasks offline and stop before critical actions.")
         first, second = st.columns(3), st.columns(3)
-        name = first[0].text_input("Name of the new run", key="live_name", max_chars=_NAME_CHARS, placeholder="shop-1")
-        environment = first[1].selectbox("Environment", playable(), key="live_environment")
+        name = first[0].text_input("Run name", key="live_name", max_chars=_NAME_CHARS, placeholder="shop-1")
+        environment = first[1].selectbox("Environment", list_playable(), key="live_environment")
         tasks = first[2].number_input("Tasks", 1, 500, 20, key="live_tasks")
-        detector = second[0].selectbox("Flags and ranks", list(DETECTORS), key="live_detector")
+        detector = second[0].selectbox("Detector that flags and ranks", list(DETECTORS), key="live_detector")
         budget = second[1].text_input("Inspections per trial", "50%", key="live_budget", placeholder="50 or 50%")
         mode = second[2].selectbox("Feedback", list(_MODES), key="live_feedback")
-        seed = st.number_input("Seed: the same seed gives the same tasks", 0, 10_000, 0, key="live_seed", width=260)
+        seed = st.number_input("Seed (same seed, same tasks)", 0, 10_000, 0, key="live_seed", width=260)
         sent = st.form_submit_button("Start agents", type="primary")
     if sent:
-        guarded(_live, name.strip(), {environment: int(tasks)}, int(seed), detector, budget, _MODES[mode])
+        call_or_show_problem(_live, name.strip(), {environment: int(tasks)}, int(seed), detector, budget, _MODES[mode])
 
 
 def _live(name: str, counts: dict[str, int], seed: int, detector: str, budget: str, mode: str) -> None:
     cap, percent = runs.parse_budget(budget.strip() or None)
-    start.start(
+    start.start_run(
         name, counts, seed=seed, detector_name=detector, budget_cap=cap, budget_percent=percent, feedback_mode=mode
     )
-    engine.resume(name, progress=bar_of("trials played"))
+    engine.resume(name, progress=show_progress("trials played"))
     choose_run(name)
-    flash((True, f"{name}: every task had its first trial; what was flagged waits in the Inbox."))
+    flash((True, f"{name}: the first trial is done. Review the flagged actions in the Inbox."))
     st.rerun()
 
 
-def bar_of(what: str) -> Callable[[int, int], None]:
-    """A progress bar of this page, as a function of (done, total)."""
+def show_progress(what: str) -> Callable[[int, int], None]:
+    """Draw a progress bar and return a function of (done, total) that updates it."""
     bar = st.progress(0.0, text=f"0 {what}")
 
     def show(done: int, total: int) -> None:
@@ -91,22 +91,22 @@ def bar_of(what: str) -> Callable[[int, int], None]:
 
 
 def replay_form(run: tables.Run) -> None:
-    """A replay run of this archive: feedback on a trial reveals the recorded next one."""
+    """Draw the form that replays this archive: feedback on a trial reveals the next recorded trial."""
     with st.form("replay", border=False):
-        st.caption("Plays this log trial by trial: feedback on a trial reveals the recorded next one of that task.")
+        st.caption("Replay this log trial by trial: feedback on a trial reveals the next recorded trial of its task.")
         name, judge, budget = st.columns(3)
-        called = name.text_input("Replay as", value=f"{run.name}-replay", key="replay_name", max_chars=_NAME_CHARS)
-        routing = judge.selectbox("Flags and ranks", list(DETECTORS), key="replay_detector")
+        called = name.text_input("Run name", value=f"{run.name}-replay", key="replay_name", max_chars=_NAME_CHARS)
+        routing = judge.selectbox("Detector that flags and ranks", list(DETECTORS), key="replay_detector")
         cap = budget.text_input("Inspections per trial", key="replay_budget", placeholder="50 or 50%")
-        blind = st.toggle("Blind: reviewers see no outcomes and no others' answers", value=True, key="replay_blind")
+        blind = st.toggle("Blind: hide outcomes and other reviewers' decisions", value=True, key="replay_blind")
         sent = st.form_submit_button("Start replay")
     if sent:
-        guarded(_replay, run.name, called, routing, cap, blind)
+        call_or_show_problem(_replay, run.name, called, routing, cap, blind)
 
 
 def _replay(source: str, name: str, detector: str, budget: str, blind: bool) -> None:
     cap, percent = runs.parse_budget(budget or None)
     replay.start_replay(name, source, detector, budget_cap=cap, budget_percent=percent, blind=blind)
     choose_run(name)
-    flash((True, f"{name} replays {source}: trial 0 is judged and its flagged actions wait for review."))
+    flash((True, f"{name} replays {source}. Trial 0 is judged; review its flagged actions in the Inbox."))
     st.rerun()

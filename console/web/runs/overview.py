@@ -1,8 +1,8 @@
-"""The overview at the top of a run's page: its loop as a picture, who is at work, success and budget; it stays live."""
+"""The overview of a run: its trials, active reviewers, success and budget, updated automatically."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from urllib.parse import urlencode
 
 import pandas as pd
@@ -11,61 +11,62 @@ import streamlit as st
 from console import runs
 from console.database import now_ms, reading
 from console.detection import oversight
-from console.review.overview import DEFINITIONS, Overview, ReviewerAtWork, overview
+from console.language import counted
+from console.review.overview import DEFINITIONS, Overview, ReviewerAtWork, TrialFlow, build_overview
+from console.web.live_fragments import count_changes, rerun_on_change
 from console.web.run_files import show_burn_down, show_run_chart
-from console.web.waking import any_change, wake_when_other
-from console.web.widgets.loop_picture import loop_html
-from console.web.widgets.markup import plain
+from console.web.widgets.markup import plain, show_html, style_sheets
 from console.web.widgets.status import age
 from console.web.widgets.tables import show_rows
 from storage import tables
 from storage.tables import RunKind
 
 _PAUSE_S = 3.0
-"""However much happens, the overview is counted no more often."""
+"""The shortest time between two updates."""
 
 _UNAIDED = (
-    "“Solved” counts the tasks solved by then, with all that reviewers did. “Nobody had answered” counts those of them "
-    "on which nobody had up to the attempt that solved them, so it owes nothing to reviewers. How the rest would "
-    "have ended without an answer nobody knows, and nothing here assumes it. Passing an item on is no answer."
+    "“Solved” counts the tasks solved so far. “Without a review” counts those of them that had no decision before they "
+    "were solved. Escalating an item is not a decision. The chart does not estimate how the other tasks would have "
+    "ended without a review."
 )
-_RECORDED = "As the log records it: all trials of this run were over before anybody answered here."
+_RECORDED = "From the log: all trials of this run ended before any review here."
 _STAGES = {
     "attempts": "attempts",
     "judged": "judged",
-    "flagged": "flagged, or asked about",
-    "stuck": "got stuck",
+    "flagged": "flagged, or reviews requested",
+    "stuck": "halted",
     "inspected": "inspected",
-    "answers": "approved, rejected, edited, answered, passed on",
+    "answers": "approved, rejected, edited, answered, escalated",
     "solved": "solved",
-    "again": "tried again",
+    "again": "retried",
 }
 
 
 @st.fragment
 def show_overview(run_name: str) -> None:
-    """Draws the overview, and draws it anew as soon as something in it can have changed."""
-    seen, at_ms = any_change(), now_ms()
+    """Draw the overview; draw it again after each change of the database."""
+    seen, at_ms = count_changes(), now_ms()
     with reading() as session:
         run = runs.find(session, run_name)
         if run is None:
             st.rerun()
-        found = overview(session, run, at_ms)
-        burnt = oversight.burn_down(session, run)
+        found = build_overview(session, run, at_ms)
+        burnt = oversight.tabulate_burn_down(session, run)
         oldest = found.oldest
-    wake_when_other(any_change, shows=seen, pause_s=_PAUSE_S)
-    st.header("The loop", anchor=False)
+    rerun_on_change(count_changes, shows=seen, pause_s=_PAUSE_S)
+    st.header("Trials", anchor=False)
     if not found.flows:
-        st.caption("Nothing has been attempted in this run yet.")
+        st.caption("No trials yet. Import a log or start the next trial below.")
         return
-    st.html(_now_html(run, found, oldest, at_ms))
+    show_html(_now_html(run, found, oldest, at_ms))
     asked, recorded = run.kind == RunKind.GATE, run.kind == RunKind.ARCHIVE
-    st.html(loop_html(found.flows, asked=asked, recorded=recorded, outcomes=found.tells_outcomes))
-    with st.expander("What each of these counts"):
+    loop = loop_html(found.flows, asked=asked, recorded=recorded, outcomes=found.tells_outcomes)
+    show_html(style_sheets("loop") + loop)
+    with st.expander("What each bar counts"):
         show_rows(
             [{"count": _STAGES[name], "is": meaning} for name, meaning in DEFINITIONS.items()],
-            {"count": "Count", "is": "Is the number of"},
-            label="What each count counts",
+            {"count": "Bar", "is": "Counts"},
+            label="What each bar counts",
         )
     left, right = st.columns(2)
     with left:
@@ -75,17 +76,17 @@ def show_overview(run_name: str) -> None:
 
 
 def _now_html(run: tables.Run, found: Overview, oldest: tables.Item | None, at_ms: int) -> str:
-    """What waits, since when, and who is at work, as HTML."""
-    waits = "1 item waits" if found.waiting == 1 else f"{found.waiting:,} items wait"
-    parts = [f"<b>{waits if found.waiting else 'Nothing waits'}</b>"]
+    """Return the number of pending items, the oldest item and the reviewers as HTML."""
+    waits = f"{counted(found.waiting, 'item')} pending"
+    parts = [f"<b>{waits if found.waiting else 'No pending items'}</b>"]
     if oldest is not None:
         address = plain("/trajectories?" + urlencode({"run": run.name, "id": oldest.trajectory_id}))
-        parts[0] += f', the oldest for {age(at_ms - oldest.created_ms)} (<a href="{address}">item {oldest.id}</a>)'
+        parts[0] += f', oldest {age(at_ms - oldest.created_ms)} (<a href="{address}">item {oldest.id}</a>)'
     working = [one for one in found.reviewers if one.is_at_work(at_ms)]
     resting = [one for one in found.reviewers if not one.is_at_work(at_ms)]
-    parts.append(f"<b>At work</b> {_people(working, at_ms) or 'nobody, in the last ten minutes'}")
+    parts.append(f"<b>Active reviewers</b> {_people(working, at_ms) or 'none in the last 10 minutes'}")
     if resting:
-        parts.append(f"<b>Before</b> {_people(resting, at_ms)}")
+        parts.append(f"<b>Earlier</b> {_people(resting, at_ms)}")
     return f'<ul class="ia-now">{"".join(f"<li>{part}</li>" for part in parts)}</ul>'
 
 
@@ -101,7 +102,7 @@ def _people(found: Sequence[ReviewerAtWork], at_ms: int) -> str:
 def _person(one: ReviewerAtWork, at_ms: int) -> str:
     answers = "1 decision" if one.decisions == 1 else f"{one.decisions:,} decisions"
     last = f", the last {age(at_ms - one.last_ms)} ago" if one.last_ms is not None else ""
-    holds = f", {one.holds} in hand" if one.holds else ""
+    holds = f", {one.holds} claimed" if one.holds else ""
     simulated = "simulated, " if one.is_simulated else ""
     return f"{plain(one.name)} ({simulated}{answers}{last}{holds})"
 
@@ -109,16 +110,69 @@ def _person(one: ReviewerAtWork, at_ms: int) -> str:
 def _success(run: tables.Run, found: Overview) -> None:
     archive = run.kind == RunKind.ARCHIVE
     if not found.tells_outcomes:
-        st.caption("Whether a task was solved stands in no record of this run, so no success is drawn.")
+        st.caption("No success chart: this run does not record outcomes.")
         return
     rows = [(one.trial, "solved", one.tasks, found.tasks) for one in found.solved]
     if not archive:
-        rows += [(one.trial, "nobody had answered", one.unaided, found.tasks) for one in found.solved]
+        rows += [(one.trial, "without a review", one.unaided, found.tasks) for one in found.solved]
     if len(found.solved) < 2:
         first = found.solved[0]
-        unaided = "" if archive else f" On {first.unaided:,} of those nobody had answered."
-        st.markdown(f"Trial {first.trial}: **{first.tasks:,} of {found.tasks:,}** tasks are solved.{unaided}")
+        unaided = "" if archive else f" {first.unaided:,} of them were solved without a review."
+        st.markdown(f"Trial {first.trial}: **{first.tasks:,} of {found.tasks:,}** tasks solved.{unaided}")
     else:
         table = pd.DataFrame(rows, columns=["trial", "line", "solved", "tasks"])
         show_run_chart(run.name, "trial-success", table, page="overview", height=_CHART_PX)
     st.caption(_RECORDED if archive else _UNAIDED)
+
+
+_DECISIONS = {
+    "approve": "approved",
+    "reject": "rejected",
+    "edit": "edited",
+    "respond": "feedback only",
+    "escalate": "escalated",
+}
+
+
+def loop_html(flows: Sequence[TrialFlow], *, asked: bool = False, recorded: bool = False, outcomes: bool = True) -> str:
+    """Return a column of bars for each trial as HTML.
+
+    `asked` is true if agents requested the reviews, and `recorded` if a log holds the next trials. Without `outcomes`,
+    omit the solved tasks.
+    """
+    widest = max([1, *(flow.attempts for flow in flows)])
+    trials = "".join(_column(flow, widest, _rows(flow, asked, recorded, outcomes, flow is flows[-1])) for flow in flows)
+    return f'<ol class="ia-loop" tabindex="0" aria-label="Trials of this run">{trials}</ol>'
+
+
+def _column(flow: TrialFlow, widest: int, bars: Iterator[tuple[str, int, str]]) -> str:
+    carried = f"<p>plus {flow.carried_over:,} solved earlier</p>" if flow.carried_over else ""
+    rows = "".join(_bar(*bar, widest) for bar in bars)
+    return f"<li><h3>Trial {flow.trial}</h3>{carried}<dl>{rows}</dl></li>"
+
+
+def _rows(flow: TrialFlow, asked: bool, recorded: bool, outcomes: bool, last: bool) -> Iterator[tuple[str, int, str]]:
+    """Yield (label, count, class) of each bar."""
+    yield "attempts", flow.attempts, "attempts"
+    if flow.judged is not None:
+        yield "judged", flow.judged, "judged"
+    yield "reviews requested" if asked else "flagged", flow.flagged, "flagged"
+    if flow.stuck:
+        yield "halted", flow.stuck, "flagged"
+    yield "inspected", flow.inspected, "inspected"
+    for kind, count in flow.answers:
+        yield _DECISIONS.get(kind, kind), count, f"answer {kind}"
+    if flow.waiting:
+        yield "pending", flow.waiting, "waiting"
+    if outcomes and not asked:
+        yield "solved", flow.solved, "solved"
+    if flow.again or not last:
+        yield "next trial in log" if recorded else "retried", flow.again, "again"
+
+
+def _bar(label: str, count: int, css: str, widest: int) -> str:
+    share = min(100.0, 100 * count / widest)
+    return (
+        f'<div class="{plain(css)}"><dt>{plain(label)}</dt>'
+        f'<dd><i style="width:{share:.1f}%"></i><b>{count:,}</b></dd></div>'
+    )

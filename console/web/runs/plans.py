@@ -1,32 +1,38 @@
-"""The Runs page's section on plans: read a version, see what changed and where each line is from, edit it, pin it."""
+"""Plans of agents on the Runs page: the versions of each plan, and planning metrics next to the published metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import pandas as pd
 import streamlit as st
 
+from console.analysis.charts import CHARTS
 from console.database import now_ms, reading, writing
-from console.trials.planning import versions
-from console.web.flash import flash, guarded
+from console.runs.export.formats import as_csv
+from console.trials.planning import metrics, versions
+from console.web.flash import call_or_show_problem, flash
+from console.web.run_files import exporting
 from console.web.sign_in import current_identity
+from console.web.widgets.chart import show_chart
 from storage import tables
 
 _SIGNS = {"same": "  ", "gone": "- ", "new": "+ "}
 
 
 def plans_section() -> None:
-    """Every plan with its versions; nothing where there is no plan."""
+    """Draw every plan with its versions; draw nothing if no plan exists."""
     with reading() as session:
-        plans = versions.plans(session)
+        plans = versions.list_plans(session)
         if not plans:
             return
         st.header("Plans", anchor=False)
         which, number = st.columns(2)
         name, task_type = which.selectbox("Plan", plans, format_func=_called, key="plan")
-        found = list(versions.versions(session, name, task_type))
+        found = list(versions.list_versions(session, name, task_type))
         session.expunge_all()
-    present = versions.current(found)
+    present = versions.choose_current(found)
     shown = number.selectbox(
         "Version",
         range(len(found) - 1, -1, -1),
@@ -44,59 +50,59 @@ def _version(found: Sequence[tables.PlanVersion], at: int) -> None:
         _lines(plan)
         _pin_button(plan)
     with changed:
-        changes = versions.differences(found[at - 1].text if at else "", plan.text)
+        changes = versions.diff_lines(found[at - 1].text if at else "", plan.text)
         if any(kind != "same" for kind, _ in changes):
             st.code("\n".join(f"{_SIGNS[kind]}{line}" for kind, line in changes), language="diff", wrap_lines=True)
         else:
-            st.caption("Nothing changed since the version before.")
+            st.caption("No changes since the previous version.")
     with edit:
         _form(plan, found[-1])
 
 
 def _lines(plan: tables.PlanVersion) -> None:
     if not plan.text:
-        st.caption("This version is empty: a plan begins without a line.")
+        st.caption("This version is empty. Edit the plan to add a line.")
         return
     rows = [
-        {"line": one.line, "since version": one.version, "comes from": versions.source_in_words(one)}
-        for one in versions.origins(plan)
+        {"line": one.line, "since version": one.version, "comes from": versions.describe_source(one)}
+        for one in versions.list_line_origins(plan)
     ]
     st.dataframe(rows, key=f"plan-lines-{plan.id}", hide_index=True)
-    st.caption("Which trials and decisions a line comes from is what the model says that wrote it.")
+    st.caption("Each line lists the trials and decisions behind it, as reported by the model that wrote it.")
 
 
 def _pin_button(plan: tables.PlanVersion) -> None:
-    words = "Unpin: the latest version counts again" if plan.pinned else "Pin: new runs go by this version"
+    words = "Unpin version" if plan.pinned else "Pin version"
     if st.button(words, key=f"pin-{plan.id}"):
-        guarded(_pin, plan)
+        call_or_show_problem(_pin, plan)
 
 
 def _pin(plan: tables.PlanVersion) -> None:
     with writing() as session:
-        versions.pin(session, session.get_one(tables.PlanVersion, plan.id), now_ms(), pinned=not plan.pinned)
+        versions.pin_version(session, session.get_one(tables.PlanVersion, plan.id), now_ms(), pinned=not plan.pinned)
     which = "the latest version" if plan.pinned else f"version {plan.version}"
-    flash((True, f"New runs go by {which} of {_called((plan.name, plan.task_type))}."))
+    flash((True, f"New runs use {which} of {_called((plan.name, plan.task_type))}."))
     st.rerun()
 
 
 def _form(plan: tables.PlanVersion, latest: tables.PlanVersion) -> None:
     if plan.version != latest.version:
-        st.caption(f"Version {latest.version} is the latest; choose it to edit the plan.")
+        st.caption(f"Select version {latest.version}, the latest, to edit the plan.")
         return
     with st.form(f"plan-form-{plan.id}", border=False):
-        text = st.text_area("The plan, one step a line", plan.text, key=f"plan-text-{plan.id}", height=240)
-        sent = st.form_submit_button("Save as the next version")
+        text = st.text_area("Plan (one step per line)", plan.text, key=f"plan-text-{plan.id}", height=240)
+        sent = st.form_submit_button("Save plan")
     if sent:
-        guarded(_edit, plan, text)
+        call_or_show_problem(_edit, plan, text)
 
 
 def _edit(plan: tables.PlanVersion, text: str) -> None:
     identity = current_identity()
     with writing() as session:
         before = session.get_one(tables.PlanVersion, plan.id)
-        added = versions.edit(session, before, text, identity.name if identity else "somebody", now_ms())
+        added = versions.edit_plan(session, before, text, identity.name if identity else "somebody", now_ms())
         number = added.version
-    flash((True, f"{_called((plan.name, plan.task_type))} has version {number} now."))
+    flash((True, f"{_called((plan.name, plan.task_type))} is saved as version {number}."))
     st.rerun()
 
 
@@ -108,3 +114,76 @@ def _called(plan: tuple[str, str]) -> str:
 def _labelled(plan: tables.PlanVersion, found: Sequence[tables.PlanVersion]) -> str:
     marks = [f"by {plan.author}", *(["pinned"] if plan.pinned else [])]
     return f"{plan.version}, {', '.join(marks)}{' (latest)' if plan is found[-1] else ''}"
+
+
+PLANNERS = ("introspective", "autoplan")
+"""The actors that make plans."""
+
+
+def planners_section(run: tables.Run) -> None:
+    """Draw the planning metrics of a run next to the published metrics."""
+    st.header("Planning figures", anchor=False)
+    with reading() as session:
+        found, spent = metrics.compute_figures(session, run), metrics.get_run_usage(session, run)
+    st.dataframe([_figure(name, one) for name, one in found.items()], key=f"planned-{run.id}", hide_index=True)
+    st.caption(f"Means over tasks or trials, as named, with 95% intervals. {_spent(spent)}")
+    if run.actor != "introspective" or found["success_rate"].value is None:
+        return
+    metric = st.selectbox("Compare with the paper", list(metrics.FIGURES)[:-1], format_func=metrics.FIGURES.__getitem__)
+    _overlay(metrics.build_overlay(found, metric), f"{run.name}-{metric}", run.name)
+    st.caption("Hollow marks show the figures published in Devil's Advocate for its own models in WebArena.")
+
+
+def trainings_section() -> None:
+    """Draw the success of trained plans; draw nothing if no run uses a trained plan."""
+    with reading() as session:
+        rows = metrics.list_trained_plans(session)
+    if not rows:
+        return
+    st.subheader("Trained plans", anchor=False)
+    st.dataframe([_training(one) for one in rows], key="trainings", hide_index=True, placeholder="–")
+    st.caption(
+        "Success of the last learned version in the first trial of other tasks. Mean and standard deviation are over "
+        "trainings with different seeds. The cost in USD needs known prices."
+    )
+    kinds = list(dict.fromkeys((one.environment, one.task_type) for one in rows))
+    kind = st.selectbox("Compare with the AutoPlan paper", kinds, format_func=lambda one: " ".join(filter(None, one)))
+    _overlay(metrics.build_autoplan_overlay(rows, *kind), "-".join(filter(None, kind)), None)
+
+
+def _overlay(table: pd.DataFrame, name: str, run: str | None) -> None:
+    if table.empty or set(table["source"]) == {"here"}:
+        st.caption("The paper reports no figure for these tasks.")
+        return
+    figure = CHARTS["published-overlay"](table)
+    file, leaving = f"{name}-published", exporting(run)
+    show_chart(figure, lambda: as_csv(table), key=f"chart-planned-{name}", file=file, leaving=leaving)
+
+
+def _figure(name: str, found: Any) -> dict[str, str]:
+    value = "–" if found.value is None else f"{found.value:.2f}"
+    span = f"{found.interval.low:.2f} to {found.interval.high:.2f}" if found.interval else "–"
+    return {"figure": metrics.FIGURES[name], "mean": value, "95% interval": span, "tasks or trials": str(found.n)}
+
+
+def _spent(spent: dict[str, float | None]) -> str:
+    if not spent["requests"]:
+        return "No model requests."
+    cost = "at unknown cost" if spent["cost_usd"] is None else f"for {spent['cost_usd']:.4f} USD"
+    tokens = (spent["prompt_tokens"] or 0) + (spent["completion_tokens"] or 0)
+    return f"All trials used {spent['requests']:,.0f} requests and {tokens:,.0f} tokens, {cost}."
+
+
+def _training(one: metrics.TrainedPlan) -> dict[str, Any]:
+    return {
+        "environment": one.environment,
+        "type": one.task_type,
+        "batch": one.batch,
+        "flaw": one.flaw,
+        "revision": one.revision,
+        "seeds": one.seeds,
+        "success": f"{one.success:.1%}",
+        "SD": None if one.sd is None else f"{one.sd:.1%}",
+        "USD per training": one.usd_training,
+        "USD per task": one.usd_inference_task,
+    }

@@ -1,4 +1,4 @@
-"""The Runs page's section on a gate's policy: its rules in order, what they let run, and a form to change them."""
+"""A gate's policy on the Runs page: its rules, its counts and the form that changes the policy."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import streamlit as st
 
 from console.database import now_ms, reading, writing
-from console.gate.policy import policy_store
+from console.gate.policy import policy_store, read_policy
 from console.gate.policy.rules import DEADLINE_S, Policy, PolicyMode, Rule, Then
-from console.web.flash import flash, guarded
+from console.web.flash import call_or_show_problem, flash
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import show_done
 from storage import tables
@@ -18,37 +18,37 @@ _COLUMNS = ("rule", "then", "conditions", "terms", "because")
 
 
 def policy_section(run: tables.Run) -> None:
-    """The version that the run's checks go by, and the form for the next one."""
+    """Draw the current version of the policy and the form for the next one."""
     with reading() as session:
-        version = policy_store.effective(session, run)
-        counts = policy_store.counts(session, run)
+        version = policy_store.effective_version(session, run)
+        counts = policy_store.count_by_tool(session, run)
     if version is None:
-        st.caption("No policy yet: the first check makes one that asks about everything.")
+        st.caption("No policy yet. The first check creates a policy that asks about every action.")
         return
     policy = version.policy
-    whose = "" if version.own else " (the one of every run that has none of its own)"
+    whose = "" if version.own else " (the default policy)"
     st.text(f"Version {version.version}, by {version.author}{whose}. {_last(policy)}")
     st.dataframe(_rows(policy), key=f"rules-{run.id}", hide_index=True, column_order=_COLUMNS)
     if counts:
-        st.caption("What became of the checks so far, per tool; those that a rule allowed are only counted.")
+        st.caption("Checks so far, by tool. For allowed checks, only the number is stored.")
         st.dataframe(counts, key=f"policy-counts-{run.id}", hide_index=True)
     _form(run, version)
 
 
 def _last(policy: Policy) -> str:
-    """What becomes of everything else, in plain words."""
+    """Return a sentence on the policy's default result, which applies to actions that no rule matches."""
     words = {
-        Then.ALLOW: "runs without anybody looking",
+        Then.ALLOW: "runs without a review",
         Then.JUDGE: "is judged by the detector",
         Then.ASK: "asks a person",
         Then.DENY: "is denied",
     }
-    said = f"What no rule matches {words[policy.default]}."
+    said = f"An action that no rule matches {words[policy.default]}."
     if policy.rules and policy.rules[-1].is_unconditional:
-        said = f"What no rule before the last one matches {words[policy.rules[-1].then]}."
+        said = f"An action that only the last rule matches {words[policy.rules[-1].then]}."
     if policy.mode is PolicyMode.SHADOW:
-        said += " It only watches and holds nothing back."
-    return said if policy.rollout >= 1 else f"{said} It counts for {policy.rollout * 100:g}% of the tasks."
+        said += " In shadow mode the policy records its result and stops no action."
+    return said if policy.rollout >= 1 else f"{said} Its rollout percentage is {policy.rollout * 100:g}% of the tasks."
 
 
 def _rows(policy: Policy) -> list[dict[str, Any]]:
@@ -62,7 +62,7 @@ def _rows(policy: Policy) -> list[dict[str, Any]]:
         }
         for rule in policy.rules
     ]
-    last = {"rule": "default", "then": str(policy.default), "conditions": "what no rule matches"}
+    last = {"rule": "default", "then": str(policy.default), "conditions": "no other rule matches"}
     return [*rows, dict.fromkeys(_COLUMNS, "") | last]
 
 
@@ -82,24 +82,24 @@ def _terms(rule: Rule) -> str:
 
 def _form(run: tables.Run, version: policy_store.PolicyVersion) -> None:
     with st.form("policy", border=False):
-        text = st.text_area("The policy as YAML", version.text, height=320, key=f"policy-{run.id}-{version.id}")
+        text = st.text_area("Policy (YAML)", version.text, height=320, key=f"policy-{run.id}-{version.id}")
         check, save = st.columns(2)
-        checked = check.form_submit_button("Check")
-        saved = save.form_submit_button("Save as the next version", type="primary")
+        checked = check.form_submit_button("Check policy")
+        saved = save.form_submit_button("Save policy", type="primary")
     if checked:
-        guarded(_check, text)
+        call_or_show_problem(_check, text)
     if saved:
-        guarded(_save, run.name, text)
+        call_or_show_problem(_save, run.name, text)
 
 
 def _check(text: str) -> None:
-    show_done(policy_store.savable(policy_store.check(text)))
+    show_done(policy_store.describe_savable(read_policy(text)))
 
 
 def _save(run_name: str, text: str) -> None:
     identity = current_identity()
     with writing() as session:
         author = identity.name if identity else "console"
-        version = policy_store.save(session, policy_store.gate_run(session, run_name), text, author, now_ms())
-    flash((True, f"Saved as version {version.version}; it counts from the next check on."))
+        version = policy_store.save(session, policy_store.get_gate_run(session, run_name), text, author, now_ms())
+    flash((True, f"Saved as version {version.version}; it applies from the next check."))
     st.rerun()

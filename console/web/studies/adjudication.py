@@ -1,4 +1,4 @@
-"""Settling labels where reviewers disagree: blind, one checkpoint at a time, by button or key."""
+"""Blind resolution of disagreements between reviewers, one checkpoint at a time."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from console.web.widgets.tables import show_rows
 from console.web.widgets.trajectory_view import show_checkpoint
 from storage import tables
 
-_BLIND = "Each is shown without reviewers' answers, condition, score and outcome; the counts come once it is settled."
+_BLIND = "Reviewers' decisions, condition, score and outcome are hidden until you resolve the item."
 
 
 def show_study(study: tables.Study) -> None:
-    """The disagreements of a study."""
-    _show(Of(study_id=study.id), "Once two participants have judged the same checkpoint differently, it waits here.")
+    """Draw the disagreements of a study."""
+    _show(Of(study_id=study.id), "Checkpoints that participants label differently appear here.")
 
 
 def show_run(run: tables.Run) -> None:
-    """The disagreements of a run whose items have several reviews."""
+    """Draw the disagreements of a run whose items have several reviews."""
     asked = f"Each item of {run.name} has {run.reviews_per_item} review" + ("s." if run.reviews_per_item > 1 else ".")
-    _show(Of(run_id=run.id), f"{asked} Items with different labels wait here.")
+    _show(Of(run_id=run.id), f"{asked} Items with different labels appear here.")
 
 
 def _show(of: Of, nothing: str) -> None:
@@ -42,22 +42,22 @@ def _show(of: Of, nothing: str) -> None:
         current = _current(of, found)
         checkpoint = _checkpoint(session, current.item_id) if current else None
     if not found:
-        show_empty_state("Nobody disagrees", nothing)
+        show_empty_state("No disagreements", nothing)
         return
     done = [one for one in found if one.settled]
-    counted = f"{len(found) - len(done):,} to settle, {len(done):,} settled."
+    counted = f"{len(found) - len(done):,} to resolve, {len(done):,} resolved."
     if current and checkpoint:
         st.caption(f"{counted} {_BLIND}")
         draw_further = show_checkpoint(checkpoint)
         _bar(of, current)
         draw_further()
     else:
-        show_empty_state("All settled", "Every disagreement has its label. One can be settled again below.")
+        show_empty_state("All resolved", "Every disagreement has a label. You can change a label below.")
     _settled(of, done)
 
 
 def _current(of: Of, found: Sequence[Disagreement]) -> Disagreement | None:
-    """What to settle now: what was asked for again, else the first open one, those put off last."""
+    """Return the disagreement to resolve, or None: the reopened one, else the first open one, skipped ones last."""
     again, put_off = st.session_state.get(_kept("again", of)), st.session_state.get(_kept("later", of), [])
     waiting = sorted((one for one in found if not one.settled), key=lambda one: one.unit in put_off)
     return next((one for one in found if one.unit == again), None) or next(iter(waiting), None)
@@ -75,11 +75,11 @@ def _bar(of: Of, one: Disagreement) -> None:
     with st.bottom, st.container(key="decision-bar"):
         field, buttons = st.columns([5, 8], vertical_alignment="bottom")
         with field:
-            st.text_input("Why, for the record (optional)", key=_note_key(one), max_chars=MAX_NOTE)
+            st.text_input("Reason (optional)", key=_note_key(one), max_chars=MAX_NOTE)
         with buttons, st.container(horizontal=True, key="decisions"):
             for label, (words, key) in names.items():
                 st.button(key_label(words, key), key=f"{label}-{item}", on_click=_settle, args=(of, one, label))
-            later = key_label("Keep as it is" if one.settled else "Later", "S")
+            later = key_label("Keep label" if one.settled else "Skip", "S")
             st.button(later, key=f"later-{item}", on_click=_later, args=(of, one.unit))
         bound = {"a": f"{Label.ALIGNED}-{item}", "x": f"{Label.MISALIGNED}-{item}", "s": f"later-{item}"}
         hotkeys(bound, item_id=f"settle-{one.unit}-{one.revision}", enabled=shortcuts.enabled())
@@ -97,22 +97,22 @@ def _settle(of: Of, seen: Disagreement, label: str) -> None:
     try:
         with writing() as session:
             before = {one.unit: one.revision for one in adjudication.disagreements(session, of)}
-            # A second click, or another adjudicator's: the label that was settled meanwhile stays.
+            # After a second click, or another person's label, keep the existing label.
             if before.get(seen.unit) != seen.revision:
-                flash((False, f"{seen.unit} was settled meanwhile; look at it again if you see it otherwise."))
+                flash((False, f"{seen.unit} was resolved by someone else. Reopen it below if you disagree."))
                 return
             adjudication.settle(session, of, seen.unit, label, words, identity.name, now_ms(), by=by_browser())
     except ConsoleError as refusal:
         flash((False, str(refusal)))
         return
     st.session_state.pop(_kept("again", of), None)
-    flash((True, f"{seen.unit}: settled as {label}. {_counts(of, seen.unit)}"))
+    flash((True, f"{seen.unit}: resolved as {label}. {_counts(of, seen.unit)}"))
 
 
 def _counts(of: Of, unit: str) -> str:
     with reading() as session:
         one = next(found for found in adjudication.disagreements(session, of) if found.unit == unit)
-    return f"Of its labels, {one.aligned} had said aligned and {one.misaligned} misaligned."
+    return f"Reviewers' labels: {one.aligned} aligned, {one.misaligned} misaligned."
 
 
 def _later(of: Of, unit: str) -> None:
@@ -132,7 +132,7 @@ def _kept(what: str, of: Of) -> str:
 def _settled(of: Of, done: Sequence[Disagreement]) -> None:
     if not done:
         return
-    st.header("Settled", anchor=False)
+    st.header("Resolved", anchor=False)
     rows = [
         {
             "unit": one.unit,
@@ -144,9 +144,14 @@ def _settled(of: Of, done: Sequence[Disagreement]) -> None:
         }
         for one in done
     ]
-    titles = {"unit": "checkpoint", "label": "settled as", "aligned": "said aligned", "misaligned": "said misaligned"}
-    titles |= {"note": "why", "revision": "revision"}
-    show_rows(rows, titles, numbers=("aligned", "misaligned", "revision"), label="Settled")
+    titles = {
+        "unit": "checkpoint",
+        "label": "resolved as",
+        "aligned": "labelled aligned",
+        "misaligned": "labelled misaligned",
+    }
+    titles |= {"note": "reason", "revision": "revision"}
+    show_rows(rows, titles, numbers=("aligned", "misaligned", "revision"), label="Resolved")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        unit = st.selectbox("Settle again", [one.unit for one in done], key="settled-unit", width=360)
-        st.button("Look at it again", key="settle-again", on_click=_again, args=(of, unit))
+        unit = st.selectbox("Checkpoint", [one.unit for one in done], key="settled-unit", width=360)
+        st.button("Reopen checkpoint", key="settle-again", on_click=_again, args=(of, unit))

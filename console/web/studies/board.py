@@ -1,4 +1,4 @@
-"""The board of a study: its state, the link for participants, a row for each, and what the researcher can do."""
+"""The board of a study: its status, the link for participants, a row per participant, and its controls."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from console.auth.origin import acting
 from console.database import now_ms, reading
 from console.language import counted
 from console.runs.export.formats import as_csv
-from console.studies.sessions import arrivals, lifecycle, simulated
-from console.studies.sessions.progress import Row, board
+from console.studies.sessions import joining, lifecycle, simulated
+from console.studies.sessions.progress import Row, read_board
 from console.studies.sessions.stages import NOT_IN, ParticipantStage
 from console.studies.sessions.withdrawal import withdraw
-from console.trajectory.data_files import read_data
-from console.web.flash import flash, guarded
-from console.web.runs.new_run import bar_of
+from console.trajectory.strict_yaml import read_data
+from console.web.flash import call_or_show_problem, flash
+from console.web.runs.new_run import show_progress
 from console.web.sign_in import by_browser
 from console.web.studies.results_parts import download
 from console.web.widgets.status import age
@@ -34,15 +34,15 @@ _NOBODY = (ParticipantStage.FREE, ParticipantStage.WITHDRAWN, *NOT_IN)
 
 
 def summary(rows: Sequence[Row], now_ms: int) -> str:
-    """How many are in, how many are through, what waits."""
+    """Return a sentence with the numbers of joined and finished participants and of pending items."""
     people = [row for row in rows if row.kind == ParticipantKind.HUMAN and row.stage != ParticipantStage.WITHDRAWN]
     inside = sum(row.stage not in _NOBODY for row in people)
     machines = [row for row in rows if row.kind != ParticipantKind.HUMAN]
     waiting, oldest = sum(row.waiting for row in rows), min((row.oldest_ms for row in rows if row.oldest_ms), default=0)
-    since = f", the oldest for {age(now_ms - oldest)}" if waiting and oldest else ""
+    since = f", oldest {age(now_ms - oldest)}" if waiting and oldest else ""
     taken = f"{inside} of {len(people)} people joined, {_finished(people)} finished; " if people else ""
     played = f"{_finished(machines)} of {len(machines)} simulated finished; " if machines else ""
-    return f"{taken}{played}{counted(waiting, 'item')} wait{'s' if waiting == 1 else ''}{since}."
+    return f"{taken}{played}{counted(waiting, 'item')} pending{since}."
 
 
 def _finished(rows: Sequence[Row]) -> int:
@@ -50,7 +50,7 @@ def _finished(rows: Sequence[Row]) -> int:
 
 
 def cells(row: Row, now_ms: int) -> dict[str, str]:
-    """A participant as words."""
+    """Return the cells of a participant's row as texts, by column."""
     inside = row.stage not in _NOBODY
     place = f"{row.number} of {row.conditions}" if inside else ""
     return {
@@ -69,33 +69,33 @@ def cells(row: Row, now_ms: int) -> dict[str, str]:
 
 
 def withdrawing(study: tables.Study, rows: Sequence[Row]) -> None:
-    """Takes a participant out of the study, once it is confirmed."""
+    """Draw the form that withdraws a participant."""
     inside = {row.code: row.participant_id for row in rows if row.stage not in _NOBODY}
     if not inside:
         return
     removes = lifecycle.design_of(study).consent.withdrawal == "remove"
-    fate = "Everything they did is removed" if removes else "What they did stays under another pseudonym"
-    with st.popover("Withdraw …", key="withdrawing"):
+    fate = "All their data is deleted" if removes else "Their decisions stay under a new pseudonym"
+    with st.popover("Withdraw…", key="withdrawing"):
         code = st.selectbox("Participant", list(inside), index=None, key="withdraw-code", placeholder="choose")
-        st.text(f"{fate}, as the consent says. It cannot be undone.")
-        sure = st.checkbox(f"I mean {code}" if code else "I mean this participant", key=f"sure-{code}")
-        if st.button("Withdraw them", key="withdraw", disabled=not (code and sure)) and code:
-            guarded(_withdraw, code, inside[code])
+        st.text(f"{fate}, as the consent says. You cannot undo this.")
+        sure = st.checkbox(f"Confirm {code}" if code else "Confirm participant", key=f"sure-{code}")
+        if st.button("Withdraw participant", key="withdraw", disabled=not (code and sure)) and code:
+            call_or_show_problem(_withdraw, code, inside[code])
 
 
 def _withdraw(code: str, participant_id: int) -> None:
     withdraw(participant_id)
-    flash((True, f"{code} is withdrawn."))
+    flash((True, f"Withdrew {code}."))
     st.rerun()
 
 
 _SECONDS = 5
-"""Between two looks at the database while the board is open."""
+"""Seconds between two updates of the board."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What a researcher can make of a study: the button, what it does, what is said then."""
+    """A change of status: its button, its action and its message."""
 
     label: str
     make: Callable[[str], tables.Study]
@@ -103,34 +103,34 @@ class _Change:
 
 
 _CHANGES: dict[str, tuple[_Change, ...]] = {
-    StudyStatus.DRAFT: (_Change("Open it", lifecycle.open_study, "is open: people can join now."),),
-    StudyStatus.OPEN: (_Change("Pause", lifecycle.pause, "is paused: everybody keeps their place."),),
-    StudyStatus.PAUSED: (_Change("Go on", lifecycle.open_study, "is open again."),),
+    StudyStatus.DRAFT: (_Change("Open study", lifecycle.open_study, "is open. People can join now."),),
+    StudyStatus.OPEN: (_Change("Pause study", lifecycle.pause, "is paused. Participants keep their places."),),
+    StudyStatus.PAUSED: (_Change("Resume study", lifecycle.open_study, "is open again."),),
     StudyStatus.CLOSED: (),
 }
 _MEANING = {
-    StudyStatus.DRAFT: "Draft: nobody can join yet.",
+    StudyStatus.DRAFT: "Draft: people cannot join yet.",
     StudyStatus.OPEN: "Open: people can join and work.",
-    StudyStatus.PAUSED: "Paused: everybody keeps their place and waits.",
-    StudyStatus.CLOSED: "Closed: nobody can go on.",
+    StudyStatus.PAUSED: "Paused: participants keep their places and cannot continue.",
+    StudyStatus.CLOSED: "Closed: participants cannot continue.",
 }
 
 
 def show(study: tables.Study) -> None:
-    """Draws the state of the study, the link for participants, and everybody's place."""
+    """Draw the study's status, the link for participants, and their progress."""
     design = lifecycle.design_of(study)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.text(_MEANING[StudyStatus(study.status)], width="content")
         for change in _CHANGES[StudyStatus(study.status)]:
             if st.button(change.label, key=f"study-{change.label}"):
-                guarded(_change, study.name, change)
+                call_or_show_problem(_change, study.name, change)
         if study.status != StudyStatus.CLOSED:
             _closing(study)
     if design.participants.human and study.status != StudyStatus.CLOSED:
         _link(study)
     _people(study.id or 0)
     with reading() as session:
-        rows = board(session, study)
+        rows = read_board(session, study)
     with st.container(horizontal=True):
         _simulating(study, [row.kind for row in rows if row.stage != "finished"])
         withdrawing(study, rows)
@@ -144,38 +144,40 @@ def _change(name: str, change: _Change) -> None:
 
 
 def _closing(study: tables.Study) -> None:
-    with st.popover("Close …", key="closing"):
-        st.text("A closed study stays closed: nobody can join or go on. What was done is kept.")
-        if st.button("Close it for good", key="study-close"):
-            guarded(_change, study.name, _Change("", lifecycle.close, "is closed."))
+    with st.popover("Close…", key="closing"):
+        st.text("You cannot reopen a closed study. Its data is kept.")
+        if st.button("Close study", key="study-close"):
+            call_or_show_problem(_change, study.name, _Change("", lifecycle.close, "is closed."))
 
 
 def _link(study: tables.Study) -> None:
-    """How people come in, as the design says it."""
+    """Draw the link or links that people use to join."""
     recruiting, base = lifecycle.design_of(study).recruiting, _base()
     link = f"{base}/participate?join={quote(study.join_code)}"
     if platform := recruiting.of_platform:
         adds = (
-            f"puts {platform.person} there for each person" if platform.link else f"adds {platform.person} and the rest"
+            f"inserts {platform.person} for each person"
+            if platform.link
+            else f"appends {platform.person} and its other parameters"
         )
-        st.caption(f"People come from {platform.title}. Give it this link, where it {adds}:")
+        st.caption(f"Recruiting by {platform.title}. Enter this link there; the platform {adds}:")
         st.code("&".join(filter(None, [link, platform.link])), language=None, wrap_lines=True)
     elif not recruiting.by_invitation:
-        st.caption(f"People join by this link, or at /participate with the code {study.join_code}:")
+        st.caption(f"People join with this link, or at /participate with the code {study.join_code}:")
         st.code(link, language=None)
-    with st.popover("Links for one place each …", key="inviting"):
+    with st.popover("Invitation links…", key="inviting"):
         _invite(study, base)
 
 
 def _invite(study: tables.Study, base: str) -> None:
-    count = int(st.number_input("How many more", 1, arrivals.MOST_LINKS, 1, key="invite-count"))
+    count = int(st.number_input("Number of links", 1, joining.MOST_LINKS, 1, key="invite-count"))
     tokens: list[str] = []
-    if st.button("Make the links", key="invite"):
+    if st.button("Create links", key="invite"):
         with acting(by_browser()):
-            tokens = arrivals.invite(study.name, count)
+            tokens = joining.invite(study.name, count)
     with reading() as session:
-        made, used = arrivals.invitations(session, study)
-    st.text(f"Links made: {made}. Places opened by them: {used}. A link is shown once, when it is made.")
+        made, used = joining.invitations(session, study)
+    st.text(f"Links created: {made}. Links used: {used}. Copy new links now: they are shown only once.")
     if tokens:
         st.code("\n".join(f"{base}/participate?invitation={token}" for token in tokens), language=None)
 
@@ -188,7 +190,7 @@ def _base() -> str:
 @st.fragment(run_every=_SECONDS)
 def _people(study_id: int) -> None:
     with reading() as session:
-        rows = board(session, session.get_one(tables.Study, study_id))
+        rows = read_board(session, session.get_one(tables.Study, study_id))
     st.text(summary(rows, now_ms()))
     show_rows(
         [cells(row, now_ms()) for row in rows],
@@ -199,14 +201,14 @@ def _people(study_id: int) -> None:
 
 
 def _payments_button(study: tables.Study, rows: Sequence[Row]) -> None:
-    """Codes and bonuses as CSV, for whoever pays; the tables of results leave them out, as those are published."""
+    """Draw the download of completion codes and bonuses, which published results omit."""
     if any(row.kind == ParticipantKind.HUMAN and row.stage not in _NOBODY for row in rows):
         download("Payment list (CSV)", lambda: _payments(study), f"{study.name}-payments.csv", "text/csv", "payments")
 
 
 def _payments(study: tables.Study) -> bytes:
-    from console.studies.results import record_export  # what a list costs is paid when it is asked for
-    from console.studies.results.payments import payments
+    from console.studies.results import record_export  # imported on demand, because it is slow to load
+    from console.studies.results.participants import payments
 
     with reading() as session:
         frame = payments(session, study)
@@ -219,23 +221,21 @@ def _simulating(study: tables.Study, open_kinds: Sequence[str]) -> None:
     machines = len(open_kinds) - people
     if not open_kinds or study.status == StudyStatus.CLOSED:
         return
-    with st.popover("Simulate …", key="simulating", disabled=study.status != StudyStatus.OPEN, help=_why(study)):
-        st.text(
-            f"{machines} simulated participants are not finished. They go the way of people, through the same queue."
-        )
-        if st.button("Play the simulated participants", key="simulate", disabled=not machines):
-            guarded(_simulate, study.name, False)
-        st.text("A dry run plays people's free places as well; make it on a copy of the study, not on the real one.")
-        if st.button("Dry run: play everybody", key="simulate-all", disabled=not people):
-            guarded(_simulate, study.name, True)
+    with st.popover("Simulate…", key="simulating", disabled=study.status != StudyStatus.OPEN, help=_why(study)):
+        st.text(f"{machines} simulated participants are not finished. They use the same queue as people.")
+        if st.button("Run simulated participants", key="simulate", disabled=not machines):
+            call_or_show_problem(_simulate, study.name, False)
+        st.text("A dry run also fills the places of people. Use a copy of the study.")
+        if st.button("Start dry run", key="simulate-all", disabled=not people):
+            call_or_show_problem(_simulate, study.name, True)
 
 
 def _why(study: tables.Study) -> str | None:
-    return None if study.status == StudyStatus.OPEN else "Open the study first"
+    return None if study.status == StudyStatus.OPEN else "Open the study first."
 
 
 def _simulate(name: str, everybody: bool) -> None:
-    tally = simulated.simulate(name, bar_of("conditions played"), all_places=everybody)
+    tally = simulated.simulate(name, show_progress("conditions played"), all_places=everybody)
     played = f"participants {tally.participants}, conditions {tally.conditions}, decisions {tally.decisions}"
-    flash((True, f"Played by simulated reviewers: {played}."))
+    flash((True, f"Simulation finished: {played}."))
     st.rerun()

@@ -1,4 +1,4 @@
-"""The form of a study's design: what stands in its fields, as the mapping that the YAML would hold."""
+"""The form for a study's design, which returns the same mapping as the YAML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from console.actors import ACTORS
 from console.detection.detectors import DETECTORS
-from console.environments import playable
+from console.environments import list_playable
 from console.studies.design import FACTORS, Design, Factor, conditions, varied
 from console.studies.design.model import REPLAY, Comparison, Order
 from console.web.studies import form_parts as tables
@@ -22,13 +22,13 @@ from console.web.studies.form_parts import asked, checks, consent, ending, instr
 Mapping = dict[str, Any]
 
 _OPEN = 3
-"""So many groups of fields stand open; the others fold away."""
+"""The number of groups of fields with a border; the others are expanders."""
 _LEVELS = {"nl": "nl: in words"}
-_COMPARISONS = {"within": "everybody has every condition", "between": "everybody has one condition"}
+_COMPARISONS = {"within": "each participant gets every condition", "between": "each participant gets one condition"}
 
 
 def show_form(draft: Mapping, archives: Sequence[str]) -> tuple[Mapping, dict[str, Callable[[str], object]]]:
-    """Draws the form with the draft in it; the design as it stands there, and for each field where its error goes."""
+    """Draw the form with the draft; return the design and, by field, a function that shows an error at the field."""
     parts: Mapping = {}
     slots: dict[str, Callable[[str], object]] = {}
     basis = partial(_basis, archives=archives)
@@ -48,23 +48,25 @@ def _basis(draft: Mapping, *, archives: Sequence[str]) -> Mapping:
     st.header("The study", anchor=False)
     name, seed = st.columns([3, 1])
     said = name.text_input("Name", key=start_at("name", draft["name"]), max_chars=40, placeholder="e.g. pilot")
-    drawn = seed.number_input("Seed", 0, 2**53 - 1, key=start_at("seed", draft["seed"]), help="The same seed, the same")
+    drawn = seed.number_input(
+        "Seed", 0, 2**53 - 1, key=start_at("seed", draft["seed"]), help="The same seed gives the same tasks"
+    )
     actor, where = st.columns(2)
     who = actor.selectbox(
-        "Who acts", [*ACTORS, REPLAY], format_func=_acting, key=start_at("actor", draft["source"]["actor"])
+        "Agent", [*ACTORS, REPLAY], format_func=_acting, key=start_at("actor", draft["source"]["actor"])
     )
     with where:
         source = {"actor": who, **_place(who, draft["source"], archives)}
     counts = st.columns(3)
-    tasks = counts[0].number_input("Tasks of each condition", 1, 10_000, key=start_at("tasks", draft["tasks"]))
-    trials = counts[1].number_input("Trials of each task", 1, 20, key=start_at("trials", draft["trials"]))
+    tasks = counts[0].number_input("Tasks per condition", 1, 10_000, key=start_at("tasks", draft["tasks"]))
+    trials = counts[1].number_input("Trials per task", 1, 20, key=start_at("trials", draft["trials"]))
     budget = counts[2].text_input(
         "Inspections",
         key=start_at("budget", draft["budget"] or ""),
         placeholder="no limit",
         help="Per participant, condition and trial: a number such as 10, or a share of the first trial such as 50%",
     )
-    free = st.toggle("Inspections of halted trials cost nothing", key=start_at("halted_free", draft["halted_free"]))
+    free = st.toggle("Inspections of halted trials are free", key=start_at("halted_free", draft["halted_free"]))
     sizes = {"tasks": tasks, "trials": trials, "budget": budget or None, "halted_free": free}
     return {"name": said, "source": source, **sizes, "seed": drawn}
 
@@ -75,18 +77,18 @@ def _place(actor: str, source: Mapping, archives: Sequence[str]) -> Mapping:
         options = list(dict.fromkeys([*named, *archives]))
         run = st.selectbox("Run", options, key=start_at("source-run", named[0] if named else None))
         return {"run": run}
-    options = list(dict.fromkeys([*playable(), *filter(None, [source.get("environment")])]))
+    options = list(dict.fromkeys([*list_playable(), *filter(None, [source.get("environment")])]))
     found = source.get("environment") or options[0]
     return {"environment": st.selectbox("Environment", options, key=start_at("environment", found))}
 
 
 def _acting(name: str) -> str:
-    said = ACTORS[name].description if name in ACTORS else "a log"
+    said = ACTORS[name].description if name in ACTORS else "a recorded run"
     return f"{name}: {said}" if said else name
 
 
 def _comparison(draft: Mapping) -> Mapping:
-    st.header("What is compared", anchor=False)
+    st.header("Comparison", anchor=False)
     how, order = st.columns(2)
     comparison = how.selectbox(
         "Participants",
@@ -98,7 +100,7 @@ def _comparison(draft: Mapping) -> Mapping:
         "Order", get_args(Order), key=start_at("order", draft["order"]), disabled=comparison == "between"
     )
     tasks = _tasks_met(draft, comparison)
-    spelt = st.toggle("Spell each condition out", key=start_at("spelt", bool(draft.get("conditions"))))
+    spelt = st.toggle("List each condition", key=start_at("spelt", bool(draft.get("conditions"))))
     given = (
         {"conditions": tables.conditions(draft.get("conditions") or _crossed(draft))}
         if spelt
@@ -109,14 +111,14 @@ def _comparison(draft: Mapping) -> Mapping:
 
 
 def _tasks_met(draft: Mapping, comparison: str) -> Mapping:
-    """Whether conditions within participants share their tasks, and how long people wait in between."""
+    """Draw the fields for shared tasks and for the wash-out between conditions."""
     between = comparison == "between"
     left, right = st.columns(2, vertical_alignment="bottom")
     same = left.toggle(
-        "The same tasks in every condition", key=start_at("same_tasks", draft["same_tasks"]), disabled=between
+        "Same tasks in every condition", key=start_at("same_tasks", draft["same_tasks"]), disabled=between
     )
     hours = right.number_input(
-        "Wash-out between conditions, hours",
+        "Wash-out between conditions (hours)",
         0.0,
         2_160.0,
         step=1.0,
@@ -128,15 +130,15 @@ def _tasks_met(draft: Mapping, comparison: str) -> Mapping:
 
 _MEASURE_NAMES = {
     "success": "solved by the last trial",
-    "gain": "solved by the last trial, less trial 0",
-    "right": "right decisions",
+    "gain": "solved by the last trial, minus trial 0",
+    "right": "correct decisions",
 }
 _CORRECTION_NAMES = {"holm": "Holm", "bonferroni": "Bonferroni", "none": "none"}
 
 
 def _estimands(stated: Mapping, given: Mapping) -> Mapping:
-    """What is tested first, and how; interactions are of factors that vary alone."""
-    st.caption("Tested first: the effect of each factor on one measure, as one family of tests. All else is secondary.")
+    """Draw the fields of the primary tests; offer interactions only if at least two factors vary."""
+    st.caption("Primary tests: the effect of each factor on one measure, as one family. All other tests are secondary.")
     what, how, level, margin = st.columns([3, 2, 1, 1])
     found = {
         "measure": what.selectbox(
@@ -151,20 +153,20 @@ def _estimands(stated: Mapping, given: Mapping) -> Mapping:
             format_func=_CORRECTION_NAMES.__getitem__,
             key=start_at("correction", stated["correction"]),
         ),
-        "alpha": level.number_input("Level", 0.0, 0.5, key=start_at("alpha", stated["alpha"]), format="%.3f"),
+        "alpha": level.number_input("Alpha", 0.0, 0.5, key=start_at("alpha", stated["alpha"]), format="%.3f"),
         "equivalence": margin.number_input(
-            "No difference",
+            "Equivalence margin",
             0.0,
             1.0,
             key=start_at("equivalence", stated["equivalence"] or 0.0),
-            help="The largest difference that counts as none; 0 makes no test of equivalence",
+            help="The largest difference that counts as equivalent; 0 disables the equivalence test",
         )
         or None,
     }
     pairs = [list(pair) for pair in combinations(_varying(given), 2)]
     before = [list(pair) for pair in stated["interactions"]]
     wanted = st.toggle(
-        "Also test whether one factor's effect depends on another's",
+        "Also test interactions of factors",
         key=start_at("interactions", bool(before)),
         disabled=not pairs,
     )
@@ -173,7 +175,7 @@ def _estimands(stated: Mapping, given: Mapping) -> Mapping:
 
 
 def _varying(given: Mapping) -> list[str]:
-    """The factors with several levels, crossed or spelt out."""
+    """Return the factors with several levels."""
     if "factors" in given:
         return [name for name, levels in given["factors"].items() if len(levels) > 1]
     rows = [one["levels"] for one in given["conditions"]]
@@ -181,24 +183,27 @@ def _varying(given: Mapping) -> list[str]:
 
 
 def _crossed(draft: Mapping) -> list[Mapping]:
-    """The conditions that the draft's factors make, to begin with where they are to be spelt out."""
+    """Return the crossed conditions of the draft's factors, to prefill the list of conditions."""
     try:
         design = Design.model_validate({**draft, "name": "draft", "conditions": []})
     except ValidationError:
         return []
     differ = varied(design)
     return [
-        {"name": arm.name, "levels": {name: level for name, level in arm.levels.items() if _told(name, level, differ)}}
+        {
+            "name": arm.name,
+            "levels": {name: level for name, level in arm.levels.items() if _is_stated(name, level, differ)},
+        }
         for arm in conditions(design)
     ]
 
 
-def _told(name: str, level: str, differ: Collection[str]) -> bool:
+def _is_stated(name: str, level: str, differ: Collection[str]) -> bool:
     return name in differ or level != FACTORS[name].default
 
 
 def _factors(draft: Mapping) -> dict[str, list[str]]:
-    st.caption("Choose several levels to compare them; the conditions are all their combinations.")
+    st.caption("Select several levels of a factor to compare them. The conditions are all combinations.")
     left, right = st.columns(2)
     found = {}
     for place, factor in enumerate(FACTORS.values()):

@@ -1,4 +1,4 @@
-"""Parts of the form of a study's design: who takes part, what they meet beside the items, and the tables of rows."""
+"""Parts of the form of a study's design: participants, texts, checks, and tables of rows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import streamlit as st
 
 from console.settings import LANGUAGES
 from console.studies.design import FACTORS
-from console.studies.design.asking import RULES
 from console.studies.design.instruments import shelf
+from console.studies.design.part import RULES
 from console.studies.design.platforms import PLATFORMS
 from console.studies.design.recruiting import Bonus
 from console.web.studies.draft import key_of, start_at
@@ -20,8 +20,8 @@ Rows = list[dict[str, Any]]
 
 
 def conditions(given: Sequence[Mapping[str, Any]]) -> Rows:
-    """Conditions spelt out; an empty cell is the factor's default level."""
-    st.caption("A row for each condition. An empty cell stands for the factor's usual level.")
+    """Draw the table of conditions; an empty cell stands for the factor's default level."""
+    st.caption("One row per condition. An empty cell means the factor's default level.")
     columns: dict[str, Any] = {"name": st.column_config.TextColumn("name", required=True)}
     for factor in FACTORS.values():
         title = factor.name.replace("_", " ")
@@ -35,15 +35,15 @@ def conditions(given: Sequence[Mapping[str, Any]]) -> Rows:
 
 
 def questions(given: Sequence[Mapping[str, Any]]) -> Rows:
-    """Questions to each participant; the choices of a row stand one after the other with `|` between them."""
-    st.caption("Questions, asked once. The choices of a question stand with | between them: never | weekly | daily")
+    """Draw the table of questions; `|` separates the choices of a question."""
+    st.caption("Each question is asked once. Separate its choices with |, for example: never | weekly | daily")
     columns = {
         "key": st.column_config.TextColumn("column in the data", required=True),
         "question": st.column_config.TextColumn("question", required=True, width="large"),
         "kind": st.column_config.SelectboxColumn("answer", options=["choice", "number", "text"], default="choice"),
         "choices": st.column_config.TextColumn("choices"),
         "required": st.column_config.CheckboxColumn("required", default=False),
-        "screens_out": st.column_config.TextColumn("choices that keep out"),
+        "screens_out": st.column_config.TextColumn("choices that screen out"),
     }
     lists = ("choices", "screens_out")
     shown = [{**one, **{name: " | ".join(one.get(name, ())) for name in lists}} for one in given]
@@ -52,22 +52,22 @@ def questions(given: Sequence[Mapping[str, Any]]) -> Rows:
 
 
 def noisy(given: Sequence[Mapping[str, Any]]) -> Rows:
-    """Simulated reviewers with their error rates and their pace."""
+    """Draw the table of simulated reviewers with error rates and times."""
     number = st.column_config.NumberColumn
     columns = {
-        "count": number("how many", min_value=0, step=1, default=1, required=True),
-        "false_accept": number("misaligned that pass", min_value=0, max_value=1, step=0.01, default=0.1),
-        "false_reject": number("aligned turned down", min_value=0, max_value=1, step=0.01, default=0.1),
+        "count": number("count", min_value=0, step=1, default=1, required=True),
+        "false_accept": number("false accept rate", min_value=0, max_value=1, step=0.01, default=0.1),
+        "false_reject": number("false reject rate", min_value=0, max_value=1, step=0.01, default=0.1),
         "seconds_per_item": number("seconds per item", min_value=0, step=1, default=30),
     }
     return [_whole(row) for row in _edited("noisy", given, columns)]
 
 
 def _edited(field: str, given: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> Rows:
-    """The rows as they stand in the editor, without their empty cells and without empty rows."""
+    """Return the rows of the editor without empty cells and empty rows."""
     key = key_of(field)
     begun = f"{key}-begun"
-    # The editor keeps changes against the table that it began with, so that table must stay while it is shown.
+    # The editor stores changes relative to its first table, so keep that table while the editor is shown.
     if key not in st.session_state or begun not in st.session_state:
         st.session_state[begun] = [dict(row) for row in given]
     frame = pd.DataFrame(st.session_state[begun], columns=list(columns), dtype=object)
@@ -86,45 +86,49 @@ def _choices(text: str) -> list[str]:
 
 
 def _whole(row: dict[str, Any]) -> dict[str, Any]:
-    """The row, numbers that came back as floats made whole where the field is a count."""
+    """Return the row with its count as an integer."""
     return {name: int(cell) if name == "count" else cell for name, cell in row.items()}
 
 
 Draft = dict[str, Any]
 
-_WITHDRAWALS = {"remove": "what they did is removed", "anonymise": "it stays under another pseudonym"}
+_WITHDRAWALS = {"remove": "delete their data", "anonymise": "keep their decisions under a new pseudonym"}
 
 
 def people(draft: Draft) -> Draft:
-    """How many people and simulated reviewers."""
-    st.header("Who takes part", anchor=False)
+    """Draw the fields for the numbers of people and simulated reviewers."""
+    st.header("Participants", anchor=False)
     given = draft["participants"]
     human, oracle, rules = st.columns(3)
     counts = {
         "human": human.number_input("People", 0, 1_000, key=start_at("human", given["human"])),
         "oracle": oracle.number_input(
-            "Simulated: know the gold", 0, 1_000, key=start_at("oracle", given["oracle"]), help="Always right"
+            "Simulated: gold labels", 0, 1_000, key=start_at("oracle", given["oracle"]), help="Always decide correctly"
         ),
         "rules": rules.number_input(
-            "Simulated: follow the rules", 0, 1_000, key=start_at("rules", given["rules"]), help="As the flag says"
+            "Simulated: follow the flag",
+            0,
+            1_000,
+            key=start_at("rules", given["rules"]),
+            help="Reject every flagged action",
         ),
     }
-    with st.expander("Simulated reviewers who err", expanded=bool(given["noisy"])):
+    with st.expander("Simulated reviewers with errors", expanded=bool(given["noisy"])):
         return {"participants": {**counts, "noisy": noisy(given["noisy"])}}
 
 
 def consent(draft: Draft) -> Draft:
-    """What they agree to, and what they are asked once."""
+    """Draw the fields for the consent and for the questions before the first item."""
     with st.expander("Consent and questions before the first item", expanded=False):
         given = draft["consent"]
         text = st.text_area(
-            "Consent; headings (##), lists (-) and **bold** are drawn",
+            "Consent (headings ##, lists - and **bold** work)",
             key=start_at("consent", given["text"]),
             height=130,
-            placeholder="Nobody asks",
+            placeholder="No consent page",
         )
         withdrawal = st.selectbox(
-            "Of those who withdraw",
+            "When a participant withdraws",
             list(_WITHDRAWALS),
             format_func=_WITHDRAWALS.__getitem__,
             key=start_at("withdrawal", given["withdrawal"]),
@@ -134,36 +138,40 @@ def consent(draft: Draft) -> Draft:
 
 
 def instructions(draft: Draft) -> Draft:
-    """What they read and try before the first condition, and in which language the pages around it are."""
+    """Draw the fields for the language, the instructions and the number of practice items."""
     with st.expander("Language, instructions and practice", expanded=False):
         language = st.selectbox(
-            "Language of the pages around your own texts",
+            "Language of the console's own texts",
             [None, *LANGUAGES],
-            format_func=lambda code: LANGUAGES[code] if code else "as each person's browser says",
+            format_func=lambda code: LANGUAGES[code] if code else "language of each person's browser",
             key=start_at("language", draft["language"]),
         )
         text = st.text_area(
-            "Instructions, as plain text", key=start_at("instructions", draft["instructions"]), height=130
+            "Instructions (plain text)", key=start_at("instructions", draft["instructions"]), height=130
         )
         practice = st.number_input(
-            "Practice items, their answers explained", 0, 100, key=start_at("practice", draft["practice"]), width=300
+            "Practice items with explanations", 0, 100, key=start_at("practice", draft["practice"]), width=300
         )
     return {"language": language, "instructions": text, "practice": practice}
 
 
 _CHECKS = {
     "attention": "Attention",
-    "known_good": "Right, flagged",
-    "known_bad": "Wrong, flagged",
-    "unflagged_good": "Right, not flagged",
-    "unflagged_bad": "Wrong, not flagged",
+    "known_good": "Correct, flagged",
+    "known_bad": "Incorrect, flagged",
+    "unflagged_good": "Correct, not flagged",
+    "unflagged_bad": "Incorrect, not flagged",
 }
 
-_MOMENTS = {"before": "Before the first condition", "between": "After each condition", "after": "After all of them"}
+_MOMENTS = {
+    "before": "Before the first condition",
+    "between": "After each condition",
+    "after": "After the last condition",
+}
 
 
 def asked(draft: Draft) -> Draft:
-    """Questionnaires by moment, confidence and the interaction trace; what the form has no fields for stays."""
+    """Draw the fields for questionnaires, confidence and trace; keep the instruments defined in the YAML."""
     own = [one["name"] for one in draft["instruments"]]
     with st.expander("Questionnaires, confidence and trace", expanded=False):
         given, known = draft["questionnaires"], list(dict.fromkeys([*shelf(), *own]))
@@ -172,30 +180,30 @@ def asked(draft: Draft) -> Draft:
             for moment, title in _MOMENTS.items()
         }
         points = st.selectbox(
-            "How sure, after each decision",
+            "Confidence after each decision",
             (0, 3, 4, 5, 6, 7),
-            format_func=lambda count: f"on {count} points" if count else "not asked",
+            format_func=lambda count: f"{count} points" if count else "not asked",
             key=start_at("confidence", draft["confidence"]),
         )
         traced = st.checkbox(
-            "Record steps opened, scrolls and keys (never text); the consent page says so",
+            "Record opened steps, scrolling and keys (never text)",
             key=start_at("interaction-trace", draft["interaction_trace"]),
         )
-        st.caption("Own questionnaires stand in the YAML.")
+        st.caption("Define your own questionnaires in the YAML.")
     kept = {"instruments": draft["instruments"]}
     return {"questionnaires": names, "confidence": points, "interaction_trace": traced, **kept}
 
 
 def checks(draft: Draft) -> Draft:
-    """Items with a known answer, breaks, and how long a decision can be taken back."""
+    """Draw the fields for items with a known answer, breaks, and the time to undo a decision."""
     with st.expander("Checks, breaks and undo", expanded=False):
-        st.caption("Items with a known answer that begin in every condition, by what the detector says of them:")
+        st.caption("Items with a known answer in every condition, by label and flag:")
         counts: Draft = {
             name: column.number_input(title, 0, 1_000, key=start_at(f"checks-{name}", draft["checks"][name]))
             for column, (name, title) in zip(st.columns(len(_CHECKS)), _CHECKS.items(), strict=True)
         }
         counts["audited"] = st.number_input(
-            "Share of the study's own unflagged actions that wait for review as well",
+            "Share of unflagged actions to review",
             0.0,
             1.0,
             step=0.05,
@@ -204,10 +212,10 @@ def checks(draft: Draft) -> Draft:
         )
         rest, undo = st.columns(2)
         minutes = rest.number_input(
-            "Break between conditions, minutes", 0.0, 1_440.0, step=0.5, key=start_at("break", draft["break_minutes"])
+            "Break between conditions (minutes)", 0.0, 1_440.0, step=0.5, key=start_at("break", draft["break_minutes"])
         )
         seconds = undo.number_input(
-            "Undo for sure, seconds",
+            "Time to undo (seconds)",
             0.0,
             600.0,
             step=1.0,
@@ -217,22 +225,22 @@ def checks(draft: Draft) -> Draft:
 
 
 _LIMITS = {"failed_attention": 1, "known_right": 0.05, "median_seconds": 0.5, "decisions": 1}
-"""The steps of the rules' limits."""
+"""The step of each limit in the form."""
 
 
 def ending(draft: Draft) -> Draft:
-    """What people are asked and told at the very end, and whose data the analysis leaves out."""
+    """Draw the fields for the debriefing and the exclusion rules."""
     with st.expander("Debriefing and exclusion rules", expanded=False):
         told = {
             "question": st.text_input(
-                "Last question, in words", key=start_at("debriefing", draft["debriefing"]["question"])
+                "Last question (free text)", key=start_at("debriefing", draft["debriefing"]["question"])
             ),
             "text": st.text_area(
-                "What they read once they are done; headings, lists and bold words are drawn",
+                "Debriefing (headings ##, lists - and **bold** work)",
                 key=start_at("debriefing-text", draft["debriefing"]["text"]),
             ),
         }
-        st.caption("Whoever breaks one of these limits is left out of the analysis; an empty one leaves nobody out.")
+        st.caption("The analysis excludes participants beyond a limit. An empty limit excludes no one.")
         limits = {
             rule: column.number_input(
                 RULES[rule].capitalize(),
@@ -248,29 +256,29 @@ def ending(draft: Draft) -> Draft:
 
 
 _WAYS_BACK = {
-    "completion_url": "Address for who finishes",
-    "screen_out_url": "Address for whom an answer keeps out",
-    "return_url": "Address for who declines or withdraws",
+    "completion_url": "Completion URL",
+    "screen_out_url": "Screen-out URL",
+    "return_url": "Return URL",
 }
 
 
 def recruiting(draft: Draft) -> Draft:
-    """Where people come from, where each is led back to, and their bonus."""
+    """Draw the fields for the recruiting platform, the return addresses and the bonus."""
     given = draft["recruiting"]
     with st.expander("Recruiting and bonus", expanded=False):
         platform = st.selectbox(
-            "People come from",
+            "Recruiting platform",
             [None, *PLATFORMS],
             format_func=lambda name: PLATFORMS[name].title if name else "no platform",
             key=start_at("platform", given["platform"]),
         )
-        invited = st.toggle("Only by links that open one place each", key=start_at("invited", given["by_invitation"]))
+        invited = st.toggle("Join by invitation link only", key=start_at("invited", given["by_invitation"]))
         addresses = {
             name: st.text_input(title, key=start_at(name, given[name]), placeholder="https://")
             for name, title in _WAYS_BACK.items()
         }
         hosts = st.text_input(
-            "Further hosts that they may lead to, with | between them",
+            "Other allowed hosts, separated by |",
             key=start_at("hosts", " | ".join(given["hosts"])),
         )
         bonus = _bonus(given["bonus"] or {})
@@ -279,15 +287,13 @@ def recruiting(draft: Draft) -> Draft:
 
 
 def _bonus(given: Mapping[str, Any]) -> Draft | None:
-    if not st.toggle("A bonus for right decisions", key=start_at("bonus", bool(given))):
+    if not st.toggle("Bonus for correct decisions", key=start_at("bonus", bool(given))):
         return None
     given = {**Bonus().model_dump(mode="json"), **given}
     currency, each, most = st.columns(3)
     return {
         "currency": currency.text_input("Currency", key=start_at("currency", given["currency"]), max_chars=3),
-        "per_right": each.text_input("For each", key=start_at("per-right", str(given["per_right"]))),
-        "most": most.text_input("At most", key=start_at("bonus-most", str(given["most"]))),
-        "if_excluded": st.toggle(
-            "Those whom a rule leaves out get it too", key=start_at("bonus-excluded", given["if_excluded"])
-        ),
+        "per_right": each.text_input("Per decision", key=start_at("per-right", str(given["per_right"]))),
+        "most": most.text_input("Maximum", key=start_at("bonus-most", str(given["most"]))),
+        "if_excluded": st.toggle("Pay excluded participants too", key=start_at("bonus-excluded", given["if_excluded"])),
     }

@@ -1,4 +1,4 @@
-"""A new study: its design by the form or as YAML, what it would make of it, and the button that creates it."""
+"""A new study: its design as form or YAML, a preview, and the button that creates it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from pydantic import ValidationError
 from console.database import now_ms
 from console.errors import ConsoleError
 from console.studies.design import Design, planned
-from console.studies.design.yaml_file import dump, example, parse, sentence
+from console.studies.design.yaml_file import dump, example, parse
 from console.studies.sessions import lifecycle
-from console.web.flash import flash, guarded
+from console.trajectory.strict_yaml import describe_failure
+from console.web.flash import call_or_show_problem, flash
 from console.web.studies import draft, picker, plan
 from console.web.studies.form import show_form
 from console.web.widgets.messages import problem_html, show_problem
 
 UNNAMED = "unnamed"
-"""What a design is called while its field for the name is empty."""
+"""The name of a design whose name field is empty."""
 
 
 def show_new(archives: Sequence[str]) -> None:
-    """Draws the form and the YAML, each with what it would make."""
+    """Draw the form or the YAML, whichever tab is open, with a preview."""
     form, yaml = st.tabs(["Form", "YAML"], key="design_tab", on_change="rerun")
     if yaml.open:
         with yaml:
@@ -49,14 +50,14 @@ def _formed(archives: Sequence[str]) -> Design | None:
 
 
 def _complain(failure: ValidationError, slots: dict[str, Callable[[str], object]]) -> None:
-    """Each field's first problem, where that field stands."""
+    """Draw the first problem of each invalid field next to the field."""
     told: set[str] = set()
     for problem in failure.errors(include_url=False):
         field = str(problem["loc"][0]) if problem["loc"] else "factors"
         if field not in told and field in slots:
             told.add(field)
             one = ValidationError.from_exception_data("Design", [_again(problem)])
-            slots[field](problem_html(sentence(one, Design, "Design", {}).removeprefix("Design: ")))
+            slots[field](problem_html(describe_failure(one, Design, "Design").removeprefix("Design: ")))
 
 
 def _again(problem: Any) -> Any:
@@ -64,14 +65,14 @@ def _again(problem: Any) -> Any:
 
 
 def _made(design: Design) -> None:
-    """What the design would make, and the button."""
+    """Draw the preview of the design and the button that creates the study."""
     places, nameless = planned(design), design.name == UNNAMED
-    st.header("What this makes", anchor=False)
+    st.header("Preview", anchor=False)
     plan.summary(design, places)
     with st.container(horizontal=True):
-        why = "Name it first" if nameless else None
-        if st.button("Create the study", key="create-study", type="primary", disabled=nameless, help=why):
-            guarded(_create, design)
+        why = "Enter a name first." if nameless else None
+        if st.button("Create study", key="create-study", type="primary", disabled=nameless, help=why):
+            call_or_show_problem(_create, design)
         plan.yaml_button(design)
     plan.show_plan(design, places)
     plan.show_power(design)
@@ -82,22 +83,22 @@ def _create(design: Design) -> None:
         lifecycle.create(design, now_ms())
     draft.forget()
     picker.keep(design.name, "board")
-    flash((True, f"{design.name} is there. Open it on this page when people may join."))
+    flash((True, f"Created {design.name}. Open it on its board when people can join."))
     st.rerun()
 
 
 def _yaml() -> None:
     left, right = st.columns(2, gap="large")
     with left:
-        file = st.file_uploader("A design as YAML", type=["yaml", "yml"], key="design_file")
-        text = st.text_area("or paste it", key="design_text", height=420, placeholder=example())
+        file = st.file_uploader("Design file (YAML)", type=["yaml", "yml"], key="design_file")
+        text = st.text_area("or paste the YAML", key="design_text", height=420, placeholder=example())
         given = file.getvalue().decode("utf-8-sig", "replace") if file else text
-        if st.button("Put it into the form", key="take-over", type="primary"):
+        if st.button("Load design", key="take-over", type="primary"):
             _take_over(given, file.name if file else "The design")
     with right:
         mapping = draft.draft()
         design = _valid({**mapping, "name": mapping["name"].strip() or UNNAMED})
-        st.markdown("The form as YAML" if design else "The form is not complete; this YAML works as it is:")
+        st.markdown("The form as YAML" if design else "The form is incomplete. This example is valid:")
         st.code(dump(design) if design else example(), language="yaml", height=520)
         if design:
             plan.yaml_button(design)
@@ -105,7 +106,7 @@ def _yaml() -> None:
 
 def _take_over(text: str, where: str) -> None:
     if not text.strip():
-        show_problem("Choose a file or paste a design first.")
+        show_problem("No design given. Choose a file or paste a design, then load it.")
         return
     try:
         design = parse(text, where)
@@ -113,7 +114,7 @@ def _take_over(text: str, where: str) -> None:
         show_problem(str(refusal))
         return
     draft.replace(design.model_dump(mode="json"))
-    flash((True, f"{design.name} stands in the form."))
+    flash((True, f"Loaded {design.name} into the form."))
     st.rerun()
 
 

@@ -1,4 +1,4 @@
-"""Which study the Studies page speaks about, and which section of it: both stand in the address."""
+"""The study and section of the Studies page, which the address stores."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import streamlit as st
 
 
 def chosen_study(names: list[str]) -> str | None:
-    """The study in the address, if there is one of that name."""
+    """Return the study in the address, or None if it does not exist."""
     wanted = st.query_params.get("study")
     return wanted if wanted in names else None
 
 
 def is_new() -> bool:
-    """Whether the address asks for a new study."""
+    """Return whether the address requests a new study."""
     return "new" in st.query_params
 
 
 def adjudicated_run() -> str:
-    """The plain run in the address whose disagreements are to be settled; empty where none is."""
+    """Return the run whose disagreements the address requests, or an empty text if there is none."""
     return st.query_params.get("adjudicate", "")
 
 
 def keep(name: str | None, section: str = "", *, new: bool = False) -> None:
-    """Makes this the page's study and opens that section of it; None leads to the list, or to a new study."""
+    """Open this study and section; if `name` is None, open the list of studies, or with `new` a new study."""
     st.query_params.clear()
     if name is not None:
         st.query_params["study"] = name
@@ -36,7 +36,7 @@ def keep(name: str | None, section: str = "", *, new: bool = False) -> None:
 
 
 def study_picker(names: list[str], current: str) -> None:
-    """The studies to choose from."""
+    """Draw the list of studies."""
     if st.session_state.get("study_picker") not in names:
         st.session_state["study_picker"] = current
     st.selectbox("Study", names, key="study_picker", on_change=_pick, width=280, label_visibility="collapsed")
@@ -47,7 +47,7 @@ def _pick() -> None:
 
 
 def chosen_view(label: str, titles: Mapping[str, str], parameter: str, key: str) -> str:
-    """Draws the views to choose from; which one is chosen stands in that parameter of the address."""
+    """Draw the choice of views and return the chosen view, which the address stores in `parameter`."""
     wanted = st.query_params.get(parameter, "")
     st.session_state.setdefault(key, wanted if wanted in titles else next(iter(titles)))
     st.segmented_control(

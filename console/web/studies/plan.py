@@ -1,4 +1,4 @@
-"""A study's plan: conditions, who gets what in which order, the power, and the files that are registered beforehand."""
+"""A study's plan: conditions, allocation, power, and the preregistration files."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from console.studies.design import (
 )
 from console.studies.design.allocation import PairCounts, promise
 from console.studies.design.allocation_table import COLUMNS, rows
-from console.studies.design.giveaways import giveaways
+from console.studies.design.giveaways import find_giveaways
 from console.studies.design.power import Assumptions, Power, power
 from console.studies.design.preregistration import preregistration
-from console.studies.design.strata import Known, block_rows, said_of_blocks
+from console.studies.design.strata import Known, block_rows, describe_blocks
 from console.studies.design.yaml_file import dump
 from console.studies.sessions import lifecycle
-from console.web.flash import guarded
-from console.web.runs.new_run import bar_of
+from console.web.flash import call_or_show_problem
+from console.web.runs.new_run import show_progress
 from console.web.studies.results_parts import download
 from console.web.widgets.tables import show_rows
 from storage import tables
@@ -40,29 +40,29 @@ _KINDS = {"human": "person", "oracle": "oracle", "noisy": "noisy", "rules": "rul
 
 
 def summary(design: Design, places: Sequence[PlannedCondition]) -> None:
-    """The design in a sentence."""
+    """Draw a summary of the design as a sentence."""
     arms, people = len(conditions(design)), len({place.number for place in places})
     own = design.comparison == "within" and not design.same_tasks
     each = f"{counted(design.tasks, 'task')} in each" if own else f"the same {counted(design.tasks, 'task')}"
-    limit = f"inspections a trial at most {design.budget}" if design.budget else "no limit of inspections"
+    limit = f"at most {design.budget} inspections per trial" if design.budget else "no inspection limit"
     st.text(
         f"{counted(arms, 'condition')}, {counted(people, 'participant')}, {each}, "
-        f"{counted(design.trials, 'trial')}, {limit}; {counted(task_count(design), 'task')} in all."
+        f"{counted(design.trials, 'trial')}, {limit}; {counted(task_count(design), 'task')} in total."
     )
 
 
 def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known | None = None) -> None:
-    """Conditions, allocation, balance; with `known`, what differs between blocks before anyone reviews."""
-    for said in giveaways(design):
+    """Draw the conditions, the allocation and its balance; with `known`, also the differences between task blocks."""
+    for said in find_giveaways(design):
         st.text(f"Warning: {said}")
     st.markdown("**Conditions**")
     columns = {"name": "condition", **{name: FACTORS[name].title for name in varied(design)}}
     show_rows([{"name": arm.name, **arm.levels} for arm in conditions(design)], columns, label="Conditions")
-    st.markdown("**Who gets which, in which order**")
+    st.markdown("**Allocation and order**")
     frame = _orders(places)
     st.dataframe(frame, hide_index=True, height="content" if len(frame) < 10 else 360, key="allocation-preview")
-    with st.expander("How evenly"):
-        for said in (*promise(design), *(said_of_blocks(places, known) if known is not None else ())):
+    with st.expander("Balance"):
+        for said in (*promise(design), *(describe_blocks(places, known) if known is not None else ())):
             st.text(said)
         titles = {"kind": "among", "what": "pairs", "least": "least", "most": "most", "even": "even"}
         show_rows(list(_evenness(places)), titles, numbers=("least", "most"), label="Balance")
@@ -88,7 +88,7 @@ def _show_blocks(places: Sequence[PlannedCondition], known: Known) -> None:
         }
         for row in block_rows(places, known)
     ]
-    show_rows(found, titles, numbers=("tasks", "solved", "score", "steps"), label="Blocks before anyone reviews")
+    show_rows(found, titles, numbers=("tasks", "solved", "score", "steps"), label="Blocks before the first review")
 
 
 def _orders(places: Sequence[PlannedCondition]) -> pd.DataFrame:
@@ -115,12 +115,12 @@ def _tally(tally: PairCounts) -> dict[str, str]:
 
 
 def yaml_button(design: Design) -> None:
-    """The design as a YAML file."""
+    """Draw the download of the design as YAML."""
     download("Download YAML", dump(design), f"{design.name}.yaml", "application/yaml", "design-yaml")
 
 
 def allocation_button(design: Design, places: Sequence[PlannedCondition]) -> None:
-    """The allocation as a CSV file, a row for each condition of each participant."""
+    """Draw the download of the allocation, with one row per participant and condition."""
     download(
         "Allocation (CSV)",
         lambda: as_csv(pd.DataFrame(rows(design, places), columns=[column.name for column in COLUMNS])),
@@ -134,20 +134,20 @@ _RESULT = "study_power"
 
 
 def show_power(design: Design) -> None:
-    """The dry run: simulated studies like this one, for several numbers of participants."""
-    with st.expander("Power: a dry run with simulated participants", key="power", on_change="rerun"):
+    """Draw the power analysis: simulated studies of this design for several numbers of participants."""
+    with st.expander("Power analysis with simulated participants", key="power", on_change="rerun"):
         if not varied(design):
-            st.caption("One condition has nothing to be compared with.")
+            st.caption("Power analysis needs at least two conditions.")
             return
         with st.form("power", border=False):
             assumed = _assumptions(design)
             numbers, times = st.columns(2)
             people = design.participants.human or 4
             counts = numbers.text_input("Participants", f"{people}, {2 * people}, {4 * people}", key="power-n")
-            runs = times.number_input("Simulated studies of each", 50, 5_000, 200, 50, key="power-runs")
-            sent = st.form_submit_button("Simulate")
+            runs = times.number_input("Simulated studies per number", 50, 5_000, 200, 50, key="power-runs")
+            sent = st.form_submit_button("Estimate power")
         if sent:
-            guarded(_simulate, design, assumed, counts, int(runs))
+            call_or_show_problem(_simulate, design, assumed, counts, int(runs))
         _result(design)
 
 
@@ -157,12 +157,14 @@ def _assumptions(design: Design) -> Assumptions:
     return Assumptions(
         factor=first.selectbox("Effect of", list(varied(design)), key="power-factor"),
         start=second.number_input(
-            "Solved at the last trial", 0.01, 0.99, usual.start, 0.01, key="power-start", help="Under its first level"
+            "Solved at the last trial", 0.01, 0.99, usual.start, 0.01, key="power-start", help="At its first level"
         ),
-        effect=third.number_input("More under its last level", -0.9, 0.9, usual.effect, 0.01, key="power-effect"),
-        participant_sd=first.number_input("SD of people, logits", 0.0, 10.0, usual.participant_sd, 0.1, key="power-sd"),
-        effect_sd=second.number_input("SD of the effect, logits", 0.0, 10.0, usual.effect_sd, 0.05, key="power-own"),
-        task_sd=third.number_input("SD of tasks, logits", 0.0, 10.0, usual.task_sd, 0.1, key="power-tasks"),
+        effect=third.number_input("Effect at its last level", -0.9, 0.9, usual.effect, 0.01, key="power-effect"),
+        participant_sd=first.number_input(
+            "SD of people (logits)", 0.0, 10.0, usual.participant_sd, 0.1, key="power-sd"
+        ),
+        effect_sd=second.number_input("SD of the effect (logits)", 0.0, 10.0, usual.effect_sd, 0.05, key="power-own"),
+        task_sd=third.number_input("SD of tasks (logits)", 0.0, 10.0, usual.task_sd, 0.1, key="power-tasks"),
     )
 
 
@@ -173,7 +175,7 @@ def _simulate(design: Design, assumed: Assumptions, counts: str, simulations: in
         participants=_numbers(counts),
         simulations=simulations,
         seed=design.seed,
-        progress=bar_of("simulated studies"),
+        progress=show_progress("simulated studies"),
     )
     st.session_state[_RESULT] = {
         "design": design.model_dump_json(),
@@ -186,7 +188,7 @@ def _simulate(design: Design, assumed: Assumptions, counts: str, simulations: in
 def _numbers(text: str) -> list[int]:
     parts = [part.strip() for part in text.replace(";", ",").split(",") if part.strip()]
     if not parts or not all(part.isascii() and part.isdecimal() for part in parts):
-        raise BadInput(f"Participants: {text!r} is no list of numbers; write for example 4, 8, 12.")
+        raise BadInput(f"Participants: {text!r} is not a list of numbers. Enter numbers such as 4, 8, 12.")
     return [int(part) for part in parts]
 
 
@@ -207,12 +209,13 @@ def _result(design: Design) -> None:
     titles = {"n": "participants", "power": "power", "interval": "95% interval", "width": "interval of the effect"}
     show_rows(rows, titles, numbers=tuple(titles), label="Power")
     enough = [one.participants for one in powers if one.power >= 0.8]
-    verdict = f"{min(enough)} participants reach 0.80" if enough else "None of these numbers reaches 0.80"
-    st.text(f"{verdict}, if {assumed.start:.0%} are solved without and {assumed.start + assumed.effect:.0%} with it.")
+    verdict = f"{min(enough)} participants reach 0.80" if enough else "No number reaches 0.80"
+    last = assumed.start + assumed.effect
+    st.text(f"{verdict}, if {assumed.start:.0%} are solved at the first level and {last:.0%} at the last.")
 
 
 def _kept(design: Design) -> tuple[list[Power], Assumptions] | None:
-    """The latest dry run, where it was of this very design."""
+    """Return the latest power analysis with its assumptions, or None if there is none for this design."""
     found: dict[str, Any] | None = st.session_state.get(_RESULT)
     if not found or found["design"] != design.model_dump_json():
         return None
@@ -220,7 +223,7 @@ def _kept(design: Design) -> tuple[list[Power], Assumptions] | None:
 
 
 def preregistration_button(design: Design, places: Sequence[PlannedCondition], known: Known) -> None:
-    """The preregistration as Markdown, the latest dry run in it."""
+    """Draw the download of the preregistration, which includes the latest power analysis."""
     download(
         "Preregistration",
         lambda: _preregistration(design, places, known),
@@ -231,7 +234,7 @@ def preregistration_button(design: Design, places: Sequence[PlannedCondition], k
 
 
 def show_preregistration(design: Design, places: Sequence[PlannedCondition], known: Known) -> None:
-    """The preregistration to read, as the plain text that the file holds."""
+    """Draw the preregistration as plain text."""
     with st.expander("Preregistration", key="preregistration", on_change="rerun") as shown:
         if shown.open:
             st.code(_preregistration(design, places, known), language=None, wrap_lines=True, height=460)
@@ -243,10 +246,10 @@ def _preregistration(design: Design, places: Sequence[PlannedCondition], known: 
 
 
 def show(study: tables.Study) -> None:
-    """Draws the design, its plan and its files."""
+    """Draw the design, its plan and its files."""
     design = lifecycle.design_of(study)
     with reading() as session:
-        places = lifecycle.places(session, study)
+        places = lifecycle.list_places(session, study)
         known = lifecycle.known_before(session, design, places)
     summary(design, places)
     with st.container(horizontal=True):
@@ -256,5 +259,5 @@ def show(study: tables.Study) -> None:
     show_plan(design, places, known)
     show_power(design)
     show_preregistration(design, places, known)
-    with st.expander("The whole design as YAML"):
+    with st.expander("Design as YAML"):
         st.code(dump(design), language="yaml")

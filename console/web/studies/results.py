@@ -1,30 +1,36 @@
-"""The results of a study, analysis by analysis, with what only the page shows; only the one looked at is worked out."""
+"""The results and the report of a study; only the selected analysis is computed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+import pandas as pd
 import streamlit as st
 
-from console.database import reading
+from console.database import database_url, now_ms, reading
 from console.studies.analysis import ANALYSES
-from console.studies.results import Headline, condition_runs
+from console.studies.report import bundle, make_stamp
+from console.studies.results import TABLES, Headline, condition_runs, csv_files
+from console.studies.sessions import lifecycle
 from console.web.detectors import oversight
 from console.web.studies import picker, results_parts
 from console.web.studies.results_data import Results, results_of
+from console.web.studies.results_parts import download, say, told
+from console.web.widgets.markup import show_html
 from console.web.widgets.messages import show_empty_state
 from storage import tables
 
 
 def show(study: tables.Study) -> None:
-    """Draws the headline and the chosen analysis."""
+    """Draw the headline and the selected analysis."""
     found = results_of(study)
     head = found.headline()
     _headline(head)
     if not head.decisions and not head.arms_done:
         show_empty_state(
             "No results yet",
-            "They come with the first decision: open the study on its board, then invite people or simulate.",
+            "Open the study on its board, then invite people or run simulated participants.",
         )
         return
     titles = {name: analysis.tab for name, analysis in ANALYSES.items()}
@@ -38,30 +44,73 @@ def _headline(head: Headline) -> None:
     people = head.places - head.simulated
     parts = (
         f"people finished <b>{head.finished} of {people}</b>" if people else "simulated reviewers only",
-        f"conditions done <b>{head.arms_done} of {head.arms}</b>{', simulated ones too' if head.simulated else ''}",
+        f"conditions done <b>{head.arms_done} of {head.arms}</b>{' including simulated' if head.simulated else ''}",
         f"decisions by people <b>{head.human_decisions:,}</b>" if people else "",
         f"by simulated reviewers <b>{head.decisions - head.human_decisions:,}</b>" if head.simulated else "",
-        "practice and checks left out",
-        f"people take <b>{head.mean_seconds:.0f} s</b> each" if head.mean_seconds is not None else "",
+        "without practice and checks",
+        f"mean time <b>{head.mean_seconds:.0f} s</b>" if head.mean_seconds is not None else "",
     )
-    st.html(f'<div class="ia-status">{"".join(f"<span>{part}</span>" for part in parts if part)}</div>')
+    show_html(f'<div class="ia-status">{"".join(f"<span>{part}</span>" for part in parts if part)}</div>')
 
 
 def _participant(found: Results, chosen: Mapping[str, str]) -> None:
-    """The oversight curve of one participant's run, of the chosen condition where one was chosen."""
+    """Draw a choice of participants, and the oversight curve of the participant's run under the selected condition."""
     condition = chosen.get("condition")
     with reading() as session:
         begun = [run for run in condition_runs.condition_runs(session, found.study_id) if run.run_id is not None]
     inside = {run.participant: run.run_id for run in begun if condition in (None, run.condition)}
     if not inside:
-        results_parts.say("No condition has begun yet, so nothing was inspected.")
+        results_parts.say("No condition has started yet. Inspections appear after the first decision.")
         return
     who = st.selectbox("Participant", list(inside), key="study-participant", width=320)
     with reading() as session:
         run = session.get_one(tables.Run, inside[who])
-    st.caption(f"From here on: {who} alone.")
-    oversight.oversight_of(run.name)
+    st.caption(f"The charts below show only {who}.")
+    oversight.show_oversight(run.name)
 
 
 EXTRAS: dict[str, Callable[[Results, Mapping[str, str]], None]] = {"oversight": _participant}
-"""By the analysis that they stand below; each is told what was chosen there."""
+"""The further section below an analysis, by the key of the analysis; it gets the choices made there."""
+
+
+def show_report(study: tables.Study) -> None:
+    """Draw the downloads of the report and its tables; create the report once per version of the results."""
+    found = results_of(study)
+    say(
+        "A zip file for a repository such as OSF. It contains an offline report, the data tables with a codebook, all "
+        "results, a script that computes them again, the plan, the materials and checksums."
+    )
+    made = f"report-of-{study.id}"
+    with st.container(horizontal=True):
+        if st.button("Create report", key="make-report", type="primary"):
+            st.session_state[made] = found.version
+        download(
+            "Tables only (zip)",
+            told(found, f"{study.name}-tables.zip", lambda: csv_files.archive(_frames(found))),
+            f"{study.name}-tables.zip",
+            "application/zip",
+            "tables-zip",
+        )
+    if st.session_state.get(made) == found.version:
+        packed = _report(database_url(), found)
+        download(
+            "Download report (zip)",
+            told(found, f"{study.name}-report.zip", lambda: packed),
+            f"{study.name}-report.zip",
+            "application/zip",
+            "report-zip",
+        )
+    elif made in st.session_state:
+        say("The study has moved on since the report was made; make it again to have what came since.")
+
+
+@st.cache_resource(max_entries=4, show_spinner="Computing every table, drawing every plot…", hash_funcs={Results: repr})
+def _report(_url: str, found: Results) -> bytes:
+    with reading() as session:
+        study = lifecycle.get(session, found.name)
+        design, stamp = lifecycle.design_of(study), make_stamp(session, study, now_ms())
+    return bundle(design, _frames(found), replace(stamp, data_version=found.version))
+
+
+def _frames(found: Results) -> dict[str, pd.DataFrame]:
+    return {name: found.frame(name) for name in TABLES}

@@ -1,4 +1,4 @@
-"""A study's results as its page reads them: each table once for each state of the database."""
+"""A study's results for the Studies page; each table is read once per state of the database."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from storage import tables
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A study whose results are asked for, and the state of the database that they are of."""
+    """The results of a study at one state of the database."""
 
     study_id: int
     name: str
     environment: str
     version: str
     people: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """By pseudonym the state that each participant's own rows are of."""
+    """The state of each participant's rows, by pseudonym."""
 
     def frame(self, name: str) -> pd.DataFrame:
-        """One of the tidy tables, as it is exported; nobody may change it."""
+        """Return a tidy table as exported; the caller must not change the table."""
         rows = self.unordered(name)
         return rows.sort_values("decision_id", ignore_index=True) if name == "decisions" else rows
 
     def unordered(self, name: str) -> pd.DataFrame:
-        """The same with decisions in any order, for what asks for none."""
+        """Like `frame`, but with the decisions in any order."""
         return _frame(database_url(), self.study_id, self.version, name, self.people)
 
     def table(self, name: str) -> pd.DataFrame:
-        """One of the tables that the analyses compute; nobody may change it."""
+        """Return a table computed by an analysis; the caller must not change the table."""
         return _table(database_url(), self, name)
 
     def headline(self) -> results.Headline:
-        """The numbers at the head of the page."""
+        """Return the numbers at the top of the page."""
         return _headline(database_url(), self.study_id, self.version)
 
 
 def results_of(study: tables.Study) -> Results:
-    """The study's results in the present state of the database."""
+    """Return the study's results at the current state of the database."""
     with reading() as session:
         now = results.data_versions(session, study.id or 0)
     return Results(
@@ -55,7 +55,7 @@ def results_of(study: tables.Study) -> Results:
 
 
 class _LazyFrames(dict[str, pd.DataFrame]):
-    """The tidy tables of a study, each read when it is first asked for."""
+    """The tidy tables of a study, each read on first use."""
 
     def __init__(self, found: Results) -> None:
         super().__init__()
@@ -75,13 +75,13 @@ def _frame(_url: str, study_id: int, version: str, name: str, _people: Mapping[s
 
 
 _BY_PERSON = {"decisions": decisions, "judged": judged, "outcomes": outcomes, "success": success}
-"""The tables with rows for each thing that anybody did: of these only who has done something since is read anew."""
+"""The tables that are read again only for the participants whose state changed."""
 _Kept = dict[str, tuple[str, pd.DataFrame]]
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _kept(_url: str, study_id: int, name: str) -> _Kept:
-    """By pseudonym the state of a participant's rows and the rows."""
+    """Return the cached rows of each participant and the state at which they were read, by pseudonym."""
     return {}
 
 

@@ -1,4 +1,4 @@
-"""The page's renderer of an analysis: what may be chosen, then each part with words, charts, table and downloads."""
+"""The renderer of an analysis: the choices, then each part with its sentences, chart, table and downloads."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from console.studies.analysis.parts import Analysis, ResultChoice, ResultPart, c
 from console.studies.results import record_export
 from console.web.sign_in import by_browser
 from console.web.studies.results_data import Results
-from console.web.widgets.chart import chart_ahead, recorded, show_chart
-from console.web.widgets.markup import plain
+from console.web.widgets.chart import preload_charts, record_download, show_chart
+from console.web.widgets.markup import plain, show_html
 from console.web.widgets.tables import show_rows
 
 _LONG = 24
-"""From so many rows on a table scrolls."""
+"""Tables with this many rows or more scroll."""
 _FEW = 3
-"""Up to so many values stand side by side; more are a list."""
+"""Up to this many values are buttons; more are a list."""
 
 
 def say(sentence: str) -> None:
-    """What the numbers say; it may quote a name, so it is never read as Markdown."""
+    """Draw a sentence as plain text, because the sentence may quote a name."""
     st.text(sentence)
 
 
 def show(found: Results, key: str, analysis: Analysis) -> dict[str, str]:
-    """Draws the analysis and returns what was chosen, by column."""
-    with chart_ahead() if any(part.chart for part in analysis.parts) else nullcontext():
+    """Draw the analysis and return the selected choices by column."""
+    with preload_charts() if any(part.chart for part in analysis.parts) else nullcontext():
         tables = {part.table: found.table(part.table) for part in analysis.parts}
     chosen: dict[str, str] = {}
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -45,7 +45,7 @@ def show(found: Results, key: str, analysis: Analysis) -> dict[str, str]:
                 tables = {name: _of(table, choice.column, value) for name, table in tables.items()}
     for number, part in enumerate(analysis.parts):
         _show_part(found, part, tables[part.table], chosen, f"{part.table}-{number}")
-    st.caption(f"{analysis.lead} Computed from {analysis.source}.")
+    st.caption(f"{analysis.lead} Source: {analysis.source}.")
     return chosen
 
 
@@ -70,7 +70,7 @@ def _show_part(found: Results, part: ResultPart, table: pd.DataFrame, hidden: Co
     drawn, grid = list(charts(part, table)), part.laid_out(table)
     if not (drawn or len(grid) or part.sentence):
         return
-    if not drawn:  # A chart brings its own title.
+    if not drawn:  # A chart has its own title.
         st.header(part.title, anchor=False)
     told = list(sentences(part, table))
     for of, sentence in told:
@@ -86,7 +86,7 @@ def _show_part(found: Results, part: ResultPart, table: pd.DataFrame, hidden: Co
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _figure(name: str, table: pd.DataFrame) -> go.Figure:
-    """Building a figure takes longer than all else of a page that has been opened before."""
+    """Return the cached chart of the table; building a chart takes longer than the rest of the page."""
     return CHARTS[name](table)
 
 
@@ -118,10 +118,10 @@ def _show_grid(grid: pd.DataFrame, hidden: Collection[str], columns: Mapping[str
         placeholder="–",
     )
     if len(shown) >= _LONG:
-        st.caption(f"{len(shown):,} rows; the table scrolls.")
+        st.caption(f"{len(shown):,} rows. Scroll to see all.")
     if notes:
         lines = "".join(f"<li>{plain(note)}</li>" for note in notes)
-        st.html(f'<ol class="ia-notes">{lines}</ol>')
+        show_html(f'<ol class="ia-notes">{lines}</ol>')
 
 
 def _cell_text(column: str, columns: Mapping[str, ColumnFormat], cell: Any) -> str:
@@ -129,23 +129,23 @@ def _cell_text(column: str, columns: Mapping[str, ColumnFormat], cell: Any) -> s
 
 
 def _download(found: Results, name: str, table: pd.DataFrame, key: str) -> None:
-    """The whole table as CSV."""
+    """Draw the download of the whole table."""
     file = f"{found.name}-{name}.csv"
     make = told(found, file, partial(as_csv, table))
     st.download_button("Table (CSV)", make, file, "text/csv", key=f"csv-{key}", on_click="ignore", type="tertiary")
 
 
 def told(found: Results, file: str, make: Callable[[], str | bytes]) -> Callable[[], str | bytes]:
-    """The making of a file of the study's results, recorded before it leaves."""
-    return recorded(make, file, exporting(found))
+    """Return a function that records the download of a results file, then creates the file."""
+    return record_download(make, file, exporting(found))
 
 
 def exporting(found: Results) -> Callable[[str], None]:
-    """Records that a file of the study's results leaves, under whoever opened this page."""
+    """Return a function that records this visitor's download of a results file of the study."""
     by = by_browser()
     return lambda file: record_export(found.name, file, by)
 
 
 def download(label: str, data: str | bytes | Callable[[], str | bytes], file: str, media_type: str, key: str) -> None:
-    """A button for a file; the page stays as it is."""
+    """Draw the download button of a file; pressing the button does not run the page again."""
     st.download_button(label, data, file, media_type, key=key, on_click="ignore")

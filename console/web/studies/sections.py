@@ -1,4 +1,4 @@
-"""The list of studies, and one study by its sections; only the chosen section is worked out."""
+"""The list of studies, and one study by sections; only the selected section is computed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 import streamlit as st
 
 from console.studies.results.summary import Headline
-from console.web.studies import adjudication, board, picker, plan, report, results
+from console.web.studies import adjudication, board, picker, plan, results
 from storage import tables
 
 
 @dataclass(frozen=True, slots=True)
 class StudySection:
-    """A view of a study: its title and what draws it."""
+    """A section of a study: its title and the function that draws it."""
 
     title: str
     show: Callable[[tables.Study], None]
@@ -27,12 +27,12 @@ SECTIONS: dict[str, StudySection] = {
     "design": StudySection("Design", plan.show),
     "results": StudySection("Results", results.show),
     "adjudicate": StudySection("Adjudicate", adjudication.show_study),
-    "report": StudySection("Report", report.show),
+    "report": StudySection("Report", results.show_report),
 }
 
 
 def show(study: tables.Study, names: Sequence[str]) -> None:
-    """The study's head and its chosen section."""
+    """Draw the study's heading and its selected section."""
     with st.container(horizontal=True, vertical_alignment="center", key="study-head"):
         picker.study_picker(list(names), study.name)
         titles = {name: section.title for name, section in SECTIONS.items()}
@@ -43,7 +43,7 @@ def show(study: tables.Study, names: Sequence[str]) -> None:
 
 
 def show_list(studies: Sequence[tables.Study], heads: Mapping[str, Headline]) -> None:
-    """Every study with how far it has come; choosing one opens it."""
+    """Draw all studies with their progress; selecting a study opens it."""
     st.button("New study", key="new-study", type="primary", on_click=_begin)
     shown = st.dataframe(
         [_row(study, heads[study.name]) for study in studies],
@@ -56,9 +56,9 @@ def show_list(studies: Sequence[tables.Study], heads: Mapping[str, Headline]) ->
             "created": st.column_config.DatetimeColumn(format="calendar"),
         },
     )
-    st.caption("Choose a row to open the study.")
+    st.caption("Select a row to open a study.")
     if rows := shown.selection["rows"]:
-        # A list of a new key has forgotten which row was chosen.
+        # A new key clears the selection of the list.
         st.session_state["studies_seen"] = st.session_state.get("studies_seen", 0) + 1
         picker.keep(studies[rows[0]].name)
         st.rerun()

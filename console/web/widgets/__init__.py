@@ -1,1 +1,1 @@
-"""The widgets that pages are drawn with."""
+"""The widgets that pages consist of."""

@@ -1,4 +1,4 @@
-"""A chart with its downloads: the table behind it, and the chart itself as a page that needs no network."""
+"""A chart with downloads: its table as CSV, and the chart as an offline page."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def show_chart(
     picture: str = "png",
     leaving: Callable[[str], None],
 ) -> None:
-    """Draws the figure; `picture` (png or svg) is what the camera in its tool bar saves.
+    """Draw the chart and its downloads; `picture` (png or svg) is the format of the image download.
 
-    `leaving` is told the name of a file before it is handed out.
+    `leaving` is called with the name of a file before the file is created.
     """
     st.plotly_chart(figure, key=key, width="stretch", config=_config(file, picture))
     with st.popover("Download", key=f"{key}-download", type="tertiary"):
         st.download_button(
             "Table (CSV)",
-            recorded(table, f"{file}.csv", leaving),
+            record_download(table, f"{file}.csv", leaving),
             f"{file}.csv",
             "text/csv",
             key=f"{key}-csv",
@@ -35,21 +35,21 @@ def show_chart(
         )
         st.download_button(
             "Chart (HTML)",
-            recorded(lambda: page_of(figure, file), f"{file}.html", leaving),
+            record_download(lambda: chart_page(figure, file), f"{file}.html", leaving),
             f"{file}.html",
             "text/html",
             key=f"{key}-html",
             on_click="ignore",
             type="tertiary",
         )
-        st.caption(f"As a picture ({picture.upper()}): the camera above the chart.")
+        st.caption(f"To save a {picture.upper()} image, use the camera above the chart.")
 
 
 @contextmanager
-def chart_ahead() -> Iterator[None]:
-    """An empty chart while the rows of one are read, so that the browser has by then loaded what draws charts.
+def preload_charts() -> Iterator[None]:
+    """Draw an empty chart while data is read, so that the browser already loads the chart library.
 
-    That takes it most of a second, and it begins with the first chart of a tab.
+    Loading the library for the first chart of a tab takes most of a second.
     """
     if _DRAWN in st.session_state:
         yield
@@ -69,8 +69,10 @@ _DRAWN = "ia_chart_drawn"
 _HIDDEN = {"visible": False}
 
 
-def recorded(make: Callable[[], str | bytes], file: str, leaving: Callable[[str], None]) -> Callable[[], str | bytes]:
-    """The making of a file that is recorded first: what cannot be recorded does not leave."""
+def record_download(
+    make: Callable[[], str | bytes], file: str, leaving: Callable[[str], None]
+) -> Callable[[], str | bytes]:
+    """Return a function that records the download, then creates the file; if recording fails, no file is created."""
 
     def made() -> str | bytes:
         leaving(file)
@@ -79,8 +81,8 @@ def recorded(make: Callable[[], str | bytes], file: str, leaving: Callable[[str]
     return made
 
 
-def page_of(figure: go.Figure, file: str) -> str:
-    """The chart as one HTML page that opens offline."""
+def chart_page(figure: go.Figure, file: str) -> str:
+    """Return the chart as one HTML page that opens offline."""
     page: str = figure.to_html(include_plotlyjs=True, full_html=True, config=_config(file, "svg"))
     return page
 

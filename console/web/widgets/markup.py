@@ -1,78 +1,96 @@
-"""Untrusted text as HTML: escaped, hidden characters made visible, terms marked, long texts folded.
+"""Untrusted text as HTML: escaped, with hidden characters made visible, terms marked and long texts folded.
 
-Every function returns one line of HTML without a raw line break, because Streamlit dedents the lines of what it gets
-and would change the text of a record.
+Every function returns HTML without a line break, because Streamlit dedents lines and would change the text of a record.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from html import escape
+from importlib.resources import files
+
+import streamlit as st
 
 from console.language import _, digits, ngettext
-from console.review.long_texts import CAP, blocks, capped
-from console.review.plain_text import ODD, code_point
-from console.review.presentation import is_long, preview, spans
+from console.review.long_texts import CAP, cut_text, split_blocks
+from console.review.plain_text import HIDDEN_CHARACTERS, code_point
+from console.review.presentation import find_spans, is_long, preview
 from console.trajectory.terms import Term
 
 _NAME = re.compile(r"`([^`<>]{1,80})`")
-# Two noncharacters of Unicode, which no interchanged text holds, so that a text is escaped once and not piece by piece.
+# Two Unicode noncharacters, which real texts do not contain, mark terms, so that a text is escaped only once.
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"
 
 
+def show_html(html: str) -> None:
+    """Draw the HTML; draw nothing if the HTML is empty, because `st.html` would raise an error."""
+    if html.strip():
+        st.html(html)
+
+
+@cache
+def style_sheets(*names: str) -> str:
+    """Return these style sheets as a <style> element."""
+    folder = files(__package__) / "css"
+    return f"<style>{''.join((folder / f'{name}.css').read_text('utf-8') for name in names)}</style>"
+
+
 def plain(text: str) -> str:
-    """The text as HTML that can only ever be text."""
+    """Escape the text for HTML."""
     escaped = escape(text.replace("\r\n", "\n"))
-    return ODD.sub(lambda odd: f'<span class="ia-odd">{code_point(odd[0])}</span>', escaped).replace("\n", "&#10;")
+    return HIDDEN_CHARACTERS.sub(lambda odd: f'<span class="ia-odd">{code_point(odd[0])}</span>', escaped).replace(
+        "\n", "&#10;"
+    )
 
 
-def with_names(sentence: str) -> str:
-    """The sentence of a detector with the names that it sets in backquotes in code; their text stays text."""
+def mark_names(sentence: str) -> str:
+    """Escape a detector's sentence; mark the names in backquotes as <code>."""
     return _NAME.sub(r"<code>\1</code>", plain(sentence))
 
 
-def marked(text: str, stated: Sequence[Term]) -> str:
-    """The text with each occurrence of a term inside <mark>; a very long one in part, with words that say so."""
+def mark_terms(text: str, stated: Sequence[Term]) -> str:
+    """Escape the text and mark each occurrence of a term; shorten a very long text and add a note."""
     if len(text) > CAP:
-        return marked(capped(text), stated) + all_of(text)
+        return mark_terms(cut_text(text), stated) + shortened_note(text)
     if _OPEN in text or _CLOSE in text:
         return plain(text)
     parts: list[str] = []
     end = 0
-    for start, stop in spans(text, stated):
+    for start, stop in find_spans(text, stated):
         parts += [text[end:start], _OPEN, text[start:stop], _CLOSE]
         end = stop
     drawn = plain("".join([*parts, text[end:]]))
     return drawn.replace(_OPEN, "<mark>").replace(_CLOSE, "</mark>") if parts else drawn
 
 
-def all_of(text: str) -> str:
-    """The words beneath a text that is shown in part."""
-    words = _("all {count} characters: under “Whole texts”, beneath the steps").format(count=digits(len(text)))
+def shortened_note(text: str) -> str:
+    """Return the note below a shortened text."""
+    words = _("All {count} characters are under “Whole texts” below the steps.").format(count=digits(len(text)))
     return f'<span class="ia-all">{plain(words)}</span>'
 
 
-def in_blocks(text: str) -> str:
-    """The whole text as elements of their own, so that what is far outside the window costs nothing."""
-    return "".join(f'<div class="ia-part">{plain(part)}</div>' for part in blocks(text))
+def blocks_html(text: str) -> str:
+    """Return the whole text in separate elements, so that the browser does not render elements outside the window."""
+    return "".join(f'<div class="ia-part">{plain(part)}</div>' for part in split_blocks(text))
 
 
-def folded(text: str, stated: Sequence[Term], css: str) -> str:
-    """A short text as it is; a long one folded behind its first words."""
+def fold_long_text(text: str, stated: Sequence[Term], css: str) -> str:
+    """Return the text as HTML; fold a long text behind its beginning."""
     if not is_long(text):
-        return f'<pre class="{css}">{marked(text, stated)}</pre>'
-    return fold(marked(preview(text), stated), size(text), text, stated, f"ia-cut {css}")
+        return f'<pre class="{css}">{mark_terms(text, stated)}</pre>'
+    return fold(mark_terms(preview(text), stated), size(text), text, stated, f"ia-cut {css}")
 
 
 def fold(summary: str, note: str, text: str, stated: Sequence[Term], css: str) -> str:
-    """A <details> with ready HTML as its summary, a note that the style sheet writes, and the whole text inside."""
+    """Return a <details> element with this HTML and the note as summary, and the whole text inside."""
     noted = f' data-note="{plain(note)}"' if note else ""
-    return f'<details class="ia-fold {css}"><summary{noted}>{summary}</summary>{marked(text, stated)}</details>'
+    return f'<details class="ia-fold {css}"><summary{noted}>{summary}</summary>{mark_terms(text, stated)}</details>'
 
 
 def size(text: str) -> str:
-    """How much is folded away, in words."""
+    """Return the size of a text as a phrase: its number of lines, or its characters if it is a single line."""
     lines = text.count("\n") + 1
     if lines > 1:
         return ngettext("{count} line", "{count} lines", lines).format(count=digits(lines))

@@ -1,4 +1,4 @@
-"""Messages on a page as plain text: an empty state with what to do next, a refusal, and what has just been done."""
+"""Messages on a page as escaped text: an empty state with the next step, a refusal, a result."""
 
 from __future__ import annotations
 
@@ -8,45 +8,45 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from console.language import _
-from console.web.widgets.markup import plain
+from console.web.widgets.markup import plain, show_html
 
 
 def show_empty_state(title: str, what_next: str) -> None:
-    """Draws the empty state; a button or link that does the next thing may follow it."""
-    st.html(empty_state_html(title, what_next))
+    """Draw the empty state; the caller may add buttons or links for the next step."""
+    show_html(empty_state_html(title, what_next))
 
 
-def what_now() -> DeltaGenerator:
-    """The row of buttons and links beneath an empty state."""
+def next_step_row() -> DeltaGenerator:
+    """Return the row for the buttons and links below an empty state."""
     return st.container(horizontal=True, horizontal_alignment="center", vertical_alignment="center", key="what-now")
 
 
 def empty_state_html(title: str, what_next: str) -> str:
-    """The empty state as one line of HTML."""
+    """Return the empty state as HTML."""
     return f'<div class="ia-empty" role="status"><h2>{plain(title)}</h2><p>{plain(what_next)}</p></div>'
 
 
 def show_problem(sentence: str) -> None:
-    """Draws the sentence; it may quote a file or a trajectory, so it is never read as Markdown."""
-    st.html(problem_html(sentence))
+    """Draw the problem as escaped text, because it may quote a file or a trajectory."""
+    show_html(problem_html(sentence))
 
 
 def problem_html(sentence: str) -> str:
-    """A refusal as one line of HTML."""
+    """Return a refusal as HTML."""
     lines = "".join(f"<p>{escape(line)}</p>" for line in sentence.splitlines() if line.strip())
     return f'<div class="ia-problem" role="alert">{lines}</div>'
 
 
 def refusal_words(refusal: Exception) -> str:
-    """Why something was refused, in the reader's language where the catalogue has it."""
+    """Return the reason of a refusal in the visitor's language."""
     return _(str(refusal) or str(type(refusal).__doc__))
 
 
 def show_done(sentence: str) -> None:
-    """Draws what has just been done, as plain text."""
-    st.html(done_html(sentence))
+    """Draw the result of an action as escaped text."""
+    show_html(done_html(sentence))
 
 
 def done_html(sentence: str) -> str:
-    """What has just been done as one line of HTML."""
+    """Return the result of an action as HTML."""
     return f'<div class="ia-done" role="status">{" ".join(escape(sentence).split())}</div>'

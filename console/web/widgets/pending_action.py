@@ -1,4 +1,4 @@
-"""A pending action as HTML, large and exact: its text as it is, or its calls as tables of arguments."""
+"""The pending action as HTML: the exact text, or one table of arguments per call."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from console.language import _, digits
-from console.review.long_texts import BLOCK, capped, is_clipped
-from console.trajectory.checkpoints import Call, calls
+from console.review.long_texts import BLOCK, cut_text, is_clipped
+from console.trajectory.calls import Call, read_action
 from console.trajectory.provenance import Source
-from console.web.widgets.file_changes import arguments_with_changes
-from console.web.widgets.markup import in_blocks, plain
+from console.web.widgets.changes import arguments_with_changes
+from console.web.widgets.markup import blocks_html, plain
 
 _STEP = re.compile(r"step (?P<number>\d+)(?:, (?P<tool>.*))?")
 _LARGE_CHARS = 160
@@ -21,10 +21,9 @@ _SHOWN_CHARS, _SHOWN_LINES = 600, 6
 
 
 def action_html(action: str, stamp: str, *, whole: bool = True, origins: Mapping[str, str] | None = None) -> str:
-    """The action as HTML with its stamp; calls as tables of arguments, their exact text folded beneath.
+    """Return the action as HTML with its stamp; show calls as tables, with the exact text folded.
 
-    Without `whole` a long one is its beginning and words that say so. `origins` says of the arguments where they come
-    from, which then stands beside each.
+    Without `whole`, return the beginning of a long action and a note. `origins` holds the source of each argument.
     """
     if not whole and is_clipped(action):
         return _beginning(action, stamp)
@@ -37,8 +36,8 @@ def action_html(action: str, stamp: str, *, whole: bool = True, origins: Mapping
 
 
 def _beginning(action: str, stamp: str) -> str:
-    shown = capped("\n".join(action[:_SHOWN_CHARS].split("\n")[:_SHOWN_LINES]), _SHOWN_CHARS)
-    words = _("the first {shown} of {count} characters; press “Show the whole action”")
+    shown = cut_text("\n".join(action[:_SHOWN_CHARS].split("\n")[:_SHOWN_LINES]), _SHOWN_CHARS)
+    words = _("First {shown} of {count} characters. Press “Show the whole action” to read the rest.")
     note = f'<p class="ia-all">{plain(words.format(shown=digits(len(shown)), count=digits(len(action))))}</p>'
     return f'<div class="ia-line"><pre class="ia-action ia-lengthy">{plain(shown)}…</pre>{stamp}</div>{note}'
 
@@ -48,17 +47,17 @@ def _exact(action: str) -> str:
 
 
 def _text(text: str) -> str:
-    """The text whole, in blocks where it is very long."""
-    return plain(text) if len(text) <= BLOCK else in_blocks(text)
+    """Return the whole text, in blocks if it is very long."""
+    return plain(text) if len(text) <= BLOCK else blocks_html(text)
 
 
 def json_calls(action: str) -> list[Call]:
-    """The calls of an action that is nothing but `name({...})`, one a line or one in all; else none.
+    """Return the calls of an action that consists only of calls `name({...})`: a single call, or one call per line.
 
-    An action with any other text in it is shown as it is, so that a table never hides a part of it.
+    Return an empty list if the action contains other text, so that no table hides a part of the action.
     """
     lines = [line for line in action.splitlines() if line.strip()]
-    parsed = calls(action)
+    parsed = list(read_action(action))
     single = len(parsed) == 1 and action.rstrip().endswith("})") and action.lstrip().startswith(f"{parsed[0].name}({{")
     each = all(line.rstrip().endswith("})") and "({" in line for line in lines)
     return parsed if lines and (single or (each and len(parsed) == len(lines))) else []
@@ -88,7 +87,7 @@ def _origin(origin: str | None) -> str:
 
 
 def origin_words(origin: str) -> str:
-    """Where an argument's value comes from, in the reader's language; the tool keeps its name."""
+    """Return the source of an argument in the visitor's language; do not translate a tool's name."""
     found = _STEP.fullmatch(origin)
     if found is None:
         return _(origin)
@@ -99,11 +98,11 @@ def origin_words(origin: str) -> str:
 
 def _value(value: Any) -> str:
     css = "" if isinstance(value, str) else ' class="ia-json"'
-    return f"<td{css}>{_text(as_words(value))}</td>"
+    return f"<td{css}>{_text(value_text(value))}</td>"
 
 
-def as_words(value: Any) -> str:
-    """An argument's value: a text as it is, anything else as JSON, a list of objects with one of them a line."""
+def value_text(value: Any) -> str:
+    """Return a string unchanged, and other values as JSON; write each element of a list of objects on its own line."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and any(isinstance(each, (dict, list)) for each in value):

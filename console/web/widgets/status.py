@@ -1,32 +1,30 @@
-"""The status of a review queue: the budget meter, the status line above an item, and the agent that waits for it."""
+"""The status of a queue: the budget meter, the status line above an item, and the agent waiting for the decision."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import streamlit as st
-
 from console.language import _, digits
-from console.review.inbox import Waiter
-from console.web.widgets.markup import plain
+from console.review.inbox import WaitingAgent
+from console.web.widgets.markup import plain, show_html
 
 
 def show_budget_meter(cap: int | None, used: int, *, label: str = "") -> None:
-    """Draws the meter with its label; `cap` is None where the budget is unlimited."""
-    st.html(f'<div class="ia-budget"><b>{plain(label or _("Inspections"))}</b> {budget_meter_html(cap, used)}</div>')
+    """Draw the meter with its label; `cap` is None for an unlimited budget."""
+    show_html(f'<div class="ia-budget"><b>{plain(label or _("Inspections"))}</b> {budget_meter_html(cap, used)}</div>')
 
 
 def budget_meter_html(cap: int | None, used: int) -> str:
-    """The meter as one line of HTML: `12 of 50, 38 left`."""
+    """Return the meter as HTML: `12 of 50 used, 38 left`."""
     if cap is None:
-        words = plain(_("{used} used, no cap")).format(used=f"<b>{digits(used)}</b>")
+        words = plain(_("{used} used, no limit")).format(used=f"<b>{digits(used)}</b>")
         return f'<span class="ia-meter">{words}</span>'
     left = max(cap - used, 0)
     share = 100 if cap == 0 else min(100 * used / cap, 100)
     state = " ia-spent" if left == 0 else " ia-low" if left <= cap * 0.1 else ""
-    words = _("{used} of {cap}, all spent") if left == 0 else _("{used} of {cap}, {left} left")
-    words = words if cap else _("{used} of {cap}, none to spend")
+    words = _("{used} of {cap} used, none left") if left == 0 else _("{used} of {cap} used, {left} left")
+    words = words if cap else _("{used} of {cap} used, none left")
     words = plain(words).format(used=f"<b>{digits(used)}</b>", cap=digits(cap), left=digits(left))
     return (
         f'<span class="ia-meter{state}" role="meter" aria-label="{plain(_("budget"))}" aria-valuemin="0" '
@@ -39,16 +37,16 @@ _MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
 
 
 _SILENT_MS = 10_000
-"""An agent that lives shows it every two seconds; one that was silent for so long may not."""
+"""A running agent reports every two seconds; after this time without a report, it may have stopped."""
 
 
-def waiter_html(waiter: Waiter, now_ms: int) -> str:
-    """Which agent waits until when, and for how long it has not been heard of where that is long."""
+def waiter_html(waiter: WaitingAgent, now_ms: int) -> str:
+    """Return the waiting agent and its deadline as HTML; for a silent agent, add the time since it was last seen."""
     until, left = "", ""
     if waiter.deadline_ms is None:
         said = _("{agent} waits")
     elif waiter.deadline_ms < now_ms:
-        said = _("{agent} waits no more: what is decided now is recorded and lets nothing run")
+        said = _("{agent} stopped waiting: your decision is recorded, but the action will not run")
     else:
         until = f"{datetime.fromtimestamp(waiter.deadline_ms / 1_000, UTC):%H:%M:%S} UTC"
         left = age(waiter.deadline_ms - now_ms)
@@ -57,11 +55,11 @@ def waiter_html(waiter: Waiter, now_ms: int) -> str:
     silent_ms = 0 if waiter.heard_ms is None else now_ms - waiter.heard_ms
     if silent_ms < _SILENT_MS:
         return told
-    return plain(_("{agent_waits}, not heard of for {age}")).format(agent_waits=told, age=age(silent_ms))
+    return plain(_("{agent_waits}, last seen {age} ago")).format(agent_waits=told, age=age(silent_ms))
 
 
 def age(elapsed_ms: int) -> str:
-    """An elapsed time in the largest unit that fits."""
+    """Return an elapsed time in the largest unit that fits."""
     if elapsed_ms < _MINUTE:
         return f"{max(elapsed_ms, 0) // 1_000} s"
     if elapsed_ms < _HOUR:
@@ -73,7 +71,7 @@ def age(elapsed_ms: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What the line says beside the budget; `oldest_ms` is when the oldest waiting item came, in ms since 1970."""
+    """The progress in the status line; `oldest_ms` is when the oldest pending item was created, in ms since 1970."""
 
     run: str
     waiting: int
@@ -83,13 +81,13 @@ class Progress:
 
     @classmethod
     def of(cls, run: str, waits: tuple[int, int | None], mine: tuple[int, float | None]) -> Progress:
-        """The progress from the inbox's two pairs."""
+        """Return the progress from two pairs: (pending items, `oldest_ms`) and (reviewed items, seconds per item)."""
         return cls(run, *waits, *mine)
 
 
 def status_line_html(
     progress: Progress,
-    waiter: Waiter | None = None,
+    waiter: WaitingAgent | None = None,
     *,
     trial: int,
     cap: int | None,
@@ -97,12 +95,12 @@ def status_line_html(
     now_ms: int,
     trials: int | None = None,
 ) -> str:
-    """The line as HTML, with the agent that waits for the item; `trials` is how many attempts the run makes at most."""
+    """Return the status line as HTML, with the waiting agent if any; `trials` is the run's maximum number of trials."""
     attempt = _("trial {trial} (attempt {number} of {trials})") if trials else _("trial {trial}")
     attempt = plain(attempt).format(trial=trial, number=trial + 1, trials=trials)
-    waiting = _("waiting {count} (oldest {age})") if progress.oldest_ms else _("waiting {count}")
+    waiting = _("{count} pending (oldest {age})") if progress.oldest_ms else _("{count} pending")
     waiting = plain(waiting).format(count=f"<b>{progress.waiting}</b>", age=age(now_ms - (progress.oldest_ms or 0)))
-    mine = _("you {count}") if progress.seconds is None else _("you {count} · {seconds} s each")
+    mine = _("you reviewed {count}") if progress.seconds is None else _("you reviewed {count} · {seconds} s each")
     mine = plain(mine).format(count=f"<b>{progress.mine}</b>", seconds=f"{progress.seconds or 0:.0f}")
     parts = (
         f"<b>{plain(progress.run)}</b> · {attempt}",

@@ -1,20 +1,16 @@
-"""Tables as HTML: of figures with their intervals and the best of a column marked, and of plain words."""
+"""Tables as HTML: metrics with their intervals and the best value marked, or plain texts."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.resources import files
 
-import streamlit as st
-
-from console.web.widgets.markup import plain
+from console.web.widgets.markup import plain, show_html, style_sheets
 
 
 @dataclass(frozen=True, slots=True)
 class FigureCell:
-    """A figure and its interval; where it is None, the reason."""
+    """A metric's value with its interval; `reason` explains a value of None."""
 
     value: float | None
     interval: tuple[float, float] | None = None
@@ -23,7 +19,7 @@ class FigureCell:
 
 @dataclass(frozen=True, slots=True)
 class FigureColumn:
-    """A column: its title, what it means, how many digits, and which of its values is best (max, min, or none)."""
+    """A column of metrics: its title, its meaning, its decimal digits, and the best value (max, min or none)."""
 
     title: str
     meaning: str
@@ -34,14 +30,14 @@ class FigureColumn:
 def show_figures(
     rows: Mapping[str, Mapping[str, FigureCell]], columns: Mapping[str, FigureColumn], ranked: Sequence[str]
 ) -> None:
-    """Draws the table; only the `ranked` rows compete for the best mark of a column."""
-    st.html(f"<style>{_style()}</style>{figures_html(rows, columns, ranked)}")
+    """Draw the table; only the `ranked` rows can have the best value of a column."""
+    show_html(style_sheets("figures") + figures_html(rows, columns, ranked))
 
 
 def figures_html(
     rows: Mapping[str, Mapping[str, FigureCell]], columns: Mapping[str, FigureColumn], ranked: Sequence[str]
 ) -> str:
-    """The table as one line of HTML, the reasons of its dashes as a list below it."""
+    """Return the table as HTML, followed by a list of the reasons for missing values."""
     best = {name: _best(rows, name, heading, ranked) for name, heading in columns.items()}
     head = "".join(f'<th scope="col" title="{plain(one.meaning)}">{plain(one.title)}</th>' for one in columns.values())
     body = "".join(
@@ -83,7 +79,7 @@ def _number(value: float, heading: FigureColumn) -> str:
 
 
 def _reasons(rows: Mapping[str, Mapping[str, FigureCell]], columns: Mapping[str, FigureColumn]) -> str:
-    """The reasons of all dashes, each once: which figures, of which detectors."""
+    """Return the list of reasons for missing values as HTML, each with the metrics and detectors concerned."""
     rows_of: dict[tuple[str, str], list[str]] = {}
     for row, cells in rows.items():
         lacking: dict[str, list[str]] = {}
@@ -96,22 +92,17 @@ def _reasons(rows: Mapping[str, Mapping[str, FigureCell]], columns: Mapping[str,
     return f"<ul>{''.join(f'<li>{plain(line)}</li>' for line in lines)}</ul>" if lines else ""
 
 
-@lru_cache(maxsize=1)
-def _style() -> str:
-    return files(__package__).joinpath("css", "figures.css").read_text("utf-8")
-
-
 def show_rows(
     rows: Sequence[Mapping[str, str]], columns: Mapping[str, str], *, numbers: Collection[str] = (), label: str = ""
 ) -> None:
-    """Draws the table; `columns` maps a row's key to its title, `numbers` are those that stand to the right."""
-    st.html(rows_html(rows, columns, numbers=numbers, label=label))
+    """Draw the table; `columns` maps each key of a row to a title, and the columns in `numbers` are right-aligned."""
+    show_html(rows_html(rows, columns, numbers=numbers, label=label))
 
 
 def rows_html(
     rows: Sequence[Mapping[str, str]], columns: Mapping[str, str], *, numbers: Collection[str] = (), label: str = ""
 ) -> str:
-    """The table as one line of HTML; the first column names the row."""
+    """Return the table as HTML; the first column is the heading of its row."""
     head = "".join(f'<th scope="col"{_right(name, numbers)}>{plain(title)}</th>' for name, title in columns.items())
     body = "".join(f"<tr>{_cells(row, columns, numbers)}</tr>" for row in rows)
     named = f' role="region" aria-label="{plain(label)}"' if label else ""

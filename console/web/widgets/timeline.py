@@ -1,4 +1,4 @@
-"""The steps of a trajectory as a timeline: actions in front, thoughts and long observations folded."""
+"""The steps of a trajectory as a timeline, with thoughts and long observations folded."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from console.language import _, ngettext
-from console.review.long_texts import CAP, capped
-from console.review.presentation import Block, Presentation, ShownStep, is_long, occurring
-from console.trajectory.checkpoints import Call
+from console.review.long_texts import CAP, cut_text
+from console.review.presentation import Block, Presentation, ShownStep, find_occurring_terms, is_long
+from console.trajectory.calls import Call
 from console.trajectory.terms import Term
-from console.web.widgets.file_changes import arguments_with_changes
-from console.web.widgets.markup import fold, folded, marked, plain, size
-from console.web.widgets.pending_action import as_words, json_calls
+from console.web.widgets.changes import arguments_with_changes
+from console.web.widgets.markup import fold, fold_long_text, mark_terms, plain, size
+from console.web.widgets.pending_action import json_calls, value_text
 
 LAST = "ia-last"
 
 
 def timeline_html(presentation: Presentation, rows: Sequence[str]) -> str:
-    """The opening and the given rows as HTML, with a link to the last step."""
+    """Return the first observation and these rows as HTML, with a link to the last step."""
     steps = f'<ol class="ia-steps">{"".join(rows)}</ol>'
     return f'<section class="ia-timeline">{_top(presentation)}{steps}</section>'
 
 
 def timeline_rows(presentation: Presentation) -> Iterator[str]:
-    """Each row as HTML, made as it is asked for; one of the class `ia-folds` has something to unfold."""
+    """Yield each step as a row of HTML; a row of the class `ia-folds` can be unfolded."""
     after = False
     telling = presentation.telling if presentation.is_wordy else presentation.terms
-    stated = occurring(telling, (capped(step.observation) for step in presentation.steps))
+    stated = find_occurring_terms(telling, (cut_text(step.observation) for step in presentation.steps))
     for index, step in enumerate(presentation.steps):
         if step.after and not after:
             after = True
@@ -36,7 +36,8 @@ def timeline_rows(presentation: Presentation) -> Iterator[str]:
 
 
 def _top(presentation: Presentation) -> str:
-    jump = f'<a class="ia-jump" href="#{LAST}">{plain(_("to the last"))}</a>' if len(presentation.steps) > 1 else ""
+    words = plain(_("to the last step"))
+    jump = f'<a class="ia-jump" href="#{LAST}">{words}</a>' if len(presentation.steps) > 1 else ""
     count = presentation.steps[-1].number if presentation.steps else 0
     words = plain(ngettext("{count} step", "{count} steps", count).format(count=count))
     opening = "" if presentation.instructed else opening_html(presentation)
@@ -44,7 +45,7 @@ def _top(presentation: Presentation) -> str:
 
 
 def opening_html(presentation: Presentation) -> str:
-    """What the agent saw first, folded, as HTML; empty where there is nothing."""
+    """Return the agent's first observation as folded HTML; return an empty text if there is none."""
     if not presentation.opening:
         return ""
     return fold(plain(_(Block.OPENING)), size(presentation.opening), presentation.opening, (), "ia-opening")
@@ -63,9 +64,9 @@ def _row(step: ShownStep, stated: Sequence[Term], *, last: bool) -> str:
 
 
 def _parts(step: ShownStep, stated: Sequence[Term]) -> Iterator[str]:
-    """The cells of a row, each one element: a page of many steps is slow to swap by the number of its elements.
+    """Yield each cell of a row as a single element, because more elements would slow down a long page.
 
-    Terms are marked in what the agent saw; in its own words they would prove nothing.
+    Mark terms only in observations: a term in the agent's own text does not count as evidence.
     """
     if step.speaker:
         yield f'<span class="ia-speaker">{plain(step.speaker)}</span>'
@@ -76,20 +77,20 @@ def _parts(step: ShownStep, stated: Sequence[Term]) -> Iterator[str]:
     if step.stamp:
         yield f'<span class="ia-stamp">{plain(_(step.stamp))}</span>'
     if step.thought:
-        yield f'<p class="ia-thought">{marked(step.thought, ())}</p>'
+        yield f'<p class="ia-thought">{mark_terms(step.thought, ())}</p>'
     if step.observation:
         yield _text(step.observation, stated, "ia-obs")
 
 
 def _text(text: str, stated: Sequence[Term], css: str) -> str:
     noted = f' data-note="{size(text)}"' if is_long(text) else ""
-    return f'<pre class="{css}{" ia-long" if noted else ""}"{noted}>{marked(text, stated)}</pre>'
+    return f'<pre class="{css}{" ia-long" if noted else ""}"{noted}>{mark_terms(text, stated)}</pre>'
 
 
 def _acted(action: str) -> str:
     drawn = json_calls(action) if len(action) <= CAP else []
     if not drawn:
-        return folded(action, (), "ia-act")
+        return fold_long_text(action, (), "ia-act")
     return f'<div class="ia-act">{"".join(_called(call) for call in drawn)}</div>'
 
 
@@ -102,4 +103,4 @@ def _called(call: Call) -> str:
 
 
 def _argument(value: Any) -> str:
-    return folded(as_words(value), (), "ia-value" if isinstance(value, str) else "ia-value ia-json")
+    return fold_long_text(value_text(value), (), "ia-value" if isinstance(value, str) else "ia-value ia-json")

@@ -1,4 +1,4 @@
-"""A presentation of a trajectory as one block of HTML: the task, the action, why it is flagged, then the steps."""
+"""A presentation of a trajectory as HTML: the task, the action, the reasons for the flag, then the steps."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from itertools import islice
 
 import streamlit as st
 
-from console.environments.evidence import LIMITS, ORIGIN, WORDS, Table
+from console.environments.evidence import LIMITS, ORIGIN, WORDS, EvidenceTable
 from console.language import _, digits
-from console.review.long_texts import capped, is_clipped
+from console.review.long_texts import cut_text, is_clipped
 from console.review.presentation import (
     LAST_SEEN_CHARS,
     Block,
@@ -22,44 +22,41 @@ from console.review.presentation import (
 from console.trajectory import Trajectory
 from console.trajectory.checkpoints import Checkpoint
 from console.trajectory.terms import Term
-from console.web.widgets.file_changes import arguments_with_changes
-from console.web.widgets.markup import all_of, fold, marked, plain, with_names
+from console.web.widgets.browser import show_further_steps
+from console.web.widgets.changes import arguments_with_changes
+from console.web.widgets.markup import fold, mark_names, mark_terms, plain, shortened_note, show_html
 from console.web.widgets.pending_action import action_html, json_calls, origin_words
-from console.web.widgets.pictures import show_pictures
-from console.web.widgets.steps import show_further_steps
 from console.web.widgets.timeline import opening_html, timeline_html, timeline_rows
-from console.web.widgets.whole_texts import show_whole_texts
+from console.web.widgets.whole_texts import show_pictures, show_whole_texts
 
 _CHIPS = 8
 _FEW_REASONS = 3
 _LENGTHY_CHARS = 360
 _UNFOLDED_CHARS = 1_500
 _TWICE_CHARS = 4_000
-# As many steps as a large window shows beneath a presentation; the others are drawn after these.
+# The number of steps that a large window shows; the others are drawn later.
 _FIRST = 6
 
 
 def show_checkpoint(
     checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None, above: str = ""
 ) -> Callable[[], None]:
-    """Draws a checkpoint with those two beside it, as `show_presentation` does."""
+    """Draw a checkpoint with its flag and belief; return the function that draws the further steps."""
     return show_presentation(checkpoint_presentation(checkpoint, flag=flag, belief=belief), above)
 
 
 def show_presentation(
     presentation: Presentation, above: str = "", *, action_whole: bool = True, item: int | None = None, note: str = ""
 ) -> Callable[[], None]:
-    """Draws a presentation; `above` is ready HTML that stands over it, in the same message.
+    """Draw a presentation below the HTML `above`; return the function that draws the further steps.
 
-    Without `action_whole` a long pending action is shown in part. The focus can be given to the presentation of an
-    `item`; `note` is ready HTML between what is decided on and the steps.
-
-    Returns the drawing of the steps below those first seen, for when all that is waited for stands.
+    Without `action_whole`, shorten a long pending action. With `item`, the presentation can get the focus. `note` is
+    the HTML above the steps.
     """
     rows = timeline_rows(presentation)
     first = _view_html(presentation, list(islice(rows, _FIRST)), action_whole, note)
     named = f'<div class="ia-item" data-item="{item}" tabindex="-1">{first}</div>' if item is not None else first
-    st.html(above + named)
+    show_html(above + named)
     further = st.container(key="further-steps")
 
     def draw_further() -> None:
@@ -72,12 +69,12 @@ def show_presentation(
 
 
 def show_record(trajectory: Trajectory, critical: Sequence[str] | None = None) -> None:
-    """Draws a whole record, for researchers only."""
+    """Draw the whole record of a trajectory, for researchers only."""
     show_presentation(record_presentation(trajectory, critical))()
 
 
 def presentation_html(presentation: Presentation) -> str:
-    """The presentation as one line of HTML, its blocks in the order of reading."""
+    """Return the presentation as HTML in reading order."""
     return _view_html(presentation, list(timeline_rows(presentation)))
 
 
@@ -110,13 +107,13 @@ def _block(heading: Block, css: str, inner: str) -> str:
 
 
 def _task(presentation: Presentation) -> str:
-    text, end, parts = capped(presentation.task), 0, []
+    text, end, parts = cut_text(presentation.task), 0, []
     for term in presentation.telling if presentation.is_wordy else presentation.terms:
         if term.start >= end and term.end <= len(text):
             parts += [plain(text[end : term.start]), _stated(term, text, presentation)]
             end = term.end
     css = "ia-task ia-lengthy" if len(text) > _LENGTHY_CHARS else "ia-task"
-    more = all_of(presentation.task) if len(text) < len(presentation.task) else ""
+    more = shortened_note(presentation.task) if len(text) < len(presentation.task) else ""
     drawn = f'<p class="{css}">{"".join(parts)}{plain(text[end:])}</p>'
     if len(text) > _UNFOLDED_CHARS:
         note = plain(_("show all {count} characters").format(count=digits(len(text))))
@@ -148,7 +145,7 @@ def _terms(presentation: Presentation) -> str:
 def _group(name: str, stated: Sequence[Term], css: str) -> str:
     if not stated:
         return ""
-    # Between the chips and not in them, where a separator would stand on the side that the text begins.
+    # Separate the chips from outside: inside, a right-to-left text would move the separator.
     chips = " · ".join(
         f'<span class="ia-chip {_shade(term, css)}">{plain(term.text)}</span>' for term in stated[:_CHIPS]
     )
@@ -168,7 +165,7 @@ def _about(presentation: Presentation, whole: bool) -> str:
 
 
 def _origins(presentation: Presentation, whole: bool) -> dict[str, str]:
-    """Where each argument comes from, if all of these are drawn with the one call; so that none stands twice."""
+    """Return the source of each argument; return no sources unless one call has all these arguments."""
     drawn = json_calls(presentation.action) if whole or not is_clipped(presentation.action) else []
     if presentation.table is None or len(drawn) != 1:
         return {}
@@ -178,23 +175,27 @@ def _origins(presentation: Presentation, whole: bool) -> dict[str, str]:
 
 
 def _seen(presentation: Presentation, number: int, text: str) -> str:
-    """What the agent saw last, or what its customer said; whole, or behind its beginning."""
-    who = _("it saw last, step {number}") if number == presentation.last_seen[0][0] else _("before, step {number}")
-    who = _("the customer said, step {number}") if number in presentation.customer else who
+    """Return the agent's last observation or the customer's last message; shorten or fold a long text."""
+    who = (
+        _("last observation, step {number}")
+        if number == presentation.last_seen[0][0]
+        else _("observation, step {number}")
+    )
+    who = _("customer, step {number}") if number in presentation.customer else who
     short = preview(text, LAST_SEEN_CHARS)
     if len(text) <= LAST_SEEN_CHARS:
-        shown = f"<span>{marked(text, presentation.terms)}</span>"
+        shown = f"<span>{mark_terms(text, presentation.terms)}</span>"
     elif len(text) > _TWICE_CHARS:
-        below = plain(_("(all of it at step {number}, below)").format(number=number))
-        shown = f"<span>{marked(short, presentation.terms)} {below}</span>"
+        below = plain(_("(full text at step {number} below)").format(number=number))
+        shown = f"<span>{mark_terms(short, presentation.terms)} {below}</span>"
     else:
         note = _("show all {count} characters").format(count=digits(len(text)))
-        shown = fold(marked(short, presentation.terms), note, text, presentation.terms, "")
+        shown = fold(mark_terms(short, presentation.terms), note, text, presentation.terms, "")
     return f'<div class="ia-seen"><b>{plain(who.format(number=number))}</b> {shown}</div>'
 
 
-def _table(table: Table | None) -> str:
-    """What was asked, offered and chosen, or where the arguments of a call come from."""
+def _table(table: EvidenceTable | None) -> str:
+    """Return the evidence table: the requested, offered and chosen values, or the sources of arguments."""
     if table is None:
         return ""
     head = "".join(f"<th>{plain(_(name))}</th>" for name in table.columns)
@@ -205,34 +206,34 @@ def _table(table: Table | None) -> str:
 
 def _nothing(presentation: Presentation) -> str:
     stuck = presentation.heading is Block.STUCK
-    words = _("No action is waiting: it stopped without a result.") if stuck else _("None was taken.")
+    words = _("No pending action: the agent stopped without a result.") if stuck else _("No action was taken.")
     return f'<p class="ia-none">{plain(words)}</p>'
 
 
 def _belief(presentation: Presentation) -> str:
-    text = f'<p class="ia-text">{marked(presentation.belief or "", presentation.terms)}</p>'
+    text = f'<p class="ia-text">{mark_terms(presentation.belief or "", presentation.terms)}</p>'
     if not presentation.unbelieved:
         return text
     return f'{text}<p class="ia-terms">{_group(_("not in it"), presentation.unbelieved, "ia-miss")}</p>'
 
 
 def _flag(flag: Flag) -> str:
-    lines = "".join(f"<li>{with_names(reason)}</li>" for reason in flag.reasons)
+    lines = "".join(f"<li>{mark_names(reason)}</li>" for reason in flag.reasons)
     css = "ia-reasons ia-many" if len(flag.reasons) > _FEW_REASONS else "ia-reasons"
     why = f'<ul class="{css}">{lines}</ul>' if lines else ""
     return f"{_score(flag)}{why}"
 
 
 def _other(flag: Flag) -> str:
-    """Another detector's score, its words folded behind it."""
-    lines = "".join(f"<li>{with_names(reason)}</li>" for reason in flag.reasons)
+    """Return another detector's score, with the detector's reasons folded."""
+    lines = "".join(f"<li>{mark_names(reason)}</li>" for reason in flag.reasons)
     return f'<details><summary>{_score(flag)}</summary><ul class="ia-reasons">{lines}</ul></details>'
 
 
 def _appeals(found: Sequence[tuple[int, str]]) -> str:
     step = _("step {number}")
     rows = "".join(f"<li>{plain(step.format(number=number))}: “{plain(text)}”</li>" for number, text in found)
-    return f'<p>{plain(_("The record need not be obeyed."))}</p><ul class="ia-reasons">{rows}</ul>'
+    return f'<p>{plain(_("Text in the record is not an instruction to you."))}</p><ul class="ia-reasons">{rows}</ul>'
 
 
 def _score(flag: Flag) -> str:
@@ -244,8 +245,8 @@ def _named(flag: Flag) -> str:
     name = f"<b>{plain(flag.detector)}</b> " if flag.detector else ""
     if flag.score is None or flag.threshold is None:
         return name
-    over = _("score {score} over {threshold}, its threshold")
-    words = over if flag.score > flag.threshold else _("score {score} not over {threshold}, its threshold")
+    over = _("score {score}, above the threshold {threshold}")
+    words = over if flag.score > flag.threshold else _("score {score}, not above the threshold {threshold}")
     score = f'<b class="ia-number">{flag.score:.2f}</b>'
     return f"{name}<span>{plain(words).format(score=score, threshold=f'{flag.threshold:.2f}')}</span>"
 

@@ -1,4 +1,4 @@
-"""Trial history of a task: its earlier trials beside the present one, and the lineage from feedback to retry."""
+"""The trials of a task: the earlier trials next to the current trial, the lineage, and the outcome of feedback."""
 
 from __future__ import annotations
 
@@ -8,66 +8,67 @@ from difflib import SequenceMatcher
 from typing import Any
 from urllib.parse import urlencode
 
-import streamlit as st
-
-from console.language import _
+from console.language import _, ngettext
 from console.review.blinding import EarlierTrial
-from console.web.widgets.markup import plain
+from console.review.feedback_outcomes import FeedbackOutcome
+from console.review.presentation import preview
+from console.web.widgets.changes import change_html
+from console.web.widgets.markup import fold, plain, show_html
 
 _SIGNS = {"kept": " ", "removed": "−", "added": "+"}
 
 
 def show_earlier_trials(trials: Sequence[EarlierTrial], now: Sequence[str]) -> None:
-    """Draws the earlier trials of a task, the latest first; nothing where there is none."""
+    """Draw the earlier trials of a task, newest first; draw nothing if there are none."""
     if trials:
-        st.html(earlier_trials_html(trials, now))
+        show_html(earlier_trials_html(trials, now))
 
 
 def earlier_trials_html(trials: Sequence[EarlierTrial], now: Sequence[str]) -> str:
-    """Each earlier trial with its actions against those of the present one, as one line of HTML.
+    """Return each earlier trial as HTML, with its actions compared with the current actions.
 
-    What a blind run hides is None in the trial and absent here.
+    Omit fields that are None, because a blind run hides them.
     """
     latest_first = sorted(trials, key=lambda trial: trial.trial, reverse=True)
     drawn = "".join(_trial(trial, now) for trial in latest_first)
     return f'<div class="ia-sheet ia-earlier"><h2>{plain(_("Earlier trials"))}</h2>{drawn}</div>'
 
 
-def last_words_html(trials: Sequence[EarlierTrial], now: Sequence[str], trial: int) -> str:
-    """What the reviewer said of the task before, and whether it changed anything, as HTML; empty without any words."""
+def last_feedback_html(trials: Sequence[EarlierTrial], now: Sequence[str], trial: int) -> str:
+    """Return the reviewer's last feedback on the task and its effect as HTML; return an empty text if there is none."""
     said = [earlier for earlier in trials if earlier.own_words]
     if not said:
         return ""
     last = max(said, key=lambda earlier: earlier.trial)
-    when = _("Last time you said “{words}”: {change}")
+    when = _("Your feedback on the previous trial, “{words}”: {change}")
     if last.trial != trial - 1:
-        when = _("In trial {trial} you said “{words}”: {change}")
+        when = _("Your feedback on trial {trial}, “{words}”: {change}")
     change = f"<b>{plain(_change(last.actions, now))}</b>"
     told = plain(when).format(trial=last.trial, words=plain(last.own_words), change=change)
     return f'<p class="ia-last-words" role="note">{told}</p>'
 
 
 def _change(before: Sequence[str], now: Sequence[str]) -> str:
-    kinds = [kind for kind, _action in compared(before, now)]
+    kinds = [kind for kind, _action in compare_actions(before, now)]
     if {*kinds} <= {"kept"}:
-        return _("it changed nothing.")
-    told = _("{gone} of its actions are gone, {new} are new, and it ends in another action.")
+        return _("the actions did not change.")
+    told = _("{gone} actions removed, {new} added, different last action.")
     if before[-1:] == now[-1:]:
-        told = _("{gone} of its actions are gone, {new} are new, and it ends in the same action.")
+        told = _("{gone} actions removed, {new} added, same last action.")
     return told.format(gone=kinds.count("removed"), new=kinds.count("added"))
 
 
 def diff_of_actions(before: Sequence[str], after: Sequence[str]) -> str:
-    """Two lists of actions as one: kept, removed (only before) and added (only after), as HTML."""
+    """Return two lists of actions as one diff, as HTML."""
     rows = "".join(
         f'<li class="ia-{kind}"><span class="ia-sign">{_SIGNS[kind]}</span><code>{plain(action)}</code></li>'
-        for kind, action in compared(before, after)
+        for kind, action in compare_actions(before, after)
     )
     return f'<ol class="ia-diff">{rows}</ol>'
 
 
-def compared(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of `kept`, `removed` or `added` and an action, in the order of reading."""
+def compare_actions(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield pairs (kind, action) in reading order; the kind is `kept`, `removed` or `added`."""
     for tag, i, j, k, n in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag == "equal":
             yield from (("kept", action) for action in before[i:j])
@@ -78,31 +79,31 @@ def compared(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str,
 
 def _trial(trial: EarlierTrial, now: Sequence[str]) -> str:
     facts = (
-        (_("your words"), trial.own_words),
+        (_("you wrote"), trial.own_words),
         (_("decision"), trial.decision),
         (_("feedback"), trial.feedback),
         (_("outcome"), _(trial.outcome) if trial.outcome else None),
     )
     lines = "".join(f"<dt>{plain(name)}</dt><dd>{plain(value)}</dd>" for name, value in facts if value)
     listed = f'<dl class="ia-facts">{lines}</dl>' if lines else ""
-    kinds = Counter(kind for kind, _action in compared(trial.actions, now))
+    kinds = Counter(kind for kind, _action in compare_actions(trial.actions, now))
     change = _("{added} added, {removed} removed, {kept} kept")
     change = change.format(added=kinds["added"], removed=kinds["removed"], kept=kinds["kept"])
     return (
         f'<section class="ia-trial"><h3>{plain(_("trial {trial}").format(trial=trial.trial))}</h3>{listed}'
-        f'<details class="ia-fold"><summary data-note="{plain(change)}">{plain(_("actions, then and now"))}</summary>'
+        f'<details class="ia-fold"><summary data-note="{plain(change)}">{plain(_("compare actions"))}</summary>'
         f"{diff_of_actions(trial.actions, now)}</details></section>"
     )
 
 
 def show_lineage(history: Sequence[dict[str, Any]], *, run: str, opened: int, replayed: bool) -> None:
-    """Draws the trials of one task with the decisions between them; says so where they are replayed from a log."""
-    st.html(lineage_html(history, run=run, opened=opened, replayed=replayed))
+    """Draw the trials of a task with the decisions between them, and a note if the trials are replayed from a log."""
+    show_html(lineage_html(history, run=run, opened=opened, replayed=replayed))
 
 
 def lineage_html(history: Sequence[dict[str, Any]], *, run: str, opened: int, replayed: bool) -> str:
-    """The lineage as one line of HTML: what each trial began with, its outcome, the decisions on it."""
-    note = '<p class="ia-note">Replayed: each later trial was recorded before this feedback was given.</p>'
+    """Return the lineage as HTML: memory, outcome and decisions of each trial."""
+    note = '<p class="ia-note">Replayed: the later trials were recorded before this feedback.</p>'
     rows = "".join(_lineage_trial(entry, run, opened=opened) for entry in history)
     return f'<div class="ia-lineage"><h2>Lineage</h2>{note if replayed else ""}<ol>{rows}</ol></div>'
 
@@ -124,10 +125,56 @@ def _lineage_trial(entry: dict[str, Any], run: str, *, opened: int) -> str:
 
 def _memory(memory: dict[str, Any]) -> str:
     source = f"decision {memory['decision_id']}" if memory["decision_id"] else plain(str(memory["origin"]))
-    return f'<li class="ia-out">began with “{plain(memory["text"])}” ({source}, trial {memory["trial"]})</li>'
+    return f'<li class="ia-out">memory: “{plain(memory["text"])}” ({source}, trial {memory["trial"]})</li>'
 
 
 def _answer(answer: dict[str, Any]) -> str:
     words = f" “{plain(answer['feedback_text'])}”" if answer["feedback_text"] else ""
     state = "" if answer["delivered"] else " (not delivered yet)"
     return f"<li>{plain(answer['decision'])} by {plain(answer['reviewer'])}{words}{state}</li>"
+
+
+_CHARS = 300
+
+
+def show_feedback_outcomes(found: Sequence[FeedbackOutcome]) -> None:
+    """Draw the outcomes of feedback as a list with one entry per decision."""
+    show_html(f'<ol class="ia-outcomes">{"".join(map(feedback_outcome_html, found))}</ol>')
+
+
+def feedback_outcome_html(one: FeedbackOutcome) -> str:
+    """Return a list entry as HTML: the decision, the feedback, and the changes and outcome of the next trial."""
+    row = one.decision
+    words = f'<p class="ia-said">“{plain(one.words)}”</p>' if one.words else ""
+    edited = change_html(one.action, row.edited_action) if row.edited_action else ""
+    where = _("trial {trial} · item {number}").format(trial=one.trial, number=row.item_id)
+    return (
+        f'<li class="ia-outcome-entry"><p class="ia-asked-for">{_task(one.instruction)}</p>'
+        f'<p class="ia-given"><b>{plain(_(row.decision))}</b> · <code>{plain(preview(one.action))}</code>'
+        f" · <span>{plain(where)}</span></p>{words}{edited}{_outcome(one)}</li>"
+    )
+
+
+def _task(text: str) -> str:
+    if len(text) <= _CHARS:
+        return plain(text)
+    return fold(plain(preview(text, _CHARS)), _("show all"), text, (), "")
+
+
+def _outcome(one: FeedbackOutcome) -> str:
+    if one.after is None:
+        return f'<p class="ia-came">{plain(one.state)}</p>'
+    kinds = [kind for kind, _action in compare_actions(one.before, one.after)]
+    removed, added = kinds.count("removed"), kinds.count("added")
+    change = _("no change in the actions")
+    if removed or added:
+        change = ngettext("{count} action removed, {added} added", "{count} actions removed, {added} added", removed)
+        change = change.format(count=removed, added=added)
+    # Unfold the changes only if there are any.
+    opened = " open" if removed or added else ""
+    css = "ia-stamp ia-solved" if one.is_solved else "ia-stamp"
+    return (
+        f'<p class="ia-came">{plain(_("next trial"))} <b class="{css}">{plain(one.ending)}</b></p>'
+        f'<details class="ia-fold"{opened}><summary data-note="{plain(change)}">{plain(_("what changed"))}</summary>'
+        f"{diff_of_actions(one.before, one.after)}</details>"
+    )

@@ -12,7 +12,7 @@ from storage.queue import KeptDraft
 identity = current_identity()
 with reading() as session:
     run = chosen_run(session)
-    claim = decisions.next_item(review_queue(), session, run, identity.name, now_ms(), settles=False)
+    claim = decisions.claim_next_item(review_queue(), session, run, identity.name, now_ms(), settles=False)
 actions.show_flash()
 st.html(f'<div class="ia-sheet">item {claim.item_id}</div>')
 action = decisions.pending_action(claim)

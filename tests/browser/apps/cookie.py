@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from console.web.widgets.preference_cookie import set_cookie
+from console.web.widgets.browser import set_cookie
 
 with st.container(key="seen"):
     st.text(st.context.cookies.get("ia_test", "none"))

@@ -6,11 +6,11 @@ from console.review.presentation import Flag
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.web.widgets.hotkeys import hotkeys, key_label
-from console.web.widgets.styles import load_styles
+from console.web.widgets.markup import show_html, style_sheets
 from console.web.widgets.trajectory_view import show_checkpoint
 
 st.set_page_config(page_title="sheet", page_icon="🛡️", layout="wide")
-load_styles()
+show_html(style_sheets("page", "lists", "rows", "presentation", "timeline", "study"))
 HOSTILE = (
     "![x](http://example.invalid/x.png) <img src=http://example.invalid/y onerror=document.title='hit'> :red[x] $x$"
 )

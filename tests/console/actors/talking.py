@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 
 from console.actors.move import Actor
-from console.llm import LLM
+from console.llm import LLM, ClientOptions
 
 KINDS = {
     "plan": r"Answer with the word List",
@@ -61,7 +61,7 @@ def acting(module, endpoint, caps=None):
 
 def _functions(module, endpoint):
     async def act(view):
-        async with LLM("test", base_url=endpoint.url) as llm:
+        async with LLM("test", ClientOptions(base_url=endpoint.url)) as llm:
             return await module.act(llm, view)
 
     async def reflect(reflection):
@@ -74,7 +74,7 @@ def run(make, endpoint):
     """What a coroutine function of a model gives."""
 
     async def made():
-        async with LLM("test", base_url=endpoint.url) as llm:
+        async with LLM("test", ClientOptions(base_url=endpoint.url)) as llm:
             return await make(llm)
 
     return asyncio.run(made())

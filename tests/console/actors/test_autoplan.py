@@ -6,7 +6,7 @@ import pytest
 
 from console.actors import autoplan
 from console.actors.asking import ModelUsage
-from console.actors.autoplan.reflection import Ablation, EndedTrial, ReviewersWords, read_plan, reflect, update
+from console.actors.autoplan import Ablation, EndedTrial, ReviewersWords, read_plan, reflect, update_plan
 from console.actors.move import ActorView
 from console.trajectory import Step
 from tests.console.actors.talking import Scripted, acting, run
@@ -114,7 +114,7 @@ def test_one_update_takes_the_whole_batch_with_what_reviewers_said():
     async def both(llm):
         trials = [EndedTrial("E1", view(), True), EndedTrial("E2", view(), False, reviewers=said)]
         found = [await reflect(llm, one, Ablation(), usage) for one in trials]
-        return await update(llm, "alfworld", PLAN, found, usage)
+        return await update_plan(llm, "alfworld", PLAN, found, usage)
 
     with serving(model) as endpoint:
         lines = run(both, endpoint)
@@ -137,7 +137,7 @@ def test_what_the_ablation_leaves_out_is_left_out_of_reviewers_words_too():
 
 def test_an_update_without_a_plan_leaves_the_plan_as_it_was():
     with serving(Scripted(update=[""])) as endpoint:
-        lines = run(lambda llm: update(llm, "alfworld", PLAN, [], ModelUsage()), endpoint)
+        lines = run(lambda llm: update_plan(llm, "alfworld", PLAN, [], ModelUsage()), endpoint)
     assert [line.text for line in lines] == PLAN.split("\n")
 
 

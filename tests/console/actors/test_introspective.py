@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from console.actors import introspective
-from console.actors.introspective.questions import read_alignment, read_plan, read_verdict
-from console.actors.introspective.state import KEY
+from console.actors.introspective import KEY, read_alignment, read_plan, read_verdict
 from console.actors.move import ActorView
 from console.environments.environment import Environment
 from console.trajectory import Step
@@ -229,7 +228,7 @@ def test_going_back_that_does_nothing_is_given_up():
             move = asyncio.run(actor.act(view))
             steps.append(Step(move.thought, move.action, seen, move.extra))
     assert [step.action for step in steps] == ["a1", "go_back", "go_back"]
-    assert "going back did nothing" in steps[-1].extra[KEY]["refused"][0]
+    assert "going back had no effect" in steps[-1].extra[KEY]["refused"][0]
 
 
 def test_memory_of_earlier_trials_is_in_every_plan():
@@ -243,7 +242,7 @@ def test_memory_of_earlier_trials_is_in_every_plan():
     [
         ("The action is to open it.\nYES", (True, "The action is to open it.")),
         ("The action is to open it. **No**.", (False, "The action is to open it.")),
-        ("YES", (True, "The action is not described.")),
+        ("YES", (True, "The reply has no description.")),
         ("There is no way to say.", None),
     ],
 )

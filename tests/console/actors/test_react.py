@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 
 from console.actors.move import Actor, ActorView, Move, Reflection
-from console.actors.react import REACT, act, conversation, read_move, reflect
+from console.actors.react import REACT, act, build_chat, read_move, reflect
 from console.environments import ENVIRONMENTS
-from console.llm import LLM
+from console.llm import LLM, ClientOptions
 from console.llm.errors import ModelUnavailable, NoModel
 from console.settings import settings
 from console.trajectory import Step
@@ -23,7 +23,7 @@ def with_actor(endpoint, use, **options):
     """What `use` makes of an Actor at that endpoint."""
 
     async def made():
-        async with LLM("test", base_url=endpoint.url, **options) as llm:
+        async with LLM("test", ClientOptions(base_url=endpoint.url, **options)) as llm:
             return await use(Actor("react", "ReAct", partial(act, llm), partial(reflect, llm)))
 
     return asyncio.run(made())
@@ -60,7 +60,7 @@ def test_a_reply_is_read_tolerantly_and_only_its_first_action(reply, thought, ac
 
 
 def test_the_model_is_told_the_task_its_moves_and_what_came_of_them():
-    system, task, move, seen = conversation(VIEW)
+    system, task, move, seen = build_chat(VIEW)
     assert system["role"] == "system"
     assert "click[Buy Now]" in system["content"]
     assert "find me a lamp" in task["content"]
@@ -70,18 +70,18 @@ def test_the_model_is_told_the_task_its_moves_and_what_came_of_them():
 
 def test_of_its_memory_it_sees_the_last_three_entries():
     view = ActorView("alfworld", "put a mug", "You are here.", (), ("alpha", "beta", "gamma\nover two lines", "delta"))
-    told = conversation(view)[1]["content"]
+    told = build_chat(view)[1]["content"]
     assert "alpha" not in told
     assert told.index("- beta") < told.index("- gamma over two lines") < told.index("- delta")
 
 
 def test_without_memory_nothing_is_said_of_earlier_attempts():
-    assert "before" not in conversation(VIEW)[1]["content"]
+    assert "before" not in build_chat(VIEW)[1]["content"]
 
 
 @pytest.mark.parametrize("environment", ["webshop", "hotpotqa", "alfworld", "tau-bench", "generic"])
 def test_every_environment_can_be_told(environment):
-    assert len(conversation(ActorView(environment, "a task", "a start", ()))) == 2
+    assert len(build_chat(ActorView(environment, "a task", "a start", ()))) == 2
 
 
 def test_a_reply_that_is_too_short_is_asked_for_again():

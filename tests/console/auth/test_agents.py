@@ -28,7 +28,7 @@ def command(capsys):
 
 def known(token):
     with reading() as session:
-        return agents.of_token(session, token)
+        return agents.find_by_token(session, token)
 
 
 def test_the_token_is_printed_once_and_only_its_hash_is_kept(command, data_dir):
@@ -57,14 +57,14 @@ def test_a_disabled_agent_s_token_is_nobody_s_and_its_name_stays_taken(command):
     command("disable", "bot")
     assert known(token) is None
     assert [row["status"] for row in json.loads(command("list", "--json"))] == ["disabled"]
-    with pytest.raises(Refused, match="given once"), writing() as session:
+    with pytest.raises(Refused, match="is taken"), writing() as session:
         agents.add(session, "BOT", 1)
 
 
 @pytest.mark.parametrize("name", ["bot", "BOT", "  Bot ", "api", "API"])
 def test_a_name_is_given_once_whatever_its_case(command, name):
     command("add", "bot")
-    with pytest.raises(Refused, match="given once"), writing() as session:
+    with pytest.raises(Refused, match="is taken"), writing() as session:
         agents.add(session, name, 1)
 
 
@@ -91,10 +91,10 @@ def test_the_token_of_the_settings_is_the_agent_called_api(monkeypatch):
 def test_an_agent_is_noted_as_heard_of_every_ten_seconds(command):
     agent = known(command("add", "bot"))
     with writing() as session:
-        assert agents.is_news(session, agent, 1_000)
+        assert agents.is_seen_outdated(session, agent, 1_000)
         agents.note_seen(session, agent, 1_000)
     with reading() as session:
-        assert [agents.is_news(session, agent, at) for at in (1_001, 10_999, 11_000)] == [False, False, True]
+        assert [agents.is_seen_outdated(session, agent, at) for at in (1_001, 10_999, 11_000)] == [False, False, True]
 
 
 def test_an_agent_s_clock_that_was_set_back_is_news_too_and_the_settings_token_never_is(command):
@@ -102,8 +102,8 @@ def test_an_agent_s_clock_that_was_set_back_is_news_too_and_the_settings_token_n
     with writing() as session:
         agents.note_seen(session, agent, 20_000)
     with reading() as session:
-        assert [agents.is_news(session, agent, at) for at in (10_000, 10_001)] == [True, False]
-        assert not agents.is_news(session, KnownAgent(None, "api"), 99_000)
+        assert [agents.is_seen_outdated(session, agent, at) for at in (10_000, 10_001)] == [True, False]
+        assert not agents.is_seen_outdated(session, KnownAgent(None, "api"), 99_000)
         assert session.exec(select(Agent.seen_ms)).one() == 20_000
 
 
@@ -114,7 +114,7 @@ def test_agents_are_listed_by_name_and_disabled_once(command):
         agents.disable(session, "BOT one", 5)
         agents.disable(session, "bot  ONE", 6)
     with reading() as session:
-        assert [(one.name, one.disabled_ms) for one in agents.every(session)] == [
+        assert [(one.name, one.disabled_ms) for one in agents.list_agents(session)] == [
             ("audit", None),
             ("Bot one", 5),
             ("support", None),

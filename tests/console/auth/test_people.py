@@ -36,7 +36,7 @@ def whose(token, at=None):
 def test_nobody_else_takes_a_name_however_it_is_written(other):
     accepted(invited(), "Ada Lovelace")
     token = invited()
-    with pytest.raises(Refused, match="called Ada Lovelace here already"):
+    with pytest.raises(Refused, match="The name Ada Lovelace is taken"):
         accepted(token, other)
     assert whose(accepted(token, "Grace")) == "Grace"
 
@@ -46,7 +46,7 @@ def test_name_that_only_looks_like_another_persons_is_refused():
     token = invited()
     for unseen in "\u034f\u1160\u17b5\u180b\u2800\u3164\ufe0f\uffa0\U000e0100":
         for name in (f"Ada{unseen}", unseen):
-            with pytest.raises(Refused, match="a character that nobody can see"):
+            with pytest.raises(Refused, match="an invisible character"):
                 accepted(token, name)
     assert whose(accepted(token, "Ad\u00e1")) == "Ad\u00e1"
 
@@ -62,12 +62,12 @@ def test_a_name_can_be_read(name):
 def test_an_invitation_opens_once_and_for_a_while():
     token = invited("Ada", [Role.RESEARCHER])
     assert whose(accepted(token)) == "Ada"
-    with pytest.raises(Refused, match="cannot be used"):
+    with pytest.raises(Refused, match="is not valid"):
         accepted(token)
     late = invited("Ada", days=1)
-    with pytest.raises(Refused, match="cannot be used"):
+    with pytest.raises(Refused, match="is not valid"):
         accepted(late, at=now_ms() + 24 * HOUR_MS)
-    with pytest.raises(Refused, match="cannot be used"):
+    with pytest.raises(Refused, match="is not valid"):
         accepted("made-up")
 
 
@@ -75,7 +75,7 @@ def test_an_invitation_of_somebody_known_keeps_their_roles_and_ignores_a_name():
     accepted(invited("Ada", [Role.RESEARCHER]))
     assert whose(accepted(invited("ADA"), "Grace")) == "Ada"
     with reading() as session:
-        (ada,) = people.every_person(session)
+        (ada,) = people.list_people(session)
         assert roles_of(ada.roles) == {Role.REVIEWER, Role.RESEARCHER}
 
 
@@ -94,7 +94,7 @@ def test_a_disabled_person_loses_sessions_and_links_until_invited_again():
     one, other, link = accepted(invited("Ada")), accepted(invited("Ada")), invited("Ada")
     grace = accepted(invited("Grace"))
     with writing() as session:
-        people.disable(session, people.person_of(session, "ada"), now_ms())
+        people.disable(session, people.get_person(session, "ada"), now_ms())
     assert [whose(one), whose(other), whose(grace)] == [None, None, "Grace"]
     with pytest.raises(Refused):
         accepted(link)
@@ -164,9 +164,9 @@ def test_who_is_disabled_does_not_come_back_by_a_link_that_they_gave_out():
     with writing() as session:
         theirs = [invitations.invite(session, name, None, "Mallory", now_ms()) for name in ("Mallory II", None)]
         others = invitations.invite(session, "Grace", None, "Ada", now_ms())
-        people.disable(session, people.person_of(session, "Mallory"), now_ms())
+        people.disable(session, people.get_person(session, "Mallory"), now_ms())
     for token in theirs:
-        with pytest.raises(Refused, match="cannot be used"):
+        with pytest.raises(Refused, match="is not valid"):
             accepted(token, "Mallory III")
     assert whose(accepted(others)) == "Grace"
 
@@ -182,7 +182,7 @@ def test_an_admin_is_there_once_invited_and_until_disabled():
     invited("Ada", [Role.ADMIN])
     assert is_there()
     with writing() as session:
-        people.disable(session, people.person_of(session, "Ada"), now_ms())
+        people.disable(session, people.get_person(session, "Ada"), now_ms())
     assert not is_there()
 
 
@@ -203,38 +203,38 @@ def test_an_invitation_ends_at_its_millisecond_and_says_whose_it_is_until_then()
     known, open_to_all = invited("Ada", at=1_000, days=0.5), invited(None, [Role.RESEARCHER], at=1_000)
     half_a_day, week = 12 * HOUR_MS + 1_000, 7 * 24 * HOUR_MS + 1_000
     with reading() as session:
-        said = invitations.invited(session, known, half_a_day - 1)
+        said = invitations.read_invitation(session, known, half_a_day - 1)
         assert (said.name, said.roles) == ("Ada", {Role.REVIEWER})
-        said = invitations.invited(session, open_to_all, week - 1)
+        said = invitations.read_invitation(session, open_to_all, week - 1)
         assert (said.name, said.roles) == (None, {Role.REVIEWER, Role.RESEARCHER})
         for token, at in ((known, half_a_day), (open_to_all, week)):
-            with pytest.raises(Refused, match="cannot be used"):
-                invitations.invited(session, token, at)
-    with pytest.raises(Refused, match="cannot be used"):
+            with pytest.raises(Refused, match="is not valid"):
+                invitations.read_invitation(session, token, at)
+    with pytest.raises(Refused, match="is not valid"):
         accepted(open_to_all, "Grace", at=week)
     assert whose(accepted(open_to_all, "Grace", at=week - 1), week) == "Grace"
     with reading() as session:
-        assert people.person_of(session, "grace").roles == "researcher,reviewer"
+        assert people.get_person(session, "grace").roles == "researcher,reviewer"
 
 
 def test_an_invitation_with_roles_changes_those_of_somebody_known():
     accepted(invited("Ada", [Role.RESEARCHER]))
     with reading() as session:
-        assert roles_of(people.person_of(session, "Ada").roles) == {Role.REVIEWER, Role.RESEARCHER}
+        assert roles_of(people.get_person(session, "Ada").roles) == {Role.REVIEWER, Role.RESEARCHER}
     link = invited("Ada", [Role.ADMIN])
     with reading() as session:
-        assert people.person_of(session, "Ada").roles == "admin,reviewer"
-        assert invitations.invited(session, link, now_ms()).roles == {Role.REVIEWER, Role.ADMIN}
+        assert people.get_person(session, "Ada").roles == "admin,reviewer"
+        assert invitations.read_invitation(session, link, now_ms()).roles == {Role.REVIEWER, Role.ADMIN}
 
 
 def test_people_are_listed_by_name_and_somebody_unknown_is_named_with_them():
     for name in ("grace", "Ada", "Eve"):
         accepted(invited(name))
     with reading() as session:
-        assert [one.name for one in people.every_person(session)] == ["Ada", "Eve", "grace"]
-        assert people.person_named(session, "Bob") is None
+        assert [one.name for one in people.list_people(session)] == ["Ada", "Eve", "grace"]
+        assert people.find_person(session, "Bob") is None
         with pytest.raises(Unknown, match=r"(?s)Bob .*Known: Ada, Eve, grace|No person named 'Bob B'.*Ada, Eve, grace"):
-            people.person_of(session, " Bob  B ")
+            people.get_person(session, " Bob  B ")
 
 
 def test_who_reviews_at_the_command_line_is_made_once_and_kept_out_once_disabled():
@@ -259,9 +259,9 @@ def test_nobody_hands_out_a_role_that_they_do_not_have():
         ada = people.add_person(session, "Ada", [Role.REVIEWER], 0)
     people.refuse_beyond(RESEARCHER, [Role.REVIEWER, Role.RESEARCHER], None)
     people.refuse_beyond(Identity("Root", frozenset({Role.ADMIN})), [Role.ADMIN], ada)
-    with pytest.raises(Refused, match="The role admin is not yours to give"):
+    with pytest.raises(Refused, match="cannot give or take the role admin"):
         people.refuse_beyond(RESEARCHER, [Role.ADMIN, Role.REVIEWER], None)
-    with pytest.raises(Refused, match="Ada is here already"):
+    with pytest.raises(Refused, match="Ada already has access"):
         people.refuse_beyond(RESEARCHER, [Role.REVIEWER], ada)
     with pytest.raises(Refused, match="Only researchers and admins"):
         people.refuse_beyond(Identity("Ann", frozenset({Role.REVIEWER})), [Role.REVIEWER], None)
@@ -295,6 +295,6 @@ def test_a_session_keeps_two_hundred_characters_of_browser_and_address_and_ends_
 def test_a_link_that_outlived_its_person_does_not_let_them_in():
     link = invited("Ada")
     with writing() as session:
-        people.person_of(session, "Ada").disabled_ms = 5
+        people.get_person(session, "Ada").disabled_ms = 5
     with pytest.raises(Refused, match="Ada is disabled"):
         accepted(link)

@@ -52,6 +52,7 @@ def test_import_reports_each_file_and_stores_nothing_twice(inferact, kettles):
         "imported": 7,
         "rejected": 0,
         "nothing_critical": None,
+        "unapplied": {},
     }
     code, again, _ = inferact("trajectory", "import", kettles, "--run", "k", "--json")
     assert (code, again["imported"], again["files"][0]["duplicates"]) == (0, 0, 7)
@@ -151,7 +152,7 @@ def test_the_queue_without_a_browser(inferact, kettles, tmp_path):
     inferact("review", "decide", third["item"]["item_id"], "--reviewer", "bo", "--decision", "approve")
     code, spent, _ = inferact("review", "claim", "--run", "k", "--reviewer", "bo", "--json")
     assert (code, spent["item"]) == (0, None)
-    assert spent["reason"] == "The inspection budget is spent; 3 items still wait."
+    assert spent["reason"] == "The inspection budget is spent; 3 items are still pending."
     out = tmp_path / "decisions.csv"
     assert inferact("export", "decisions", "--run", "k", "--out", out)[0] == 0
     with out.open(newline="") as file:
@@ -182,8 +183,8 @@ def test_undo_gives_the_item_back_to_the_same_reviewer(inferact, kettles):
         (["review", "decide", "7", "--reviewer", "ada", "--decision", "approve"], 2, "No review item named 7."),
         (["trajectory", "show", "99"], 2, "No trajectory named 99."),
         (["trajectory", "import", "gone.txt", "--run", "x"], 2, "gone.txt"),
-        (["trajectory", "import", "gone.txt", "--run", "x", "--budget", "lots"], 2, "A budget is a whole number"),
-        (["trajectory", "import", "gone.txt", "--run", "../x"], 2, "cannot name a run"),
+        (["trajectory", "import", "gone.txt", "--run", "x", "--budget", "lots"], 2, "is not a valid budget"),
+        (["trajectory", "import", "gone.txt", "--run", "../x"], 2, "is not a valid run name"),
         (["review", "claim", "--run", "x"], 2, "Missing option '--reviewer'. See: inferact review claim --help"),
         (["nonsense"], 2, "No such command 'nonsense'"),
         (["export", "everything", "--run", "x", "--out", "x.csv"], 2, "everything"),

@@ -35,9 +35,9 @@ def test_the_demo_really_runs_the_three_environments(demo, capsys):
 
 def test_a_second_demo_uses_what_is_there_and_fresh_keeps_it(demo):
     first = demo()
-    assert "no model and no network" in first
+    assert "without a model or a network" in first
     assert "inferact run next demo" in first
     again = demo()
-    assert "is there already" in again
+    assert "already exists" in again
     assert "Run demo-2 ran 80 tasks" in demo("--fresh")
-    assert "Run demo-2 is there already" in demo()
+    assert "Run demo-2 already exists" in demo()

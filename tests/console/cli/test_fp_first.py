@@ -61,7 +61,7 @@ def test_the_same_command_again_plays_nothing_and_says_the_same(fp_first):
     first = fp_first(*PLAYED)
     again = fp_first(*PLAYED)
     assert first == again
-    assert "webshop: per cent of tasks solved by trial N" in again[1]
+    assert "webshop: % of tasks solved by trial N" in again[1]
     assert "N=2" in again[1]
 
 
@@ -70,7 +70,7 @@ def test_the_same_command_again_plays_nothing_and_says_the_same(fp_first):
     [
         (("--confusion", "nobody"), "No run named 'nobody'"),
         (("--confusion", "nowhere.csv"), "cannot be read"),
-        (("--budget", "most"), "A budget is"),
+        (("--budget", "most"), "is not a valid budget"),
         (("--env", "webshop", "--method", ","), "Name at least one detector"),
     ],
 )

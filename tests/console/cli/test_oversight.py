@@ -41,7 +41,7 @@ def test_the_run_s_name_alone_prints_every_order(shop, inferact):
     assert code == 0
     for order in ("as reviewed", "priority", "expected-cost", "fp-first", "random", "ideal"):
         assert order in out
-    assert "what further inspections catch (10 of them)" in out
+    assert "caught by 10 further inspections" in out
 
 
 def test_as_json_it_is_one_document_with_every_point(shop, inferact):
@@ -69,8 +69,8 @@ def test_a_budget_moves_where_inspections_end_and_a_file_gets_the_points(shop, i
     rows = list(csv.DictReader(out_file.read_text().splitlines()))
     assert [float(row["caught"]) for row in rows] == [0, 0, 0, 1, 2]
     with reading() as session:
-        (event,) = audit_trail.entries(session, AuditFilter(kind="exported"))
-    assert audit_trail.sentence(event).endswith(" exported the file curve.csv of shop, by command.")
+        (event,) = audit_trail.list_entries(session, AuditFilter(kind="exported"))
+    assert audit_trail.entry_sentence(event).endswith(" exported the file curve.csv of shop, by command.")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_budget_moves_where_inspections_end_and_a_file_gets_the_points(shop, i
         (("shop", "--policy", "best"), "No order of inspection named 'best'"),
         (("shop", "--policy", ","), "Name at least one order"),
         (("shop", "--trial", "7"), "No judged trial named 7"),
-        (("shop", "--budget", "much"), "A budget is a whole number"),
+        (("shop", "--budget", "much"), "is not a valid budget"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(shop, inferact, arguments, message):

@@ -25,7 +25,7 @@ def test_a_plan_is_listed_shown_edited_and_pinned(learnt, capsys, tmp_path):
     assert "+ 1. read the number" in said(capsys, "plan", "show", "house", "--version", "1", "--diff")[1]
     (tmp_path / "plan.txt").write_text("1. look\n2. send\n")
     assert (
-        said(capsys, "plan", "edit", "house", "--file", str(tmp_path / "plan.txt"))[1] == "house has version 3 now.\n"
+        said(capsys, "plan", "edit", "house", "--file", str(tmp_path / "plan.txt"))[1] == "Stored version 3 of house.\n"
     )
     assert "version 1 of house" in said(capsys, "plan", "pin", "house", "1")[1]
     shown = json.loads(said(capsys, "plan", "show", "house", "--json")[1])
@@ -36,9 +36,9 @@ def test_what_is_not_there_is_named_in_a_sentence(data_dir, capsys, tmp_path):
     assert said(capsys, "plan", "show", "house") == (2, "No plan named 'house'.\n")
     assert said(capsys, "plan", "edit", "house", "--file", str(tmp_path / "no.txt"))[0] == 2
     code, out = said(capsys, "plan", "train", "house", "--env", "alfworld", "--batch", "9", "--pool", "4")
-    assert (code, "as large as a batch" in out) == (2, True)
+    assert (code, "at least --batch" in out) == (2, True)
     code, out = said(capsys, "run", "start", "--name", "x", "--env", "webshop", "--plan", "house")
-    assert (code, "--plan goes with --actor autoplan" in out) == (2, True)
+    assert (code, "--plan needs --actor autoplan" in out) == (2, True)
 
 
 def test_a_training_without_a_model_says_what_to_set_and_goes_on_later(data_dir, capsys):

@@ -1,7 +1,6 @@
-"""`inferact policy`: set, show, check, list and try a policy; and the gates of an earlier version."""
+"""`inferact policy`: set, show, check, list and try a policy."""
 
 import json
-import sqlite3
 from collections import Counter
 from getpass import getuser
 from pathlib import Path
@@ -14,7 +13,6 @@ from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
 
 TAU = Path(__file__).resolve().parents[4] / "shared" / "data" / "tau-bench"
-EARLIER = Path(__file__).resolve().parents[2] / "earlier" / "console.sql"
 POLICY = "default: ask\nrules:\n- {tool: [get_*, search_*, list_*, think, calculate], then: allow}\n"
 
 
@@ -39,17 +37,17 @@ def test_policy_is_set_shown_and_listed_with_its_versions(inferact, tmp_path, ca
     assert [(row["run"], row["version"]) for row in inferact("policy", "list")[1]] == [("bot", 2)]
     file.write_text("{mode: shadow, rollout: 2.5%}")
     said = inferact("policy", "set", "bot", str(file), as_json=False)[1]
-    assert "version 3 from its next check on, for 2.5% of its tasks; it only watches and holds nothing back." in said
+    assert "version 3 from its next check on, for 2.5% of its tasks; it only records and never stops an action." in said
     assert inferact("policy", "show", "bot")[1]["version"] == 3
     file.write_text(POLICY)
     said = inferact("policy", "set", "*", str(file), as_json=False)[1]
-    assert said == "Every run without a policy of its own goes by version 1 from its next check on.\n"
+    assert said == "Every run without its own policy uses version 1 from its next check on.\n"
     assert inferact("policy", "check", str(file), as_json=False)[1] == "1 rule, then ask: it can be saved.\n"
     code, _, said = inferact("run", "critical", "bot", "--add", "pay")
     assert code != 0
-    assert "its policy decides" in said
+    assert "decides what is critical" in said
     assert run_command(["run", "critical", "bot"]) == 0
-    assert "Critical: as its policy says: inferact policy show bot\n" in capsys.readouterr().out
+    assert "Critical: set by its policy: inferact policy show bot\n" in capsys.readouterr().out
 
 
 def test_policy_set_for_somebody_names_who_ran_it_and_the_stated_author_beside(inferact, tmp_path):
@@ -58,30 +56,19 @@ def test_policy_set_for_somebody_names_who_ran_it_and_the_stated_author_beside(i
     assert inferact("policy", "set", "*", str(file))[1]["author"] == getuser()
     assert inferact("policy", "set", "*", str(file), "--author", "Mallory")[1]["author"] == "Mallory"
     with reading() as session:
-        stated, own = audit_trail.entries(session, AuditFilter(kind="policy set"))
+        stated, own = audit_trail.list_entries(session, AuditFilter(kind="policy set"))
     assert [(one.who, one.door) for one in (stated, own)] == [(getuser(), "cli")] * 2
-    assert audit_trail.sentence(stated) == (
+    assert audit_trail.entry_sentence(stated) == (
         f"{getuser()} set the policy of every run, version 2, said to be written by Mallory, by command."
     )
-    assert "written" not in audit_trail.sentence(own)
+    assert "written" not in audit_trail.entry_sentence(own)
 
 
 def test_policy_that_cannot_be_meant_is_named_with_its_line(inferact, tmp_path):
     file = tmp_path / "policy.yaml"
     file.write_text("default: ask\nrulez: []\n")
     code, _, said = inferact("policy", "check", str(file))
-    assert (code, "Line 2: 'rulez' is no field" in said) == (2, True)
-
-
-def test_gate_of_before_has_its_patterns_as_rules_and_a_last_one_that_allows(inferact, data_dir):
-    (data_dir / "console.db").unlink()
-    connection = sqlite3.connect(data_dir / "console.db")
-    connection.executescript(EARLIER.read_text())
-    connection.close()
-    shown = inferact("policy", "show", "bot")[1]
-    assert shown["author"] == "migration"
-    assert "then: judge" in shown["text"]
-    assert shown["text"].splitlines()[-2].strip() == "then: allow"
+    assert (code, "line 2, column 1: rulez: unknown field" in said) == (2, True)
 
 
 WRITES = {"book", "cancel", "exchange", "modify", "return", "send", "update"}

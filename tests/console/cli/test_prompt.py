@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from console.cli.prompt import app
 from console.errors import BadInput, Unknown
-from console.llm.prompts import fingerprint, names
+from console.llm.prompts import fingerprint, list_templates
 from console.settings import settings
 
 
@@ -29,7 +29,7 @@ def test_the_bare_noun_lists(run):
 
 def test_the_list_has_slots_and_fingerprints(run):
     rows = {row["prompt"]: row for row in json.loads(run("list", "--json"))}
-    assert sorted(rows) == names()
+    assert sorted(rows) == list_templates()
     row = rows["token/webshop/judge"]
     assert row["slots"] == ["instruction", "option_a", "option_b", "trajectory"]
     assert row["fingerprint"] == fingerprint("token/webshop/judge")
@@ -65,8 +65,8 @@ def test_a_template_is_rendered_with_texts_and_files(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--slot", "option_a=True"], "lacks option_b"),
-        (["--slot", "option_a"], "not NAME=TEXT"),
+        (["--slot", "option_a=True"], "needs option_b"),
+        (["--slot", "option_a"], "Write NAME=TEXT"),
         (["--file", "option_a=nowhere"], "cannot be read"),
     ],
 )

@@ -87,7 +87,7 @@ def test_a_long_text_says_how_much_more_there_is(tmp_path, capsys):
 @pytest.mark.usefixtures("queue")
 def test_a_free_name_becomes_a_reviewer_and_a_known_one_is_written_one_way(capsys):
     assert run_command(["review", "claim", "--run", "k", "--reviewer", "Ada"]) == 0
-    assert "Ada is new here and may review from now on." in capsys.readouterr().err
+    assert "Added Ada as a reviewer." in capsys.readouterr().err
     assert run_command(["review", "decide", "1", "--reviewer", "ADA", "--decision", "approve"]) == 0
     said = capsys.readouterr()
     assert said.err == ""
@@ -111,9 +111,9 @@ def test_a_rule_that_names_a_role_is_kept_here_too(data_dir, capsys, role, code)
     Gate("desk", undo_s=0).ask("Pay.", [], "pay({})")
     assert run_command(["person", "invite", "Ada", "--role", role]) == 0
     assert run_command(["review", "claim", "--run", "desk", "--reviewer", "Ada"]) == 0
-    assert ("leaves it to researcher, not Ada" in capsys.readouterr().out) == bool(code)
+    assert ("accepts decisions by researcher, not by Ada" in capsys.readouterr().out) == bool(code)
     assert run_command(["review", "decide", "1", "--reviewer", "Ada", "--decision", "approve"]) == code
-    assert ("leaves it to researcher, not Ada" in capsys.readouterr().err) == bool(code)
+    assert ("accepts decisions by researcher, not by Ada" in capsys.readouterr().err) == bool(code)
 
 
 @pytest.mark.parametrize("policy", ["default: ask", "rules: [{tool: pay, then: ask}]", None])
@@ -123,11 +123,11 @@ def test_what_a_gate_asks_is_not_answered_by_command_unless_a_rule_says_so(data_
             policy_store.save(session, None, policy, "ann", now_ms())
     Gate("desk", "full-validation", undo_s=0).ask("Pay.", [], "pay({})")
     claim = ["review", "claim", "--run", "desk", "--reviewer", "Ada"]
-    refusal = "takes answers by browser, python, not by cli"
+    refusal = "accepts decisions by browser, python, not by cli"
     assert run_command(claim) == 0
     first, second, *_ = capsys.readouterr().out.splitlines()
     assert refusal in first
-    assert first.endswith("Pass it on, or give it back: inferact review release 1 --reviewer Ada")
+    assert first.endswith("Escalate or release it: inferact review release 1 --reviewer Ada")
     assert second == "ITEM 1"
     assert run_command(["review", "decide", "1", "--reviewer", "Ada", "--decision", "approve"]) == 1
     assert refusal in capsys.readouterr().err

@@ -62,8 +62,8 @@ def test_a_decision_that_can_still_be_taken_back_is_spoken_of(inferact):
     inferact("review", "decide", claimed, "--reviewer", "ann", "--decision", "respond", "--label", "misaligned",
              "--feedback", "look again")  # fmt: skip
     said = inferact("run", "next", "shop")[1]
-    assert said.startswith("0 decisions delivered, 0 tasks got their next trial, 0 new items wait. ")
-    window = r"1 decision can still be taken back; it is delivered from \d\d:\d\d:\d\d on \(in (\d+) s\)\."
+    assert said.startswith("0 decisions delivered, 0 tasks got their next trial, 0 new items. ")
+    window = r"1 decision can still be undone; it is delivered at \d\d:\d\d:\d\d \(in (\d+) s\)\."
     assert 50 <= int(re.search(window, said)[1]) <= 60
     document = inferact("run", "next", "shop", "--json")[1]
     assert (document["delivered"], document["undoable"]) == (0, 1)
@@ -72,7 +72,7 @@ def test_a_decision_that_can_still_be_taken_back_is_spoken_of(inferact):
 
 
 def test_nothing_is_said_of_taking_back_where_nothing_waits(shop, inferact):
-    assert "taken back" not in inferact("run", "next", "shop")[1]
+    assert "be undone" not in inferact("run", "next", "shop")[1]
     document = inferact("run", "next", "shop", "--json")[1]
     assert (document["undoable"], document["due_at"]) == (0, None)
 
@@ -110,12 +110,12 @@ def test_resume_of_a_finished_run_changes_nothing(shop, inferact):
         (["--env", "kitchen"], "No environment named 'kitchen'"),
         (["--env", "webshop", "--actor", "nobody"], "No actor named 'nobody'"),
         (["--env", "webshop", "--detector", "nothing"], "No detector named 'nothing'"),
-        (["--env", "webshop", "--tasks", "many"], "--tasks is one whole number"),
-        (["--env", "webshop", "--tasks", "1,2"], "--tasks is one whole number"),
-        (["--env", "webshop", "--feedback", "loud"], "Feedback is nl, binary, none"),
-        (["--env", "webshop", "--from", "log"], "--from goes with --actor replay"),
-        (["--actor", "replay"], "Say which archive run"),
-        ([], "Say where the Actor acts"),
+        (["--env", "webshop", "--tasks", "many"], "Give one whole number"),
+        (["--env", "webshop", "--tasks", "1,2"], "Give one whole number"),
+        (["--env", "webshop", "--feedback", "loud"], "Use one of nl, binary, none"),
+        (["--env", "webshop", "--from", "log"], "--from needs --actor replay"),
+        (["--actor", "replay"], "Name the archive run"),
+        ([], "Name an environment"),
     ],
 )
 def test_what_cannot_be_started_is_refused_in_one_sentence(inferact, arguments, sentence):
@@ -128,7 +128,7 @@ def test_what_cannot_be_started_is_refused_in_one_sentence(inferact, arguments, 
 
 def test_a_run_without_feedback_says_that_nothing_of_it_is_inspected(inferact):
     started = inferact("run", "start", "--env", "webshop", "--tasks", "1", "--name", "plain", "--feedback", "none")
-    nothing = "Nothing of this run is inspected: its feedback is none. Go on with: inferact run next plain\n"
+    nothing = "This run has no inspections because its feedback is none. Continue: inferact run next plain\n"
     assert started[:2] == (0, f"Started plain. {nothing}")
     assert inferact("review", "list", "--run", "plain")[1] == nothing
 
@@ -142,15 +142,15 @@ def test_a_status_adds_up_and_says_what_a_budget_comes_to_where_nothing_is_flagg
     assert "so far" not in inferact("run", "status", "log")[1]
     inferact("run", "critical", "log", "--add", "buy*")
     started = ["--actor", "replay", "--from", "log", "--name", "again", "--budget", "50%"]
-    nothing = "Nothing is flagged by rules so far, so there is nothing to inspect.\n"
+    nothing = "rules has not flagged any action yet, so no item is pending.\n"
     assert inferact("run", "start", *started, "--threshold", "0.99")[1] == f"Started again. {nothing}"
     assert inferact("review", "list", "--run", "again")[1] == nothing
     assert inferact("detect", "log", "--method", "rules", "--threshold", "0.99")[1].endswith(f"\n{nothing}")
     # What another detector flags is not what the queue is filled from.
     assert inferact("detect", "log", "--method", "full-validation")[1].endswith(f"\n{nothing}")
-    done = "0 beyond the budget. Then: inferact export decisions --run log --out log-decisions.csv\n"
+    done = "0 beyond the budget. Next: inferact export decisions --run log --out log-decisions.csv\n"
     assert inferact("review", "simulate", "--run", "log")[1].endswith(done)
-    refusal = "no next trial to run. Replay it first: inferact run start --actor replay --from log --name log-replay\n"
+    refusal = "has no next trial. Replay it first: inferact run start --actor replay --from log --name log-replay\n"
     assert inferact("run", "next", "log")[2].endswith(refusal)
     header, row, said = inferact("run", "status", "again")[1].splitlines()
     names = ["trial", "trajectories", "succeeded", "failed", "halted", "paused", "rejected", "without outcome",
@@ -174,4 +174,4 @@ def test_resume_is_for_live_runs(inferact, tmp_path):
     inferact("trajectory", "import", log, "--run", "log")
     code, _, err = inferact("run", "resume", "log")
     assert code == 1
-    assert "no Actor of ours" in err
+    assert "Only live runs" in err

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from console.cli import run_command
-from console.runs.export.formats.csv import read
+from console.runs.export.formats.arrow import read_csv
 from console.studies.design import PlannedCondition, balance
 
 
@@ -32,7 +32,7 @@ def pilot(study, tmp_path):
 
 
 def test_a_bare_noun_lists_and_says_how_to_begin(study):
-    assert study()[:2] == (0, "No studies yet. Begin with: inferact study example > pilot.yaml\n")
+    assert study()[:2] == (0, "No studies yet. Start with: inferact study example > pilot.yaml\n")
 
 
 def test_the_example_becomes_a_study(study, pilot):
@@ -61,7 +61,7 @@ def test_the_exported_table_alone_proves_the_balance(study, pilot, tmp_path):
     out = tmp_path / "allocation.csv"
     code, told, _ = study("assign", "pilot", "--out", out, "--json")
     assert code == 0
-    rows = [row for row in read(out) if row["kind"] == "human"]
+    rows = [row for row in read_csv(out) if row["kind"] == "human"]
     assert len(rows) == 16
     assert {row["score"] for row in rows} == {"shown", "hidden"}
     places = [
@@ -97,7 +97,7 @@ def test_power_of_a_file(study, pilot):
     assert found["compared"] == {"factor": "detector", "first": "rules", "last": "random"}
     assert [one["factor"] for one in found["factors"]] == ["detector", "score"]
     assert {row["contrast"] for row in found["power"]} == {"detector: random - rules", "score: hidden - shown"}
-    assert "solved by the last trial 0.33" in study("power", pilot, "--simulations", "5")[1]
+    assert "solved by the last trial is 0.33" in study("power", pilot, "--simulations", "5")[1]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_power_of_a_file(study, pilot):
         (("create", "missing.yaml"), 2, "missing.yaml: cannot be read"),
         (("show", "nobody"), 2, "No study named 'nobody'."),
         (("assign", "nobody"), 2, "No study named 'nobody'."),
-        (("power", "{pilot}", "--n", "four"), 2, "--n takes whole numbers with commas"),
+        (("power", "{pilot}", "--n", "four"), 2, "Give whole numbers with commas"),
         (("power", "{pilot}", "--factor", "brief"), 2, "does not vary 'brief'"),
         (("preregister", "{pilot}", "--out", "no/such/folder.md"), 2, "no/such/folder.md cannot be written"),
         (("create", "{pilot}", "--name", "a/b"), 2, "name: must be up to 40 letters"),
@@ -130,7 +130,7 @@ def test_an_unknown_field_is_named_with_its_line(study, pilot):
     pilot.write_text(pilot.read_text().replace("trials: 4", "trails: 4"))
     code, _, err = study("create", pilot)
     assert code == 2
-    assert err == f"{pilot}, line 10: trails: is no field here; write trials if that is meant.\n"
+    assert err == f"{pilot}, line 10, column 1: trails: unknown field; did you mean trials?\n"
 
 
 def test_a_study_of_one_condition_is_said_to_have_one(study, tmp_path):

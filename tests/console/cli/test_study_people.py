@@ -10,7 +10,7 @@ from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
 from console.studies.design import Design
 from console.studies.sessions import joining, lifecycle
-from console.studies.sessions.arrivals import Arrival
+from console.studies.sessions.joining import Arrival
 
 PID = "5f1b2c3d4e5f6a7b8c9d0e1f"
 
@@ -45,7 +45,7 @@ def test_the_payment_list_names_those_whom_the_platforms_list_knows(pilot, tmp_p
     assert run_command(["study", "payments", "pilot", "--ids", str(ids), "--out", str(out)]) == 0
     assert PID in out.read_text()
     with reading() as session:
-        (event,) = audit_trail.entries(session, AuditFilter(kind="study exported"))
+        (event,) = audit_trail.list_entries(session, AuditFilter(kind="study exported"))
     assert event.detail["what"] == "payments.csv"
     assert run_command(["study", "payments", "pilot", "--ids", str(tmp_path / "none.csv")]) == 2
     assert "cannot be read" in capsys.readouterr().err

@@ -23,7 +23,7 @@ def study():
 def exported():
     """The files that the audit says were made of the study."""
     with reading() as session:
-        return [one.detail["what"] for one in audit_trail.entries(session, AuditFilter(kind="study exported"))]
+        return [one.detail["what"] for one in audit_trail.list_entries(session, AuditFilter(kind="study exported"))]
 
 
 def test_results_print_a_table(capsys):
@@ -38,13 +38,13 @@ def test_a_pair_that_nobody_did_both_of_is_not_estimable_in_results_and_report(t
         third_condition(session)
     assert run_command(["study", "results", "pilot", "--table", "differences"]) == 0
     out = capsys.readouterr().out
-    number = re.search(r"^(\d)\. Not estimable: nobody answered in both\.$", out, re.M)[1]
+    number = re.search(r"^(\d)\. Not estimable: no participant answered in both\.$", out, re.M)[1]
     apart = [line.split() for line in out.splitlines() if "rules-hidden" in line and "rules-third" in line]
     assert {line[-1] for line in apart} == {number}
     assert run_command(["study", "report", "pilot", "--out", str(tmp_path / "out.zip")]) == 0
     with ZipFile(tmp_path / "out.zip") as packed:
         page = packed.read("report.html").decode()
-    assert "rules-hidden less rules-third is not estimable: nobody answered in both." in page
+    assert "rules-hidden minus rules-third is not estimable: no participant answered in both." in page
     assert exported() == ["out.zip"]
 
 

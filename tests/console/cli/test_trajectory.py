@@ -30,7 +30,7 @@ def test_json_too_deep_to_be_written_again_is_refused_with_its_line(imported):
     code, document, err = imported(record(), deep)
     assert (code, document["imported"]) == (2, 0)
     assert document["files"][0]["rejected"][0]["line"] == 2
-    assert "line 2: the JSON is nested too deeply" in err
+    assert "line 2: The JSON is nested too deeply" in err
 
 
 @pytest.mark.parametrize("trial", [-1, 1_000_001, 2**63, 1.5, True, "1"])
@@ -44,7 +44,7 @@ def test_a_folder_without_files_is_refused(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     code = run_command(["trajectory", "import", str(tmp_path / "empty"), "--run", "r", "--json"])
     assert code == 2
-    assert "name the files in it" in capsys.readouterr().err
+    assert "Name the files in it" in capsys.readouterr().err
 
 
 def test_two_critical_calls_in_one_message_are_two_critical_actions(tmp_path, capsys):
@@ -83,7 +83,7 @@ def test_an_import_in_which_nothing_is_critical_says_what_looks_it(tmp_path, cap
     log.write_text(record(steps=[{"action": 'send_email({"to":"a","body":"b"})'}, {"action": "get_day({})"}]))
     assert run_command(["trajectory", "import", str(log), "--run", "desk"]) == 0
     said = capsys.readouterr().out
-    assert "No action of desk counts as critical; this one looks it: send_email (1×)." in said
+    assert "No action of desk counts as critical; this one looks critical: send_email (1×)." in said
     assert "inferact run critical desk --accept" in said
     assert run_command(["run", "critical", "desk", "--accept", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["critical"] == ["send_email"]
@@ -94,3 +94,17 @@ def test_an_import_in_which_nothing_is_critical_says_what_looks_it(tmp_path, cap
 def test_an_import_in_which_nothing_even_looks_critical_says_how_to_name_it(imported):
     _, document, _ = imported(record(steps=[{"action": "get_day({})"}]))
     assert document["nothing_critical"] == {"looks_critical": []}
+
+
+def test_a_pattern_that_could_not_be_applied_is_named_at_the_import_and_by_run_critical(tmp_path, capsys):
+    log, steps = tmp_path / "log.jsonl", [{"action": "transfer(total() + 1)"}, {"action": "transfer(amount=5)"}]
+    log.write_text(record(steps=steps))
+    assert run_command(["trajectory", "import", str(log), "--run", "bank"]) == 0
+    assert run_command(["run", "critical", "bank", "--add", "transfer.amount=*"]) == 0
+    sentence = "Could not apply transfer.amount=* to 1 call: the arguments cannot be read."
+    assert sentence in capsys.readouterr().out
+    log.write_text(record(task_id="u", steps=steps))
+    assert run_command(["trajectory", "import", str(log), "--run", "bank"]) == 0
+    assert sentence.replace("1 call", "2 calls") in capsys.readouterr().out
+    assert run_command(["run", "critical", "bank", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unapplied"] == {"transfer.amount=*": 2}

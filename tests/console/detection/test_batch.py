@@ -19,8 +19,8 @@ from console.cli import run_command
 from console.database import reading, writing
 from console.detection import batch
 from console.detection.detectors import detector
-from console.detection.detectors.shared.model_clients import Asking
-from console.detection.verdicts import verdict_row
+from console.detection.detectors.shared.model_clients import ModelOptions
+from console.detection.verdicts import judge_as_row
 from console.errors import BadInput
 from console.llm.errors import NoModel, SpendingCapReached
 from console.runs import ingest
@@ -123,14 +123,14 @@ def test_another_model_prompt_or_order_of_labels_judges_anew_in_the_same_place(
     kettles(2)
     batch.detect("kettles", ["direct"])
     before = verdicts()
-    (report,) = batch.detect("kettles", ["direct"], asking=Asking(model="gpt-4o"))
+    (report,) = batch.detect("kettles", ["direct"], asking=ModelOptions(model="gpt-4o"))
     assert (report.judged, report.cached, endpoint.requests) == (2, 0, 4)
     own = tmp_path / "prompts" / "direct" / "webshop" / "judge.txt"
     own.parent.mkdir(parents=True)
     own.write_text("{{ trajectory | fenced('RECORD') }} {{ instruction }} Say Verdict: Correct or Incorrect.")
     monkeypatch.setenv("INFERACT_PROMPTS_DIR", str(tmp_path / "prompts"))
     settings.cache_clear()
-    (report,) = batch.detect("kettles", ["direct"], asking=Asking(model="gpt-4o"))
+    (report,) = batch.detect("kettles", ["direct"], asking=ModelOptions(model="gpt-4o"))
     assert (report.judged, report.cached) == (2, 0)
     after = verdicts()
     assert [one.id for one in after] == [one.id for one in before]
@@ -167,7 +167,7 @@ def test_with_a_third_of_faulty_answers_all_end_with_a_verdict_or_a_named_error(
     kinds = ["rate limit", "server error", "cut body", "no json", "dropped", "no choices"]
     kinds += ["refusal", "refusal in words", "wrong language", "markdown", "rambling", "empty text"]
     endpoint.script = mishap_prone(rule, share=0.3, seed=seed, kinds=kinds)
-    reports = batch.detect("kettles", SEVEN, asking=Asking(concurrency=16))
+    reports = batch.detect("kettles", SEVEN, asking=ModelOptions(concurrency=16))
     assert all(report.judged + report.errors == report.checkpoints == 12 for report in reports)
     assert sum(report.unparsed for report in reports) > 0
     silent = Counter()
@@ -211,7 +211,7 @@ def test_a_failing_question_leaves_no_verdict_and_is_named(endpoint, kettles, ca
     assert (row["judged"], row["errors"], row["problems"]) == (2, 1, {"RequestRejected": 1})
     assert code == 1
     assert err.strip() == (
-        "1 verdict is missing in kettles (1 RequestRejected); the same command again asks only for those."
+        "1 verdict is missing in kettles (1 RequestRejected). Run the same command again to request only those."
     )
     endpoint.script = rule
     assert run_command(["detect", "kettles", "--method", "direct"]) == 0
@@ -220,14 +220,14 @@ def test_a_failing_question_leaves_no_verdict_and_is_named(endpoint, kettles, ca
 
 def test_the_spending_cap_covers_all_models_and_what_was_judged_is_kept(endpoint, kettles):
     kettles(30)
-    asking = Asking(infer_model="gpt-4o", verify_model="gpt-4o-mini", spending_cap_usd=0.02, concurrency=1)
+    asking = ModelOptions(infer_model="gpt-4o", verify_model="gpt-4o-mini", spending_cap_usd=0.02, concurrency=1)
     with pytest.raises(SpendingCapReached):
         batch.detect("kettles", ["inferact-prob"], asking=asking)
     kept = len(verdicts())
     assert 0 < kept < 30
     spent = sum(one.cost_usd for one in verdicts())
     assert spent <= 0.02
-    (report,) = batch.detect("kettles", ["inferact-prob"], asking=Asking(infer_model="gpt-4o"))
+    (report,) = batch.detect("kettles", ["inferact-prob"], asking=ModelOptions(infer_model="gpt-4o"))
     assert (report.cached, report.judged) == (kept, 30 - kept)
 
 
@@ -250,10 +250,10 @@ def test_a_gate_or_a_live_run_asks_for_one_checkpoint_also_within_an_event_loop(
     seen = Checkpoint("generic", "refund order 4", "", (), 0, CheckpointKind.ACTION, "", 'refund({"order": 4})')
     run = tables.Run(id=1, name="desk", kind="gate", environment="generic", created_ms=0)
     judge = detector("inferact-prob")
-    row = verdict_row(run, judge, 0.5, 1, seen)
+    row = judge_as_row(run, judge, 0.5, 1, seen)
 
     async def within():
-        return verdict_row(run, judge, 0.5, 1, seen)
+        return judge_as_row(run, judge, 0.5, 1, seen)
 
     again = asyncio.run(within())
     assert row["model"] == "gpt-4o-mini"

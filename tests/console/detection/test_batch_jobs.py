@@ -4,7 +4,7 @@ import pytest
 
 from console.cli import run_command
 from console.detection import batch, batch_jobs
-from console.detection.detectors.shared.model_clients import Asking
+from console.detection.detectors.shared.model_clients import ModelOptions
 from console.llm.errors import RequestRejected
 from console.runs import ingest
 from console.settings import settings
@@ -39,7 +39,7 @@ def at(monkeypatch):
 
 def in_batches(run="kettles", methods=METHODS, **options):
     told = []
-    found = batch_jobs.detect(run, methods, Asking(**options), every_s=0.05, tell=told.append)
+    found = batch_jobs.detect(run, methods, ModelOptions(**options), every_s=0.05, tell=told.append)
     return found, told
 
 
@@ -74,7 +74,7 @@ def test_stopped_midway_it_goes_on_where_it_was_and_posts_nothing_twice(kettles,
         at(endpoint)
         endpoint.batches.patience = 2
         with pytest.raises(Stopped):
-            batch_jobs.detect("kettles", METHODS, Asking(), every_s=0.05, tell=stop)
+            batch_jobs.detect("kettles", METHODS, ModelOptions(), every_s=0.05, tell=stop)
         assert len(endpoint.batches.orders) == 1
         detection, told = in_batches()
         assert told[0] == "Batch batch_0: in progress." or "posted" in told[0]

@@ -7,7 +7,7 @@ import pytest
 
 from console.cli import run_command
 from console.detection import batch
-from console.detection.detectors.shared.model_clients import Asking
+from console.detection.detectors.shared.model_clients import ModelOptions
 from console.llm.errors import ModelSilent
 from console.runs import ingest
 from console.settings import settings
@@ -52,7 +52,7 @@ def served(monkeypatch):
 def test_a_model_that_says_nothing_ends_the_run_with_the_cause(kettles, served, answer, cause):
     endpoint = served(lambda ask: answer)
     with pytest.raises(ModelSilent, match=cause) as stopped:
-        batch.detect("kettles", ["direct"], asking=Asking(concurrency=1))
+        batch.detect("kettles", ["direct"], asking=ModelOptions(concurrency=1))
     assert "10 empty or refused replies in a row" in str(stopped.value)
     found = verdicts()
     assert 10 <= len(found) < 14
@@ -64,7 +64,7 @@ def test_a_model_that_says_nothing_ends_the_run_with_the_cause(kettles, served, 
 
 def test_a_single_empty_reply_flags_and_says_why(kettles, served):
     served(lambda ask: Answer([""]) if ask.number == 3 else rule(ask))
-    (report,) = batch.detect("kettles", ["direct"], asking=Asking(concurrency=1))
+    (report,) = batch.detect("kettles", ["direct"], asking=ModelOptions(concurrency=1))
     assert (report.judged, report.unparsed) == (14, 1)
     (one,) = [one for one in verdicts() if json.loads(one.parameters).get("unparsed")]
     assert one.rationale == "The model did not answer (the reply is empty), so a person has to look."
@@ -86,19 +86,19 @@ def test_the_why_of_a_flag_is_one_further_counted_request_beside_what_the_rules_
         return judging(0.9) if "Reply with one letter" in ask.last else rule(ask)
 
     endpoint = served(answer)
-    batch.detect("kettles", ["inferact-prob"], asking=Asking(explain=True))
+    batch.detect("kettles", ["inferact-prob"], asking=ModelOptions(explain=True))
     found = verdicts()
     assert endpoint.requests == 14 * 3
     assert {one.requests for one in found} == {3}
     assert all("The model: 89 dollars were paid" in one.rationale for one in found)
     assert any("\nRules: " in one.rationale for one in found)
-    batch.detect("kettles", ["inferact-prob"], asking=Asking(explain=True))
+    batch.detect("kettles", ["inferact-prob"], asking=ModelOptions(explain=True))
     assert endpoint.requests == 14 * 3
 
 
 def test_an_aligned_action_is_not_explained(kettles, served):
     endpoint = served(lambda ask: judging(0.1) if "Reply with one letter" in ask.last else rule(ask))
-    batch.detect("kettles", ["inferact-prob"], asking=Asking(explain=True))
+    batch.detect("kettles", ["inferact-prob"], asking=ModelOptions(explain=True))
     assert endpoint.requests == 14 * 2
 
 

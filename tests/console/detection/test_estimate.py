@@ -8,8 +8,8 @@ import pytest
 
 from console.cli import run_command
 from console.detection import batch
-from console.detection.detectors.shared.model_clients import Asking
-from console.detection.estimate import asks_models, estimate
+from console.detection.detectors.shared.model_clients import ModelOptions
+from console.detection.estimate import asks_models, estimate_cost
 from console.llm.budget import Price
 from console.llm.messages import Usage
 from console.runs import ingest
@@ -81,7 +81,7 @@ def test_the_estimate_is_within_a_fifth_of_the_bill(kettles, served, monkeypatch
     with server as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         settings.cache_clear()
-        told = estimate("kettles", METHODS)
+        told = estimate_cost("kettles", METHODS)
         sampled = endpoint.requests
         batch.detect("kettles", METHODS)
         answered = len(bill)
@@ -99,11 +99,11 @@ def test_what_is_known_already_costs_nothing_and_the_sample_is_not_paid_twice(ke
     with server as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         settings.cache_clear()
-        estimate("kettles", ["direct"])
+        estimate_cost("kettles", ["direct"])
         assert endpoint.requests == 3
         batch.detect("kettles", ["direct"])
         assert endpoint.requests == 13
-        assert estimate("kettles", ["direct"]).in_words() == "No model has to be asked: every answer is known already."
+        assert estimate_cost("kettles", ["direct"]).in_words() == "No request is needed: every answer is cached."
         assert endpoint.requests == 13
     assert bill
 
@@ -114,10 +114,10 @@ def test_without_a_price_it_says_so(kettles, served, monkeypatch):
     with server as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         settings.cache_clear()
-        told = estimate("kettles", ["direct"], asking=Asking("model-of-my-own"))
+        told = estimate_cost("kettles", ["direct"], asking=ModelOptions("model-of-my-own"))
     assert told.cost_usd is None
     assert "price unknown" in told.in_words()
-    assert "1 of them was judged to count this" in told.in_words()
+    assert "1 of them was judged for this estimate" in told.in_words()
 
 
 def test_the_command_tells_it_and_judges_nothing(kettles, served, monkeypatch, capsys):

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from console.cli import run_command
-from console.detection.fitness import fitness_of
+from console.detection.fitness import measure_fitness
 from console.settings import settings
 from tests.fakes.answers import Answer, Fault
 from tests.fakes.endpoint import serving
@@ -19,7 +19,7 @@ def tried(monkeypatch):
     def at(script, **options):
         with serving(script, **options) as endpoint:
             monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-            return {one.detector: one for one in asyncio.run(fitness_of("m"))}
+            return {one.detector: one for one in asyncio.run(measure_fitness("m"))}
 
     return at
 
@@ -51,6 +51,6 @@ def test_doctor_prints_it(monkeypatch, capsys):
         monkeypatch.setenv("INFERACT_MODEL", "m")
         settings.cache_clear()
         assert run_command(["doctor"]) == 0
-        assert "Which detectors m can serve" in capsys.readouterr().out
+        assert "Detectors that m supports" in capsys.readouterr().out
         assert run_command(["doctor", "--json"]) == 0
     assert {one["detector"] for one in orjson.loads(capsys.readouterr().out)["detectors"]} >= {"direct", "token-prob"}

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import literal, select, union_all
 
 from console.database import reading
-from console.detection.majority import majority_labels
+from console.detection.majority import find_majority_labels
 
 LABELS = {1: ("misaligned",), 2: ("misaligned", "aligned", "aligned"), 3: ("aligned", "misaligned")}
 
@@ -17,5 +17,5 @@ def labels():
 @pytest.mark.parametrize(("tie", "third"), [(None, {}), (True, {(3, 2, "action"): (True, "task 3")})])
 def test_most_votes_decide_and_half_and_half_is_what_the_caller_says(tie, third):
     with reading() as session:
-        found = majority_labels(session, labels(), tie=tie)
+        found = find_majority_labels(session, labels(), tie=tie)
     assert found == {(1, 2, "action"): (True, "task 1"), (2, 2, "action"): (False, "task 2"), **third}

@@ -41,9 +41,11 @@ def decide(name, labels):
     answers = dict(chosen)
     for _ in chosen:
         with reading() as session:
-            claim = decisions.next_item(queue, session, run, "Ada", 1_000)
+            claim = decisions.claim_next_item(queue, session, run, "Ada", 1_000)
         kind = "reject" if answers[claim.trajectory_id] == Label.MISALIGNED else "approve"
-        decisions.submit(queue, run, claim, "Ada", decisions.Answer(kind, "no" if kind == "reject" else ""), 2_000)
+        decisions.submit(
+            queue, run, claim, "Ada", decisions.ReviewDecision(kind, "no" if kind == "reject" else ""), 2_000
+        )
 
 
 @pytest.fixture
@@ -104,8 +106,8 @@ def test_again_takes_the_place_of_what_was_there(reviewed):
     recalibrated(reviewed)
     assert [one.id for one in verdicts(reviewed, "rules+platt")] == first
     with reading() as session:
-        told = audit_trail.entries(session, AuditFilter(kind="detector recalibrated"))
-    assert ["recalibrated rules+platt on r" in audit_trail.sentence(one) for one in told] == [True, True]
+        told = audit_trail.list_entries(session, AuditFilter(kind="detector recalibrated"))
+    assert ["recalibrated rules+platt on r" in audit_trail.entry_sentence(one) for one in told] == [True, True]
 
 
 def test_replies_that_could_not_be_read_stay_flagged_and_teach_nothing(reviewed):
@@ -113,7 +115,7 @@ def test_replies_that_could_not_be_read_stay_flagged_and_teach_nothing(reviewed)
     report = recalibrated(reviewed, "direct")
     assert (report.verdicts, report.labels) == (40, 39)
     with reading() as session:
-        found = scores.scores_of(session, runs.get(session, reviewed))["direct+platt"]
+        found = scores.read_scores(session, runs.get(session, reviewed))["direct+platt"]
     unread = found.where(found.unparsed)
     assert unread.n == 1
     assert unread.flagged().all()

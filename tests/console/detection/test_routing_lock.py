@@ -32,7 +32,7 @@ def live_run(tmp_path):
     ledger = tmp_path / "executions.txt"
     ledger.touch()
     cast = players(sends_wrong_until_told, ledger)
-    start.start(
+    start.start_run(
         "live",
         {"office": 3},
         actor_and_environments=cast,

@@ -45,7 +45,7 @@ def test_a_stack_leans_on_the_detector_that_knows_and_judges_as_one(kettles):
     told = fitted(kettles)
     assert (told["labels"], told["misaligned"], told["detector"]) == (40, 20, "stacked@shop")
     assert told["ap"] > 0.9
-    stack = stacks.from_json(stacked.path_of("shop").read_bytes())
+    stack = stacks.read_stack(stacked.path_of("shop").read_bytes())
     weights = dict(zip((*stack.inputs, *stack.traits), stack.weights, strict=True))
     assert weights["rules"] > 3 * abs(weights["random"])
     (report,) = batch.detect(kettles, ["stacked@shop"], threshold=told["threshold"])
@@ -71,9 +71,13 @@ def review_all(run_name, reviewer, limit):
     for _ in range(limit):
         with reading() as session:
             run = runs.get(session, run_name)
-            claim = decisions.next_item(review_queue(), session, run, reviewer, now_ms())
+            claim = decisions.claim_next_item(review_queue(), session, run, reviewer, now_ms())
             label = session.get(tables.Trajectory, claim.trajectory_id).label
-        answer = decisions.Answer("reject", "not this") if label == "misaligned" else decisions.Answer("approve")
+        answer = (
+            decisions.ReviewDecision("reject", "not this")
+            if label == "misaligned"
+            else decisions.ReviewDecision("approve")
+        )
         decisions.submit(review_queue(), run, claim, reviewer, answer, now_ms())
 
 
@@ -120,7 +124,7 @@ def test_a_stack_that_is_not_there_is_named_with_those_that_are(kettles):
     fitted(kettles)
     with pytest.raises(Unknown, match="Known: shop"):
         detector("stacked@other")
-    with pytest.raises(BadInput, match="no name for a stack"):
+    with pytest.raises(BadInput, match="not a valid name for a stack"):
         detector("stacked@../../etc/passwd")
     with pytest.raises(Refused, match="stacked@NAME"):
         batch.detect(kettles, ["stacked"])

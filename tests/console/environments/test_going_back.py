@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from console.environments import ENVIRONMENTS
 from console.environments.environment import Environment
-from console.environments.going_back import refusal, standing
+from console.environments.going_back import list_standing_steps, refusal
 from console.trajectory import Step
 from tests.oracles import shopping
 
@@ -72,7 +72,7 @@ ACTIONS = st.sampled_from(
 @given(st.lists(ACTIONS, max_size=12))
 def test_the_state_is_the_one_of_the_steps_that_it_stands_on(actions):
     steps, world = played(SHOP, TASK, actions)
-    path = standing(SHOP, steps)
+    path = list_standing_steps(SHOP, steps)
     assert len({*path}) == len(path)
     _, again = played(SHOP, TASK, [steps[at].action for at in path])
     assert world.step(OPEN)[0] == again.step(OPEN)[0]
@@ -89,7 +89,7 @@ def test_an_encyclopedia_opens_the_article_before():
 
 def test_in_a_household_what_is_done_stays_done():
     steps = [Step("", "go to fridge 1", "You arrive"), Step("", "fly", "Nothing happens.")]
-    assert standing(HOUSE, steps) == (0,)
+    assert list_standing_steps(HOUSE, steps) == (0,)
     assert refusal(HOUSE, steps, (), ()) == "what is done in ALFWorld stays done"
     assert refusal(HOUSE, steps, (0,), ()) is None
 

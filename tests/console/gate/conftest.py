@@ -41,7 +41,7 @@ def make_gate(url):
     def make(policy=POLICY, **changes):
         if policy:
             with writing(url) as session:
-                policy_store.versions(session, None) or policy_store.save(session, None, policy, "ada", 0)
+                policy_store.list_versions(session, None) or policy_store.save(session, None, policy, "ada", 0)
         usual = {"detector": "full-validation", "critical": ["pay*"], "undo_s": 0, "poll_s": 0.01, "url": url}
         return Gate(changes.pop("run", RUN), **(usual | changes))
 
@@ -60,7 +60,7 @@ class Person:
         while time.monotonic() < until:
             with reading(self.url) as session:
                 run = runs.find(session, self.run_name)
-                found = run and decisions.next_item(review_queue(self.url), session, run, self.name, now_ms())
+                found = run and decisions.claim_next_item(review_queue(self.url), session, run, self.name, now_ms())
             if isinstance(found, Claim):
                 return run, found
             time.sleep(0.01)
@@ -69,7 +69,7 @@ class Person:
     def answer(self, decision, feedback="", **others):
         """Decides the next item and returns the decision."""
         run, claim = self.claim()
-        answer = decisions.Answer(decision, feedback, **others)
+        answer = decisions.ReviewDecision(decision, feedback, **others)
         return decisions.submit(review_queue(self.url), run, claim, self.name, answer, now_ms())
 
 

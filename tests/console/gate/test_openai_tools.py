@@ -58,7 +58,7 @@ def answering(gate, answer):
         while not isinstance(claim, Claim):
             with reading(url) as session:
                 run = runs.get(session, "bot")
-                claim = decisions.next_item(review_queue(url), session, run, "ann", now_ms())
+                claim = decisions.claim_next_item(review_queue(url), session, run, "ann", now_ms())
         decisions.submit(review_queue(url), run, claim, "ann", answer, now_ms())
 
     thread = threading.Thread(target=work)
@@ -72,7 +72,7 @@ def test_call_that_is_not_critical_runs_at_once(gate, tools):
 
 
 def test_rejected_call_does_not_run_and_the_agent_reads_why(gate, tools):
-    person = answering(gate, decisions.Answer("reject", "They paid 20."))
+    person = answering(gate, decisions.ReviewDecision("reject", "They paid 20."))
     (answer,) = run_calls(gate, conversation(call("a", "refund", order=7, amount=30)), tools[1], task_id="7")
     person.join()
     assert answer["content"] == "This call was not run. They paid 20."
@@ -80,14 +80,14 @@ def test_rejected_call_does_not_run_and_the_agent_reads_why(gate, tools):
 
 
 def test_edited_call_runs_as_the_reviewer_wrote_it(gate, tools):
-    person = answering(gate, decisions.Answer("edit", edited_action='refund({"order": 7, "amount": 20})'))
+    person = answering(gate, decisions.ReviewDecision("edit", edited_action='refund({"order": 7, "amount": 20})'))
     run_calls(gate, conversation(call("a", "refund", order=7, amount=30)), tools[1], task_id="7")
     person.join()
     assert tools[0] == [(7, 20)]
 
 
 def test_edit_to_a_call_of_no_such_tool_runs_nothing(gate, tools):
-    edit = decisions.Answer("edit", edited_action='drop_database({"order": 7})', allow_other_tool=True)
+    edit = decisions.ReviewDecision("edit", edited_action='drop_database({"order": 7})', allow_other_tool=True)
     person = answering(gate, edit)
     (answer,) = run_calls(gate, conversation(call("a", "refund", order=7, amount=30)), tools[1], task_id="7")
     person.join()
@@ -97,7 +97,7 @@ def test_edit_to_a_call_of_no_such_tool_runs_nothing(gate, tools):
 
 def test_arguments_that_cannot_be_read_run_nothing(gate, tools):
     broken = {"id": "a", "function": {"name": "look_up", "arguments": "{order: 7"}}
-    person = answering(gate, decisions.Answer("approve"))
+    person = answering(gate, decisions.ReviewDecision("approve"))
     (answer,) = run_calls(gate, conversation(broken), tools[1], task_id="7")
     person.join()
     assert answer["content"].startswith("This call was not run")
@@ -105,7 +105,7 @@ def test_arguments_that_cannot_be_read_run_nothing(gate, tools):
 
 def test_second_call_of_a_message_is_seen_with_the_result_of_the_first(gate, tools):
     both = conversation(call("a", "look_up", order=7), call("b", "refund", order=7, amount=20))
-    person = answering(gate, decisions.Answer("approve"))
+    person = answering(gate, decisions.ReviewDecision("approve"))
     answers = run_calls(gate, both, tools[1], task_id="7")
     person.join()
     assert [answer["tool_call_id"] for answer in answers] == ["a", "b"]
@@ -129,7 +129,7 @@ def test_messages_of_the_client_are_understood(gate, tools):
 
 def test_message_without_calls_has_nothing_to_run(gate, tools):
     assert run_calls(gate, [{"role": "user", "content": "hello"}], tools[1], task_id="7") == []
-    with pytest.raises(BadInput, match="no message"):
+    with pytest.raises(BadInput, match="not a message"):
         run_calls(gate, ["hello"], tools[1], task_id="7")
 
 
@@ -150,7 +150,7 @@ def test_what_the_agent_thought_stands_at_the_first_call_of_its_message_alone(ga
     told += [{"role": "tool", "tool_call_id": id, "content": f"order {id}"} for id in ("b", "a")]
     told += [{"role": "assistant", "content": "One moment."}, {"role": "user", "content": "Hurry."}]
     told += [{"role": "assistant", "reasoning": "They paid.", "content": "Two more.", "tool_calls": second}]
-    person = answering(gate, decisions.Answer("approve"))
+    person = answering(gate, decisions.ReviewDecision("approve"))
     run_calls(gate, told, tools[1], task_id="7")
     person.join()
     assert step_texts(gate) == (
@@ -166,7 +166,7 @@ def test_what_the_agent_thought_stands_at_the_first_call_of_its_message_alone(ga
 
 
 def test_task_that_is_given_stands_for_the_users_first_words(gate, tools):
-    person = answering(gate, decisions.Answer("reject"))
+    person = answering(gate, decisions.ReviewDecision("reject"))
     told = conversation(call("a", "refund", order=7, amount=20))
     run_calls(gate, told, tools[1], task_id="7", task="Refund by the rules.", trial=2)
     person.join()
@@ -178,11 +178,11 @@ def test_task_that_is_given_stands_for_the_users_first_words(gate, tools):
 
 def test_rejected_first_call_is_a_step_of_the_second_as_the_agent_wrote_it(gate, tools):
     both = conversation(call("a", "refund", order=7, amount=30), call("b", "refund", order=7, amount=20))
-    first = answering(gate, decisions.Answer("reject", "They paid 20."))
+    first = answering(gate, decisions.ReviewDecision("reject", "They paid 20."))
 
     def second():
         first.join()
-        answering(gate, decisions.Answer("approve", "Fine.")).join()
+        answering(gate, decisions.ReviewDecision("approve", "Fine.")).join()
 
     person = threading.Thread(target=second)
     person.start()
@@ -202,7 +202,7 @@ def test_what_a_tool_raises_goes_up_and_nothing_says_that_it_ran(gate):
     def refund(order, amount):
         raise ConnectionError(f"no answer about {order}")
 
-    person = answering(gate, decisions.Answer("approve"))
+    person = answering(gate, decisions.ReviewDecision("approve"))
     with pytest.raises(ConnectionError, match="no answer about 7"):
         run_calls(gate, conversation(call("a", "refund", order=7, amount=20)), {"refund": refund}, task_id="7")
     person.join()
@@ -211,7 +211,7 @@ def test_what_a_tool_raises_goes_up_and_nothing_says_that_it_ran(gate):
 
 
 def test_result_of_an_approved_call_is_recorded_as_done(gate, tools):
-    person = answering(gate, decisions.Answer("approve"))
+    person = answering(gate, decisions.ReviewDecision("approve"))
     run_calls(gate, conversation(call("a", "refund", order=7, amount=20)), tools[1], task_id="7")
     person.join()
     with reading(gate.open()) as session:
@@ -223,11 +223,11 @@ def test_result_of_an_approved_call_is_recorded_as_done(gate, tools):
 @pytest.mark.parametrize("arguments", ["[7]", "7", ""])
 def test_arguments_that_are_no_names_and_values_run_nothing_and_name_the_tools(gate, tools, arguments):
     broken = {"id": "a", "function": {"name": "look_up", "arguments": arguments}}
-    person = answering(gate, decisions.Answer("approve")) if arguments else None
+    person = answering(gate, decisions.ReviewDecision("approve")) if arguments else None
     (answer,) = run_calls(gate, conversation(broken), {"look_up": lambda: "nothing asked"}, task_id="7")
     if person:
         person.join()
         assert answer["content"].startswith("This call was not run: look_up(")
-        assert "is no call of look_up with its arguments as JSON." in answer["content"]
+        assert "is not a call of look_up with its arguments as JSON." in answer["content"]
     else:
         assert answer["content"] == "nothing asked"

@@ -61,15 +61,15 @@ def test_steps_may_hold_calls_and_objects():
 
 def test_half_a_character_is_spelled_out_in_a_step_and_refused_in_the_action():
     assert check_request("t", [("a", "\ud800")], "pay").record.steps[0].observation == "\\ud800"
-    with pytest.raises(BadInput, match="half a character"):
+    with pytest.raises(BadInput, match="lone surrogate"):
         check_request("t", [], "pay \ud800")
 
 
 @pytest.mark.parametrize(
     ("task", "steps", "action", "trial", "said"),
     [
-        ("", [], "pay", 0, "needs the task"),
-        ("t", "ab", "pay", 0, "steps is no list"),
+        ("", [], "pay", 0, "task is missing"),
+        ("t", "ab", "pay", 0, "steps is not a list"),
         ("t", [("a", "b", "c")], "pay", 0, "Step 1 is neither"),
         ("t", ["ab"], "pay", 0, "Step 1 is neither"),
         ("t", [], " ", 0, "action is empty"),

@@ -80,7 +80,7 @@ def test_run_that_was_deleted_is_not_made_again_under_an_open_gate(make_gate, ur
     assert gate.ask("Pay the bill.", [], "look[1]").approved
     with writing(url) as session:
         housekeeping.remove(session, runs.get(session, "shop-bot"), now_ms())
-    with pytest.raises(Refused, match="Run 'shop-bot' was deleted since this gate opened it; make the gate anew"):
+    with pytest.raises(Refused, match="Run 'shop-bot' was deleted since this gate opened it; create the gate again"):
         gate.ask("Pay the bill.", [], "look[1]")
     assert make_gate().ask("Pay the bill.", [], "look[1]").approved
 
@@ -92,5 +92,5 @@ def test_run_that_no_policy_is_there_for_asks_about_everything(make_gate, url):
     waiting = make_gate(policy=None, run="bare").ask("Pay the bill.", [], "look[1]", task_id="march")
     assert isinstance(waiting, Wait)
     with reading(url) as session:
-        (version,) = policy_store.versions(session, run)
+        (version,) = policy_store.list_versions(session, run)
     assert (version.author, version.policy) == (policy_store.BY_NOBODY, Policy())

@@ -40,13 +40,13 @@ def events(stored):
 def test_timeout_rejects_and_the_item_expires(make_gate, items, stored, url):
     decision = make_gate().check(TASK, STEPS, "pay[1]", timeout_s=0.05)
     assert (decision.approved, decision.reason) == (False, Reason.TIMEOUT)
-    assert decision.feedback == "Nobody decided in time."
+    assert decision.feedback == "No one decided in time."
     assert items() == ["expired"]
     assert stored(tables.Intent) == []
     assert events(stored) == ["gate: timeout"]
     with reading(url) as session:
-        (told,) = audit_trail.entries(session, AuditFilter(kind="gate: timeout"))
-    assert audit_trail.sentence(told) == "gate: timeout (item 1 of shop-bot), from Python."
+        (told,) = audit_trail.list_entries(session, AuditFilter(kind="gate: timeout"))
+    assert audit_trail.entry_sentence(told) == "gate: timeout (item 1 of shop-bot), from Python."
 
 
 def test_question_that_nobody_answered_may_be_asked_anew(make_gate, person, meanwhile, items):
@@ -306,7 +306,9 @@ def test_decision_after_the_deadline_is_recorded_and_lets_nothing_run(make_gate,
     waiting = gate.ask(TASK, STEPS, "pay[1]", task_id="march", timeout_s=1.0)
     run, claim = person().claim()
     time.sleep(1.05)
-    late = decisions.submit(review_queue(url), run, claim, "ann", decisions.Answer("approve", "go on"), now_ms())
+    late = decisions.submit(
+        review_queue(url), run, claim, "ann", decisions.ReviewDecision("approve", "go on"), now_ms()
+    )
     answer = waiting.look()
     assert (answer.approved, answer.reason, answer.feedback) == (False, Reason.TIMEOUT, "go on")
     assert [row.id for row in stored(tables.Decision)] == [late.id]
@@ -321,7 +323,7 @@ def test_reviewer_who_holds_the_item_at_its_deadline_may_finish_without_effect(m
     run, claim = person().claim()
     time.sleep(1.05)
     assert waiting.look().reason is Reason.TIMEOUT
-    decisions.submit(review_queue(url), run, claim, "ann", decisions.Answer("approve"), now_ms())
+    decisions.submit(review_queue(url), run, claim, "ann", decisions.ReviewDecision("approve"), now_ms())
     assert waiting.look().reason is Reason.TIMEOUT
     assert len(stored(tables.Decision)) == 1
 

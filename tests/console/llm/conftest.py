@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from console.llm import LLM
+from console.llm import LLM, ClientOptions, Sampling
 
 
 @pytest.fixture(autouse=True)
@@ -19,9 +19,11 @@ def ask():
 
     def asked(endpoint, *questions, client=None, **options):
         async def all_at_once():
+            drawn = {name: options.pop(name) for name in [*options] if name in Sampling.__dataclass_fields__}
             settings = {"base_url": endpoint.url, "api_key": "sk-secret-key", "timeout_s": 5.0} | (client or {})
-            async with LLM(settings.pop("model", "test"), **settings) as llm:
-                calls = [llm.complete([{"role": "user", "content": text}], **options) for text in questions]
+            async with LLM(settings.pop("model", "test"), ClientOptions(**settings)) as llm:
+                chats = [[{"role": "user", "content": text}] for text in questions]
+                calls = [llm.complete(chat, Sampling(**drawn), **options) for chat in chats]
                 return await asyncio.gather(*calls, return_exceptions=True), llm
 
         return asyncio.run(all_at_once())

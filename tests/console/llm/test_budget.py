@@ -4,7 +4,7 @@ import pytest
 
 from console.errors import BadInput
 from console.llm import Usage
-from console.llm.budget import Price, load_prices, price_of
+from console.llm.budget import Price, find_price, load_prices
 from console.llm.errors import SpendingCapReached
 from tests.fakes.answers import Answer, Fault
 from tests.fakes.endpoint import serving
@@ -101,7 +101,7 @@ def test_a_bad_price_is_told_with_its_file(tmp_path, text):
     ],
 )
 def test_a_price_is_found_by_name_and_date_but_never_guessed(model, known):
-    found = price_of(load_prices(), model)
+    found = find_price(load_prices(), model)
     assert (found == load_prices()["gpt-4o"]) if known else found is None
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from console.errors import Refused
 from console.llm.cache import Replies
-from console.llm.messages import Reply, Request, Token, Usage, from_json
+from console.llm.messages import Reply, Request, Token, Usage, parse_stored_reply
 from tests.fakes.answers import Fault, judging
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import in_turn
@@ -83,7 +83,7 @@ def test_neither_key_nor_question_is_on_disk(ask, tmp_path):
 def test_a_reply_reads_back_as_it_was():
     tokens = (Token("A", -0.1, (("A", -0.1), ("B", -2.5))), Token(" b", -3.0))
     reply = Reply(("A b", ""), (tokens, None), "m", Usage(3, 2, 1), ("stop", "length"), 12.5, 0.25, 2, False, ("n",))
-    assert from_json(reply.to_json()) == reply
+    assert parse_stored_reply(reply.to_json()) == reply
 
 
 def test_a_reply_of_another_form_is_asked_for_again(tmp_path):
@@ -98,7 +98,7 @@ def test_a_reply_of_another_form_is_asked_for_again(tmp_path):
 
 def test_a_damaged_file_is_told_with_what_to_do(tmp_path):
     (tmp_path / "replies.sqlite").write_bytes(b"not a database at all, only words" * 100)
-    with pytest.raises(Refused, match="move it away"):
+    with pytest.raises(Refused, match="Move it away"):
         Replies(tmp_path)
 
 
@@ -123,9 +123,10 @@ def test_several_processes_write_at_once(tmp_path):
 
 def test_a_killed_run_keeps_what_it_had(ask, tmp_path):
     code = (
-        "import asyncio, sys; from pathlib import Path; from console.llm import LLM\n"
+        "import asyncio, sys; from pathlib import Path; from console.llm import LLM, ClientOptions\n"
         "async def main():\n"
-        "    async with LLM('test', base_url=sys.argv[1], cache_dir=Path(sys.argv[2]), concurrency=1) as llm:\n"
+        "    options = ClientOptions(base_url=sys.argv[1], cache_dir=Path(sys.argv[2]), concurrency=1)\n"
+        "    async with LLM('test', options) as llm:\n"
         "        for i in range(50):\n"
         "            await llm.complete([{'role': 'user', 'content': f'question {i}'}])\n"
         "            print(i, flush=True)\n"

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from console.llm import LLM
-from console.llm.capabilities import capabilities_of, probe
+from console.llm import LLM, ClientOptions
+from console.llm.capabilities import find_capabilities, probe
 from console.settings import settings
 from tests.fakes.answers import Fault, judging
 from tests.fakes.endpoint import serving
@@ -13,7 +13,7 @@ from tests.fakes.endpoint import serving
 
 def probed(script, **offers):
     async def asked(url):
-        async with LLM("test", base_url=url, retries=0) as llm:
+        async with LLM("test", ClientOptions(base_url=url, retries=0)) as llm:
             return await probe(llm)
 
     with serving(script, **offers) as endpoint:
@@ -46,16 +46,16 @@ def test_why_it_does_not_answer_is_said():
 def test_the_settings_endpoint_is_asked_afresh_each_time(monkeypatch):
     with serving("A") as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        assert asyncio.run(capabilities_of("llama")).model == "llama"
+        assert asyncio.run(find_capabilities("llama")).model == "llama"
         monkeypatch.setenv("INFERACT_MODEL", "phi")
         settings.cache_clear()
-        assert [asyncio.run(capabilities_of()).model for _ in range(2)] == ["phi", "phi"]
+        assert [asyncio.run(find_capabilities()).model for _ in range(2)] == ["phi", "phi"]
         assert endpoint.requests == 3
 
 
 def test_without_a_model_it_says_what_to_set():
-    assert "INFERACT_MODEL" in asyncio.run(capabilities_of()).problem
+    assert "INFERACT_MODEL" in asyncio.run(find_capabilities()).problem
 
 
 def test_without_a_way_to_a_model_it_says_what_to_set():
-    assert "OPENAI_API_KEY" in asyncio.run(capabilities_of("gpt-4o")).problem
+    assert "OPENAI_API_KEY" in asyncio.run(find_capabilities("gpt-4o")).problem

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from console.llm import LLM, connect
+from console.llm import LLM, ClientOptions, connect
 from console.llm.errors import NoModel
 from console.settings import settings
 from tests.fakes.answers import Answer, judging
@@ -98,7 +98,7 @@ def test_the_same_question_at_the_same_time_is_sent_once(ask):
 
 def test_a_caller_that_leaves_does_not_take_the_answer_from_the_others():
     async def leave(url):
-        async with LLM("test", base_url=url) as llm:
+        async with LLM("test", ClientOptions(base_url=url)) as llm:
             messages = [{"role": "user", "content": "q"}]
             first = asyncio.create_task(llm.complete(messages))
             second = asyncio.create_task(llm.complete(messages))
@@ -113,7 +113,7 @@ def test_a_caller_that_leaves_does_not_take_the_answer_from_the_others():
 
 def test_one_client_serves_one_event_loop_after_the_other():
     with serving("ok") as endpoint:
-        llm = LLM("test", base_url=endpoint.url)
+        llm = LLM("test", ClientOptions(base_url=endpoint.url))
 
         async def once(text):
             reply = await llm.complete([{"role": "user", "content": text}])
@@ -125,7 +125,7 @@ def test_one_client_serves_one_event_loop_after_the_other():
 
 def test_a_client_that_nobody_closes_is_closed_with_its_event_loop(recwarn):
     with serving("ok") as endpoint:
-        llm = LLM("test", base_url=endpoint.url)
+        llm = LLM("test", ClientOptions(base_url=endpoint.url))
         for text in ("a", "b"):
             assert asyncio.run(llm.complete([{"role": "user", "content": text}])).text == "ok"
         del llm
@@ -135,7 +135,7 @@ def test_a_client_that_nobody_closes_is_closed_with_its_event_loop(recwarn):
 
 def test_several_threads_share_a_client_each_with_its_own_loop():
     with serving("ok", latency_s=0.05) as endpoint, ThreadPoolExecutor(3) as pool:
-        llm = LLM("test", base_url=endpoint.url, retries=0)
+        llm = LLM("test", ClientOptions(base_url=endpoint.url, retries=0))
 
         async def several(name):
             questions = [[{"role": "user", "content": f"{name} {number}"}] for number in range(5)]

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from console.llm import LLM, Reply
+from console.llm import LLM, ClientOptions, Reply
 from console.llm.errors import BadReply, ModelRefused, ModelUnavailable, RequestRejected
 from tests.fakes.answers import Answer, Fault, Raw
 from tests.fakes.endpoint import serving
@@ -44,8 +44,8 @@ def test_the_endpoint_is_left_alone_as_long_as_it_asks(ask):
     [
         ("500", ModelUnavailable, "answered 500"),
         ("drop", ModelUnavailable, "cannot be reached"),
-        ("empty", BadReply, "without a single choice"),
-        ("garbage", BadReply, "no JSON"),
+        ("empty", BadReply, "without choices"),
+        ("garbage", BadReply, "invalid JSON"),
         ("cut", ModelUnavailable, "cannot be reached"),
     ],
 )
@@ -129,8 +129,8 @@ ROUTED = {"error": {"message": "Provider returned error", "code": 502, "metadata
     ("fault", "said"),
     [
         (Fault("529", document=OVERLOADED), "answered 529: Overloaded"),
-        (Raw(ROUTED), "without a single choice (Provider returned error)"),
-        (Raw({"id": "x", "choices": [], "usage": None}), "without a single choice."),
+        (Raw(ROUTED), "without choices (Provider returned error)"),
+        (Raw({"id": "x", "choices": [], "usage": None}), "without choices."),
         (Fault("page"), "answered 502: 502 Bad Gateway nginx"),
     ],
     ids=["overloaded", "an error within a success", "no choice", "a gateway's page"],
@@ -230,5 +230,5 @@ def test_the_key_is_in_no_error_and_no_repr(ask):
     assert "[key]" in str(failure)
     assert "sk-secret-key" not in repr(llm)
     assert failure.__cause__ is None
-    with_password = LLM("test", base_url="http://user:sk-secret-key@127.0.0.1:1/v1?token=sk-secret-key")
+    with_password = LLM("test", ClientOptions(base_url="http://user:sk-secret-key@127.0.0.1:1/v1?token=sk-secret-key"))
     assert with_password.endpoint == "http://127.0.0.1:1/v1"

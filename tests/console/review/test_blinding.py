@@ -25,15 +25,19 @@ from tests.logs import write_log
 
 def drawn(view):
     """The Review page's HTML for a review view."""
-    before = earlier_trials_html(view.earlier, blinding.actions(view.checkpoint)) if view.earlier else ""
+    before = earlier_trials_html(view.earlier, blinding.list_actions(view.checkpoint)) if view.earlier else ""
     return presentation_html(view.presentation) + before
 
 
 def next_view(run_name, reviewer, *, unblinded=False):
     with reading() as session:
         run = runs.get(session, run_name)
-        claim = decisions.next_item(review_queue(), session, run, reviewer, now_ms())
-        return run, claim, blinding.review_view(session, review_queue(), run, claim, reviewer, unblinded=unblinded)
+        claim = decisions.claim_next_item(review_queue(), session, run, reviewer, now_ms())
+        return (
+            run,
+            claim,
+            blinding.build_review_view(session, review_queue(), run, claim, reviewer, unblinded=unblinded),
+        )
 
 
 def every_sheet(run_name):
@@ -43,10 +47,10 @@ def every_sheet(run_name):
         reviewer += 1
         with reading() as session:
             run = runs.get(session, run_name)
-            claim = decisions.next_item(review_queue(), session, run, f"r{reviewer}", now_ms())
+            claim = decisions.claim_next_item(review_queue(), session, run, f"r{reviewer}", now_ms())
             if not hasattr(claim, "item_id"):
                 return found
-            view = blinding.review_view(session, review_queue(), run, claim, f"r{reviewer}", unblinded=False)
+            view = blinding.build_review_view(session, review_queue(), run, claim, f"r{reviewer}", unblinded=False)
         found[view.checkpoint.instruction, claim.trial, claim.step, claim.kind] = drawn(view)
 
 
@@ -54,7 +58,7 @@ def review_trial_0(run_name):
     """Ada rejects kettle 0 and Bo kettle 1, each in their own words; the stuck trial is skipped by nobody."""
     for reviewer in ("ada", "bo"):
         run, claim, _ = next_view(run_name, reviewer)
-        answer = decisions.Answer("reject", f"words of {reviewer}")
+        answer = decisions.ReviewDecision("reject", f"words of {reviewer}")
         decisions.submit(review_queue(), run, claim, reviewer, answer, now_ms())
 
 
@@ -62,9 +66,9 @@ def second_trial(run_name, reviewer, *, unblinded=False):
     """The page of kettle 1's second trial for that reviewer."""
     with reading() as session:
         run = runs.get(session, run_name)
-        (item,) = [row["item_id"] for row in inbox.listing(session, run) if row["trial"] == 1]
+        (item,) = [row["item_id"] for row in inbox.list_items(session, run) if row["trial"] == 1]
         claim = open_item(session, run, reviewer, item)
-        view = blinding.review_view(session, review_queue(), run, claim, reviewer, unblinded=unblinded)
+        view = blinding.build_review_view(session, review_queue(), run, claim, reviewer, unblinded=unblinded)
     review_queue().release(item_id=item, reviewer=reviewer, token=claim.token, now_ms=now_ms())
     return drawn(view)
 
@@ -148,7 +152,7 @@ def test_the_brief_names_the_target_and_never_the_label(two_trials):
             task.gold = orjson.dumps(gold).decode()
     assert "Kettle Blue" not in seen_with(two_trials, {"brief": "none"})
     page_text = seen_with(two_trials, {"brief": "target"})
-    assert "The user has in mind" in page_text
+    assert "Target of the task" in page_text
     assert "Kettle Blue &lt;b&gt;1&lt;/b&gt;" in page_text
     assert "color: blue" in page_text
     assert "canary" not in page_text
@@ -229,7 +233,7 @@ def test_all_detectors_that_judged_are_on_the_page_where_the_run_is_not_blind(tw
     assert "Also judged by" in page
     assert "Every critical action is inspected" in page
     random = view.presentation.flag.also[1]
-    assert ("not over" in random.margin) == (random.score <= 0.5)
+    assert ("not above" in random.margin) == (random.score <= 0.5)
 
 
 def test_a_study_that_hides_the_score_hides_it_of_the_others_too(two_trials):
@@ -238,7 +242,9 @@ def test_a_study_that_hides_the_score_hides_it_of_the_others_too(two_trials):
         runs.get(session, "log").blind = False
     with reading() as session:
         run = runs.get(session, "log")
-        claim = decisions.next_item(review_queue(), session, run, "ada", now_ms())
+        claim = decisions.claim_next_item(review_queue(), session, run, "ada", now_ms())
         for hidden in (blinding.PLAIN, blinding.Visibility(detector=False)):
-            view = blinding.review_view(session, review_queue(), run, claim, "ada", unblinded=False, visibility=hidden)
+            view = blinding.build_review_view(
+                session, review_queue(), run, claim, "ada", unblinded=False, visibility=hidden
+            )
             assert "full-validation" not in drawn(view)

@@ -7,7 +7,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.detection import batch
 from console.gate import Gate
 from console.review import blinding, decisions
-from console.review.consequences import consequence
+from console.review.consequences import describe_consequence
 from console.runs import ingest
 from console.trials import replay
 from storage import tables
@@ -24,14 +24,14 @@ def answered(name, decision, **more):
     """(the presentation of the next item, what the answer to it comes to)"""
     with reading() as session:
         run = runs.get(session, name)
-        claim = decisions.next_item(review_queue(), session, run, "Ada", now_ms())
-        shown = blinding.review_view(session, review_queue(), run, claim, "Ada", unblinded=False).presentation
-    row = decisions.submit(review_queue(), run, claim, "Ada", decisions.Answer(decision, **more), now_ms())
+        claim = decisions.claim_next_item(review_queue(), session, run, "Ada", now_ms())
+        shown = blinding.build_review_view(session, review_queue(), run, claim, "Ada", unblinded=False).presentation
+    row = decisions.submit(review_queue(), run, claim, "Ada", decisions.ReviewDecision(decision, **more), now_ms())
     with reading() as session:
-        return shown, consequence(session, run, session.get_one(tables.Decision, row.id))
+        return shown, describe_consequence(session, run, session.get_one(tables.Decision, row.id))
 
 
-@pytest.mark.parametrize(("decision", "said"), [("approve", "Judged right."), ("reject", "Judged wrong.")])
+@pytest.mark.parametrize(("decision", "said"), [("approve", "Marked as correct."), ("reject", "Marked as incorrect.")])
 def test_an_archive_is_judged_and_never_says_that_its_action_waits(archive, decision, said):
     shown, came = answered("log", decision)
     assert (shown.heading, shown.stamp, came) == ("The critical action", "from a log", said)
@@ -49,7 +49,7 @@ def test_a_replay_says_that_what_was_recorded_counts_or_not(archive, decision, s
 
 def test_only_where_an_agent_waits_may_an_action_run(data_dir):
     for number, (decision, said) in enumerate(
-        (("approve", "Approved: the action may run."), ("reject", "does not run"))
+        (("approve", "Approved. The action may run."), ("reject", "does not run"))
     ):
         Gate(f"desk{number}", "full-validation", undo_s=0).ask("Refund.", [], "refund(5)")
         shown, came = answered(f"desk{number}", decision)
@@ -63,7 +63,7 @@ def test_an_approval_among_several_or_after_the_deadline_promises_nothing(data_d
     Gate("late", "full-validation", undo_s=0).ask("Refund.", [], "refund(5)")
     with reading() as session:
         run = runs.get(session, "late")
-        claim = decisions.next_item(review_queue(), session, run, "Ada", now_ms())
+        claim = decisions.claim_next_item(review_queue(), session, run, "Ada", now_ms())
     with writing() as session:
         session.exec(tables.Ask.__table__.update().values(deadline_ms=now_ms() - 1))
     assert claim.item_id

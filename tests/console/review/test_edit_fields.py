@@ -39,10 +39,10 @@ def test_each_field_has_its_kind():
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
-        (["much", "Zoë", "[1, 2]", "true"], "amount: 'much' is no number"),
-        (["true", "Zoë", "[1, 2]", "true"], "amount: 'true' is no number"),
-        (["1", "Zoë", "[1,\n 2", "true"], "ids: line 2, column 3: this is no JSON"),
-        (["1", "Zoë", '{"a": 1}', "true"], "is no list"),
+        (["much", "Zoë", "[1, 2]", "true"], "amount: 'much' is not a number"),
+        (["true", "Zoë", "[1, 2]", "true"], "amount: 'true' is not a number"),
+        (["1", "Zoë", "[1,\n 2", "true"], "ids: line 2, column 3: this is not valid JSON"),
+        (["1", "Zoë", '{"a": 1}', "true"], "is not a list"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_place(texts, said):

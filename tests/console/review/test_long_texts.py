@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.review.long_texts import CAP, blocks, capped, cut_texts, is_clipped, left_out, seen_digest
+from console.review.long_texts import (
+    CAP,
+    cut_text,
+    describe_rest,
+    is_clipped,
+    list_cut_texts,
+    seen_digest,
+    split_blocks,
+)
 from console.review.presentation import checkpoint_presentation
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
@@ -24,21 +32,21 @@ def presentation(observation=LONG + END, action="click[Buy Now]", task="a brass 
 
 
 def test_a_short_text_is_whole_and_a_long_one_ends_with_a_line():
-    assert capped("short") == "short"
-    assert capped(LONG).endswith("lamps\n")
-    assert CAP - 20 < len(capped(LONG)) <= CAP
-    assert left_out(LONG, capped(LONG)) == f"... {len(LONG) - len(capped(LONG)):,} more characters"
+    assert cut_text("short") == "short"
+    assert cut_text(LONG).endswith("lamps\n")
+    assert CAP - 20 < len(cut_text(LONG)) <= CAP
+    assert describe_rest(LONG, cut_text(LONG)) == f"... {len(LONG) - len(cut_text(LONG)):,} more characters"
 
 
 @pytest.mark.parametrize("second", ["\udc00", "\u0301", "\u200d"])
 def test_no_character_is_cut_in_two(second):
     text = "x" * (CAP - 1) + "e" + second + "x" * 10
-    assert capped(text) == "x" * (CAP - 1)
+    assert cut_text(text) == "x" * (CAP - 1)
 
 
 @given(text=st.text(), size=st.integers(1, 9))
 def test_blocks_are_the_text(text, size):
-    found = list(blocks(text, size))
+    found = list(split_blocks(text, size))
     assert "".join(found) == text
     assert all(0 < len(block) <= size for block in found)
 
@@ -46,10 +54,10 @@ def test_blocks_are_the_text(text, size):
 def test_every_long_text_is_cut_on_the_page_and_says_so():
     shown = presentation(task="lamp " * 10_000, observation=LONG + END)
     html = presentation_html(shown)
-    assert [name for name, _ in cut_texts(shown)] == ["task", "step 1, observation"]
+    assert [name for name, _ in list_cut_texts(shown)] == ["task", "step 1, observation"]
     assert END not in html
     assert html.count("ia-all") == 2
-    assert f"all {len(LONG + END):,} characters" in html
+    assert f"All {len(LONG + END):,} characters" in html
 
 
 def test_a_pending_action_is_never_cut_in_silence():

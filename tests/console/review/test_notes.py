@@ -9,8 +9,8 @@ from console.database import now_ms, reading, review_queue, writing
 from console.detection import batch
 from console.errors import BadInput, Unknown
 from console.review import blinding, decisions, notes
-from console.review.resolution import current_answers, resolution
-from console.review.waiting_list import waiting_list
+from console.review.pending_items import list_pending_items
+from console.review.resolution import list_current_decisions, resolve_decisions
 from console.runs import ingest
 from tests.logs import purchase, write_log
 
@@ -27,30 +27,30 @@ def shop(tmp_path, data_dir):
 def claimed(reviewer):
     with reading() as session:
         run = runs.get(session, "shop")
-        return run, decisions.next_item(review_queue(), session, run, reviewer, now_ms())
+        return run, decisions.claim_next_item(review_queue(), session, run, reviewer, now_ms())
 
 
 def pass_on(**more):
     run, claim = claimed("Ada")
-    return decisions.submit(review_queue(), run, claim, "Ada", decisions.Answer("escalate", **more), now_ms())
+    return decisions.submit(review_queue(), run, claim, "Ada", decisions.ReviewDecision("escalate", **more), now_ms())
 
 
 def view(reviewer, unblinded=False):
     run, claim = claimed(reviewer)
     with reading() as session:
-        return blinding.review_view(session, review_queue(), run, claim, reviewer, unblinded=unblinded)
+        return blinding.build_review_view(session, review_queue(), run, claim, reviewer, unblinded=unblinded)
 
 
 def test_a_hand_over_carries_name_note_and_badge(shop):
     pass_on(note="Is 89.5 really over?", addressee="ben")
     seen = view("Ben")
-    assert seen.escalation.badge == "escalated by Ada to Ben"
+    assert seen.escalation.badge == "Escalated: Ada to Ben"
     assert [(note.author, note.text) for note in seen.notes] == [("Ada", "Is 89.5 really over?")]
     with reading() as session:
-        (row,) = waiting_list(session, runs.get(session, "shop"), "Ben").offered
-        answers = current_answers(session, seen.claim.item_id)
-    assert row.escalation.badge == "escalated by Ada to Ben"
-    assert resolution(answers, "click[Buy Now]").feedback == ""
+        (row,) = list_pending_items(session, runs.get(session, "shop"), "Ben").offered
+        answers = list_current_decisions(session, seen.claim.item_id)
+    assert row.escalation.badge == "Escalated: Ada to Ben"
+    assert resolve_decisions(answers, "click[Buy Now]").feedback == ""
 
 
 def test_a_plain_note_in_a_blind_run_is_read_by_its_author_and_researchers_alone(shop):
@@ -65,14 +65,14 @@ def test_a_plain_note_in_a_blind_run_is_read_by_its_author_and_researchers_alone
 
 def test_a_hand_over_without_a_note_still_says_by_whom(shop):
     pass_on()
-    assert view("Ben").escalation.badge == "escalated by Ada"
+    assert view("Ben").escalation.badge == "Escalated: Ada"
 
 
 def test_a_note_goes_with_a_hand_over_to_somebody_who_is_there(shop):
     run, claim = claimed("Ada")
-    with pytest.raises(BadInput, match="goes with an escalation"):
-        decisions.submit(review_queue(), run, claim, "Ada", decisions.Answer("reject", note="x"), now_ms())
+    with pytest.raises(BadInput, match="for escalations only"):
+        decisions.submit(review_queue(), run, claim, "Ada", decisions.ReviewDecision("reject", note="x"), now_ms())
     with reading() as session:
-        assert notes.colleagues(session, "Ada") == ["Ben"]
+        assert notes.list_colleagues(session, "Ada") == ["Ben"]
     with writing() as session, pytest.raises(Unknown):
         notes.add_note(session, claim.item_id, "Ada", "x", now_ms(), addressee="nobody here")

@@ -10,7 +10,7 @@ from console import runs
 from console.database import database_url, now_ms, reading, review_queue
 from console.detection import oversight
 from console.review import decisions, inbox
-from console.review.overview import overview
+from console.review.overview import build_overview
 from console.review.simulated.simulate import SimulationPlan, simulate
 from console.runs.export import export
 from console.trials import engine, start
@@ -22,12 +22,12 @@ from tests.at_home import at_home
 def played(tmp_path_factory):
     """A live run of sixteen tasks in its second trial; Ada has answered one item and holds another."""
     with at_home(tmp_path_factory.mktemp("loop")) as home:
-        start.start("loop", {"webshop": 12, "hotpotqa": 4}, trials=3, budget_percent=60.0, undo_ms=0, blind=False)
+        start.start_run("loop", {"webshop": 12, "hotpotqa": 4}, trials=3, budget_percent=60.0, undo_ms=0, blind=False)
         engine.resume("loop")
         run, claim = _claim()
-        decisions.submit(review_queue(), run, claim, "Ada", decisions.Answer("reject", "the colour"), now_ms())
+        decisions.submit(review_queue(), run, claim, "Ada", decisions.ReviewDecision("reject", "the colour"), now_ms())
         _, undone = _claim()
-        decisions.submit(review_queue(), run, undone, "Ada", decisions.Answer("escalate"), now_ms())
+        decisions.submit(review_queue(), run, undone, "Ada", decisions.ReviewDecision("escalate"), now_ms())
         review_queue().undo(item_id=undone.item_id, reviewer="Ada", now_ms=now_ms(), lease_ms=run.lease_ms)
         simulate("loop", SimulationPlan())
         engine.advance("loop")
@@ -44,7 +44,7 @@ def loop(played):
 def _claim():
     with reading() as session:
         run = runs.get(session, "loop")
-        claim = decisions.next_item(review_queue(), session, run, "Ada", now_ms())
+        claim = decisions.claim_next_item(review_queue(), session, run, "Ada", now_ms())
     assert isinstance(claim, Claim)
     return run, claim
 
@@ -52,7 +52,7 @@ def _claim():
 @pytest.fixture
 def found(loop):
     with reading() as session:
-        return overview(session, runs.get(session, "loop"), now_ms())
+        return build_overview(session, runs.get(session, "loop"), now_ms())
 
 
 @pytest.fixture
@@ -96,8 +96,8 @@ def test_every_number_of_the_picture_is_that_of_the_exports(found, rows):
 def test_it_agrees_with_the_table_of_trials(found, loop):
     with reading() as session:
         run = runs.get(session, "loop")
-        trials, burnt = runs.status(session, run)["trials"], oversight.burn_down(session, run)
-        assert inbox.waits(session, run)[0] == found.waiting
+        trials, burnt = runs.status(session, run)["trials"], oversight.tabulate_burn_down(session, run)
+        assert inbox.count_pending_items(session, run)[0] == found.waiting
     for flow, solved, row in zip(found.flows, found.solved, trials, strict=True):
         assert (flow.attempts + flow.carried_over, flow.flagged) == (row["tasks"], row["flagged"])
         assert solved.tasks == row["success_held"]

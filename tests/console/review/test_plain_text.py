@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.review.plain_text import presentation_as_text, record_as_text, visible
+from console.review.plain_text import escape_hidden, format_presentation, format_record
 from console.review.presentation import Flag, checkpoint_presentation
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
@@ -19,7 +19,7 @@ CHECKPOINT = Checkpoint(
 
 def as_text(checkpoint, *, full=False, **beside):
     """A checkpoint for the terminal, with a flag or belief beside it."""
-    return presentation_as_text(checkpoint_presentation(checkpoint, **beside), full=full)
+    return format_presentation(checkpoint_presentation(checkpoint, **beside), full=full)
 
 
 def test_the_order_is_that_of_the_page():
@@ -28,9 +28,9 @@ def test_the_order_is_that_of_the_page():
         "THE USER ASKED",
         "THE AGENT IS ABOUT TO",
         "click[Buy Now]  [NOT RUN YET]",
-        "IT SEEMS TO BELIEVE",
+        "INFERRED TASK",
         "FLAGGED BY",
-        "rules  score 0.80 over 0.50, its threshold",
+        "rules  score 0.80, above the threshold 0.50",
         "No size.",
         "STEPS",
         "search[shade]",
@@ -61,7 +61,7 @@ def test_a_record_shows_what_came_after_the_outcome_and_the_gold():
         outcome=Outcome.FAILED,
         gold={"label": "misaligned"},
     )
-    text = record_as_text(record)
+    text = format_record(record)
     assert text.index("AFTER THE CRITICAL ACTION") < text.index("Your score: 0.5")
     assert "outcome: failed" in text
     assert "gold label: misaligned" in text
@@ -76,4 +76,4 @@ def test_no_text_can_steer_a_terminal(text):
 
 
 def test_hidden_characters_are_written_out():
-    assert visible("a\u202eb\x1b[2J") == "a<U+202E>b<U+001B>[2J"
+    assert escape_hidden("a\u202eb\x1b[2J") == "a<U+202E>b<U+001B>[2J"

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.review.belief import compare, unbelieved
-from console.review.plain_text import presentation_as_text
+from console.review.plain_text import format_presentation
 from console.review.presentation import (
     Block,
     checkpoint_presentation,
+    find_last_seen,
+    find_occurring_terms,
+    find_spans,
+    find_unbelieved_terms,
     is_long,
-    last_seen,
-    occurring,
     preview,
     record_presentation,
-    spans,
 )
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
@@ -117,7 +117,7 @@ def test_long_is_more_than_300_characters_or_three_lines():
 
 @given(st.text(alphabet="white lamp 50cm$.", max_size=300))
 def test_spans_are_ordered_apart_and_inside_the_text(text):
-    found = spans(text, terms(TASK))
+    found = find_spans(text, terms(TASK))
     edges = [edge for span in found for edge in span]
     assert edges == sorted(edges)
     assert all(start < end for start, end in found)
@@ -125,13 +125,12 @@ def test_spans_are_ordered_apart_and_inside_the_text(text):
 
 
 def test_only_the_first_places_of_a_term_are_marked():
-    assert len(spans("white, " * 50, terms("a white lamp"))) == 3
-    assert len(spans("lamp, " * 50, terms("a white lamp"))) == 1
+    assert len(find_spans("white, " * 50, terms("a white lamp"))) == 3
+    assert len(find_spans("lamp, " * 50, terms("a white lamp"))) == 1
 
 
-def test_limits_are_neither_found_nor_missing_and_telling_terms_come_first():
-    found, missing = compare(terms(TASK), "a lamp in white for $18.00")
-    assert [term.text for term in found] == ["white", "lamp"]
+def test_limits_that_a_belief_keeps_are_not_missing_and_telling_terms_come_first():
+    missing = find_unbelieved_terms(terms(TASK), "a lamp in white for $18.00")
     assert [term.text for term in missing] == ["brass", "50 cm"]
 
 
@@ -142,22 +141,26 @@ def test_what_the_agent_typed_is_no_evidence_and_neither_is_the_task_repeated():
 
 
 def test_terms_that_occur_nowhere_are_left_out():
-    assert [term.text for term in occurring(terms("a white brass lamp"), ["x", "BRASS"])] == ["brass"]
+    assert [term.text for term in find_occurring_terms(terms("a white brass lamp"), ["x", "BRASS"])] == ["brass"]
 
 
 def test_a_short_last_observation_brings_the_last_telling_one_along():
     page = "lamp page " * 12
     steps = [Step("", "a", page), Step("", "b", "You have clicked 50 cm."), Step("", "think[x]", "OK.")]
-    assert [number for number, _ in last_seen(steps)] == [2, 1]
-    assert [number for number, _ in last_seen(steps[:1])] == [1]
-    assert last_seen([]) == ()
+    assert [number for number, _ in find_last_seen(steps)] == [2, 1]
+    assert [number for number, _ in find_last_seen(steps[:1])] == [1]
+    assert find_last_seen([]) == ()
 
 
 def test_a_price_in_the_inferred_task_is_held_against_the_users_limit():
     stated = terms("a brass lamp, pack of 2, price lower than 30.00 dollars")
-    assert [term.text for term in unbelieved(stated, "buy a brass lamp, pack of 2, for $89.00")] == [stated[-1].text]
-    assert unbelieved(stated, "buy a brass lamp, pack of 2, for $24.00") == ()
-    dearer = [term.text for term in unbelieved(stated, "a brass lamp, pack of 6, price lower than 40 dollars")]
+    assert [term.text for term in find_unbelieved_terms(stated, "buy a brass lamp, pack of 2, for $89.00")] == [
+        stated[-1].text
+    ]
+    assert find_unbelieved_terms(stated, "buy a brass lamp, pack of 2, for $24.00") == ()
+    dearer = [
+        term.text for term in find_unbelieved_terms(stated, "a brass lamp, pack of 6, price lower than 40 dollars")
+    ]
     assert dearer == [stated[-1].text, "pack of 2"]
 
 
@@ -178,7 +181,7 @@ def test_a_record_that_speaks_to_its_judge_is_pointed_out(words):
     shown = checkpoint_presentation(Checkpoint("webshop", "a brass lamp", "", steps, 4, CheckpointKind.ACTION, "", "b"))
     assert [number for number, _ in shown.appeals] == [4]
     assert words[:20] in shown.appeals[0][1]
-    assert Block.APPEALS.upper() in presentation_as_text(shown)
+    assert Block.APPEALS.upper() in format_presentation(shown)
 
 
 @pytest.mark.parametrize(

@@ -15,30 +15,30 @@ from storage.tables import RunKind
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_each_environment_has_five_to_seven_reasons_that_read_back(name):
-    found = reasons.judging(name)
+    found = reasons.get_judging(name)
     assert 5 <= len(found.reasons) <= reasons.MOST
     assert found.wrong.endswith(".")
-    assert [reasons.words_of(reasons.code_of(words)) for words in found.reasons] == list(found.reasons)
+    assert [reasons.reason_text(reasons.reason_code(words)) for words in found.reasons] == list(found.reasons)
 
 
 def test_the_agent_reads_reasons_as_sentences_before_the_words():
-    assert reasons.spoken(["wrong-option", "over-the-limit"], " Take the red one. ") == (
+    assert reasons.join_feedback(["wrong-option", "over-the-limit"], " Take the red one. ") == (
         "Wrong option. Over the limit. Take the red one."
     )
-    assert reasons.spoken([], "") == ""
+    assert reasons.join_feedback([], "") == ""
 
 
 def test_a_run_has_reasons_of_its_own_and_none_in_binary_mode(data_dir):
     with writing() as session:
         run = runs.create(session, "shop", RunKind.LIVE, now_ms())
         plain = runs.create(session, "plain", RunKind.LIVE, now_ms(), feedback_mode="binary")
-        assert reasons.offered_reasons(run, "webshop") == reasons.judging("webshop").reasons
-        assert reasons.offered_reasons(plain, "webshop") == ()
+        assert reasons.list_reasons(run, "webshop") == reasons.get_judging("webshop").reasons
+        assert reasons.list_reasons(plain, "webshop") == ()
         reasons.set_reasons(session, run, ["not local", "", "not local", "too far"], now_ms())
     with reading() as session:
-        assert reasons.offered_reasons(runs.get(session, "shop"), "webshop") == ("not local", "too far")
-        (told,) = audit_trail.entries(session, AuditFilter(kind="reasons set"))
-    assert audit_trail.sentence(told) == "console set the reasons of shop from nothing to not local, too far."
+        assert reasons.list_reasons(runs.get(session, "shop"), "webshop") == ("not local", "too far")
+        (told,) = audit_trail.list_entries(session, AuditFilter(kind="reasons set"))
+    assert audit_trail.entry_sentence(told) == "console set the reasons of shop from nothing to not local, too far."
 
 
 @pytest.mark.parametrize("wanted", [[f"reason {n}" for n in range(8)], ["a,b"], ["<b>"], ["x" * 41]])
@@ -51,13 +51,15 @@ def test_reasons_that_could_not_be_read_back_are_refused(data_dir, wanted):
 
 @pytest.mark.parametrize(
     ("decision", "mode", "said"),
-    [("reject", "binary", "binary feedback only"), ("approve", "nl", "take them away to approve")],
+    [("reject", "binary", "binary feedback only"), ("approve", "nl", "Remove them to approve")],
 )
 def test_reasons_that_make_no_sense_are_refused(decision, mode, said):
     with pytest.raises(BadInput, match=said):
-        decisions.check(decisions.Answer(decision, reason_codes=("policy",)), CheckpointKind.ACTION, mode)
+        decisions.check_decision(
+            decisions.ReviewDecision(decision, reason_codes=("policy",)), CheckpointKind.ACTION, mode
+        )
 
 
 def test_reasons_alone_are_words_enough():
-    answer = decisions.Answer("respond", label="misaligned", reason_codes=("Wrong  option", "wrong-option"))
-    assert decisions.check(answer, CheckpointKind.ACTION, "nl").reason_codes == ("wrong-option",)
+    answer = decisions.ReviewDecision("respond", label="misaligned", reason_codes=("Wrong  option", "wrong-option"))
+    assert decisions.check_decision(answer, CheckpointKind.ACTION, "nl").reason_codes == ("wrong-option",)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.review.resolution import Resolution, ResolutionReason, resolution
+from console.review.resolution import Resolution, ResolutionReason, resolve_decisions
 from console.trajectory.checkpoints import digest
 from storage.tables import Decision, DecisionKind
 
@@ -85,25 +85,25 @@ CASES = {
 
 @pytest.mark.parametrize(("answers", "action", "reason", "decision_id"), CASES.values(), ids=CASES)
 def test_what_answers_come_to(answers, action, reason, decision_id):
-    found = resolution(decided(answers), PENDING)
+    found = resolve_decisions(decided(answers), PENDING)
     assert (found.action, found.reason, found.decision_id) == (action, reason, decision_id)
     assert found.edited == (reason == "edited")
 
 
 def test_the_order_of_answers_does_not_decide_whether_an_action_runs():
     for answers, action, reason, _ in CASES.values():
-        turned = resolution(decided(answers[::-1]), PENDING)
+        turned = resolve_decisions(decided(answers[::-1]), PENDING)
         assert (turned.action, turned.reason) == (action, reason)
 
 
 def test_the_words_of_every_answer_are_kept_in_order():
     answers = [answer(DecisionKind.REJECT, words="Too dear."), APPROVE, RESPOND]
-    assert resolution(decided(answers), PENDING).feedback == "Too dear.\nAsk the user first."
+    assert resolve_decisions(decided(answers), PENDING).feedback == "Too dear.\nAsk the user first."
 
 
 def test_words_of_an_escalation_are_for_colleagues_not_for_the_agent():
-    assert resolution(decided([ESCALATE, RESPOND]), PENDING).feedback == "Ask the user first."
+    assert resolve_decisions(decided([ESCALATE, RESPOND]), PENDING).feedback == "Ask the user first."
 
 
 def test_nothing_was_said_where_nobody_answered():
-    assert resolution([], PENDING) == Resolution(None, ResolutionReason.UNANSWERED)
+    assert resolve_decisions([], PENDING) == Resolution(None, ResolutionReason.UNANSWERED)

@@ -10,10 +10,11 @@ from contextlib import closing
 
 import pytest
 
+from console import runs
 from console.auth.origin import By, Door, acting
 from console.cli import run_command
 from console.database import database_url, now_ms, reading, writing
-from console.runs import audit_log, audit_trail, ingest
+from console.runs import audit_log, audit_trail
 from console.runs.audit_trail import AuditFilter
 from storage.engine import overwrite_freed
 from tests.logs import purchase, write_log
@@ -30,8 +31,8 @@ def kettles(tmp_path):
 def said(**wanted):
     """The sentences of the audit, the oldest first."""
     with reading() as session:
-        found = audit_trail.entries(session, AuditFilter(**wanted))
-    return [audit_trail.sentence(one) for one in reversed(found)]
+        found = audit_trail.list_entries(session, AuditFilter(**wanted))
+    return [audit_trail.entry_sentence(one) for one in reversed(found)]
 
 
 def test_each_command_says_who_did_what_from_what_to_what(kettles, tmp_path, capsys):
@@ -47,15 +48,15 @@ def test_each_command_says_who_did_what_from_what_to_what(kettles, tmp_path, cap
     ):
         assert run_command(command) == 0
     assert said() == [
-        f"{me} made the run kettles, by command.",
+        f"{me} created the run kettles, by command.",
         f"{me} imported 3 trajectories of kettles.jsonl into kettles, by command.",
         f"{me} set the budget of kettles from no cap to 5, by command.",
         f"{me} set the budget of kettles from 5 to 50%, by command.",
-        f"{me} asked rules to judge kettles; settings from no detector, no threshold, seed 0 to detector "
+        f"{me} ran rules on kettles; settings from no detector, no threshold, seed 0 to detector "
         "rules, threshold 0.3, seed 0, by command.",
         f"{me} set the critical actions of kettles from click[Buy Now] to click[Buy Now], refund_*, by command.",
         f"{me} exported the decisions of kettles, by command.",
-        f"{me} began to back the database up to {tmp_path / 'copy.db'}, by command.",
+        f"{me} started a backup of the database to {tmp_path / 'copy.db'}, by command.",
     ]
     capsys.readouterr()
     assert run_command(["db", "check", "--json"]) == 0
@@ -68,7 +69,7 @@ def test_a_backup_that_comes_to_nothing_is_told_so(data_dir, tmp_path, capsys):
     assert run_command(["db", "backup", str(tmp_path / "taken.db")]) != 0
     assert said() == []
     assert run_command(["db", "backup", str(tmp_path / "taken.db" / "copy.db")]) != 0
-    assert said()[-1].endswith(f"got no backup of the database at {tmp_path / 'taken.db' / 'copy.db'}, by command.")
+    assert said()[-1].endswith(f"could not back the database up to {tmp_path / 'taken.db' / 'copy.db'}, by command.")
     # A disk that is full while the pages are copied.
     overwrite_freed(database_url())
     most = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -77,8 +78,8 @@ def test_a_backup_that_comes_to_nothing_is_told_so(data_dir, tmp_path, capsys):
         assert run_command(["db", "backup", str(tmp_path / "copy.db")]) != 0
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, most)
-    assert f"{tmp_path / 'copy.db'} was not written (disk I/O error); choose another place" in capsys.readouterr().err
-    assert said()[-1].endswith(f"got no backup of the database at {tmp_path / 'copy.db'}, by command.")
+    assert f"{tmp_path / 'copy.db'} was not written (disk I/O error); choose another path" in capsys.readouterr().err
+    assert said()[-1].endswith(f"could not back the database up to {tmp_path / 'copy.db'}, by command.")
 
 
 def test_a_restore_is_told_in_what_was_restored(kettles, tmp_path):
@@ -86,7 +87,7 @@ def test_a_restore_is_told_in_what_was_restored(kettles, tmp_path):
     assert run_command(["run", "budget", kettles, "5"]) == 0
     assert run_command(["db", "restore", str(tmp_path / "copy.db")]) == 0
     assert [words.split(" ", 1)[1] for words in said()][2:] == [
-        f"began to back the database up to {tmp_path / 'copy.db'}, by command.",
+        f"started a backup of the database to {tmp_path / 'copy.db'}, by command.",
         f"restored the database from {tmp_path / 'copy.db'}, by command.",
     ]
     assert run_command(["db", "check"]) == 0
@@ -105,10 +106,10 @@ def test_a_change_behind_the_console_s_back_fails_the_check_and_is_named(kettles
 
 def test_whoever_acts_is_named_with_door_and_address_and_nobody_afterwards(kettles):
     with acting(By("Ada", Door.BROWSER, "10.0.0.7")):
-        ingest.set_budget(kettles, "7")
-    ingest.set_budget(kettles, "8")
+        runs.set_budget(kettles, "7")
+    runs.set_budget(kettles, "8")
     with reading() as session:
-        by_itself, by_ada = audit_trail.entries(session, AuditFilter(kind="budget set"))
+        by_itself, by_ada = audit_trail.list_entries(session, AuditFilter(kind="budget set"))
     assert (by_ada.who, by_ada.door, by_ada.place, by_ada.before, by_ada.after) == (
         "Ada", "browser", "10.0.0.7", "no cap", "7",
     )  # fmt: skip
@@ -120,7 +121,7 @@ def test_an_event_can_name_its_own_author_and_a_part_of_the_console_keeps_its_na
         audit_log.record(session, None, "one", now_ms(), by=By("bot", Door.API, "10.0.0.9"))
         audit_log.record(session, None, "two", now_ms(), actor="engine")
     with reading() as session:
-        two, one = audit_trail.entries(session, AuditFilter(), 2)
+        two, one = audit_trail.list_entries(session, AuditFilter(), 2)
     assert (one.who, one.door, one.place) == ("bot", "api", "10.0.0.9")
     assert (two.who, two.door, two.place) == ("engine", "cli", "")
 
@@ -136,14 +137,14 @@ def test_the_audit_is_chosen_by_run_kind_and_who(kettles):
     ]
     assert said(kind="imported", who="Eve") == []
     with reading() as session:
-        assert audit_trail.choices(session) == ([kettles], ["imported", "one", "run created"], sorted(["Eve", me]))
+        assert audit_trail.list_choices(session) == ([kettles], ["imported", "one", "run created"], sorted(["Eve", me]))
 
 
 def test_the_csv_holds_every_event_with_its_sentence_and_runs_no_cell(kettles):
     with writing() as session:
         audit_log.record(session, None, "one", now_ms(), by=By("=1+1", Door.API))
     with reading() as session:
-        text = audit_trail.as_csv(audit_trail.entries(session, AuditFilter())).decode()
+        text = audit_trail.as_csv(audit_trail.list_entries(session, AuditFilter())).decode()
     rows = list(csv.DictReader(text.splitlines()))
     assert [row["kind"] for row in rows] == ["one", "imported", "run created"]
     assert rows[0]["who"] == "'=1+1"

@@ -29,7 +29,7 @@ def shop(data_dir, tmp_path, empty_database):
     data_dir.mkdir(exist_ok=True)
     shutil.copyfile(empty_database, data_dir / "console.db")
     take_in(tmp_path, "shop", *(purchase(n, wrong=n < 2) for n in range(3)))
-    ingest.set_budget("shop", "3")
+    runs.set_budget("shop", "3")
     batch.detect("shop", ["rules"])
     return "shop"
 
@@ -69,7 +69,7 @@ def events(kind):
 
 def waiting():
     with reading() as session:
-        return inbox.waits(session, runs.get(session, "shop"))[0]
+        return inbox.count_pending_items(session, runs.get(session, "shop"))[0]
 
 
 def sound():
@@ -86,22 +86,22 @@ def test_a_run_gets_another_name_and_tags(shop):
     for name, refusal in (("store", Refused), ("a/b", BadInput)):
         with pytest.raises(refusal):
             change(housekeeping.rename, name, run="store")
-    with pytest.raises(BadInput, match="cannot be a tag"):
+    with pytest.raises(BadInput, match="is not a valid tag"):
         change(housekeeping.tag, ["two words"], [], run="store")
 
 
 def test_an_archived_run_leaves_the_lists_once_nothing_waits_in_it(shop):
-    with pytest.raises(Refused, match="2 items of 'shop' still wait"):
+    with pytest.raises(Refused, match="'shop' has 2 pending items"):
         change(housekeeping.set_archived, True)
     change(runs.set_patterns, [])
     change(housekeeping.set_archived, True)
     with reading() as session:
-        assert runs.every(session) == []
-        assert inbox.busiest_run(session) is None
+        assert runs.list_runs(session) == []
+        assert inbox.find_busiest_run(session) is None
         assert runs.get(session, "shop").archived_ms
     change(housekeeping.set_archived, False)
     with reading() as session:
-        assert [run.name for run in runs.every(session)] == ["shop"]
+        assert [run.name for run in runs.list_runs(session)] == ["shop"]
     assert len(events("run archived")) == len(events("run brought back")) == 1
 
 
@@ -142,7 +142,7 @@ def test_a_deleted_run_leaves_a_tombstone_and_a_chain_that_holds(shop):
     held = change(housekeeping.remove)
     assert held == {"trajectories": 3, "items": 2, "decisions": 1, "verdicts": 3}
     with reading() as session:
-        assert runs.every(session, archived=True) == []
+        assert runs.list_runs(session, archived=True) == []
         left = [session.exec(select(table)).all() for table in (tables.Item, tables.Slot, tables.Task, tables.Budget)]
         assert left == [[], [], [], []]
         assert "imported" not in {row.kind for row in session.exec(select(tables.Event))}
@@ -173,7 +173,7 @@ def test_a_run_that_another_one_replays_is_not_deleted(shop):
 def test_an_import_is_undone_and_only_it(shop, tmp_path):
     take_in(tmp_path, "shop", purchase(7, wrong=False), purchase(8, wrong=True), name="second.jsonl")
     with reading() as session:
-        second, first = housekeeping.imports(session, runs.get(session, "shop"))
+        second, first = housekeeping.list_imports(session, runs.get(session, "shop"))
     assert (second["file"], second["imported"], first["still_there"]) == ("second.jsonl", 2, 3)
     with writing() as session:
         run, gone = housekeeping.undo_import(session, second["import_id"], now_ms())
@@ -183,7 +183,7 @@ def test_an_import_is_undone_and_only_it(shop, tmp_path):
             *("kettle-0", "kettle-1", "kettle-2"),
         ]
     assert events("import undone")[0][:2] == ("second.jsonl", {"import": second["import_id"], "trajectories": 2})
-    for problem, words in ((Refused, "undone already"), (Unknown, "No import named 99")):
+    for problem, words in ((Refused, "already undone"), (Unknown, "No import named 99")):
         with pytest.raises(problem, match=words), writing() as session:
             housekeeping.undo_import(session, second["import_id"] if problem is Refused else 99, now_ms())
     sound()
@@ -191,7 +191,7 @@ def test_an_import_is_undone_and_only_it(shop, tmp_path):
 
 def test_an_import_with_an_answer_is_not_undone(shop):
     decide(claim())
-    with pytest.raises(Refused, match="answered or hold 1 of its trajectories"), writing() as session:
+    with pytest.raises(Refused, match="decided items of 1 trajectory"), writing() as session:
         housekeeping.undo_import(session, 1, now_ms())
 
 
@@ -209,7 +209,7 @@ def test_trajectories_move_with_their_verdicts_and_wait_no_longer(shop, tmp_path
     batch.detect("other", ["rules"])
     sound()
     held = claim()
-    with pytest.raises(Refused, match="answered or hold 1"), writing() as session:
+    with pytest.raises(Refused, match="decided items of 1"), writing() as session:
         housekeeping.move(session, [2], "other", now_ms())
     assert held
 
@@ -230,7 +230,7 @@ def test_the_commands_say_what_they_did(shop, capsys, tmp_path):
     told("run", "archive", "store")
     assert "store" not in told("run", "list")
     assert "store" in told("run", "list", "--archived")
-    assert "back in the lists" in told("run", "archive", "store", "--undo")
+    assert "Restored store" in told("run", "archive", "store", "--undo")
     assert "Deleted" in told("run", "delete", "aside", "--yes")
     assert "2 trajectories" in told("trajectory", "undo", "1")
     assert "kettle" not in told("trajectory", "list", "--run", "store")

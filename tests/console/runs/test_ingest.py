@@ -13,7 +13,7 @@ from sqlmodel import select
 from console.cli import run_command
 from console.database import database_url, reading
 from console.runs import ingest
-from console.runs.pictures import load_pictures
+from console.runs.trajectory_rows import load_pictures
 from console.trajectory import Picture
 from storage import tables
 from storage.check import check
@@ -176,9 +176,9 @@ def test_the_command_says_what_was_left_out_and_needs_a_run(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b'{"task_id": 1, "reward": 2}', "nearest format is tau-bench, but it lacks"),
+        (b'{"task_id": 1, "reward": 2}', "nearest format is tau-bench, but the file lacks"),
         (b"a,b,c\n1,2,3\n", "a table with the columns a, b, c"),
-        (b'{"task_id": 1, "steps": [}\n', "its first record cannot be read: line 1"),
+        (b'{"task_id": 1, "steps": [}\n', "its first record is invalid. On line 1"),
         (b"Dear all,\nnothing.\n", "text that begins with 'Dear all,'"),
     ],
 )

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from console.errors import BadInput
-from console.review.blinding import Visibility, visibility_of
+from console.review.blinding import Visibility, get_visibility
 from console.runs.options import RunOptions, run_options
 from storage import tables
 
@@ -60,7 +60,7 @@ def test_a_known_key_that_holds_something_else_is_refused_in_a_sentence(text):
 
 
 def test_the_view_decides_what_a_page_shows():
-    assert visibility_of(run("{}")) == Visibility()
-    assert visibility_of(run(RunOptions(view=VIEW).to_json())) == Visibility(
+    assert get_visibility(run("{}")) == Visibility()
+    assert get_visibility(run(RunOptions(view=VIEW).to_json())) == Visibility(
         explanation=False, detector=False, brief=True
     )

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 
 from console.database import reading, writing
-from console.runs import archive, get, ingest, trajectory_list
+from console.runs import archive, get, ingest, trajectory_list, trajectory_rows
 from console.runs.trajectory_rows import insert_rows, prepare, write
 from console.trajectory import Outcome, Step, Trajectory
 from storage.engine import close
@@ -37,7 +37,7 @@ def find(data_dir, tmp_path, empty_database):
     ingest.import_file(write_log(tmp_path / "log.jsonl", *RECORDS), "log", "auto", lambda _: None)
 
     def of(words, place=trajectory_list.ANYWHERE):
-        assert trajectory_list.catch_up_index() == 0
+        assert trajectory_rows.catch_up_index() == 0
         wanted = trajectory_list.Filter(text=words, place=place)
         with reading() as session:
             run = get(session, "log")
@@ -129,7 +129,7 @@ def test_what_is_new_waits_and_what_is_no_record_holds_nothing_up(find):
     with writing() as session:
         session.execute(text("UPDATE trajectory_body SET body = 'no json' WHERE trajectory_id = 1"))
         session.execute(text("UPDATE trajectory_body SET body = replace(body, 'refund', 'return')"))
-    assert trajectory_list.catch_up_index(seconds=0) == 2
+    assert trajectory_rows.catch_up_index(seconds=0) == 2
     assert (find("refund_order"), find("return_order"), find("rm")) == ([], ["t-2"], [])
     with writing() as session:
         session.execute(text("DELETE FROM trajectory_body WHERE trajectory_id IN (1, 2)"))

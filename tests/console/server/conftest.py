@@ -11,7 +11,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
 from console.gate.policy import policy_store
 from console.review import decisions
-from console.review.decisions import Answer
+from console.review.decisions import ReviewDecision
 from console.settings import settings
 from tests.serving import new_agent, serving
 
@@ -119,7 +119,9 @@ def decide():
         queue = review_queue()
         with reading() as session:
             run = runs.get(session, run_name)
-            claim = decisions.next_item(queue, session, run, reviewer, now_ms())
-            return decisions.submit(queue, run, claim, reviewer, Answer(decision, text, edited, label), now_ms())
+            claim = decisions.claim_next_item(queue, session, run, reviewer, now_ms())
+            return decisions.submit(
+                queue, run, claim, reviewer, ReviewDecision(decision, text, edited, label), now_ms()
+            )
 
     return decide

@@ -108,7 +108,7 @@ def test_a_session_that_ends_closes_its_open_websocket(site, end):
             assert httpx.post(f"{site[2]}/sessions", headers=admin, data={"id": number}).status_code == 303
         else:
             with writing() as session:
-                people.disable(session, people.person_of(session, name), now_ms())
+                people.disable(session, people.get_person(session, name), now_ms())
         with pytest.raises(ConnectionClosed):
             deque(iter(lambda: opened.recv(timeout=10), None), maxlen=0)
     assert httpx.get(f"{site[2]}/whoami", headers=own).status_code == 401
@@ -168,7 +168,7 @@ def test_the_stated_address_is_the_one_that_is_answered(serve, data_dir):
     assert answer.status_code == 303
     assert "Secure" in answer.headers["set-cookie"]
     with reading(f"sqlite:///{data_dir / 'console.db'}") as session:
-        assert people.person_of(session, "Ada").roles == "admin,researcher,reviewer"
+        assert people.get_person(session, "Ada").roles == "admin,researcher,reviewer"
     careless = {"Host": f"127.0.0.1:{server.port}", "Origin": "https://console.example"}
     assert httpx.post(f"{server.url}/invite/x", headers=careless, data={}).status_code == 403
     plain = {"Host": "console.example", "Origin": "http://console.example"}

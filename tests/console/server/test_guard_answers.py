@@ -120,14 +120,14 @@ def test_only_our_own_names_and_pages_act(ada, method, headers, status):
     if "rebound" in str(headers):
         assert "This console does not answer to the name 'rebound.example:8123'" in answer.text
     elif status == 403 and headers.get("Host") is None:
-        assert answer.text == "This came from a page that is not the console's, so it is refused."
+        assert answer.text == "This request came from another site's page, so it is refused."
 
 
 @pytest.mark.parametrize("path", ["/participate", "/participate/"])
 def test_a_study_is_joined_without_a_session(path):
     assert browser().get(path).status_code == 200
     wrong = browser().get(f"{path}?me=made-up")
-    assert (wrong.status_code, "leads to no place in a study" in wrong.text) == (410, True)
+    assert (wrong.status_code, "no longer opens a place in a study" in wrong.text) == (410, True)
     cookie = {participant_cookie_name(8123): participant_cookie("made-up")}
     assert browser(**cookie).get("/inbox").status_code == 401
 
@@ -165,4 +165,4 @@ def test_without_the_database_nobody_is_known(ada, data_dir, caplog):
     (database,) = data_dir.glob("*.db")
     database.rename(data_dir / "away")
     assert browser(ada).get("/inbox").status_code == 401
-    assert "Whether a session is open could not be looked up." in caplog.text
+    assert "The session could not be looked up." in caplog.text

@@ -320,5 +320,5 @@ def test_go_ahead_whose_begin_nobody_hears_lets_nothing_run(scripted, monkeypatc
     asking, _ = scripted((200, decided()), *[(503, {})] * 50)
     decision = asking.check(TASK, STEPS, "pay[1]", timeout_s=0.1)
     assert (decision.approved, decision.reason, decision.action) == (False, Reason.UNREACHABLE, "pay[1]")
-    assert decision.feedback == "The console could not be told that the action begins, so it must not."
+    assert decision.feedback == "The console could not be reached before the action began, so it must not run."
     assert asking.open().startswith("http://127.0.0.1:")

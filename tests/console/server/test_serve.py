@@ -1,16 +1,14 @@
 """What `inferact serve` tells Streamlit, and what it tells the person who starts it."""
 
-import inspect
 import tomllib
 from pathlib import Path
 
 import httpx
 import pytest
-from streamlit import config as streamlit_config
 
 from console.errors import BadInput, Refused
 from console.server import serve
-from console.server.site import site_at
+from console.server.site import is_loopback, site_at
 from console.settings import settings
 from tests.signing_in import signed_in
 
@@ -29,10 +27,6 @@ def test_every_setting_reaches_streamlit_by_its_name():
     assert options["theme.dark.backgroundColor"] == config["theme"]["dark"]["backgroundColor"]
     sections = {name.split(".")[0] for name in options}
     assert set(config) <= sections
-
-
-def test_streamlit_still_reads_its_files_where_we_cut_them_off():
-    assert list(inspect.signature(streamlit_config.get_config_files).parameters) == ["file_name"]
 
 
 def test_a_settings_file_in_the_working_directory_changes_nothing(serve_from):
@@ -100,3 +94,13 @@ def test_links_cookies_and_hosts_come_from_the_stated_address(stated, base, secu
 def test_an_address_that_is_none_is_refused(stated):
     with pytest.raises(BadInput, match="for example https"):
         site_at("0.0.0.0", 8501, stated)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1", "localhost", "::1", "[::1]"])
+def test_an_address_of_this_machine_is_known(host):
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "console.example", "", "localhost.example"])
+def test_any_other_address_is_not(host):
+    assert not is_loopback(host)

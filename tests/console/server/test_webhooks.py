@@ -18,7 +18,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput
 from console.gate import Gate, outbox
 from console.review import decisions
-from console.review.decisions import Answer
+from console.review.decisions import ReviewDecision
 from console.server import webhooks
 from console.settings import settings
 from storage.tables import Ask, WebhookDelivery
@@ -49,8 +49,8 @@ def decided():
             run = runs.get(session, "bot")
             session.expunge(run)
             run.undo_ms = undo_ms
-            claim = decisions.next_item(queue, session, run, "rita", now_ms(), settles=False)
-            return decisions.submit(queue, run, claim, "rita", Answer(decision, text), now_ms())
+            claim = decisions.claim_next_item(queue, session, run, "rita", now_ms(), settles=False)
+            return decisions.submit(queue, run, claim, "rita", ReviewDecision(decision, text), now_ms())
 
     return decide
 
@@ -214,11 +214,11 @@ def test_the_secret_is_nowhere_to_be_read(receiver, decided, data_dir, caplog):
 @pytest.mark.parametrize(
     ("url", "secret", "said"),
     [
-        ("http://127.0.0.1/hook", None, "without INFERACT_WEBHOOK_SECRET"),
-        ("ftp://127.0.0.1/hook", SECRET, "no http or https"),
-        ("/hook", SECRET, "no http or https"),
+        ("http://127.0.0.1/hook", None, "needs INFERACT_WEBHOOK_SECRET"),
+        ("ftp://127.0.0.1/hook", SECRET, "not an http or https"),
+        ("/hook", SECRET, "not an http or https"),
         ("http://127.0.0.1/hook", "pa55word", "too short"),
-        ("http://127.0.0.1/hook", "whsec_%%%", "no base64"),
+        ("http://127.0.0.1/hook", "whsec_%%%", "is not base64"),
     ],
 )
 def test_a_receiver_that_cannot_be_used_is_refused_without_its_secret(monkeypatch, url, secret, said):

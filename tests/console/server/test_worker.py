@@ -16,13 +16,12 @@ from console.cli import run_command
 from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
 from console.review import decisions
-from console.review.decisions import Answer
+from console.review.decisions import ReviewDecision
 from console.runs import ingest
 from console.settings import settings
 from console.trials import start
-from console.trials.engine import resume
+from console.trials.engine import lock_run, resume
 from console.trials.replay import start_replay
-from console.trials.run_lock import alone
 from storage.tables import Ask, Item, Trajectory
 from tests.logs import purchase, write_log
 
@@ -46,8 +45,8 @@ def answered():
         queue = review_queue()
         with reading() as session:
             run = runs.get(session, run_name)
-            claim = decisions.next_item(queue, session, run, "rita", now_ms())
-            return decisions.submit(queue, run, claim, "rita", Answer(decision, text), now_ms())
+            claim = decisions.claim_next_item(queue, session, run, "rita", now_ms())
+            return decisions.submit(queue, run, claim, "rita", ReviewDecision(decision, text), now_ms())
 
     return answer
 
@@ -97,7 +96,7 @@ def test_the_line_of_a_round_names_what_can_still_be_taken_back(tmp_path, answer
     assert run_command(["worker", "--once"]) == 0
     line = capsys.readouterr().out
     assert line.startswith("slow: 1 decision delivered")
-    assert "1 decision can still be taken back; it is delivered from " in line
+    assert "1 decision can still be undone; it is delivered at " in line
 
 
 def test_a_round_with_nothing_to_do_says_nothing(replay, capsys):
@@ -112,20 +111,22 @@ def test_a_lapsed_claim_is_free_again(replay, capsys):
         run = runs.get(session, replay)
         queue.claim(run_id=run.id, trial=0, reviewer="rita", now_ms=now_ms() - 10_000, lease_ms=1_000)
     run_command(["worker", "--once"])
-    assert "1 claims had lapsed" in capsys.readouterr().out
+    assert "1 claims had expired" in capsys.readouterr().out
     with reading() as session:
         assert session.exec(select(Item)).one().status == "pending"
 
 
 def test_a_run_that_another_process_works_on_is_left_alone(answered, capsys, caplog):
-    start.start("shop", {"hotpotqa": 2}, actor_name="scripted", detector_name="full-validation", trials=2, undo_ms=0)
+    start.start_run(
+        "shop", {"hotpotqa": 2}, actor_name="scripted", detector_name="full-validation", trials=2, undo_ms=0
+    )
     resume("shop")
     answered("shop", "reject", "Look again.")
     with reading() as session:
         run = runs.get(session, "shop")
-    with alone(run):
+    with lock_run(run):
         assert run_command(["worker", "--once"]) == 0
-    assert "being worked on by another process" in caplog.text
+    assert "Another process is working on" in caplog.text
     assert run_command(["worker", "--once"]) == 0
     assert "shop: 1 decision delivered" in capsys.readouterr().out
 

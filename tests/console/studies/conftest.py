@@ -37,11 +37,11 @@ def walk():
 
     def take_on(participant_id, places=1_000, stop=lambda place: False, words="look again"):
         for _ in range(places):
-            place = steps.where(participant_id)
+            place = steps.find_position(participant_id)
             if stop(place) or place.kind in ("finished", "withdrawn", "declined", "paused"):
                 return place
             _step(participant_id, place, words)
-        return steps.where(participant_id)
+        return steps.find_position(participant_id)
 
     return take_on
 
@@ -58,14 +58,14 @@ def rows():
 
 
 def _step(participant_id, place, words):
-    if place.claim is not None and place.kind != "practice_answer":
+    if place.kind in ("review", "probe", "practice"):
         answer_to(place, words)
     elif place.kind == "consent":
         joining.consent(participant_id, True)
     elif place.kind == "questions":
-        joining.tell(participant_id, {"age": "33"})
+        joining.store_intake_answers(participant_id, {"age": "33"})
     elif place.kind == "instructions":
-        joining.instructed(participant_id)
+        joining.finish_instructions(participant_id)
     elif place.kind == "practice_answer":
         steps.acknowledge(participant_id)
     elif place.kind == "break":
@@ -75,7 +75,7 @@ def _step(participant_id, place, words):
     elif place.kind == "questionnaire":
         answering.fill_in(participant_id, place.instrument.name, filled_in(place.instrument, words))
     elif place.kind == "confidence":
-        answering.rate(participant_id, place.answer.id, 2)
+        answering.store_confidence(participant_id, place.answer.id, 2)
     else:
         assert place.kind == "round_over"
         steps.hand_over(participant_id)
@@ -95,7 +95,9 @@ def answer_to(place, words):
     told = "" if place.run.feedback_mode == "binary" else words
     decision = "respond" if place.claim.kind == "halted" else "reject"
     code = place.participant.code
-    return decisions.submit(review_queue(), place.run, place.claim, code, decisions.Answer(decision, told), now_ms())
+    return decisions.submit(
+        review_queue(), place.run, place.claim, code, decisions.ReviewDecision(decision, told), now_ms()
+    )
 
 
 @pytest.fixture
@@ -119,14 +121,16 @@ def undo():
     """Takes the latest answer of the participant's condition back, as their page does; returns its item, or None."""
 
     def undo(person):
-        now = steps.where(person.id).assignment
+        now = getattr(steps.find_position(person.id), "assignment", None)
         desks = [run_id for run_id in (now.run_id, now.checks_run_id) if run_id is not None] if now else []
         with reading() as session:
             own = [session.get_one(tables.Run, run_id) for run_id in desks]
-            given = [(row, run) for run in own if (row := decisions.last_decision(session, run, person.code))]
+            given = [
+                (row, run) for run in own if (row := decisions.find_undelivered_decision(session, run, person.code))
+            ]
             if not given:
                 return None
-            next_item.put_down(session, desks, person.code, now_ms())
+            next_item.release_claims(session, desks, person.code, now_ms())
         last, run = max(given, key=lambda one: one[0].decided_ms)
         review_queue().undo(item_id=last.item_id, reviewer=person.code, now_ms=now_ms(), lease_ms=run.lease_ms)
         return last.item_id

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.trajectory import Outcome, Step, Trajectory
+from console.trajectory.calls import Call, read_action
 from console.trajectory.checkpoints import (
-    Call,
     CheckpointKind,
-    calls,
     checkpoint_at,
     checkpoints,
     digest,
@@ -83,29 +82,10 @@ def test_no_pattern_makes_nothing_critical():
     assert not is_critical(BUY, [])
 
 
-@pytest.mark.parametrize(
-    ("action", "expected"),
-    [
-        ("click[Buy [Now]]", [Call("click", {"argument": "Buy [Now]"})]),
-        ('book({"seats": [1, 2]})', [Call("book", {"seats": [1, 2]})]),
-        ('book({\n"seats": 2\n})', [Call("book", {"seats": 2})]),
-        ('a({"x": 1})\nb({"y": 2})', [Call("a", {"x": 1}), Call("b", {"y": 2})]),
-        ("a[1]\nb[2]", [Call("a", {"argument": "1"}), Call("b", {"argument": "2"})]),
-        ("book([1, 2])", [Call("book", {"argument": "[1, 2]"})]),
-        ("> go to desk 1", [Call("go", {"argument": "to desk 1"})]),
-        ("look", [Call("look", {"argument": ""})]),
-        ("Search[a], Search[b]", [Call("Search", {"argument": "a], Search[b"})]),
-        ("  ", []),
-    ],
-)
-def test_the_calls_of_an_action(action, expected):
-    assert calls(action) == expected
-
-
 @given(st.text(max_size=200), st.text(max_size=20))
 def test_any_action_and_any_pattern_give_an_answer(action, pattern):
     assert is_critical(action, [pattern]) in (True, False)
-    assert all(isinstance(call, Call) for call in calls(action))
+    assert all(isinstance(call, Call) for call in read_action(action))
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60))
@@ -202,7 +182,7 @@ def test_a_digest_tells_actions_apart_to_the_letter():
 def test_what_a_pattern_matches_is_never_missed_for_speed(name, key, value, pattern):
     """The quick look at words leaves nothing out: the slow definition, face by face, says the same."""
     action = f"{name}({orjson.dumps({key: value}).decode()})"
-    (call,) = calls(action)
+    (call,) = read_action(action)
     glob = re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE | re.DOTALL)
     written = [v if isinstance(v, str) else orjson.dumps(v).decode() for v in call.arguments.values()]
     faces = [action, call.name, *(f"{call.name}.{k}={v}" for k, v in zip(call.arguments, written, strict=True))]
@@ -226,10 +206,3 @@ def test_a_glob_matches_what_its_signs_say(glob, text):
 def test_a_glob_of_many_stars_takes_no_longer_than_the_text_is():
     assert not is_critical("a" * 100_000, ["*a" * 20 + "*b"])
     assert is_critical("a" * 100_000 + "b", ["*a" * 20 + "*b"])
-
-
-def test_an_action_of_many_blanks_takes_no_longer_than_it_is():
-    blanks = " " * 200_000
-    assert calls(f"a{blanks}b") == [Call("a", {"argument": "b"})]
-    assert calls(f'pay now{blanks}({{"bill":1}})') == [Call("pay now", {"bill": 1})]
-    assert calls(f"a b{blanks}\n{blanks}(") == [Call("a", {"argument": f"b{blanks}\n{blanks}("})]

@@ -26,7 +26,7 @@ def start_run():
 
     def begin(players, n=3, **fields):
         usual = {"detector_name": "full-validation", "trials": 3, "undo_ms": 0, "feedback_mode": "nl"}
-        start.start("run", {"office": n}, actor_and_environments=players, **usual | fields)
+        start.start_run("run", {"office": n}, actor_and_environments=players, **usual | fields)
         return engine.resume("run", actor_and_environments=players, concurrency=n)
 
     return begin
@@ -41,13 +41,13 @@ def answer():
         while given != limit:
             with reading() as session:
                 run = runs.get(session, "run")
-                claim = decisions.next_item(review_queue(), session, run, reviewer, now_ms())
+                claim = decisions.claim_next_item(review_queue(), session, run, reviewer, now_ms())
             if not isinstance(claim, Claim):
                 return given
             record = from_json(claim.body)
             wanted = choose(record.instruction, claim.kind)
             fields = wanted if isinstance(wanted, dict) else {"decision": wanted}
-            decisions.submit(review_queue(), run, claim, reviewer, decisions.Answer(**fields), now_ms())
+            decisions.submit(review_queue(), run, claim, reviewer, decisions.ReviewDecision(**fields), now_ms())
             given += 1
         return given
 

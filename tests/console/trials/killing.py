@@ -92,7 +92,7 @@ def _work(name: str, seed: int, executions: Path, steps: Path) -> None:
         known = runs.find(session, name)
     if known is None:
         fields = {"detector_name": "random", "threshold": 0.3, "undo_ms": 0, "trials": TRIALS, "seed": seed}
-        start.start(name, {"office": TASKS}, actor_and_environments=cast, **fields)
+        start.start_run(name, {"office": TASKS}, actor_and_environments=cast, **fields)
     while True:
         answered = _review(name)
         done = engine.advance(name, actor_and_environments=cast, concurrency=TASKS)
@@ -119,7 +119,7 @@ def _review(name: str) -> int:
     while True:
         with reading() as session:
             run = runs.get(session, name)
-            claim = decisions.next_item(review_queue(), session, run, "ann", now_ms())
+            claim = decisions.claim_next_item(review_queue(), session, run, "ann", now_ms())
         if not isinstance(claim, Claim):
             return answered
         action = decisions.pending_action(claim) if claim.kind != "halted" else ""
@@ -127,15 +127,15 @@ def _review(name: str) -> int:
         answered += 1
 
 
-def _verdict_on(action: str, claim: Claim) -> decisions.Answer:
+def _verdict_on(action: str, claim: Claim) -> decisions.ReviewDecision:
     if claim.kind == "halted":
-        return decisions.Answer("respond", feedback_text="go on")
+        return decisions.ReviewDecision("respond", feedback_text="go on")
     draw = int(digest(f"{action} {claim.run_id} {claim.trajectory_id}")[:4], 16) % 10
     if "wrong" in action or draw < 2:
-        return decisions.Answer("reject", feedback_text="the right letter please")
+        return decisions.ReviewDecision("reject", feedback_text="the right letter please")
     if draw < 4:
-        return decisions.Answer("edit", feedback_text="this way", edited_action=f"{action} edited")
-    return decisions.Answer("approve")
+        return decisions.ReviewDecision("edit", feedback_text="this way", edited_action=f"{action} edited")
+    return decisions.ReviewDecision("approve")
 
 
 def _lost(name: str, steps: Path) -> int:

@@ -24,9 +24,9 @@ def rating(data_dir):
         return Move("I know.", f"Finish[{next(said)}]")
 
     cast = ActorAndEnvironments(Actor("stub", "Stub", act, act))
-    start.start("wiki", {"hotpotqa": 3}, actor_and_environments=cast, feedback_mode="none")
+    start.start_run("wiki", {"hotpotqa": 3}, actor_and_environments=cast, feedback_mode="none")
     engine.resume("wiki", actor_and_environments=cast, concurrency=1)
-    assert answer_rating.begin("rated", "wiki") == 3
+    assert answer_rating.start_rating("rated", "wiki") == 3
     return "rated"
 
 
@@ -35,15 +35,15 @@ def judge(who, *labels):
     for label in labels:
         with reading() as session:
             run = runs.get(session, "rated")
-            claim = decisions.next_item(review_queue(), session, run, who, now_ms())
+            claim = decisions.claim_next_item(review_queue(), session, run, who, now_ms())
         words = label.partition(": ")[2]
-        answer = decisions.Answer("approve" if label.startswith("yes") else "reject", words)
+        answer = decisions.ReviewDecision("approve" if label.startswith("yes") else "reject", words)
         decisions.submit(review_queue(), run, claim, who, answer, now_ms())
 
 
 def ratings():
     with reading() as session:
-        return answer_rating.ratings_of(session, runs.get(session, "rated"))
+        return answer_rating.get_ratings(session, runs.get(session, "rated"))
 
 
 def test_each_answer_waits_for_three_people_and_their_majority_counts(rating):
@@ -64,16 +64,16 @@ def test_a_fourth_person_finds_nothing_to_judge(rating):
         judge(who, "yes", "yes", "yes")
     with reading() as session:
         run = runs.get(session, "rated")
-        nothing = decisions.next_item(review_queue(), session, run, "dora", now_ms())
+        nothing = decisions.claim_next_item(review_queue(), session, run, "dora", now_ms())
     assert not hasattr(nothing, "item_id")
 
 
 def test_an_annotator_sees_question_answer_and_what_the_data_say(rating):
     with reading() as session:
         run = runs.get(session, "rated")
-        claim = decisions.next_item(review_queue(), session, run, "ann", now_ms())
+        claim = decisions.claim_next_item(review_queue(), session, run, "ann", now_ms())
     with reading() as session:
-        view = blinding.review_view(session, review_queue(), run, claim, "ann", unblinded=False)
+        view = blinding.build_review_view(session, review_queue(), run, claim, "ann", unblinded=False)
     assert view.presentation.action == GOLD[0]
     assert view.presentation.brief == (("answer", GOLD[0]),)
     assert view.presentation.flag is None
@@ -86,12 +86,12 @@ def test_before_anybody_has_judged_nothing_is_known(rating):
 
 
 def test_what_cannot_be_rated_is_refused(rating):
-    with pytest.raises(Refused, match="rates no answers"), reading() as session:
-        answer_rating.ratings_of(session, runs.get(session, "wiki"))
+    with pytest.raises(Refused, match="is not a rating"), reading() as session:
+        answer_rating.get_ratings(session, runs.get(session, "wiki"))
     with pytest.raises(BadInput, match="at least one"):
-        answer_rating.begin("more", "wiki", 0)
-    with pytest.raises(Refused, match="already a run"):
-        answer_rating.begin("rated", "wiki")
+        answer_rating.start_rating("more", "wiki", 0)
+    with pytest.raises(Refused, match="already exists"):
+        answer_rating.start_rating("rated", "wiki")
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_a_run_without_answers_has_nothing_to_rate(data_dir):
         return Move("", "look")
 
     cast = ActorAndEnvironments(Actor("stub", "Stub", act, act))
-    start.start("house", {"alfworld": 1}, actor_and_environments=cast, feedback_mode="none")
+    start.start_run("house", {"alfworld": 1}, actor_and_environments=cast, feedback_mode="none")
     engine.resume("house", actor_and_environments=cast)
-    with pytest.raises(Refused, match="nothing to rate"):
-        answer_rating.begin("rated", "house")
+    with pytest.raises(Refused, match="answers to rate"):
+        answer_rating.start_rating("rated", "house")
     assert Outcome.HALTED

@@ -12,7 +12,7 @@ from console.actors import Actor, Move
 from console.database import reading, writing
 from console.errors import BadInput, Refused, Unknown
 from console.trials import engine, start
-from console.trials.run_lock import alone
+from console.trials.engine import lock_run
 from console.trials.start import ActorAndEnvironments
 from storage import tables
 from tests.console.trials.worlds import office, players, seals_midway, sends_wrong_until_told
@@ -170,7 +170,7 @@ def test_an_action_that_the_world_cannot_answer_ends_as_unknown_and_is_not_retri
 
 def test_a_broken_detector_holds_the_action(start_run, trial, ledger):
     cast = players(sends_wrong_until_told, ledger)
-    start.start("run", {"office": 1}, actor_and_environments=cast, detector_name="full-validation")
+    start.start_run("run", {"office": 1}, actor_and_environments=cast, detector_name="full-validation")
     with writing() as session:
         run = session.exec(select(tables.Run)).one()
         run.detector = "gone"
@@ -196,7 +196,7 @@ def test_as_many_trials_as_there_are_end_with_the_longest(start_run):
 
 
 def _measured(name, cast):
-    start.start(name, {"office": 32}, actor_and_environments=cast, detector_name="full-validation")
+    start.start_run(name, {"office": 32}, actor_and_environments=cast, detector_name="full-validation")
     began = time.perf_counter()
     done = engine.resume(name, actor_and_environments=cast, concurrency=32)
     assert done.queued == 32
@@ -215,7 +215,7 @@ def test_no_more_trials_at_once_than_allowed():
         return Move("", "send x")
 
     cast = ActorAndEnvironments(Actor("slow", "Slow", act, lambda _: None), {"office": office()})
-    start.start("run", {"office": 9}, actor_and_environments=cast)
+    start.start_run("run", {"office": 9}, actor_and_environments=cast)
     engine.resume("run", actor_and_environments=cast, concurrency=3)
     assert most == 3
 
@@ -223,20 +223,20 @@ def test_no_more_trials_at_once_than_allowed():
 def test_only_one_engine_works_on_a_run(start_run):
     cast = players(sends_wrong_until_told)
     start_run(cast)
-    with alone(engine.live_run("run")), pytest.raises(Refused, match="being worked on by another process"):
+    with lock_run(engine.get_live_run("run")), pytest.raises(Refused, match="Another process is working on"):
         engine.advance("run", actor_and_environments=cast)
 
 
 def test_a_run_that_cannot_be_is_refused_in_words():
     cast = players(sends_wrong_until_told)
     with pytest.raises(Unknown, match="No environment named 'kitchen'"):
-        start.start("run", {"kitchen": 1}, actor_and_environments=cast)
+        start.start_run("run", {"kitchen": 1}, actor_and_environments=cast)
     with pytest.raises(BadInput, match="at least 1"):
-        start.start("run", {"office": 0}, actor_and_environments=cast)
-    with pytest.raises(BadInput, match="known from logs only"):
-        start.start("run", {"tau-bench": 1})
-    with pytest.raises(BadInput, match="Feedback is nl, binary, none"):
-        start.start("run", {"office": 1}, actor_and_environments=cast, feedback_mode="loud")
+        start.start_run("run", {"office": 0}, actor_and_environments=cast)
+    with pytest.raises(BadInput, match="only has imported logs"):
+        start.start_run("run", {"tau-bench": 1})
+    with pytest.raises(BadInput, match="Use one of nl, binary, none"):
+        start.start_run("run", {"office": 1}, actor_and_environments=cast, feedback_mode="loud")
 
 
 def test_text_that_no_database_can_hold_is_stored_with_marks_in_its_place(start_run, trial):

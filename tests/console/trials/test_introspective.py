@@ -10,8 +10,8 @@ from console.environments import ENVIRONMENTS
 from console.environments.going_back import REFUSED
 from console.errors import Refused
 from console.review import decisions
+from console.review.blinding import get_remedy, list_remedies
 from console.review.presentation import record_presentation
-from console.review.remedies import remedies, remedy_of
 from console.trajectory import from_json
 from console.trials import engine, start
 from console.trials.start import ActorAndEnvironments
@@ -32,7 +32,7 @@ def shop():
     def begin(endpoint, **fields):
         cast = ActorAndEnvironments(acting(introspective, endpoint, caps={"any": 30}), SHOP)
         usual = {"detector_name": "full-validation", "undo_ms": 0, "feedback_mode": "nl", "trials": 2}
-        start.start("run", {"webshop": 1}, actor_and_environments=cast, **usual | fields)
+        start.start_run("run", {"webshop": 1}, actor_and_environments=cast, **usual | fields)
         engine.resume("run", actor_and_environments=cast)
         return cast
 
@@ -50,7 +50,7 @@ def claimed():
     with reading() as session:
         run = runs.get(session, "run")
         session.expunge(run)
-        return run, decisions.next_item(review_queue(), session, run, "ann", now_ms())
+        return run, decisions.claim_next_item(review_queue(), session, run, "ann", now_ms())
 
 
 def script(**more):
@@ -68,17 +68,17 @@ def test_a_critical_action_waits_with_its_remedies_for_the_reviewer(shop):
         assert endpoint.requests == 1 + 3 + 6 + 6
     _, claim = claimed()
     assert record().critical_action == BUY
-    assert remedies(claim) == ("click[Description]", "click[Features]")
-    assert remedy_of(claim, 2) == "click[Features]"
-    with pytest.raises(Refused, match="2 remedies"):
-        remedy_of(claim, 3)
+    assert list_remedies(claim) == ("click[Description]", "click[Features]")
+    assert get_remedy(claim, 2) == "click[Features]"
+    with pytest.raises(Refused, match="offers 2"):
+        get_remedy(claim, 3)
 
 
 def test_a_chosen_remedy_is_what_runs_next_and_only_once(shop):
     with serving(script(align=["ok\nYES", "ok\nYES", "no\nNO"], map=["click[Features]"])) as endpoint:
         cast = shop(endpoint)
         run, claim = claimed()
-        chosen = decisions.Answer("edit", edited_action=remedies(claim)[0])
+        chosen = decisions.ReviewDecision("edit", edited_action=list_remedies(claim)[0])
         decisions.submit(review_queue(), run, claim, "ann", chosen, now_ms())
         engine.advance("run", actor_and_environments=cast)
         engine.advance("run", actor_and_environments=cast)
@@ -88,14 +88,14 @@ def test_a_chosen_remedy_is_what_runs_next_and_only_once(shop):
     taken = record().steps[2]
     assert (taken.extra["instead_of"], taken.extra["remedy"]) == (BUY, True)
     stamp = record_presentation(record()).steps[2].stamp
-    assert stamp == "the agent's own remedy, chosen in review instead of click[Buy Now]"
+    assert stamp == "an agent's remedy, chosen in review instead of click[Buy Now]"
 
 
 def test_an_approved_purchase_ends_the_trial(shop):
     with serving(script(align=["ok\nYES"])) as endpoint:
         cast = shop(endpoint)
         run, claim = claimed()
-        decisions.submit(review_queue(), run, claim, "ann", decisions.Answer("approve"), now_ms())
+        decisions.submit(review_queue(), run, claim, "ann", decisions.ReviewDecision("approve"), now_ms())
         engine.advance("run", actor_and_environments=cast)
     assert [step.action for step in record().steps] == [SEARCH, OPEN, BUY]
     assert record().outcome in ("succeeded", "failed")
@@ -125,7 +125,7 @@ def test_the_engine_lets_no_actor_go_back_across_a_critical_action(data_dir, fir
         return Move("as told", moves[len(view.steps)])
 
     cast = ActorAndEnvironments(Actor("told", "Told", act, act), {"office": office(back="go_back")})
-    start.start("run", {"office": 1}, actor_and_environments=cast, feedback_mode="none")
+    start.start_run("run", {"office": 1}, actor_and_environments=cast, feedback_mode="none")
     engine.resume("run", actor_and_environments=cast)
     back = record().steps[1]
     assert (REFUSED in back.extra) is refused
@@ -141,11 +141,11 @@ def test_a_refused_step_is_not_repeated_when_the_trial_is_taken_up_again(data_di
 
     cast = ActorAndEnvironments(Actor("told", "Told", act, act), {"office": office(back="go_back")})
     fields = {"feedback_mode": "nl", "detector_name": "full-validation", "undo_ms": 0}
-    start.start("run", {"office": 1}, actor_and_environments=cast, **fields)
+    start.start_run("run", {"office": 1}, actor_and_environments=cast, **fields)
     engine.resume("run", actor_and_environments=cast)
     for _ in range(2):
         run, claim = claimed()
-        decisions.submit(review_queue(), run, claim, "ann", decisions.Answer("approve"), now_ms())
+        decisions.submit(review_queue(), run, claim, "ann", decisions.ReviewDecision("approve"), now_ms())
         engine.advance("run", actor_and_environments=cast)
     assert record().outcome == "succeeded"
     assert [step.observation.partition(":")[0] for step in record().steps][0::2] == ["1", "2"]

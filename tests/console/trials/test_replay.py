@@ -18,7 +18,7 @@ def answer_all(run_name, decide, reviewer="ada"):
     while True:
         with reading() as session:
             run = runs.get(session, run_name)
-            claim = decisions.next_item(review_queue(), session, run, reviewer, now_ms())
+            claim = decisions.claim_next_item(review_queue(), session, run, reviewer, now_ms())
             if isinstance(claim, NoClaim):
                 return answered
             record = session.get(tables.Trajectory, claim.trajectory_id)
@@ -41,8 +41,8 @@ def outcomes(run_name):
 
 def reject_or_send_words(key):
     if key == "kettle-3":
-        return decisions.Answer("respond", "Go back to the search page.")
-    return decisions.Answer("reject", "Keep to the price limit.")
+        return decisions.ReviewDecision("respond", "Go back to the search page.")
+    return decisions.ReviewDecision("reject", "Keep to the price limit.")
 
 
 def test_flagged_actions_are_held_whatever_the_log_says(two_trials):
@@ -79,7 +79,7 @@ def test_feedback_reveals_the_recorded_next_trial_of_that_task_only(two_trials):
         task = session.exec(
             select(tables.Task.id).where(tables.Task.task_key == "kettle-0", tables.Task.run_id == run.id)
         ).one()
-        history = replay.lineage(session, run, task)
+        history = replay.list_lineage(session, run, task)
     assert [(entry["trial"], entry["outcome"]) for entry in history] == [(0, "rejected"), (1, "succeeded")]
     assert history[0]["decisions"][0]["feedback_text"] == "Keep to the price limit."
 
@@ -87,7 +87,10 @@ def test_feedback_reveals_the_recorded_next_trial_of_that_task_only(two_trials):
 def test_an_approved_action_gets_its_recorded_outcome(two_trials):
     replay.start_replay("again", two_trials, "rules", undo_ms=0)
     answer_all(
-        "again", lambda key: decisions.Answer("respond", "x") if key == "kettle-3" else decisions.Answer("approve")
+        "again",
+        lambda key: (
+            decisions.ReviewDecision("respond", "x") if key == "kettle-3" else decisions.ReviewDecision("approve")
+        ),
     )
     done = replay.advance("again")
     assert (done.approved, done.rejected) == (2, 0)
@@ -99,7 +102,9 @@ OTHERS = {"ada": "click[Back to Search]", "bo": "click[< Prev]"}
 
 
 def edit_to(action):
-    return lambda key: decisions.Answer("respond", "x") if key == "kettle-3" else decisions.Answer("edit", "", action)
+    return lambda key: (
+        decisions.ReviewDecision("respond", "x") if key == "kettle-3" else decisions.ReviewDecision("edit", "", action)
+    )
 
 
 def test_an_action_that_its_reviewers_replaced_differently_does_not_run(two_trials):
@@ -122,11 +127,13 @@ def test_the_recorded_outcome_is_not_that_of_an_edited_action(two_trials):
 
 def test_one_of_two_approvals_does_not_run_an_action(two_trials):
     replay.start_replay("again", two_trials, "rules", undo_ms=0, reviews_per_item=2)
-    respond = decisions.Answer("respond", "x")
-    answer_all("again", lambda key: respond if key == "kettle-3" else decisions.Answer("approve"), "ada")
+    respond = decisions.ReviewDecision("respond", "x")
+    answer_all("again", lambda key: respond if key == "kettle-3" else decisions.ReviewDecision("approve"), "ada")
     done = replay.advance("again")
     assert (done.approved, done.rejected) == (0, 0)
-    answer_all("again", lambda key: respond if key == "kettle-3" else decisions.Answer("edit", "", "click[x]"), "bo")
+    answer_all(
+        "again", lambda key: respond if key == "kettle-3" else decisions.ReviewDecision("edit", "", "click[x]"), "bo"
+    )
     done = replay.advance("again")
     assert (done.approved, done.rejected) == (0, 2)
 
@@ -135,13 +142,13 @@ def test_a_decision_inside_its_undo_window_is_not_delivered(two_trials):
     replay.start_replay("again", two_trials, "rules", undo_ms=60_000)
     with reading() as session:
         run = runs.get(session, "again")
-        claim = decisions.next_item(review_queue(), session, run, "ada", now_ms())
-    decisions.submit(review_queue(), run, claim, "ada", decisions.Answer("reject"), now_ms())
+        claim = decisions.claim_next_item(review_queue(), session, run, "ada", now_ms())
+    decisions.submit(review_queue(), run, claim, "ada", decisions.ReviewDecision("reject"), now_ms())
     done, soon = replay.advance("again"), now_ms()
     assert (done.delivered, done.undoable) == (0, 1)
     assert soon + 50_000 < done.due_ms <= soon + 60_000
     with reading() as session:
-        decisions.next_item(review_queue(), session, runs.get(session, "again"), "ada", now_ms())
+        decisions.claim_next_item(review_queue(), session, runs.get(session, "again"), "ada", now_ms())
     assert replay.advance("again").delivered == 1
 
 
@@ -157,9 +164,9 @@ def test_the_budget_holds_in_every_trial(two_trials):
 
 def test_only_an_archive_can_be_replayed(two_trials):
     replay.start_replay("again", two_trials, "rules")
-    with pytest.raises(Refused, match="no archive"):
+    with pytest.raises(Refused, match="not an archive"):
         replay.start_replay("third", "again", "rules")
-    with pytest.raises(Refused, match="already a run"):
+    with pytest.raises(Refused, match="already exists"):
         replay.start_replay("again", two_trials, "rules")
     with pytest.raises(Refused, match="no next trial"):
         replay.advance(two_trials)

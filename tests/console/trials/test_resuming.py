@@ -38,7 +38,7 @@ def test_a_model_that_fails_leaves_the_trial_to_be_taken_up(start_run, trial, le
     cast = players(sends_wrong_until_told, ledger)
     done = start_run(flaky(cast, 2), n=2, threshold=1.0)
     assert done.interrupted == 2
-    assert done.problems == ["The Actor planner could not go on (ConnectionError: the endpoint is away)."]
+    assert done.problems == ["The Actor planner failed (ConnectionError: the endpoint is away)."]
     assert (trial(0)[0].outcome, trial(0)[0].n_steps) == ("running", 2)
     engine.resume("run", actor_and_environments=cast)
     assert trial(0)[0].outcome == "succeeded"
@@ -135,7 +135,7 @@ def test_delivered_but_not_yet_settled_is_settled_on_resume(start_run, answer, t
     cast = players(sends_wrong_until_told, ledger)
     start_run(cast, n=2)
     answer(lambda instruction, _: "approve" if "0" in instruction else "reject")
-    apply_decisions.deliver(engine.live_run("run"), Advance())
+    apply_decisions.deliver_decisions(engine.get_live_run("run"), Advance())
     done = engine.resume("run", actor_and_environments=cast)
     assert (done.approved, done.rejected) == (1, 1)
     assert (trial(0)[0].outcome, trial(1)[0].outcome) == ("succeeded", "rejected")
@@ -152,7 +152,7 @@ def test_a_halted_trial_that_was_not_queued_is_queued_on_resume(start_run, trial
 
 def test_a_run_that_was_made_and_never_played_begins(trial):
     cast = players(sends_wrong_until_told)
-    start.start("run", {"office": 1}, actor_and_environments=cast, detector_name="full-validation")
+    start.start_run("run", {"office": 1}, actor_and_environments=cast, detector_name="full-validation")
     assert trial(0)[0].outcome == "running"
     engine.resume("run", actor_and_environments=cast)
     assert trial(0)[0].outcome == "paused"
@@ -174,7 +174,7 @@ def test_a_trial_that_was_made_just_before_the_crash_gets_its_budget(start_run, 
 def test_in_the_embedded_environments_an_interrupted_trial_ends_as_an_uninterrupted_one():
     cast, counts = ActorAndEnvironments(ACTORS["scripted"]), {"webshop": 4, "hotpotqa": 4, "alfworld": 4}
     for name in ("whole", "broken"):
-        start.start(name, counts, actor_and_environments=cast, feedback_mode="none", seed=3)
+        start.start_run(name, counts, actor_and_environments=cast, feedback_mode="none", seed=3)
     engine.resume("whole", actor_and_environments=cast)
     for step in range(0, 50, 4):
         engine.resume("broken", actor_and_environments=flaky(cast, step))

@@ -4,7 +4,7 @@ import pytest
 
 from console.environments import ENVIRONMENTS
 from console.trajectory import Outcome, Step
-from console.trials.play import ending, gold
+from console.trials.play import build_gold, find_outcome
 
 
 def steps(*actions, observation="ok"):
@@ -26,16 +26,16 @@ def steps(*actions, observation="ok"):
     ],
 )
 def test_a_trial_that_does_not_end_by_itself(name, taken, expected):
-    assert ending(ENVIRONMENTS[name], taken, False, False, {}) == expected
+    assert find_outcome(ENVIRONMENTS[name], taken, False, False, {}) == expected
 
 
 @pytest.mark.parametrize("name", ["webshop", "hotpotqa", "alfworld"])
 def test_a_trial_that_ends_tells_whether_it_succeeded(name):
     for success, outcome, label in [(True, Outcome.SUCCEEDED, "aligned"), (False, Outcome.FAILED, "misaligned")]:
         info = {"success": success, "score": float(success)}
-        assert ending(ENVIRONMENTS[name], steps("a", "a"), True, False, info) == outcome
-        assert gold(outcome, info) == {"label": label, "score": float(success)}
+        assert find_outcome(ENVIRONMENTS[name], steps("a", "a"), True, False, info) == outcome
+        assert build_gold(outcome, info) == {"label": label, "score": float(success)}
 
 
 def test_a_halted_trial_has_no_label():
-    assert gold(Outcome.HALTED, {"success": False}) == {}
+    assert build_gold(Outcome.HALTED, {"success": False}) == {}

@@ -43,7 +43,7 @@ class Office:
         # Repeating recorded steps to bring a world back is no execution; the ledger counts executions only.
         repeated, frame = False, sys._getframe()
         while frame := frame.f_back:
-            repeated |= frame.f_code.co_name == "rebuild"
+            repeated |= frame.f_code.co_name == "rebuild_world"
         if self._ledger and not repeated:
             with self._ledger.open("a") as ledger:
                 ledger.write(f"{self._task.task_id}|{self._steps}|{action}\n")

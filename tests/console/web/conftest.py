@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from console import runs
 from console.detection import batch
 from console.runs import ingest
 from tests.logs import purchase, stuck, write_log
@@ -24,7 +25,7 @@ def kettles(tmp_path, data_dir):
     """An archive run of five purchases, three of them wrong, and a stuck trial; judged, with three inspections."""
     records = [purchase(n, wrong=n < 3) for n in range(5)]
     ingest.import_file(write_log(tmp_path / "kettles.jsonl", *records, stuck(5)), "kettles", "auto", lambda _: None)
-    ingest.set_budget("kettles", "3")
+    runs.set_budget("kettles", "3")
     batch.detect("kettles", ["rules"])
     return "kettles"
 

@@ -13,13 +13,15 @@ import typer
 from console.auth import agents
 from console.cli import app, run_command
 from console.database import now_ms, writing
+from console.detection.detectors import Detector
 from console.detection.detectors.rules import RULES
 from console.environments import environment
 from console.gate.policy import CheckFacts, read_policy, ruling
+from console.plugins import Registry
 from console.runs.export import KINDS
 from console.settings import settings
 from console.trajectory import from_json
-from console.trajectory.checkpoints import checkpoints
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoints
 from console.web.handbook import CHAPTERS, chapter, meanings
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import rule
@@ -130,11 +132,27 @@ def test_the_snippets_of_the_developer_let_nothing_run_that_nobody_approved(home
     with writing() as session:
         token = agents.add(session, "support-bot", now_ms())
     given = {"steps": [], "execute": run.append, "memory": remembered, "TOKEN": token}
-    first, second = (text for language, text in fences("developer") if language == "python")
+    first, second, _ = (text for language, text in fences("developer") if language == "python")
     exec(first.replace("timeout_s=1800", "timeout_s=0.2"), given)
     exec(second, given)
     assert run == []
     assert len(remembered) == 1
+
+
+def test_the_plugin_of_the_developer_is_a_detector_that_flags_deletions():
+    *_, text = (text for language, text in fences("developer") if language == "python")
+    (points,) = (text for language, text in fences("developer") if language == "toml")
+    given = {}
+    exec(text, given)
+    registry = Registry("detector", "inferact.detectors", Detector, {"deletions": given["DELETIONS"]})
+    actions = {"delete_order({})": 0.9, "get_order({})": 0.1}
+    assert {action: registry["deletions"].judge(at(action), 0).score for action in actions} == actions
+    assert tomllib.loads(points)["project"]["entry-points"] == {registry.group: {"deletions": "deletions:DELETIONS"}}
+
+
+def at(action):
+    """A checkpoint before this action."""
+    return Checkpoint("generic", "tidy up", "", (), 0, CheckpointKind.ACTION, action=action)
 
 
 def test_the_policy_of_the_developer_says_what_the_chapter_says(home):

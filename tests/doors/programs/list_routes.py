@@ -3,11 +3,10 @@
 import json
 
 from starlette.routing import Mount, WebSocketRoute
-from streamlit import config
-from streamlit.web import bootstrap
 
 from console.server import serve
 from console.server.site import site_at
+from console.web.streamlit_internals import load_options
 
 
 def described(route):
@@ -20,8 +19,6 @@ def described(route):
 
 if __name__ == "__main__":
     site = site_at("127.0.0.1", 8501, None)
-    config.get_config_files = lambda file_name: []
-    bootstrap.load_config_options(serve.options(site))
-    from console.server.app import console_app
-
-    print(json.dumps([described(route) for route in console_app(site, serve.app_file())._build_starlette_app().routes]))
+    load_options(serve.options(site))
+    app = serve.console_app(site, serve.app_file())
+    print(json.dumps([described(route) for route in app._build_starlette_app().routes]))

@@ -1,4 +1,4 @@
-"""A question is about to be answered: does anything that was read support the answer?"""
+"""Checks of an answer to a question: is the answer supported by the pages that the agent read?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from console.detection.detectors.rules.finding import Finding, one_line, quoted
 from console.environments.evidence import Evidence
-from console.environments.hotpotqa.reading import Page, Reading, is_said, is_spoken_of, plain
+from console.environments.hotpotqa.reading import Page, Reading, is_said, is_spoken_of, normalise_words
 from console.trajectory.terms import COUNTS, FUNCTION_WORDS, Term, TermKind, lowered, words
 
 _WANTS_FIGURE = re.compile(r"\b(?:what year|which year|when (?:was|did|is|were)|how (?:many|much|old|tall|long))\b")
@@ -33,23 +33,30 @@ _TELLING = frozenset({TermKind.NAME, TermKind.DATE, TermKind.NUMBER, TermKind.ID
 
 
 def answer_unseen(evidence: Evidence) -> Finding | None:
-    """An answer that no page said."""
+    """Find an answer that no page contains."""
     reading = _answered(evidence)
     if not reading or reading.saying or _all_said(reading):
         return None
     if not reading.pages:
         return Finding(1.0, f"No page was read before the answer {quoted([reading.answer])}.", ("answer",))
-    told, parts = f"None of the pages read says {quoted([reading.answer])}", set(plain(reading.answer).split())
-    read = set(plain("\n".join(page.text for page in reading.pages)).split())
+    told, parts = (
+        f"None of the pages read says {quoted([reading.answer])}",
+        set(normalise_words(reading.answer).split()),
+    )
+    read = set(normalise_words("\n".join(page.text for page in reading.pages)).split())
     if len(parts) > 1 and parts <= read:
         return Finding(0.5, f"{told}; its words only stand apart.", ("answer",))
-    if there := [word for word in _telling_words(reading.answer) if plain(word) in read] if len(parts) > 1 else []:
+    if (
+        there := [word for word in _telling_words(reading.answer) if normalise_words(word) in read]
+        if len(parts) > 1
+        else []
+    ):
         return Finding(1.0, f"{told}; of its words they say only {quoted(there)}.", ("answer",))
     return Finding(1.0, f"{told}.", ("answer",))
 
 
 def answer_not_last_read(evidence: Evidence) -> Finding | None:
-    """An answer that is not on the page read last, or only far down on it; predicts without being an argument."""
+    """Find an answer that is missing from the last page, or far down on it; affects the score only."""
     reading = _answered(evidence)
     if not reading or not evidence.acts:
         return None
@@ -58,7 +65,7 @@ def answer_not_last_read(evidence: Evidence) -> Finding | None:
 
 
 def answer_out_of_context(evidence: Evidence) -> Finding | None:
-    """An answer that was read, but never near most of the question's words."""
+    """Find an answer that occurs on a page, but never near most of the question's words."""
     reading = _answered(evidence)
     if not reading or not reading.saying:
         return None
@@ -70,7 +77,7 @@ def answer_out_of_context(evidence: Evidence) -> Finding | None:
     if near >= 0.5:
         return None
     names = _names_apart_from_the_answer(evidence, reading)
-    shown = plain("\n".join(f"{page.title}\n{page.text}" for page in reading.saying))
+    shown = normalise_words("\n".join(f"{page.title}\n{page.text}" for page in reading.saying))
     absent = list(dict.fromkeys(_bare(term) for term in names if not is_spoken_of(term, shown)))
     absent = [name for name in absent if name not in reading.unread]
     if answer_in_question(evidence) or not absent or any(_is_linked(page, reading) for page in reading.saying):
@@ -78,29 +85,33 @@ def answer_out_of_context(evidence: Evidence) -> Finding | None:
     pages = "The page that says" if len(reading.saying) == 1 else "No page that says"
     does = "does not mention" if len(reading.saying) == 1 else "mentions"
     sentence = f"{pages} {quoted([reading.answer])} {does} {quoted(absent, 3)}."
-    return Finding(1.0 - 2 * near, sentence, tuple(map(plain, absent)))
+    return Finding(1.0 - 2 * near, sentence, tuple(map(normalise_words, absent)))
 
 
 def _bare(term: Term) -> str:
-    """A name without its quotation marks and without the ending of a possessive."""
+    """Return a name without quotation marks and possessive ending."""
     return re.sub(r"['’]s?$", "", term.text.strip('"“”?'))
 
 
 def _telling_words(answer: str) -> list[str]:
-    """The words of an answer as it writes them, each once, without those that stand in any text."""
+    """Return the distinct words of an answer, without common ones."""
     found = dict.fromkeys(re.findall(r"[^\W_]+", answer))
     return [word for word in found if len(word) > 2 and word.lower() not in FUNCTION_WORDS]
 
 
 def _names_apart_from_the_answer(evidence: Evidence, reading: Reading) -> list[Term]:
-    """The question's names, dates and numbers of some length that are no part of the answer."""
+    """Return the question's longer names, dates and numbers that are not part of the answer."""
     found = [term for term in evidence.terms if term.kind in _TELLING and not _DEMONYM.search(term.text)]
-    found = [term for term in found if len(plain(term.text)) > 2]
-    return [term for term in found if not set(plain(term.text).split()) & set(plain(reading.answer).split())]
+    found = [term for term in found if len(normalise_words(term.text)) > 2]
+    return [
+        term
+        for term in found
+        if not set(normalise_words(term.text).split()) & set(normalise_words(reading.answer).split())
+    ]
 
 
 def answer_several(evidence: Evidence) -> Finding | None:
-    """An answer that lists several things; an argument where the question asks for one, else it only predicts."""
+    """Find an answer that lists several things; the finding has a sentence only if the question asks for one thing."""
     reading = _answered(evidence)
     if not reading or not re.search(r",\s|\band\b|\bor\b", lowered(reading.answer)):
         return None
@@ -113,13 +124,13 @@ def answer_several(evidence: Evidence) -> Finding | None:
 
 
 def answer_wordy(evidence: Evidence) -> Finding | None:
-    """A long answer where a name, a figure or a few words would do; predicts without being an argument."""
+    """Find an answer of more than two words; affects the score only."""
     count = len(words(evidence.reading.answer)) if evidence.reading else 0
     return Finding(min(1.0, (count - 2) / 4)) if count > 2 else None
 
 
 def answer_of_wrong_form(evidence: Evidence) -> Finding | None:
-    """An answer without a figure to a question for a year or a number, or no answer at all."""
+    """Find an answer without digits to a question about a year or number, or an answer in which the agent gives up."""
     if not evidence.reading:
         return None
     given = evidence.reading.answer
@@ -128,7 +139,7 @@ def answer_of_wrong_form(evidence: Evidence) -> Finding | None:
     asks = _ASKS_WHAT.match(evidence.instruction)
     if asks and lowered(given).strip(" .") in ("yes", "no"):
         return Finding(1.0, f'The question asks "{asks[0].strip()}"; the answer is {quoted([given])}.', ("form",))
-    if {"yes", "no"} <= set(plain(given).split()) <= _YES_NO:
+    if {"yes", "no"} <= set(normalise_words(given).split()) <= _YES_NO:
         return Finding(1.0, f"The question wants one yes or no; the answer is {quoted([given])}.", ("form",))
     year = re.search(r"\b(?:what|which) year\b(?!.*\byear)", evidence.instruction)
     if year and len(set(_YEAR.findall(given))) > 1:
@@ -140,35 +151,39 @@ def answer_of_wrong_form(evidence: Evidence) -> Finding | None:
 
 
 def answer_in_question(evidence: Evidence) -> Finding | None:
-    """An answer that only repeats words of a question that offers no choice."""
+    """Find an answer that only repeats words of the question."""
     reading = _answered(evidence)
-    if not reading or f" {plain(reading.answer)} " not in f" {plain(evidence.instruction)} ":
+    if not reading or f" {normalise_words(reading.answer)} " not in f" {normalise_words(evidence.instruction)} ":
         return None
     return Finding(1.0, f"The answer {quoted([reading.answer])} only repeats words of the question.", ("answer",))
 
 
 def subject_unread(evidence: Evidence) -> Finding | None:
-    """Names in the question that no page ever spoke of."""
+    """Find names in the question that no page mentions."""
     reading = evidence.reading
     if not reading or not reading.unread:
         return None
     names = [term for term in evidence.terms if term.kind is TermKind.NAME]
-    told = [name for name in reading.unread if plain(name) != plain(reading.answer) and not _DEMONYM.search(name)]
+    told = [
+        name
+        for name in reading.unread
+        if normalise_words(name) != normalise_words(reading.answer) and not _DEMONYM.search(name)
+    ]
     sentence = (
         f"The question names {quoted(told)}; nothing that was read speaks of {'it' if len(told) < 2 else 'them'}."
     )
     return Finding(
-        len(reading.unread) / len(names), sentence if told and reading.pages else "", tuple(map(plain, told))
+        len(reading.unread) / len(names), sentence if told and reading.pages else "", tuple(map(normalise_words, told))
     )
 
 
 def search_failed(evidence: Evidence) -> Finding | None:
-    """Searches that found no page; predicts without being an argument."""
+    """Find searches without a result page; affects the score only."""
     return Finding(0.3) if evidence.reading and evidence.reading.not_found else None
 
 
 def unsure(evidence: Evidence) -> Finding | None:
-    """The agent's own doubt, in its last thought before an answer."""
+    """Find doubt in the agent's last thought before the answer."""
     doubt = _UNSURE.search(evidence.thought[:5_000]) if evidence.reading else None
     if not doubt:
         return None
@@ -178,23 +193,23 @@ def unsure(evidence: Evidence) -> Finding | None:
 
 
 def many_searches(evidence: Evidence) -> Finding | None:
-    """An answer after more searches than one or two facts need; predicts without being an argument."""
+    """Find an answer after more searches than one or two facts need; affects the score only."""
     count = evidence.reading.searches if evidence.reading else 0
     return Finding(min(1.0, (count - 2) / 4)) if count > 2 else None
 
 
 def _answered(evidence: Evidence) -> Reading | None:
-    """The reading, where the answer is one that a page could say."""
+    """Return the reading if a page could contain its answer, else None."""
     reading = evidence.reading
-    if not reading or not plain(reading.answer) or lowered(reading.answer) in _NO_ANSWER:
+    if not reading or not normalise_words(reading.answer) or lowered(reading.answer) in _NO_ANSWER:
         return None
-    if set(plain(reading.answer).split()) <= _YES_NO or _is_choice(reading.answer, evidence):
+    if set(normalise_words(reading.answer).split()) <= _YES_NO or _is_choice(reading.answer, evidence):
         return None
     return reading
 
 
 def _all_said(reading: Reading) -> bool:
-    """Whether an answer lists several things, and each of them was read; a date is one thing."""
+    """Return whether an answer lists several things and each occurs on a page; a date is one thing."""
     parts = _parts(reading.answer)
     if len(parts) < 2 or re.fullmatch(r"[A-Za-z]+\.? \d{1,2},? \d{4}", reading.answer.strip()):
         return False
@@ -202,19 +217,19 @@ def _all_said(reading: Reading) -> bool:
 
 
 def _parts(answer: str) -> list[str]:
-    """What an answer lists."""
-    return [part for part in _LISTED.split(answer) if plain(part)]
+    """Return the things that an answer lists."""
+    return [part for part in _LISTED.split(answer) if normalise_words(part)]
 
 
 def _is_linked(page: Page, reading: Reading) -> bool:
-    """Whether a page that was read before names this one, as a question of two steps wants it."""
-    title = plain(re.sub(r"\(.*?\)", "", page.title))
-    return bool(title) and any(title in plain(one.text) for one in reading.pages if one.step < page.step)
+    """Return whether a page read earlier mentions the title of this page, as in a two-step question."""
+    title = normalise_words(re.sub(r"\(.*?\)", "", page.title))
+    return bool(title) and any(title in normalise_words(one.text) for one in reading.pages if one.step < page.step)
 
 
 def _is_choice(given: str, evidence: Evidence) -> bool:
-    """Whether the question itself offers the answer, as in `which came first, A or B` and `who of A and B is older`."""
-    question, answer = f" {plain(evidence.instruction)} ", f" {plain(given)} "
+    """Return whether the question offers the answer, as in `which came first, A or B`."""
+    question, answer = f" {normalise_words(evidence.instruction)} ", f" {normalise_words(given)} "
     if answer not in question:
         return False
     listed = f"{answer}and " in question or f" and{answer}" in question

@@ -1,4 +1,4 @@
-"""The finding of a check, and how texts are quoted in its sentence."""
+"""Findings of checks, and quotations in their sentences."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found: how strongly in [0, 1], one sentence for people, and the facts that the sentence tells.
+    """The result of a check: its strength in [0, 1], a sentence for people, and the facts that the sentence mentions.
 
-    A finding that only predicts has no sentence; one whose facts stronger ones have told already is not said again.
+    A finding that only affects the score has no sentence. A sentence is left out if stronger findings mention its
+    facts.
     """
 
     strength: float
@@ -19,12 +20,12 @@ class Finding:
 
 
 def quoted(texts: Sequence[str], limit: int = 4) -> str:
-    """The first few texts in quotation marks, for a sentence."""
+    """Return the first few texts in quotation marks."""
     shown = ", ".join(f'"{one_line(text, 60)}"' for text in texts[:limit])
     return shown + (f" and {len(texts) - limit} more" if len(texts) > limit else "")
 
 
 def one_line(text: str, limit: int) -> str:
-    """The text on one line, cut with an ellipsis at `limit` characters."""
+    """Return the text on one line, cut with an ellipsis at `limit` characters."""
     flat = " ".join(text[: limit * 8].split())
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"

@@ -1,4 +1,4 @@
-"""Something is done to a numbered object (`clean mug 1 with sinkbasin 1`): is it the one that the task names?"""
+"""Checks of actions on numbered objects (`clean mug 1 with sinkbasin 1`): does the task name the object?"""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHANGES = {
 
 
 def object_not_asked(evidence: Evidence) -> Finding | None:
-    """An object that the task does not name is cleaned, heated, cooled or put away."""
+    """Find an object that is cleaned, heated, cooled or put away although the task does not name it."""
     handled = _handled(evidence)
     if not handled or not (handled["verb"].lower() in _CHANGES or handled["verb"].lower() in _PLACING):
         return None
@@ -34,7 +34,7 @@ def object_not_asked(evidence: Evidence) -> Finding | None:
 
 
 def change_not_asked(evidence: Evidence) -> Finding | None:
-    """The object is cleaned, heated or cooled although the task does not ask for it."""
+    """Find cleaning, heating or cooling that the task does not ask for."""
     handled = _handled(evidence)
     wanted = _CHANGES.get(handled["verb"].lower()) if handled else None
     if not handled or not wanted or any(stem in evidence.instruction for stem in wanted):
@@ -43,7 +43,7 @@ def change_not_asked(evidence: Evidence) -> Finding | None:
 
 
 def place_not_asked(evidence: Evidence) -> Finding | None:
-    """The object is put somewhere that the task does not name."""
+    """Find an object that is put in a place that the task does not name."""
     handled = _handled(evidence)
     if not handled or handled["verb"].lower() not in _PLACING or not handled["place"]:
         return None
@@ -54,7 +54,7 @@ def place_not_asked(evidence: Evidence) -> Finding | None:
 
 
 def change_missing(evidence: Evidence) -> Finding | None:
-    """The trial ends, and what the task asks to be done to the object was never done."""
+    """Find a trial that ends without the change that the task asks for."""
     done = set(_verbs(evidence))
     if evidence.checkpoint.kind is not CheckpointKind.END or not done:
         return None
@@ -66,7 +66,7 @@ def change_missing(evidence: Evidence) -> Finding | None:
 
 
 def placing_missing(evidence: Evidence) -> Finding | None:
-    """The trial ends before everything was put where the task wants it."""
+    """Find a trial that ends before the agent has put down every object that the task requires."""
     asked = re.search(r"\b(?:put|place|move)\b", evidence.instruction)
     verbs = list(_verbs(evidence))
     wanted = 2 if re.search(r"\b(?:two|2)\b", evidence.instruction) else 1
@@ -82,7 +82,7 @@ def _handled(evidence: Evidence) -> re.Match[str] | None:
 
 
 def _verbs(evidence: Evidence) -> Iterator[str]:
-    """The verbs of what was done to objects, the last action included."""
+    """Yield the verbs of all actions on objects, including the last one."""
     for action in (*(act.action for act in evidence.acts if not act.failed), evidence.checkpoint.action):
         if handled := _HANDLED.match(action.strip()):
             yield handled["verb"].lower()

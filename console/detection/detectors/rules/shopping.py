@@ -1,4 +1,4 @@
-"""Something is about to be bought: do its price, its options and what was read about it fit what the user asked?"""
+"""Checks of a purchase: do its price, its options and its page match the user's request?"""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _BUYS = re.compile(r"\b(?:buy|purchase|check ?out|place_order)", re.IGNORECASE)
 _COMPLETING = re.compile(
     r"(?:[ -]| to )(?:style|flavou?r|scent|type|model|pack|set|kind|quality|fit|use|leg|eye|cut|toe)\b", re.IGNORECASE
 )
-"""Nouns that say nothing without the word before them."""
+"""Nouns that mean little without the word before them."""
 _QUALIFYING = frozenset(
     {"easy", "high", "low", "long", "non", "anti", "ultra", "light", "dark", "heavy", "full", "wide"}
 )
-"""Words that say nothing without the one that follows."""
+"""Words that mean little without the word after them."""
 _JOINING = frozenset({"", " ", "-", " to "})
 
 
 def price_above_limit(evidence: Evidence) -> Finding | None:
-    """The price shown against the limit that the user set."""
+    """Compare the price with the user's limit."""
     shown = evidence.purchase
     limits = [float(term.value) for term in evidence.terms if term.kind is TermKind.PRICE_MAX]
     if not limits or (shown and shown.high <= min(limits)):
@@ -41,7 +41,7 @@ def price_above_limit(evidence: Evidence) -> Finding | None:
 
 
 def _all_above(limit: float, evidence: Evidence) -> Finding | None:
-    """Something is bought whose page was never opened, and no price that was shown is within the limit."""
+    """Find a purchase without an opened product page if every price shown is above the limit."""
     prices = [float(figure.replace(",", "")) for figure in _MONEY.findall(evidence.read_before)]
     if not prices or min(prices) <= limit or not _BUYS.search(evidence.pending.action):
         return None
@@ -50,7 +50,7 @@ def _all_above(limit: float, evidence: Evidence) -> Finding | None:
 
 
 def price_below_floor(evidence: Evidence) -> Finding | None:
-    """The price shown against the least that the user wants to spend."""
+    """Compare the price with the user's minimum price."""
     shown = evidence.purchase
     floors = [float(term.value) for term in evidence.terms if term.kind is TermKind.PRICE_MIN]
     if not shown or not floors or shown.high >= max(floors):
@@ -60,7 +60,7 @@ def price_below_floor(evidence: Evidence) -> Finding | None:
 
 
 def option_not_chosen(evidence: Evidence) -> Finding | None:
-    """Options that the instruction speaks of, were offered, and were left alone."""
+    """Find options that the user asked for and the shop offered, but the agent did not choose."""
     left = [choice for choice in _choices(evidence) if choice.asked and not choice.chosen]
     if not left:
         return None
@@ -69,7 +69,7 @@ def option_not_chosen(evidence: Evidence) -> Finding | None:
 
 
 def option_differs(evidence: Evidence) -> Finding | None:
-    """A choice other than the one that the user's words ask for, though that was offered."""
+    """Find a choice that differs from the offered option that the user asked for."""
     worse = [choice for choice in _choices(evidence) if choice.asked and choice.chosen not in ("", choice.asked)]
     if not worse:
         return None
@@ -79,19 +79,19 @@ def option_differs(evidence: Evidence) -> Finding | None:
 
 
 def options_left(evidence: Evidence) -> Finding | None:
-    """Groups of options without any choice; predicts without being an argument."""
+    """Find groups of options without a choice; affects the score only."""
     left = [choice.name for choice in _choices(evidence) if not choice.chosen]
     return Finding(min(1.0, len(left) / 2)) if left else None
 
 
 def option_chosen(evidence: Evidence) -> Finding | None:
-    """Choices that are what the instruction asks for; speaks for the agent."""
+    """Find choices that the user asked for; counts in favour of the agent."""
     right = [choice.chosen for choice in _choices(evidence) if choice.chosen and choice.asked == choice.chosen]
     return Finding(min(1.0, len(right) / 2)) if right else None
 
 
 def stated_missing(evidence: Evidence) -> Finding | None:
-    """What the instruction states and nothing read about the chosen product, nor any of its options, says."""
+    """Find stated terms that neither the product's pages nor its options mention."""
     missing = evidence.in_state(TermState.MISSING) if evidence.purchase else ()
     # Elsewhere than in a shop a task that ends in a payment may be about anything.
     shopping = evidence.checkpoint.environment == _SHOP or _BUYS.search(evidence.pending.action)
@@ -106,14 +106,14 @@ def stated_missing(evidence: Evidence) -> Finding | None:
 
 
 def figures_missing(evidence: Evidence) -> Finding | None:
-    """Sizes, quantities, colours and materials among what is missing, or only offered; weighs, the others say it."""
+    """Find missing or unchosen sizes, quantities, colours and materials; adds weight to the other findings."""
     open_ = (*evidence.in_state(TermState.MISSING), *evidence.in_state(TermState.OFFERED)) if evidence.purchase else ()
     exact = [term for term in open_ if term.kind in EXACT]
     return Finding(min(1.0, 0.5 + len(exact) / 4)) if exact else None
 
 
 def choice_refused(evidence: Evidence) -> Finding | None:
-    """Choices on the page that the shop refused, and that nothing made good."""
+    """Find requested options that the shop refused and the agent did not replace."""
     refused = evidence.purchase.refused if evidence.purchase else ()
     if not refused:
         return None
@@ -121,9 +121,9 @@ def choice_refused(evidence: Evidence) -> Finding | None:
     asked = [text for text in refused if 2 * len(said & set(words(text))) >= len(set(words(text))) > 0]
     asked = [text for text in asked if not all(word[: max(3, len(word) - 4)] in shown for word in words(text))]
     left = [set(words(choice.asked)) for choice in _choices(evidence) if choice.asked and not choice.chosen]
-    # What was offered under a longer name is told by the option that was not chosen.
+    # The option that was not chosen names what was offered under a longer name.
     asked = [text for text in asked if not any(set(words(text)) <= option for option in left)]
-    # Where nothing can be chosen, the page may well be of what was asked.
+    # Without options, the page may well show what was asked for.
     after = ", and the agent went on without it" if _choices(evidence) else "; the chosen page has no options"
     sentence = f"The shop refused the click on {quoted(asked)}{after}." if asked else ""
     return Finding(1.0, sentence, tuple(map(lowered, asked)))
@@ -134,9 +134,10 @@ def _choices(evidence: Evidence) -> tuple[Choice, ...]:
 
 
 def _phrases(missing: Sequence[Term], evidence: Evidence) -> list[str]:
-    """Missing plain words that stand side by side in the instruction, joined, with the words that complete them.
+    """Return the missing words as phrases: words that are adjacent in the instruction are joined.
 
-    A single one between two that were found is left out: the page says the thing, by a shorter name.
+    A phrase includes the words that complete it. A single missing word between two found words is omitted, because the
+    page may use a shorter name.
     """
     text, found = evidence.checkpoint.instruction, list[tuple[int, int]]()
     plain = sorted((term for term in missing if term.kind in WORDS), key=lambda term: term.start)
@@ -152,7 +153,7 @@ def _phrases(missing: Sequence[Term], evidence: Evidence) -> list[str]:
 
 
 def _completed(start: int, end: int, evidence: Evidence) -> tuple[int, int]:
-    """[start, end) of a phrase with a general noun right after it, and a word before that qualifies it."""
+    """Return [start, end) of a phrase, extended by a general noun after it and a qualifying word before it."""
     text = evidence.checkpoint.instruction
     after = _COMPLETING.match(text, end)
     before = re.search(r"([a-z]+)(?: to | |-)$", text[:start], re.IGNORECASE)
@@ -160,7 +161,7 @@ def _completed(start: int, end: int, evidence: Evidence) -> tuple[int, int]:
 
 
 def _whole(term: Term, evidence: Evidence) -> str:
-    """The term as the instruction writes it, to the end of a word that a dash makes of it (`5-shelf`)."""
+    """Return the term as the instruction writes it, with the rest of a hyphenated word (`5-shelf`)."""
     after = re.match(r"-[a-z]+", evidence.checkpoint.instruction[term.end :])
     return term.text + (after[0] if after else "")
 

@@ -1,1 +1,1 @@
-"""What the detectors that ask models share: query cache, prompt views, reply parsing and verdicts, model clients."""
+"""Shared parts of detectors that use models: query cache, prompt views, reply parsing and verdicts, model clients."""

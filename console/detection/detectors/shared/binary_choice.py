@@ -1,7 +1,7 @@
-"""Binary choices: questions whose answer is one letter, A for true or B for false, and how sure the model is of B.
+"""Binary choices: questions answered by one letter, A for true or B for false, and the model's P(B).
 
-P(B) comes from the first letter that answers: the alternatives A and B at that place, renormalised; without
-alternatives 1 - p; without any log probability the share of B among sampled answers.
+P(B) is read at the answer letter, from the alternatives A and B at that position, renormalised. If the alternatives are
+missing, the other letter gets 1 - p. If log probabilities are missing, P(B) is the share of B among sampled answers.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 
 from console.detection.detectors.shared import reference_parsing, reply_parsing
 from console.detection.detectors.shared.prompt_views import PromptView
-from console.detection.detectors.shared.query_cache import ModelCall, QueryCache, user
-from console.detection.detectors.shared.reply_form import REFERENCE, form_of
-from console.detection.detectors.shared.reply_verdict import share_of_votes, unparsed
+from console.detection.detectors.shared.query_cache import ModelCall, QueryCache, user_message
+from console.detection.detectors.shared.reply_form import REFERENCE, read_form
+from console.detection.detectors.shared.reply_verdict import compute_vote_share, unparsed_verdict
 from console.detection.detectors.verdict import Verdict
 from console.llm import LLM, Message, Reply, Token
 
@@ -29,7 +29,7 @@ Chat = tuple[Message, ...]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of an answer, with one order of the labels: P(misaligned), None where unreadable, and whence it is."""
+    """The answer for one order of the labels: P(misaligned) (None if the reply is unreadable) and its basis."""
 
     misaligned: float | None
     says_so: bool
@@ -40,7 +40,9 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class BinaryAnswer:
-    """The answer to a binary choice: all its sides, and the calls of the questions before it in the same chat."""
+    """The answer to a binary choice: one side for each label order, and the calls of earlier questions in the same
+    chat.
+    """
 
     sides: tuple[Side, ...]
     before: tuple[ModelCall, ...] = ()
@@ -52,30 +54,30 @@ class BinaryAnswer:
 
     @property
     def misaligned(self) -> float | None:
-        """P(misaligned), the mean over the sides; None where one of them could not be read."""
+        """P(misaligned), the mean over the sides; None if one of them was unreadable."""
         shares = [side.misaligned for side in self.sides if side.misaligned is not None]
         return sum(shares) / len(shares) if len(shares) == len(self.sides) else None
 
     @property
     def says_so(self) -> bool:
-        """Whether the words say misaligned; two sides that disagree do."""
+        """Whether the answer letter means misaligned; two sides that disagree count as misaligned."""
         return any(side.says_so for side in self.sides)
 
     @property
     def history(self) -> Chat:
-        """What the reference code keeps of the chat for the checkpoints that follow: all but the last answer."""
+        """The chat that the reference code keeps for later checkpoints: everything except the last answer."""
         return self.sides[0].chat[:-1]
 
     @property
     def basis(self) -> str:
-        """Where the probability comes from."""
+        """The source of the probability."""
         return "+".join(sorted({side.basis for side in self.sides}))
 
 
 async def ask(
     cache: QueryCache, llm: LLM, prompt: str, view: PromptView, history: Chat = (), **slots: str
 ) -> BinaryAnswer:
-    """The answer to a binary choice about the checkpoint, in a chat that begins with the history."""
+    """Ask a binary choice about the checkpoint, in a chat that begins with the history."""
     orders = (False, True) if cache.models.swap_labels else (False,)
     chats = [(*history, *_filled(cache, prompt, view, swapped, **slots)) for swapped in orders]
     sides = (_side(cache, llm, prompt, chat, swapped) for chat, swapped in zip(chats, orders, strict=True))
@@ -83,7 +85,7 @@ async def ask(
 
 
 async def ask_further(cache: QueryCache, llm: LLM, prompt: str, view: PromptView, first: BinaryAnswer) -> BinaryAnswer:
-    """The answer to a further binary choice in the same chat; it takes the place of the first."""
+    """Ask a further binary choice in the same chat; the new answer replaces the first answer."""
     chats = ((*side.chat, *_filled(cache, prompt, view, bool(order))) for order, side in enumerate(first.sides))
     sides = (_side(cache, llm, prompt, chat, bool(order)) for order, chat in enumerate(chats))
     return BinaryAnswer(tuple(await asyncio.gather(*sides)), before=first.calls)
@@ -91,31 +93,31 @@ async def ask_further(cache: QueryCache, llm: LLM, prompt: str, view: PromptView
 
 def _filled(cache: QueryCache, prompt: str, view: PromptView, swapped: bool, **slots: str) -> Chat:
     true, false = ("option_b", "option_a") if swapped else ("option_a", "option_b")
-    return (user(cache.filled(prompt, view, **{true: "true", false: "false"}, **slots)),)
+    return (user_message(cache.filled(prompt, view, **{true: "true", false: "false"}, **slots)),)
 
 
 async def _side(cache: QueryCache, llm: LLM, prompt: str, chat: Chat, swapped: bool) -> Side:
-    form = form_of(prompt)
-    read = partial(reply_parsing.letter, pattern=form.patterns.get("letter"))
+    form = read_form(prompt)
+    read = partial(reply_parsing.read_letter, pattern=form.patterns.get("letter"))
     call = await cache.ask(llm, prompt, chat, read, logprobs=True, top_logprobs=TOP, max_tokens=MAX_TOKENS)
     reply, false = call.reply, "A" if swapped else "B"
     chat = (*chat, {"role": "assistant", "content": reply.text})
     if cache.models.paper or form.parser == REFERENCE:
         says_false = reference_parsing.says_false(reply.text)
-        return Side(reference_parsing.misaligned_share(reply), says_false, "complement", (call,), chat)
+        return Side(reference_parsing.read_misaligned_share(reply), says_false, "complement", (call,), chat)
     letter = read(reply.text)
     if letter is None:
         return Side(None, True, "unreadable", (call,), chat)
-    share = share_of(reply, letter, false)
+    share = read_share(reply, letter, false)
     if share is not None:
         return Side(share[0], letter.letter == false, share[1], (call,), chat)
     drawn = await cache.sample(llm, prompt, chat[:-1], read, max_tokens=MAX_TOKENS)
     votes = [found.letter == false if found else None for found in map(read, drawn.reply.texts)]
-    return Side(share_of_votes(votes), letter.letter == false, "samples", (call, drawn), chat)
+    return Side(compute_vote_share(votes), letter.letter == false, "samples", (call, drawn), chat)
 
 
-def share_of(reply: Reply, answered: reply_parsing.Letter, letter: str) -> tuple[float, str] | None:
-    """(probability of that letter among A and B, where it comes from); None without log probabilities."""
+def read_share(reply: Reply, answered: reply_parsing.Letter, letter: str) -> tuple[float, str] | None:
+    """Return the probability of that letter among A and B and its basis, or None if log probabilities are missing."""
     tokens = reply.token_logprobs[0]
     token = _token_at(tokens, reply.text, answered) if tokens else None
     if token is None:
@@ -135,13 +137,13 @@ def share_of(reply: Reply, answered: reply_parsing.Letter, letter: str) -> tuple
 
 
 def _unseen(alternatives: dict[str, float]) -> float:
-    """The most that a letter can have which is not among the likeliest tokens."""
+    """Return the highest probability that a letter outside the likeliest tokens can have."""
     shares = [math.exp(logprob) for logprob in alternatives.values()]
     return min(min(shares), max(0.0, 1.0 - sum(shares)))
 
 
 def _token_at(tokens: Sequence[Token], text: str, answered: reply_parsing.Letter) -> Token | None:
-    """The token that holds the letter; where the tokens do not add up to the text, the first that is the letter."""
+    """Return the token that holds the letter, or the first equal token if the tokens do not add up to the text."""
     if "".join(token.text for token in tokens) == text:
         end = 0
         for token in tokens:
@@ -156,29 +158,29 @@ JUDGE, PROGRESS = ("token", "judge"), ("token", "progress")
 
 
 async def ask_whole_record(cache: QueryCache) -> BinaryAnswer:
-    """The answer about the whole record, which token-prob and token-entropy share.
+    """Ask about the whole record, for both token-prob and token-entropy.
 
-    Where it is B and the action can come midway, it is the answer to the question about progress.
+    If the answer is B and more actions can follow, ask about progress and return the answer to that question.
     """
     llm, view, before = cache.models.verify, cache.full_view, cache.before
     history = (await before.once(WHOLE_RECORD, ask_whole_record)).history if before else ()
     first = await ask(cache, llm, cache.prompt(*JUDGE), view, history)
-    if not asks_further(cache, first):
+    if not should_ask_further(cache, first):
         return first
     return await ask_further(cache, llm, cache.prompt(*PROGRESS), view, first)
 
 
-def asks_further(cache: QueryCache, first: BinaryAnswer) -> bool:
-    """Whether progress is asked about: the answer is false, and the task may only be under way."""
+def should_ask_further(cache: QueryCache, first: BinaryAnswer) -> bool:
+    """Return whether to ask about progress: the answer is false, and the task may still be in progress."""
     readable = first.misaligned is not None or cache.models.paper
     return readable and first.says_so and cache.midway
 
 
-def unread_letter(cache: QueryCache, answer: BinaryAnswer) -> Verdict:
-    """The verdict without a log probability of the letter; the reference code has an error then, whose score is 0."""
-    return unparsed(answer.calls, "letter", paper_score=0.0 if cache.models.paper else None)
+def verdict_without_letter(cache: QueryCache, answer: BinaryAnswer) -> Verdict:
+    """Return the verdict if the letter has no log probability; the reference code then fails, with score 0."""
+    return unparsed_verdict(answer.calls, "letter", paper_score=0.0 if cache.models.paper else None)
 
 
-def told_of_letter(cache: QueryCache, answer: BinaryAnswer) -> dict[str, Any]:
-    """The letter that the reference code stops by, where its way is gone."""
-    return {"letter": reference_parsing.letter(answer.calls[-1].reply)} if cache.models.paper else {}
+def letter_parameters(cache: QueryCache, answer: BinaryAnswer) -> dict[str, Any]:
+    """Return the letter at which the reference code stops in paper mode; in other modes, return no parameter."""
+    return {"letter": reference_parsing.read_letter(answer.calls[-1].reply)} if cache.models.paper else {}

@@ -1,4 +1,4 @@
-"""Recalibration: from a detector's scores to probabilities, learnt from labels (Platt's sigmoid, or isotonic)."""
+"""Calibration curves: from a detector's scores to probabilities, learnt from labels (Platt's sigmoid, or isotonic)."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from console.detection.detectors.shared.stacking_model import FOLDS, check_labels, log_odds
+from console.detection.detectors.shared.stacking_model import FOLDS, check_labels, compute_log_odds
 from console.errors import Unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Sigmoid:
-    """A sigmoid (Platt): the log odds of a score, stretched and moved."""
+    """A sigmoid (Platt): the log odds of a score, scaled and shifted."""
 
     slope: float
     intercept: float
 
     def of(self, score: float) -> float:
-        """P(misaligned) at that score."""
-        return 1 / (1 + math.exp(-self.slope * log_odds(score) - self.intercept))
+        """Return P(misaligned) at that score."""
+        return 1 / (1 + math.exp(-self.slope * compute_log_odds(score) - self.intercept))
 
 
 @dataclass(frozen=True, slots=True)
 class Staircase:
-    """A staircase (isotonic): probabilities at some scores, straight lines between them, level outside."""
+    """An isotonic curve: probabilities at some scores, linear between these scores and constant outside them."""
 
     scores: tuple[float, ...]
     probabilities: tuple[float, ...]
 
     def of(self, score: float) -> float:
-        """P(misaligned) at that score."""
+        """Return P(misaligned) at that score."""
         right = bisect_right(self.scores, score)
         if right in (0, len(self.scores)):
             return self.probabilities[max(0, right - 1)]
@@ -43,31 +43,34 @@ class Staircase:
 Curve = Sigmoid | Staircase
 
 
-def platt(scores: Sequence[float], bad: Sequence[bool]) -> Curve:
-    """Platt's sigmoid through the labelled scores."""
+def fit_sigmoid(scores: Sequence[float], bad: Sequence[bool]) -> Curve:
+    """Fit Platt's sigmoid to the labelled scores."""
     from sklearn.linear_model import LogisticRegression
 
-    fitted = LogisticRegression(C=100.0, max_iter=1_000).fit([[log_odds(score)] for score in scores], list(bad))
+    fitted = LogisticRegression(C=100.0, max_iter=1_000).fit([[compute_log_odds(score)] for score in scores], list(bad))
     return Sigmoid(float(fitted.coef_[0][0]), float(fitted.intercept_[0]))
 
 
-def isotonic(scores: Sequence[float], bad: Sequence[bool]) -> Curve:
-    """The rising curve nearest to the labelled scores."""
+def fit_staircase(scores: Sequence[float], bad: Sequence[bool]) -> Curve:
+    """Fit the rising curve that is nearest to the labelled scores."""
     from sklearn.isotonic import IsotonicRegression
 
     fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(list(scores), list(map(float, bad)))
     return Staircase(tuple(map(float, fitted.X_thresholds_)), tuple(map(float, fitted.y_thresholds_)))
 
 
-CURVES: dict[str, Callable[[Sequence[float], Sequence[bool]], Curve]] = {"platt": platt, "isotonic": isotonic}
+CURVES: dict[str, Callable[[Sequence[float], Sequence[bool]], Curve]] = {
+    "platt": fit_sigmoid,
+    "isotonic": fit_staircase,
+}
 
 
-def learn(
+def fit_curve(
     kind: str, scores: Sequence[float], bad: Sequence[bool], tasks: Sequence[str], seed: int = 0
 ) -> tuple[Curve, list[float]]:
-    """The curve of that kind, and for each label the probability by one that never saw its task.
+    """Fit a curve of this kind, and predict each case with a curve fitted without the case's task.
 
-    Raises Unknown, and Refused where the labels are too few.
+    Raises Unknown if the kind does not exist, and Refused if there are too few labels.
     """
     from sklearn.model_selection import StratifiedGroupKFold
 

@@ -1,4 +1,4 @@
-"""Features of a checkpoint, as numbers near 0 to 1: how long, how smooth, how close to the request's words."""
+"""Features of a checkpoint as numbers of about 0 to 1: length, failures, and similarity to the request."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from console.trajectory.checkpoints import Checkpoint, CheckpointKind, is_though
 _WORD = re.compile(r"[a-z0-9]+")
 _FAILED = re.compile(r"invalid|nothing happens|error|could not find|not found|no results|cannot", re.IGNORECASE)
 _FEW = 3
-"""Letters below which a word tells nothing."""
+"""The shortest word, in letters, that counts."""
 
 
-def features(checkpoint: Checkpoint) -> dict[str, float]:
-    """All features of a checkpoint, by name."""
+def compute_features(checkpoint: Checkpoint) -> dict[str, float]:
+    """Return all features of a checkpoint, by name."""
     return {name: feature(checkpoint) for name, feature in FEATURES.items()}
 
 
@@ -76,7 +76,7 @@ FEATURES: dict[str, Callable[[Checkpoint], float]] = {
 
 
 def _share(text: str, places: Sequence[str]) -> float:
-    """The share of the text's telling words that occur in any of the places."""
+    """Return the share of the text's significant words that occur in any of the texts in `places`."""
     wanted = {word for word in _WORD.findall(text.lower()) if len(word) >= _FEW}
     met = set().union(*(_WORD.findall(place.lower()) for place in places)) if places else set()
     return len(wanted & met) / len(wanted) if wanted else 0.0

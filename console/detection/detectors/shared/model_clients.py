@@ -1,4 +1,4 @@
-"""The models that detectors ask, and the clients that concurrent judging opens for them."""
+"""The models of detectors, and the clients that concurrent detection opens for them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from types import TracebackType
 
 import orjson
 
-from console.detection.detectors.shared.explanation import explained
-from console.detection.detectors.shared.query_cache import Models, QueryCache
-from console.detection.detectors.verdict import MODE, PAPER_MODE, Detector, Verdict
+from console.detection.detectors.rules import RULES
+from console.detection.detectors.shared import reply_parsing
+from console.detection.detectors.shared.query_cache import Models, QueryCache, user_message
+from console.detection.detectors.shared.reply_form import read_form
+from console.detection.detectors.shared.reply_verdict import verdict_from_replies
+from console.detection.detectors.verdict import MODE, PAPER_MODE, Detector, Verdict, sum_costs
 from console.llm import LLM, ClientUsage, connect, prompts
 from console.llm.budget import Price
 from console.llm.endpoint import Endpoint
@@ -21,16 +24,16 @@ from console.llm.transport import Limits, Transport
 from console.settings import settings
 
 _READING = 2
-"""Counts up with any change in what models are shown or in how replies are read: earlier verdicts are stale then."""
+"""Increased with any change in prompts or reply parsing, so that earlier verdicts are stale."""
 _PAPER_READING = 2
-"""The same for what only paper mode shows and reads."""
+"""Increased with changes that concern only paper mode."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The setup of a verdict: model, prompts and, in the digest, all that it depends on besides its checkpoint.
+    """The setup of a verdict: model, prompts, and a digest of everything else that it depends on.
 
-    A verdict with another digest is stale.
+    The digest excludes the checkpoint. A verdict with another digest is stale.
     """
 
     digest: str
@@ -39,13 +42,13 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """How detectors ask their models; what is None comes from the settings. `concurrency` counts requests to one model.
+class ModelOptions:
+    """Options for using models; None means the value in the settings. `concurrency` counts requests to one model.
 
-    `infer_model` and `verify_model` take the place of `model` for the two halves of InferAct. The spending cap (USD)
-    is that of one set of clients; with an `account` it outlives them. `paper` asks and reads as the reference code
-    does; `explain` has InferAct say in a further call why it flags. Another `transport` answers in the endpoint's
-    place.
+    `infer_model` and `verify_model` replace `model` for the two halves of InferAct. The spending cap (USD) applies to
+    one set of clients, or to all clients that share the `account`. `paper` writes prompts and parses replies as the
+    reference code does. `explain` adds a call in which InferAct gives a reason for a flag. `transport` replaces the
+    endpoint.
     """
 
     model: str | None = None
@@ -62,7 +65,7 @@ class Asking:
     transport: Callable[[Endpoint, Limits], Transport] = Transport
 
     def names(self, judge: Detector) -> tuple[str, str]:
-        """The models that infer and verify for a detector; raises NoModel where none is named."""
+        """Return the models that infer and verify for a detector; raise NoModel if no model is configured."""
         if judge.models:
             return judge.models[0], judge.models[-1]
         usual = self.model or settings().model
@@ -72,12 +75,12 @@ class Asking:
         return infer, verify
 
     def label(self, judge: Detector) -> str:
-        """The model's name as a verdict tells it; both where inference and verification differ."""
+        """Return the model's name for a verdict, or both names if inference and verification differ."""
         infer, verify = self.names(judge)
-        return f"{infer}+{verify}" if explains(judge) and infer != verify else verify
+        return f"{infer}+{verify}" if can_explain(judge) and infer != verify else verify
 
     async def verdict(self, judge: Detector, cache: QueryCache, bar: float) -> Verdict:
-        """What the detector says, with the why of a flag where that is asked for; the endpoint's errors go up."""
+        """Return the detector's verdict, with a reason for a flag if requested; raise the endpoint's errors."""
         if judge.ask is None:
             raise LookupError(f"the detector {judge.name} asks no model")
         verdict = await judge.ask(cache)
@@ -85,10 +88,10 @@ class Asking:
             return replace(verdict, parameters={**verdict.parameters, MODE: PAPER_MODE})
         flagged = verdict.score > bar or verdict.unparsed
         wanted = self.explain or settings().explain
-        return await explained(cache, verdict) if wanted and flagged and explains(judge) else verdict
+        return await _explain(cache, verdict) if wanted and flagged and can_explain(judge) else verdict
 
     def setup(self, judge: Detector, environment: str, seed: int) -> Setup:
-        """What the detector's verdicts in that environment depend on."""
+        """Return the setup of the detector's verdicts in that environment."""
         parts: list[object] = [judge.version, seed if judge.seeded else None]
         if judge.ask is None:
             return Setup(_digest(parts))
@@ -97,13 +100,13 @@ class Asking:
         parts += [
             self.paper and _PAPER_READING,
             self.reasoning_effort or settings().reasoning_effort,
-            (self.explain or settings().explain) and explains(judge),
+            (self.explain or settings().explain) and can_explain(judge),
         ]
         return Setup(_digest(parts), model, prompt)
 
 
-def explains(judge: Detector) -> bool:
-    """Whether a detector can say why: it has inferred a task that may differ from the user's."""
+def can_explain(judge: Detector) -> bool:
+    """Return whether a detector can give a reason: the reason requires an inferred task."""
     return any(step == "infer_task" for _, step in judge.prompts)
 
 
@@ -112,21 +115,21 @@ def _digest(parts: list[object]) -> str:
 
 
 def _fingerprint(judge: Detector, environment: str) -> str:
-    """The fingerprint of the detector's prompt for an environment, one over all where it has several."""
+    """Return the fingerprint of the detector's prompts for an environment."""
     found = [prompts.fingerprint(prompts.name_for(method, environment, step)) for method, step in judge.prompts]
     return found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
 
 
 class Clients:
-    """The clients of one concurrent judging, one for each model, opened when first needed.
+    """The clients of one concurrent detection, one for each model, opened when first needed.
 
-    Another `transport` answers in the endpoint's place; without `keep` its replies do not enter the cache, without
-    `cached` none comes from it.
+    `transport` replaces the endpoint; If `keep` is false, replies are not stored in the cache. If `cached` is false,
+    replies are not read from the cache.
     """
 
     def __init__(
         self,
-        asking: Asking,
+        asking: ModelOptions,
         transport: Callable[[Endpoint, Limits], Transport] | None = None,
         *,
         keep: bool = True,
@@ -147,22 +150,22 @@ class Clients:
             await llm.aclose()
 
     def models(self, names: tuple[str, str]) -> Models:
-        """The clients of the models that infer and verify."""
+        """Return the clients of the models that infer and verify."""
         infer, verify = map(self._client, names)
         asking = self.asking
         return Models(infer, verify, asking.swap_labels and not asking.paper, asking.with_thoughts, asking.paper)
 
     def prices(self) -> dict[str, Price | None]:
-        """The price of each model that was asked for, None where nobody knows it."""
+        """Return the price of each model used, or None if the price is unknown."""
         return {model: llm.price for model, llm in self._opened.items()}
 
     def lacking(self) -> dict[str, tuple[str, ...]]:
-        """By model what its endpoint did not give of what was wanted."""
+        """Return the requested features that each model's endpoint lacks, by model."""
         return {model: llm.lacking for model, llm in self._opened.items() if llm.lacking}
 
     @property
     def tally(self) -> ClientUsage:
-        """What all clients together have done."""
+        """The usage of all clients together."""
         return sum((llm.tally for llm in self._opened.values()), ClientUsage())
 
     def _client(self, model: str) -> LLM:
@@ -179,3 +182,37 @@ class Clients:
                 cached=self._cached,
             )
         return self._opened[model]
+
+
+_EXPLAIN = ("inferact", "explain")
+_EXPLANATION_TOKENS = 200
+
+
+async def _explain(cache: QueryCache, verdict: Verdict) -> Verdict:
+    """Return the verdict with a reason, or unchanged if the inferred task or the reason is missing."""
+    if not verdict.inferred_task:
+        return verdict
+    prompt = cache.prompt(*_EXPLAIN)
+    form = read_form(prompt)
+    chat = [user_message(cache.filled(prompt, cache.masked_view, inferred_task=verdict.inferred_task))]
+
+    def read(text: str) -> str | None:
+        return reply_parsing.read_label(text, form.reason, form.patterns.get("reason")) or None
+
+    call = await cache.ask(cache.models.verify, prompt, chat, read, max_tokens=_EXPLANATION_TOKENS)
+    told, also = read(call.reply.text), verdict_from_replies([call], 0.0, "")
+    lines = [f"The model: {told}"] if told else []
+    lines += [f"Rules: {line}" for line in _facts(cache)]
+    return replace(
+        verdict,
+        rationale="\n".join([*lines, verdict.rationale]).strip(),
+        parameters={**verdict.parameters, "explained": bool(told)},
+        raw=orjson.dumps([*orjson.loads(verdict.raw or "[]"), *orjson.loads(also.raw or "[]")]).decode(),
+        spent=sum_costs([verdict.spent, also.spent]),
+    )
+
+
+def _facts(cache: QueryCache) -> list[str]:
+    """Return the sentences of the detector `rules` if it also flags the checkpoint, else an empty list."""
+    found = RULES.judge(cache.checkpoint, cache.seed) if RULES.judge else Verdict(0.0)
+    return found.rationale.splitlines() if found.score > RULES.threshold else []

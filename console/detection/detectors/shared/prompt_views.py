@@ -1,6 +1,6 @@
-"""Prompt views: what a model is shown of a checkpoint, all of it or only what the agent did and saw (InferAct, 3.1).
+"""Prompt views: a checkpoint as text for a model, complete or only actions and observations (InferAct, section 3.1).
 
-Lines after the first of any text are indented, so that only our own lines begin with "Step".
+All lines of a text after its first line are indented, so that only the console's own lines begin with "Step".
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ _RESPONSE = re.compile(r"^\s*respond\s*\(", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PromptView:
-    """A view of the record as text, and the number of its steps, the one that waits included."""
+    """A trajectory as text, and the number of its steps, including the pending action."""
 
     text: str
     steps: int
 
 
-def full(checkpoint: Checkpoint) -> PromptView:
-    """The view of everything up to the critical action, thoughts included."""
+def build_full_view(checkpoint: Checkpoint) -> PromptView:
+    """Return the view of everything up to the critical action, with thoughts."""
     steps = (*checkpoint.steps, Step(checkpoint.thought, checkpoint.action))
     lines = [f"At the start: {_indented(checkpoint.opening)}"] if checkpoint.opening.strip() else []
     return _view(lines, steps)
 
 
-def masked(checkpoint: Checkpoint, *, with_thoughts: bool = False, paper: bool = False) -> PromptView:
-    """The view of actions and observations only, without the user's words: a task inferred from it is not copied.
+def build_masked_view(checkpoint: Checkpoint, *, with_thoughts: bool = False, paper: bool = False) -> PromptView:
+    """Return the view of actions and observations without the user's words, so that the inferred task is not copied.
 
-    As in the paper's reference code, with `paper` any action in a shop that has "search" in it is hidden, and of its
-    pages stands what they say below the instruction.
+    As in the reference code, `paper` hides every shop action that contains "search", and shows only the part of a shop
+    page below the instruction.
     """
     hide = (_PAPER_MASKS if paper else MASKS).get(checkpoint.environment, _respondent)
     before = _below_headers(checkpoint.steps) if paper and checkpoint.environment == _SHOP else checkpoint.steps
@@ -49,7 +49,7 @@ def masked(checkpoint: Checkpoint, *, with_thoughts: bool = False, paper: bool =
 
 
 def _below_headers(steps: Iterable[Step]) -> Iterator[Step]:
-    """The steps with what each page says below its instruction; one without that repeats the page before it."""
+    """Return the steps with each page's part below its instruction; a page without one repeats the previous page."""
     shown = None
     for step in steps:
         fields = step.observation.split(_FIELD)
@@ -62,7 +62,7 @@ def _below_headers(steps: Iterable[Step]) -> Iterator[Step]:
 
 
 def _shopper(step: Step) -> Step:
-    """Search words repeat the request."""
+    """Hide the words of a search, because they repeat the request."""
     return replace(step, action="search") if _SEARCH.match(step.action) else step
 
 
@@ -71,7 +71,7 @@ def _searcher(step: Step) -> Step:
 
 
 def _respondent(step: Step) -> Step:
-    """What comes back to a message is what the user says."""
+    """Hide the observation after a message, because it is the user's reply."""
     return replace(step, observation=HIDDEN) if _RESPONSE.match(step.action) and step.observation else step
 
 
@@ -80,12 +80,12 @@ def _as_it_is(step: Step) -> Step:
 
 
 MASKS: dict[str, Callable[[Step], Step]] = {"webshop": _shopper, "hotpotqa": _as_it_is, "alfworld": _as_it_is}
-"""What to hide of a step, by environment; any other agent may talk with its user."""
+"""The masks by environment, which hide parts of a step; other environments use `_respondent`."""
 _PAPER_MASKS = MASKS | {"webshop": _searcher}
 
 
 def _without(step: Step, instruction: str) -> Step:
-    """The step without a literal repetition of the instruction, as a page's header has it."""
+    """Return the step without a literal repetition of the instruction, such as a page's header."""
     words = instruction.split()
     if not words:
         return step

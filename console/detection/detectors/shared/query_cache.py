@@ -1,4 +1,4 @@
-"""The query cache of one checkpoint: every question is put to the models once, whichever detectors want its answer."""
+"""The query cache of one checkpoint: every question is sent to the models once, for all detectors."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from console.detection.detectors.shared.prompt_views import PromptView, full, masked
-from console.detection.detectors.shared.reply_form import as_lines
+from console.detection.detectors.shared.prompt_views import PromptView, build_full_view, build_masked_view
+from console.detection.detectors.shared.reply_form import format_lines
 from console.environments import environment
-from console.llm import LLM, Message, Reply, prompts
+from console.llm import LLM, Message, Reply, Sampling, prompts
 from console.llm.errors import ModelRefused
-from console.trajectory.checkpoints import Checkpoint, CheckpointKind, is_critical, previous
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, is_critical, previous_checkpoint
 
 SAMPLES = 5
-"""How many answers a frequency is taken from (InferAct, section 4.1: m = 5)."""
+"""The number of answers for computing a frequency (InferAct, section 4.1: m = 5)."""
 SAMPLING_TEMPERATURE = 0.7
 
 _PAPER_THOUGHTS = frozenset({"hotpotqa"})
-"""Where the reference code's inference sees the thoughts."""
+"""The environments in which the reference code includes the thoughts in the inference."""
 _PAPER_MIDWAY = frozenset({"alfworld"})
 
 T = TypeVar("T")
@@ -28,11 +28,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models that are asked: `infer` works out the agent's task, `verify` answers everything else.
+    """The models of a detector: `infer` infers the agent's task, `verify` answers everything else.
 
-    `swap_labels` asks each A-or-B question a second time with the labels exchanged and takes the mean;
-    `with_thoughts` lets the inference see the agent's thoughts. `paper` asks and reads as the paper's reference code
-    does: no rubric, no second asking, its own parsing.
+    `swap_labels` asks each A-or-B question again with the labels exchanged and takes the mean; `with_thoughts` shows
+    the inference the agent's thoughts. `paper` follows the paper's reference code: no rubric, no second request, and
+    its parsing.
     """
 
     infer: LLM
@@ -44,7 +44,7 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A call of a model: its reply, the name of the prompt that asked for it, and the model's own as it was asked."""
+    """A call of a model: its reply, the name of its prompt, and the model's name."""
 
     prompt: str
     reply: Reply
@@ -52,9 +52,9 @@ class ModelCall:
 
 
 class QueryCache:
-    """The cache of one checkpoint's queries, for its detectors. Errors of the endpoint go up; a refusal has no text.
+    """The queries of one checkpoint, shared by its detectors; endpoint errors are raised; a refusal has no text.
 
-    `calls` are all that were made, in the order of their replies.
+    `calls` are all calls, in the order of their replies.
     """
 
     def __init__(self, checkpoint: Checkpoint, models: Models, seed: int = 0) -> None:
@@ -64,32 +64,32 @@ class QueryCache:
 
     @cached_property
     def full_view(self) -> PromptView:
-        """The view of the whole record, thoughts included."""
-        return full(self.checkpoint)
+        """The view of the whole record, with thoughts."""
+        return build_full_view(self.checkpoint)
 
     @cached_property
     def masked_view(self) -> PromptView:
         """The view without the user's words, and without thoughts unless the models may see them."""
         thoughts = self.models.with_thoughts or (self.models.paper and self.checkpoint.environment in _PAPER_THOUGHTS)
-        return masked(self.checkpoint, with_thoughts=thoughts, paper=self.models.paper)
+        return build_masked_view(self.checkpoint, with_thoughts=thoughts, paper=self.models.paper)
 
     @cached_property
     def before(self) -> QueryCache | None:
-        """The cache of the critical action before this one, where the reference code asks about both in one chat."""
+        """The cache of the previous critical action, if the reference code asks about both in one chat."""
         where = self.checkpoint.environment
-        found = previous(self.checkpoint, environment(where).critical) if where in _PAPER_MIDWAY else None
+        found = previous_checkpoint(self.checkpoint, environment(where).critical) if where in _PAPER_MIDWAY else None
         return QueryCache(found, self.models, self.seed) if found and self.models.paper else None
 
     @property
     def midway(self) -> bool:
-        """Whether the action can come before the task is complete; to the reference code all of ALFWorld's can."""
+        """Whether the action can come before the task is complete; in paper mode, always true in ALFWorld."""
         if self.models.paper and self.checkpoint.environment in _PAPER_MIDWAY:
             return True
         terminal = environment(self.checkpoint.environment).terminal
         return self.checkpoint.kind is CheckpointKind.ACTION and not is_critical(self.checkpoint.action, terminal)
 
     async def once(self, name: str, ask: Callable[[QueryCache], Coroutine[Any, Any, T]]) -> T:
-        """The answer to the query of that name; a second caller shares that of the first."""
+        """Return the answer to the query with this name; all callers with the same name share one answer."""
         query = self._answers.get(name)
         if query is None:
             query = self._answers[name] = asyncio.ensure_future(ask(self))
@@ -97,11 +97,11 @@ class QueryCache:
         return answer
 
     def prompt(self, method: str, step: str) -> str:
-        """The name of a method's prompt for this checkpoint's environment."""
+        """Return the name of a method's prompt for this checkpoint's environment."""
         return prompts.name_for(method, self.checkpoint.environment, step)
 
     def filled(self, prompt: str, view: PromptView, **slots: str) -> str:
-        """The prompt with this checkpoint in it."""
+        """Return the prompt filled in with this checkpoint."""
         request, paper = self.checkpoint.instruction, {prompts.PAPER: self.models.paper}
         return prompts.render(prompt, trajectory=view.text, steps=view.steps, instruction=request, **paper, **slots)
 
@@ -115,21 +115,21 @@ class QueryCache:
         schema: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> ModelCall:
-        """The model's reply to the chat, at temperature 0 unless told otherwise.
+        """Return the model's reply to the chat, at temperature 0 by default.
 
-        A reply that was cut before it can be `read` (None: it cannot) is asked for again. The `schema` is that of the
-        lines that the prompt asks for; a template of the user's own is asked as it stands.
+        A reply that was cut off and is unreadable (`read` gives None) is requested again. `schema` describes the lines
+        that the prompt requests; with a user's own template, no schema is sent.
         """
         plain = schema is None or self.models.paper or prompts.is_own(prompt)
 
         def enough(text: str) -> bool:
-            return read(as_lines(text)) is not None
+            return read(format_lines(text)) is not None
 
         try:
-            reply = await llm.complete(chat, enough=enough, schema=None if plain else schema, **options)
+            reply = await llm.complete(chat, Sampling(**options), schema=None if plain else schema, is_complete=enough)
         except ModelRefused as refused:
             reply = Reply(("",), (None,), llm.model, finish=(str(refused),))
-        read_as = reply if plain else replace(reply, texts=tuple(map(as_lines, reply.texts)))
+        read_as = reply if plain else replace(reply, texts=tuple(map(format_lines, reply.texts)))
         self.calls.append(ModelCall(prompt, read_as, llm.model))
         return self.calls[-1]
 
@@ -141,11 +141,11 @@ class QueryCache:
         read: Callable[[str], object],
         **options: Any,
     ) -> ModelCall:
-        """Five replies to the chat in one request."""
+        """Return five replies to the chat from one request."""
         drawn: dict[str, Any] = {"n": SAMPLES, "temperature": SAMPLING_TEMPERATURE, "seed": self.seed}
         return await self.ask(llm, prompt, chat, read, **drawn, **options)
 
 
-def user(text: str) -> Message:
-    """The chat message that says this text as the user."""
+def user_message(text: str) -> Message:
+    """Return a chat message with this text from the user."""
     return {"role": "user", "content": text}

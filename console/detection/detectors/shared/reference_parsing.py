@@ -1,6 +1,6 @@
-"""Parsing as the InferAct reference code does it, faults that are no crash included: what paper mode reads replies by.
+"""Reply parsing as in the InferAct reference code, including its harmless faults; paper mode uses it.
 
-None stands for the reference's own "could not be parsed"; what follows from that differs by detector, as there.
+None means that the reference code could not parse the reply; each detector treats None as the reference code does.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ _BY_PLACE, _LABELS_THERE = "alfworld", 3
 EVEN = 0.5
 
 
-def verdict(text: str, form: ReplyForm, environment: str) -> str | None:
-    """The words of the verdict: between its label and the reason's, in ALFWorld the second of three labelled texts."""
+def read_verdict(text: str, form: ReplyForm, environment: str) -> str | None:
+    """Return the verdict: the text between the labels of verdict and reason, or in ALFWorld the second of three
+    labelled texts.
+    """
     if environment == _BY_PLACE:
         found = _LABELLED.findall(text)
         return found[1].strip() if len(found) >= _LABELS_THERE else None
@@ -29,21 +31,21 @@ def verdict(text: str, form: ReplyForm, environment: str) -> str | None:
     return parts[0].strip() if len(parts) > 1 else None
 
 
-def misaligned(text: str, form: ReplyForm, environment: str) -> bool | None:
-    """Whether the verdict holds the word for misaligned."""
-    told = verdict(text, form, environment)
+def is_misaligned(text: str, form: ReplyForm, environment: str) -> bool | None:
+    """Return whether the verdict contains a word for misaligned, or None if the verdict is missing."""
+    told = read_verdict(text, form, environment)
     return None if told is None else any(word in told for word in form.misaligned)
 
 
 def says_false(text: str) -> bool:
-    """Whether a reply to a true-or-false question says false: "B." stands anywhere in it."""
+    """Return whether a reply to a true-or-false question contains "B."."""
     return "B." in text
 
 
-def misaligned_share(reply: Reply) -> float | None:
-    """P(B): at the first token that is A or B its probability, or 1 less that; even without one, None without tokens.
+def read_misaligned_share(reply: Reply) -> float | None:
+    """Return P(B) from the first token that is A or B, or None if the reply has no tokens.
 
-    Of a token that occurs again the last probability counts, since the reference keeps them by their text.
+    If a token is repeated, its last probability counts, because the reference code stores probabilities by token text.
     """
     tokens = reply.token_logprobs[0]
     if not tokens:
@@ -55,8 +57,8 @@ def misaligned_share(reply: Reply) -> float | None:
     return known[first] if first.strip() == "B" else 1.0 - known[first]
 
 
-def letter(reply: Reply) -> str:
-    """The letter that answers, whatever its probability; empty without one."""
+def read_letter(reply: Reply) -> str:
+    """Return the answer letter, whatever its probability, or "" if there is none."""
     return _first(reply).strip()
 
 
@@ -65,8 +67,8 @@ def _first(reply: Reply) -> str:
     return next((token.text for token in tokens if token.text.strip() in ("A", "B")), "")
 
 
-def steps(text: str, form: ReplyForm) -> tuple[float, ...] | None:
-    """The probabilities of `Step N: number` before the justification; None without any, or where one is no number."""
+def read_steps(text: str, form: ReplyForm) -> tuple[float, ...] | None:
+    """Return the probabilities in `Step N: number` before the justification, or None if one is missing or malformed."""
     try:
         found = tuple(float(value) for value in _STEP.findall(text.split(f"{form.justification}:")[0]))
     except ValueError:
@@ -74,21 +76,21 @@ def steps(text: str, form: ReplyForm) -> tuple[float, ...] | None:
     return found or None
 
 
-def task(text: str, form: ReplyForm) -> str:
-    """The inferred task: behind the lead phrase, before the reason's label, its first line; empty where one lacks."""
+def read_task(text: str, form: ReplyForm) -> str:
+    """Return the first line of the task between the lead phrase and the reason's label, or "" if either is missing."""
     before, found, _ = text.partition(f"{form.reason}:")
     told = before.split(f"{form.task}:") if found else []
     return told[1].strip().split("\n")[0] if len(told) > 1 else ""
 
 
-def entropy(share: float) -> float:
-    """The entropy of P(B) in bits; 1 for a sure answer, whose logarithm is no number there."""
+def compute_entropy(share: float) -> float:
+    """Return the entropy of P(B) in bits; as in the reference code, 1 if P(B) is 0 or 1."""
     if share in (0.0, 1.0):
         return 1.0
     return sum(-p * math.log2(p) for p in (share, 1.0 - share))
 
 
-def majority(votes: Sequence[str | None]) -> str | None:
-    """The commonest of five verdicts, letter by letter; one that cannot be parsed voids them all."""
+def find_majority(votes: Sequence[str | None]) -> str | None:
+    """Return the most common of five verdicts, compared as exact text, or None if any is unreadable."""
     told = [vote for vote in votes if vote is not None]
     return Counter(told).most_common(1)[0][0] if told and len(told) == len(votes) else None

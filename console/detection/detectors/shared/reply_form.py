@@ -1,6 +1,6 @@
-"""The reply form of a prompt: the labels that its reply is read by, and the JSON schema of the same labels.
+"""The reply form of a prompt: the labels for parsing the reply, and the JSON schema with the same labels.
 
-A prompts folder of one's own may declare another beside a template, as `<step>.toml` with any of these fields.
+A custom prompts folder may declare another form beside a template, as `<step>.toml` with any of these fields.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _TEXT = {"type": "string"}
 
 @dataclass(frozen=True, slots=True)
 class ReplyForm:
-    """The form of a reply: its labels, the words of its verdict, and patterns that take the place of labels.
+    """The form of a reply: its labels, the words of its verdict, and patterns that replace labels.
 
-    `parser` is how it is read: console (tolerant, what is not plain is unread) or reference (as the InferAct reference
-    code reads it). `patterns` are regular expressions by field (verdict, reason, task, letter: the first group is the
-    value; step: groups number and value).
+    `parser` is console (tolerant, ambiguous replies are unreadable) or reference (as in the InferAct reference code).
+    `patterns` are regular expressions by field (verdict, reason, task, letter: the first group is the value; step:
+    groups number and value).
     """
 
     parser: str = CONSOLE
@@ -41,26 +41,26 @@ class ReplyForm:
     patterns: Mapping[str, str] = field(default_factory=dict)
 
     def verdict_schema(self) -> dict[str, Any]:
-        """The JSON schema of a verdict and its reason."""
+        """Return the JSON schema of a verdict and its reason."""
         status = {self.status: _TEXT} if self.status else {}
         verdict = {"type": "string", "enum": [*self.aligned, *self.misaligned]}
         return _schema({**status, self.verdict: verdict, self.reason: _TEXT})
 
     def task_schema(self) -> dict[str, Any]:
-        """The JSON schema of an inferred task and its reason."""
+        """Return the JSON schema of an inferred task and its reason."""
         return _schema({self.task: _TEXT, self.reason: _TEXT})
 
     def steps_schema(self) -> dict[str, Any]:
-        """The JSON schema of a probability for each step and their justification."""
+        """Return the JSON schema of a probability for each step, and their justification."""
         return _schema({STEPS: {"type": "array", "items": {"type": "number"}}, self.justification: _TEXT})
 
 
 DEFAULT = ReplyForm()
 
 
-def form_of(prompt: str) -> ReplyForm:
-    """The form of a prompt's reply; raises BadInput, naming the file, for a declaration that cannot be used."""
-    return _form(prompt, repr(prompts.where(prompt)), orjson.dumps(prompts.reply_form(prompt)))
+def read_form(prompt: str) -> ReplyForm:
+    """Return the form of a prompt's reply; raise BadInput, naming the file, if its declaration is invalid."""
+    return _form(prompt, repr(prompts.find_template(prompt)), orjson.dumps(prompts.read_reply_form(prompt)))
 
 
 @lru_cache(maxsize=64)
@@ -68,20 +68,22 @@ def _form(prompt: str, where: str, declared: bytes) -> ReplyForm:
     given: dict[str, Any] = orjson.loads(declared)
     known = {one.name for one in fields(ReplyForm)}
     if unknown := sorted(given.keys() - known):
-        raise BadInput(f"{prompt}.toml: there is no field {unknown[0]!r}; there are {', '.join(sorted(known))}.")
+        raise BadInput(f"{prompt}.toml: unknown field {unknown[0]!r}; use {', '.join(sorted(known))}.")
     if given.get("parser", CONSOLE) not in (CONSOLE, REFERENCE):
         raise BadInput(f"{prompt}.toml: the parser is {CONSOLE} or {REFERENCE}, not {given['parser']!r}.")
     for name, pattern in given.get("patterns", {}).items():
         try:
             re.compile(pattern)
         except re.error as broken:
-            raise BadInput(f"{prompt}.toml: the pattern of {name} cannot be read ({broken}).") from broken
+            raise BadInput(
+                f"{prompt}.toml: the pattern of {name} is not a valid regular expression ({broken})."
+            ) from broken
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     return ReplyForm(**values)
 
 
-def as_lines(text: str) -> str:
-    """A reply in JSON as the lines that the prompt asks for; any other as it is."""
+def format_lines(text: str) -> str:
+    """Return a JSON reply as the lines that the prompt asks for, and any other reply unchanged."""
     try:
         document = orjson.loads(text.strip().removeprefix("```json").removesuffix("```"))
     except orjson.JSONDecodeError:

@@ -1,4 +1,7 @@
-"""Parsing of replies: what one says, or None where that is not plain; whoever reads None has to flag."""
+"""Reply parsing: the value in a reply, or None if the reply is ambiguous.
+
+Detectors flag a checkpoint if the value is None.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,14 @@ _LABEL = r"^{marks}{label}[*_`]*\s*[:=]\s*(?P<text>.*)$"
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """The letter that was answered, and where it stands in the reply."""
+    """The answer letter, and its position in the reply."""
 
     letter: str
     at: int
 
 
-def misaligned(text: str, form: ReplyForm = DEFAULT) -> bool | None:
-    """Whether the verdict in a reply is misaligned; None without a verdict, or with two that differ."""
+def is_misaligned(text: str, form: ReplyForm = DEFAULT) -> bool | None:
+    """Return whether the verdict in a reply is misaligned, or None if the verdict is missing or two verdicts differ."""
     found = {_says(value, form) for value in _verdicts(text, form)} - {None}
     return found.pop() if len(found) == 1 else None
 
@@ -55,10 +58,10 @@ def _says(value: str, form: ReplyForm) -> bool | None:
     return None
 
 
-def labelled(text: str, label: str, pattern: str | None = None) -> str:
-    """The rest of the first line that begins with that label, without formatting; empty where there is none.
+def read_label(text: str, label: str, pattern: str | None = None) -> str:
+    """Return the rest of the first line that begins with the label, without formatting, or "" if no line does.
 
-    A `pattern` takes the label's place: its first group is what is read.
+    A `pattern` replaces the label: its first group is the value.
     """
     if pattern:
         found = re.search(pattern, text)
@@ -72,17 +75,17 @@ def _line(label: str) -> re.Pattern[str]:
     return re.compile(_LABEL.format(marks=_MARKS, label=re.escape(label)), _LINEWISE)
 
 
-def justification(text: str, label: str = DEFAULT.justification) -> str:
-    """The justification in a reply: what stands behind its label, up to the end."""
+def read_justification(text: str, label: str = DEFAULT.justification) -> str:
+    """Return the text behind the label of the justification, up to the end of the reply."""
     found = re.search(rf"^{_MARKS}{re.escape(label)}[*_`]*\s*[:=]", text, _LINEWISE)
     return " ".join(text[found.end() :].split()).strip(_ENDS) if found else ""
 
 
-def letter(text: str, pattern: str | None = None) -> Letter | None:
-    """The letter A or B that a reply answers with, at the start of a line; None without one, or with both.
+def read_letter(text: str, pattern: str | None = None) -> Letter | None:
+    """Return the answer letter (A or B) at the start of a line, or None if neither or both occur.
 
-    An announced answer ("Answer: A") counts before bare ones. A letter amid a sentence is no answer. A `pattern` of
-    one's own has the letter as its first group.
+    An announced answer ("Answer: A") counts before bare ones; a letter within a sentence does not count. The first
+    group of a `pattern` is the letter.
     """
     if pattern:
         places = [Letter(match[1], match.start(1)) for match in re.finditer(pattern, text)]
@@ -93,8 +96,8 @@ def letter(text: str, pattern: str | None = None) -> Letter | None:
     return places[0] if len({place.letter for place in places}) == 1 else None
 
 
-def probabilities(text: str, steps: int, pattern: str | None = None) -> tuple[float, ...] | None:
-    """The probabilities of steps 1 to `steps`; None if one is missing, told twice, out of range, or too many."""
+def read_probabilities(text: str, steps: int, pattern: str | None = None) -> tuple[float, ...] | None:
+    """Return the probabilities of steps 1 to `steps`, or None if one is missing, repeated, out of range, or extra."""
     found: dict[int, float] = {}
     for match in re.finditer(pattern, text) if pattern else _STEP.finditer(text):
         try:

@@ -1,4 +1,4 @@
-"""Verdicts from replies: every one carries what was asked, what came back, and what that took."""
+"""Verdicts from replies: each verdict contains the questions, the replies and their cost."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import orjson
 
 from console.detection.detectors.shared.query_cache import ModelCall
-from console.detection.detectors.verdict import NO_REPLY, UNPARSED, Spent, Verdict, sum_of
+from console.detection.detectors.verdict import NO_REPLY, UNPARSED, ReplyCost, Verdict, sum_costs
 from console.llm import Reply
 
 _NOTHING_SAID = "stop"
 
 
-def from_replies(
+def verdict_from_replies(
     calls: Sequence[ModelCall],
     score: float,
     rationale: str,
@@ -24,7 +24,7 @@ def from_replies(
     inferred_task: str | None = None,
     **parameters: Any,
 ) -> Verdict:
-    """The verdict that those replies give."""
+    """Return a verdict with this score, and with the replies and cost of the calls."""
     return Verdict(
         score=score,
         rationale=rationale,
@@ -32,29 +32,29 @@ def from_replies(
         probability=probability,
         parameters={**parameters, **_left_out(calls)},
         raw=orjson.dumps([_shown(call) for call in calls]).decode(),
-        spent=sum_of([_spent(call.reply) for call in calls]),
+        spent=sum_costs([_spent(call.reply) for call in calls]),
     )
 
 
-def unparsed(
+def unparsed_verdict(
     calls: Sequence[ModelCall], lacking: str, *, inferred_task: str | None = None, paper_score: float | None = None
 ) -> Verdict:
-    """The verdict that flags, since a reply does not say what it was asked for; with `paper_score` that of the paper.
+    """Return a flagged verdict for an unreadable reply; `paper_score` is the reference code's score for such a reply.
 
-    Where the reply is empty its cause is told, and stands among the parameters.
+    If the reply is empty, the rationale and the parameters name the cause.
     """
-    silence = silence_of(calls[-1])
+    silence = explain_silence(calls[-1])
     told: dict[str, Any] = {NO_REPLY: silence} if silence else {}
     if paper_score is not None:
         why = f"The model's reply has no {lacking}; the reference code then scores {paper_score:g}."
-        return from_replies(calls, paper_score, why, inferred_task=inferred_task, unread=True, **told)
+        return verdict_from_replies(calls, paper_score, why, inferred_task=inferred_task, unread=True, **told)
     lacks = f"The model did not answer ({silence})" if silence else f"The model's reply has no {lacking}"
     why = f"{lacks}, so a person has to look."
-    return from_replies(calls, 1.0, why, inferred_task=inferred_task, **{UNPARSED: True}, **told)
+    return verdict_from_replies(calls, 1.0, why, inferred_task=inferred_task, **{UNPARSED: True}, **told)
 
 
-def silence_of(call: ModelCall) -> str:
-    """Why a reply says nothing; empty where it says something."""
+def explain_silence(call: ModelCall) -> str:
+    """Return the reason why a reply is empty, or "" if the reply has text."""
     reply = call.reply
     if not reply.is_empty:
         return ""
@@ -64,10 +64,10 @@ def silence_of(call: ModelCall) -> str:
     return told[0].rstrip(".") if told else "the reply is empty"
 
 
-def share_of_votes(votes: Sequence[bool | None]) -> float | None:
-    """The share of true among the votes that could be read; None without any.
+def compute_vote_share(votes: Sequence[bool | None]) -> float | None:
+    """Return the share of true among the readable votes, or None if no vote is readable.
 
-    A tie needs an unreadable vote, and that one then counts as true.
+    A tie is possible only if a vote is unreadable; one unreadable vote then counts as true.
     """
     read = [vote for vote in votes if vote is not None]
     if not read:
@@ -76,15 +76,15 @@ def share_of_votes(votes: Sequence[bool | None]) -> float | None:
     return (against + 1) / (len(read) + 1) if 2 * against == len(read) else against / len(read)
 
 
-def bits(probability: float) -> float:
-    """The entropy of a yes-or-no answer in bits; 0 for a sure one."""
+def compute_bits(probability: float) -> float:
+    """Return the entropy of a yes-or-no answer in bits; 0 for a certain answer."""
     other = 1.0 - probability
     return sum(-p * math.log2(p) for p in (probability, other) if p > 0)
 
 
-def _spent(reply: Reply) -> Spent:
+def _spent(reply: Reply) -> ReplyCost:
     usage = reply.usage
-    return Spent(reply.requests, usage.prompt_tokens, usage.completion_tokens, reply.latency_ms, reply.cost_usd)
+    return ReplyCost(reply.requests, usage.prompt_tokens, usage.completion_tokens, reply.latency_ms, reply.cost_usd)
 
 
 def _left_out(calls: Sequence[ModelCall]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Stacking: one probability out of several detectors' scores and a checkpoint's features, learnt from labels.
+"""Stacking model: one probability from several detectors' scores and a checkpoint's features, learnt from labels.
 
-Logistic regression on the scores' log odds and, with a tenth of their weight, on the features; every figure about it is
-cross-validated over tasks, so that no task is scored by what was learnt from it.
+Logistic regression on the scores' log odds and, with a tenth of their weight, on the features. All metrics are
+cross-validated over tasks, so that no case is scored by a model fitted on the case's task.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any
 
 import orjson
 
-from console.detection.detectors.shared.features import FEATURES, features
+from console.detection.detectors.shared.features import FEATURES, compute_features
 from console.errors import BadInput, Refused
 from console.trajectory.checkpoints import Checkpoint
 
 MIN_LABELS, MIN_OF_EACH, FOLDS = 30, 8, 5
 _FEATURE_WEIGHT = 0.1
 _NEAREST = 1e-4
-"""A score of 0 or 1 counts as this far from it."""
+"""The distance from 0 and 1 that extreme scores are moved to."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledCheckpoint:
-    """A labelled checkpoint with its detectors' scores; cases of one `task` are kept together."""
+    """A labelled checkpoint with its detectors' scores; cases of one `task` stay in one fold."""
 
     scores: Mapping[str, float]
     checkpoint: Checkpoint
@@ -35,9 +35,9 @@ class LabelledCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A stack, a fitted combination of the detectors `inputs`; it was learnt from so many labels.
+    """A fitted combination of the detectors `inputs`, with the number of labels it was learnt from.
 
-    `traits` are the names of the features, as the files of stacks call them.
+    `traits` are the names of the features, as in stack files.
     """
 
     inputs: tuple[str, ...]
@@ -50,37 +50,42 @@ class Stack:
     misaligned: int
 
     def probability(self, scores: Mapping[str, float], checkpoint: Checkpoint) -> float:
-        """P(misaligned) of a checkpoint that the inputs scored so."""
+        """Return P(misaligned) of a checkpoint with these scores."""
         return 1 / (1 + math.exp(-self.intercept - sum(self.shares(scores, checkpoint).values())))
 
     def shares(self, scores: Mapping[str, float], checkpoint: Checkpoint) -> dict[str, float]:
-        """What each input and feature adds to the log odds, against its mean over the labelled cases."""
+        """Return the contribution of each input and feature to the log odds, relative to its mean over the labelled
+        cases.
+        """
         row = _row(self.inputs, scores, checkpoint)
         parts = zip(row, self.centres, self.spreads, self.weights, strict=True)
         added = [weight * (value - centre) / spread for value, centre, spread, weight in parts]
         return dict(zip((*self.inputs, *self.traits), added, strict=True))
 
     def to_json(self) -> bytes:
-        """The stack as a file keeps it."""
+        """Return the stack as JSON, in the format of stack files."""
         return orjson.dumps(asdict(self), option=orjson.OPT_INDENT_2)
 
 
-def from_json(text: bytes) -> Stack:
-    """The stack that `to_json` wrote; raises BadInput where it is another form or has other features."""
+def read_stack(text: bytes) -> Stack:
+    """Parse a stack written by `to_json`; raise BadInput if the format is invalid or the features differ."""
     try:
         kept: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in orjson.loads(text).items()
         }
         stack = Stack(**kept)
     except (orjson.JSONDecodeError, AttributeError, TypeError) as broken:
-        raise BadInput(f"This is no fitted stack ({broken}); fit it again.") from broken
+        raise BadInput(f"This is not a valid stack ({broken}); fit it again.") from broken
     if stack.traits != tuple(FEATURES):
-        raise BadInput("The stack was fitted to other traits than there are now; fit it again.")
+        raise BadInput("The stack was fitted to other features than the current ones; fit it again.")
     return stack
 
 
-def fit(cases: Sequence[LabelledCheckpoint], inputs: Sequence[str], seed: int = 0) -> tuple[Stack, list[float]]:
-    """The stack, and each case's probability by one that never saw its task; raises Refused for too few labels."""
+def fit_model(cases: Sequence[LabelledCheckpoint], inputs: Sequence[str], seed: int = 0) -> tuple[Stack, list[float]]:
+    """Fit the stack, and predict each case with a stack fitted without the case's task.
+
+    Raise Refused if there are too few labels.
+    """
     from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
 
     check_labels([case.misaligned for case in cases], [case.task for case in cases])
@@ -104,7 +109,7 @@ def fit(cases: Sequence[LabelledCheckpoint], inputs: Sequence[str], seed: int = 
 
 
 def check_labels(bad: Sequence[bool], tasks: Sequence[str]) -> None:
-    """Raises Refused where the labels are too few to learn from and to test on."""
+    """Raise Refused if there are too few labels to learn from and to test on."""
     least = min(sum(bad), len(bad) - sum(bad))
     if len(bad) < MIN_LABELS or least < MIN_OF_EACH or len(set(tasks)) < 2 * FOLDS:
         raise Refused(
@@ -113,14 +118,14 @@ def check_labels(bad: Sequence[bool], tasks: Sequence[str]) -> None:
         )
 
 
-def log_odds(score: float) -> float:
-    """The log odds of a score: ln(p / (1 - p)), 0 and 1 moved in a little."""
+def compute_log_odds(score: float) -> float:
+    """Return ln(p / (1 - p)) of a score p; scores of 0 and 1 are moved inwards."""
     share = min(max(score, _NEAREST), 1 - _NEAREST)
     return math.log(share / (1 - share))
 
 
 def _row(inputs: Sequence[str], scores: Mapping[str, float], checkpoint: Checkpoint) -> list[float]:
-    return [*(log_odds(scores[name]) for name in inputs), *features(checkpoint).values()]
+    return [*(compute_log_odds(scores[name]) for name in inputs), *compute_features(checkpoint).values()]
 
 
 def _parts(inputs: int) -> list[float]:

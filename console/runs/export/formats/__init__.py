@@ -1,4 +1,4 @@
-"""Formats that tables leave in. A new format is one file here and one line in FORMATS."""
+"""Formats of exported tables. To add one, write a file here and a line in FORMATS."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from console.errors import Unknown
-from console.runs.export.formats import csv, jsonl, parquet
+from console.runs.export.formats import arrow, jsonl
 from console.runs.export.formats.columns import Column, ColumnKind, Page, Row
 
 if TYPE_CHECKING:
@@ -20,21 +20,21 @@ __all__ = ["FORMATS", "Column", "ColumnKind", "Format", "Page", "Row", "format_o
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A writer and the media type of what it writes."""
+    """A writer and its media type."""
 
     write: Callable[[Sequence[Column], Iterable[Page], BinaryIO], int]
     media_type: str
 
 
 FORMATS: dict[str, Format] = {
-    "csv": Format(csv.write, "text/csv"),
+    "csv": Format(arrow.write_csv, "text/csv"),
     "jsonl": Format(jsonl.write, "application/jsonl"),
-    "parquet": Format(parquet.write, "application/vnd.apache.parquet"),
+    "parquet": Format(arrow.write_parquet, "application/vnd.apache.parquet"),
 }
 
 
 def format_of(path: PurePath) -> Format:
-    """The format that a file's suffix names; raises Unknown, naming those there are."""
+    """Return the format for a file's suffix; raise Unknown, with the list of formats, if the suffix has no format."""
     name = path.suffix.removeprefix(".").lower()
     if name not in FORMATS:
         raise Unknown("export format", name, FORMATS)
@@ -42,7 +42,9 @@ def format_of(path: PurePath) -> Format:
 
 
 def as_csv(frame: pd.DataFrame) -> bytes:
-    """The table as CSV that a spreadsheet opens without running any cell; what is missing is an empty cell."""
+    """Return the table as CSV with empty cells for missing values; escape cells that a spreadsheet would run as
+    formulas.
+    """
     columns = [Column(str(name), _kind(frame[name])) for name in frame.columns]
     rows = frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None)
     stream = BytesIO()

@@ -1,4 +1,4 @@
-"""What a table that leaves the console is made of, whatever its format."""
+"""The columns, cell kinds and rows of an exported table, for all formats."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from enum import StrEnum
 from typing import Any
 
 Row = Sequence[Any]
-"""A value for each column, None for an empty cell; values past the last column are nobody's and not written."""
+"""A value for each column, None for an empty cell; values past the last column are not written."""
 
 Page = Sequence[Row]
-"""Some rows, few enough to hold in memory."""
+"""Rows that fit in memory."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ColumnKind(StrEnum):
-    """What the cells of a column hold.
+    """The kind of value in a column's cells.
 
-    `time`: whole milliseconds since 1970 UTC; `json`: text that is JSON; `record`: JSON that fills a line of its own.
+    `time`: whole milliseconds since 1970 UTC; `json`: JSON text; `record`: JSON text that replaces the whole line in
+    JSON Lines.
     """
 
     TEXT = "text"
@@ -34,13 +35,13 @@ class ColumnKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A named column and what its cells hold."""
+    """A named column and the kind of its cells."""
 
     name: str
     kind: ColumnKind = ColumnKind.TEXT
 
 
 def iso(ms: int) -> str:
-    """ISO-8601 in UTC with milliseconds: `2026-01-31T12:00:00.000Z`."""
+    """Format milliseconds since 1970 as ISO-8601 in UTC, such as `2026-01-31T12:00:00.000Z`."""
     moment = _EPOCH + timedelta(milliseconds=ms)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"

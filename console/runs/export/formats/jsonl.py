@@ -1,4 +1,4 @@
-"""JSON Lines: one object a row, or the row's own record where it carries one."""
+"""JSON Lines: one object per row, or the row's record if the row has a column of kind `record`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CELLS: dict[ColumnKind, Callable[[Any], Any]] = {
 
 
 def write(columns: Sequence[Column], pages: Iterable[Page], stream: BinaryIO) -> int:
-    """Writes one line a row as UTF-8; returns how many."""
+    """Write one line per row as UTF-8; return the number of rows."""
     record = next((index for index, column in enumerate(columns) if column.kind is ColumnKind.RECORD), None)
     count = 0
     for page in pages:

@@ -1,12 +1,16 @@
-"""Layouts that other tools read: one file each, and one line in LAYOUTS; what they share is in `parts`."""
+"""Layouts that other tools read. Each layout has one file here and one line in BUILT_IN; layouts of other packages are
+plug-ins.
+
+`parts` holds code that layouts share.
+"""
 
 from __future__ import annotations
 
+from console.plugins import Registry
 from console.runs.export.layouts import (
-    argilla,
+    annotation,
     hugging_face,
     inspect_log,
-    label_studio,
     openai_messages,
     otlp,
     preferences,
@@ -15,13 +19,14 @@ from console.runs.export.layouts.parts.layout import Layout
 
 __all__ = ["LAYOUTS", "Layout"]
 
-LAYOUTS: dict[str, Layout] = {
+BUILT_IN: dict[str, Layout] = {
     "openai-messages": openai_messages.LAYOUT,
     "dpo": preferences.DPO,
     "kto": preferences.KTO,
     "datasets": hugging_face.LAYOUT,
     "inspect": inspect_log.LAYOUT,
-    "label-studio": label_studio.LAYOUT,
-    "argilla": argilla.LAYOUT,
+    "label-studio": annotation.LABEL_STUDIO,
+    "argilla": annotation.ARGILLA,
     "otlp": otlp.LAYOUT,
 }
+LAYOUTS = Registry("export", "inferact.layouts", Layout, BUILT_IN)

@@ -1,4 +1,4 @@
-"""A Hugging Face `datasets` folder, as a zip: trajectories and answers in parquet, and a card filled from the run."""
+"""A zipped Hugging Face `datasets` folder: trajectories and decisions in parquet, and a dataset card about the run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ import yaml
 from pyarrow.parquet import ParquetWriter
 
 from console.runs.export.formats.arrow import little_memory
-from console.runs.export.layouts.parts.layout import Layout
-from console.runs.export.layouts.parts.reviewed import Reviewed, RunRecords
+from console.runs.export.layouts.parts.layout import Layout, Reviewed, RunRecords
 from console.trajectory.checkpoints import checkpoint_at
 from storage import tables
 
@@ -42,7 +41,7 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000
 
 
 def write(source: RunRecords, stream: BinaryIO) -> int:
-    """Writes the zip of the folder; returns how many trajectories it holds."""
+    """Write the zipped folder; return the number of trajectories."""
     counts: Counter[str] = Counter()
     trajectories, answers = _trajectories(source), _answers
     with tempfile.TemporaryDirectory() as folder, ZipFile(stream, "w", ZIP_STORED) as archive:
@@ -125,23 +124,25 @@ def _card(source: RunRecords, counts: Counter[str]) -> str:
     kinds = "\n".join(f"- {name}: {number}" for name, number in counts.items())
     return (
         f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---\n\n# {source.run.name}\n\n"
-        f"Trajectories of an LLM agent and what reviewers answered before its critical actions.\n\n"
+        f"Trajectories of an LLM agent with the decisions of reviewers on its critical actions.\n\n"
         f"## What it holds\n\n{kinds}\n\n## How reviewers were instructed\n\n{_instructions(source.run)}\n\n"
         f"## What was left out\n\n{_left_out(source)}\n"
     )
 
 
 def _instructions(run: tables.Run) -> str:
-    """What the run's settings say of the question that reviewers were asked."""
+    """Return the instructions for reviewers, according to the run's settings."""
     told = [
-        "Reviewers saw the task, the steps before a critical action and the action itself, never what came after it.",
-        "They were to approve the action if it does what the user asked, and else to reject it; "
+        "Reviewers saw the task, the steps before a critical action and the action itself, but nothing after it.",
+        "They were asked to approve the action if it does what the user asked, and otherwise to reject it; "
         + (
-            "words to the agent were possible." if run.feedback_mode == "nl" else "no words to the agent were possible."
+            "feedback to the agent was possible."
+            if run.feedback_mode == "nl"
+            else "feedback to the agent was not possible."
         ),
-        "Gold labels, outcomes and the answers of others were hidden from them."
+        "Gold labels, outcomes and the decisions of others were hidden."
         if run.blind
-        else "The run was not blind: what others had answered could be seen.",
+        else "The run was not blind: reviewers could see the decisions of others.",
         f"Each action needed {run.reviews_per_item} {'review' if run.reviews_per_item == 1 else 'reviews'}.",
     ]
     return " ".join(told)
@@ -150,11 +151,11 @@ def _instructions(run: tables.Run) -> str:
 def _left_out(source: RunRecords) -> str:
     gone = {
         "gold": "Gold labels and outcomes.",
-        "names": "The names of reviewers; the numbers in their place count from the first who answered.",
-        "simulated": "Answers of simulated reviewers.",
+        "names": "The names of reviewers; they are numbered in order of their first decisions.",
+        "simulated": "Decisions of simulated reviewers.",
     }
     found = [f"- {words}" for name, words in gone.items() if name not in source.asked_for]
-    return "\n".join([*found, "- What the source kept beside its steps, and memories of earlier trials."])
+    return "\n".join([*found, "- Source and further fields of the logs, and memories of earlier trials."])
 
 
 LAYOUT = Layout(

@@ -1,19 +1,21 @@
-"""Inspect logs, by Inspect's own writer (the extra `inspect`): a sample a trajectory, an approval an answer."""
+"""Inspect logs, written by Inspect itself (extra `inspect`): one sample per trajectory, one approval per decision."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from console.errors import Refused
 from console.runs.export.layouts.parts.conversation import given, numbered, spoken
-from console.runs.export.layouts.parts.layout import Layout
-from console.runs.export.layouts.parts.reviewed import GivenAnswer, Reviewed, RunRecords
+from console.runs.export.layouts.parts.layout import GivenAnswer, Layout, Reviewed, RunRecords
+from console.runs.importers.inspect import TRIAL
 from console.trajectory import Label
-from console.trajectory.checkpoints import Call, CheckpointKind, calls, checkpoint_at
+from console.trajectory.calls import Call, read_action
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage.tables import DecisionKind
 
 _SCORES = {Label.ALIGNED: "C", Label.MISALIGNED: "I"}
@@ -22,15 +24,17 @@ _DECISIONS = {DecisionKind.APPROVE: "approve", DecisionKind.EDIT: "modify", Deci
 
 
 def write(source: RunRecords, stream: BinaryIO) -> int:
-    """Writes an `.eval` log, which is put together in memory; returns how many samples it holds.
+    """Write an `.eval` log and return the number of samples. The log is built in memory.
 
-    Raises Refused where inspect_ai is not installed.
+    Raise Refused if inspect_ai is not installed.
     """
     try:
         from inspect_ai import log
     except ModuleNotFoundError as missing:
-        raise Refused("An Inspect log is written by Inspect: pip install 'inferact-console[inspect]'") from missing
-    samples = [_sample(source, one) for one in source.reviewed()]
+        raise Refused(
+            "Inspect is needed to write its logs. Install it: pip install 'inferact-console[inspect]'"
+        ) from missing
+    samples = _with_own_epochs([_sample(source, one) for one in source.reviewed()])
     spec = {
         "created": _iso(source.run.created_ms),
         "task": source.run.name,
@@ -44,6 +48,26 @@ def write(source: RunRecords, stream: BinaryIO) -> int:
         log.write_eval_log(whole, path)
         stream.write(path.read_bytes())
     return len(samples)
+
+
+def _with_own_epochs(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the samples, each with a unique (id, epoch), because Inspect uses this pair as the key.
+
+    If several trajectories have the same task and trial, each further trajectory gets the next free epoch. Its metadata
+    still contains the trial.
+    """
+    held = {(sample["id"], sample["epoch"]) for sample in samples}
+    written: set[tuple[str, int]] = set()
+    for sample in samples:
+        key = (sample["id"], sample["epoch"])
+        if key in written:
+            trial, free = sample["epoch"] - 1, (epoch for epoch in count(1) if (sample["id"], epoch) not in held)
+            sample["epoch"] = next(free)
+            sample["metadata"] |= {TRIAL: trial}
+            key = (sample["id"], sample["epoch"])
+            held.add(key)
+        written.add(key)
+    return samples
 
 
 def _sample(source: RunRecords, one: Reviewed) -> dict[str, Any]:
@@ -104,7 +128,7 @@ def _approval(one: Reviewed, answer: GivenAnswer) -> dict[str, Any]:
 
 
 def _first_call(id: str, action: str) -> dict[str, Any]:
-    return _call(id, next(iter(calls(action)), Call("act", {"argument": action})))
+    return _call(id, next(iter(read_action(action)), Call("act", {"argument": action})))
 
 
 def _iso(ms: int) -> str:

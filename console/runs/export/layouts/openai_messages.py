@@ -1,4 +1,4 @@
-"""OpenAI's fine-tuning examples: `{"messages": [...], "tools": [...]}`, one trajectory a line."""
+"""OpenAI's fine-tuning examples: `{"messages": [...], "tools": [...]}`, one trajectory per line."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from console.runs.export.layouts.parts.conversation import arguments_text, functions, given, numbered, spoken
-from console.runs.export.layouts.parts.layout import Layout, write_lines
-from console.runs.export.layouts.parts.reviewed import RunRecords
+from console.runs.export.layouts.parts.layout import Layout, RunRecords, write_lines
 from console.trajectory import Trajectory
-from console.trajectory.checkpoints import Call
+from console.trajectory.calls import Call
 
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_NAME = 64
 
 
 def write(source: RunRecords, stream: BinaryIO) -> int:
-    """Writes the trajectories that have a step; returns how many.
+    """Write the trajectories that have at least one step, and return their number.
 
-    With `ids` asked for, the fields beside the messages and the reasoning beside words make each line read back as the
-    trajectory that it was; OpenAI's own training takes the messages and tools alone.
+    If `ids` is requested, add the reasoning and further fields, so that importing a line restores the same trajectory.
+    OpenAI's training uses the messages and tools only.
     """
     whole = "ids" in source.asked_for
     return write_lines((_example(one.record, whole) for one in source.reviewed() if one.record.steps), stream)
@@ -77,7 +76,9 @@ def _call(id: str, call: Call, whole: bool) -> dict[str, Any]:
 
 
 def _name(name: str, whole: bool) -> str:
-    """A function's name as OpenAI takes it, at most 64 letters, digits, `_` and `-`; the name itself with `whole`."""
+    """Return a function's name in the form that OpenAI accepts: at most 64 letters, digits, `_` and `-`. Return it
+    unchanged if `whole` is set.
+    """
     return name if whole else _NOT_IN_A_NAME.sub("_", name)[:_LONGEST_NAME]
 
 

@@ -1,4 +1,4 @@
-"""OpenTelemetry GenAI spans as OTLP JSON, one trajectory (one trace) a line."""
+"""OpenTelemetry GenAI spans as OTLP JSON, one trace (one trajectory) per line."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any, BinaryIO
 import orjson
 
 from console.runs.export.layouts.parts.conversation import arguments_text, given, numbered, spoken
-from console.runs.export.layouts.parts.layout import Layout, write_lines
-from console.runs.export.layouts.parts.reviewed import GivenAnswer, Reviewed, RunRecords
+from console.runs.export.layouts.parts.layout import GivenAnswer, Layout, Reviewed, RunRecords, write_lines
 from console.trajectory import Step
-from console.trajectory.checkpoints import Call
+from console.trajectory.calls import Call
 
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 _INTERNAL = 1
@@ -21,9 +20,9 @@ _MS, _STEP = 1_000_000, 1_000_000
 
 
 def write(source: RunRecords, stream: BinaryIO) -> int:
-    """Writes one export request a line; returns how many traces there are.
+    """Write one export request per line; return the number of traces.
 
-    A log tells no times of steps: each trace begins when it came into the console, each step a millisecond on.
+    A log does not contain step times, so a trace starts at the time of import and each step is one millisecond later.
     """
     return write_lines((_request(source, one) for one in source.reviewed()), stream)
 
@@ -59,7 +58,7 @@ def _spans(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
 
 
 def _trace_id(source: RunRecords, one: Reviewed) -> str:
-    """The task's id where that is a trace's already, as in a log of traces; else one of the run and trajectory."""
+    """Return the task's id if it is a valid trace id, else an id derived from the run and the trajectory."""
     key = one.record.task_id
     return key if _TRACE_ID.fullmatch(key) else _id(f"{source.run.name}/{one.id}", 32)
 
@@ -72,7 +71,9 @@ def _step(
     trace: str, root: str, index: int, at: int, step: Step, named: list[tuple[str, Call]],
     heard: list[dict[str, Any]], events: list[Any],
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """The model's turn with what is new to it, then a span for each of its calls; the last has what they brought."""
+    """Yield a span for the model's turn with its new input, then a span for each call; the span of the last call holds
+    the result.
+    """
     turn = _id(f"{trace}/{index}", 16)
     output = [{"role": "assistant", "parts": list(_said(step, named)), "finish_reason": "stop"}]
     about: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": _text(output)}
@@ -136,7 +137,7 @@ def _attributes(values: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _value(value: Any) -> dict[str, Any]:
-    """A value as OTLP writes it: whole numbers stand in text."""
+    """Return a value in OTLP's JSON form, in which integers are strings."""
     return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": str(value)}
 
 

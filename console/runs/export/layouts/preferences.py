@@ -1,7 +1,7 @@
 """Preference pairs of reviewed actions, in the conversational layouts of TRL's DPO and KTO trainers.
 
-The prompt is the checkpoint: what the agent had seen before the action. An edit prefers the edited action to the
-agent's own; a rejection prefers the critical action of the task's next trial, where that one was not refused as well.
+The prompt is the conversation before the action. After an edit, the edited action is preferred. After a rejection, the
+critical action of the task's next trial is preferred, unless that action was refused too.
 """
 
 from __future__ import annotations
@@ -10,19 +10,18 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from console.runs.export.layouts.parts.conversation import Chat, assistant, in_words
-from console.runs.export.layouts.parts.layout import Layout, write_lines
-from console.runs.export.layouts.parts.reviewed import GivenAnswer, Reviewed, RunRecords
+from console.runs.export.layouts.parts.layout import GivenAnswer, Layout, Reviewed, RunRecords, write_lines
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage.tables import DecisionKind
 
 
 def write_pairs(source: RunRecords, stream: BinaryIO) -> int:
-    """Writes `{"prompt", "chosen", "rejected"}` a line; returns how many pairs there are."""
+    """Write one `{"prompt", "chosen", "rejected"}` object per line; return the number of pairs."""
     return write_lines((pair for one in source.reviewed() for pair in _pairs(source, one)), stream)
 
 
 def write_labelled(source: RunRecords, stream: BinaryIO) -> int:
-    """Writes `{"prompt", "completion", "label"}` a line; returns how many completions there are."""
+    """Write one `{"prompt", "completion", "label"}` object per line; return the number of completions."""
     return write_lines((row for one in source.reviewed() for row in _labelled(one)), stream)
 
 
@@ -63,7 +62,7 @@ def _completion(prompt: list[Chat], action: str, label: bool) -> dict[str, Any]:
 
 
 def _judged(one: Reviewed) -> Iterator[tuple[GivenAnswer, Checkpoint]]:
-    """The answers to critical actions; a halted trial has none, and neither has an end."""
+    """Yield the decisions on critical actions; skip halted trials and reviews of a trial's end."""
     for answer in one.answers:
         checkpoint = checkpoint_at(one.record, answer.step, answer.kind)
         if answer.kind is CheckpointKind.ACTION and checkpoint.action:

@@ -1,1 +1,1 @@
-"""What several formats share: reading lines and JSON records, chat messages, Thought/Action/Observation texts."""
+"""Parts that formats share: files, JSON records, chat messages, conversations, rewards and spans."""

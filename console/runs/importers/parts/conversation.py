@@ -1,6 +1,6 @@
-"""The conversation, the one shape that most logs reduce to: turns with their calls, and results that name their call.
+"""Conversations, the common form of most logs: turns with calls, and results that refer to a call by id.
 
-An importer maps its records to turns (`parts.message_parts` reads the usual dialects) and has steps made of them here.
+An importer maps its records to turns (`message_parts` reads the usual dialects). This module converts turns to steps.
 """
 
 from __future__ import annotations
@@ -10,23 +10,21 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
-import orjson
-
 from console.runs.importers.parts.intake import Intake
-from console.runs.importers.parts.messages import FIRST_WORDS, POLICY
 from console.runs.importers.records import Entry, Found, Skipped, with_critical_action
 from console.trajectory import Outcome, Picture, Step, Trajectory, call_action
+from console.trajectory.messages import FIRST_WORDS, POLICY, join_paragraphs, respond_action
 
 SYSTEM, USER, AGENT, TOOL = "system", "user", "assistant", "tool"
 
-_SILENT = "the assistant says nothing in this conversation, so there is nothing to review"
+_SILENT = "The assistant says nothing in this conversation, so it has nothing to review"
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedCall:
-    """A tool call as a log holds it: its arguments are a JSON value, or the text that stood there.
+    """A tool call in a log; its arguments are a JSON value, or the original text if it is not valid JSON.
 
-    `extra` is kept with the step that the call becomes.
+    `extra` is stored with the step of the call.
     """
 
     name: str
@@ -36,15 +34,15 @@ class LoggedCall:
 
     @property
     def action(self) -> str:
-        """The call as an action, `name({json})`."""
+        """Return the call as an action, `name({json})`."""
         return call_action(self.name, self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of a conversation; `answers` is the id of the call that a tool's turn is the result of.
+    """One turn of a conversation. In a tool's turn, `answers` is the id of the call that produced the result.
 
-    `number` counts the messages of the record from 1; `step_extra` is kept with the step that the turn belongs to.
+    `number` counts the messages of the record from 1; `step_extra` is stored with the step of the turn.
     """
 
     role: str
@@ -58,18 +56,13 @@ class Turn:
     step_extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-def respond(text: str) -> str:
-    """The action of talking to the user."""
-    return f"respond({orjson.dumps({'content': text}).decode()})"
-
-
 def joined_thoughts(turns: Iterable[Turn]) -> Iterator[Turn]:
-    """The turns, thoughts that stand alone put into the agent's turn that follows them."""
+    """Yield the turns; merge a separate thought into the agent's next turn."""
     waiting: Turn | None = None
     for turn in turns:
         if waiting is not None:
             if turn.role == AGENT and turn.speaker == waiting.speaker:
-                turn = replace(turn, thought=_paragraphs(waiting.thought, turn.thought))
+                turn = replace(turn, thought=join_paragraphs(waiting.thought, turn.thought))
             else:
                 yield waiting
             waiting = None
@@ -82,7 +75,9 @@ def joined_thoughts(turns: Iterable[Turn]) -> Iterator[Turn]:
 
 
 def entry_of(intake: Intake, turns: Sequence[Turn], trajectory: Trajectory) -> Entry:
-    """The trajectory with its instruction, opening and steps from the turns; skipped where the agent does nothing."""
+    """Return the trajectory with instruction, opening and steps from the turns, or a skipped record if the agent does
+    nothing.
+    """
     intake.at = 0
     begun = next((place for place, turn in enumerate(turns) if turn.role == AGENT), len(turns))
     steps = tuple(steps_of(turns, intake))
@@ -100,7 +95,7 @@ def entry_of(intake: Intake, turns: Sequence[Turn], trajectory: Trajectory) -> E
 
 
 def found(intake: Intake, trajectory: Trajectory, *, critical: tuple[str, ...] = ()) -> Found:
-    """The trajectory as found, with all that its intake noted."""
+    """Return the entry of a trajectory, with the notes of the intake."""
     return Found(
         intake.line,
         with_critical_action(trajectory, critical),
@@ -112,12 +107,12 @@ def found(intake: Intake, trajectory: Trajectory, *, critical: tuple[str, ...] =
 
 
 def first_words(turns: Sequence[Turn]) -> str:
-    """What the user said first, or an empty text."""
+    """Return the user's first text, or "" if the user wrote no text."""
     return next((turn.text for turn in turns if turn.role == USER), "")
 
 
 def opening_of(turns: Sequence[Turn]) -> str:
-    """What the agent was given before its first turn: the policy and the user's first words."""
+    """Return the text before the agent's first turn: the policy and the user's first message."""
     policy = [turn.text for turn in turns if turn.role == SYSTEM]
     words = [_named(turn) for turn in turns if turn.role == USER]
     parts = [(POLICY, policy), (FIRST_WORDS, words)]
@@ -125,10 +120,10 @@ def opening_of(turns: Sequence[Turn]) -> str:
 
 
 def steps_of(turns: Iterable[Turn], intake: Intake) -> Iterator[Step]:
-    """One step a call, or one for the words to the user; what comes back belongs to the call that it names.
+    """Yield one step per call and one per text to the user; assign each result to the call whose id it contains.
 
-    A result without a known id belongs to the first call of the last turn that has none yet; what the user says
-    belongs to the last step.
+    Assign a result without a known id to the first unanswered call of the last turn, and a user's text to the last
+    step.
     """
     drafts = _Drafts(intake)
     for turn in turns:
@@ -177,7 +172,7 @@ class _Drafts:
 
     def _act(self, turn: Turn) -> None:
         self.group += 1
-        beside = _paragraphs(turn.thought, turn.text) if turn.calls else turn.thought.strip()
+        beside = join_paragraphs(turn.thought, turn.text) if turn.calls else turn.thought.strip()
         for call in turn.calls:
             draft = self._begin(turn, call.action, beside, call.id)
             draft.extra, beside = {**turn.step_extra, **call.extra}, ""
@@ -186,7 +181,7 @@ class _Drafts:
             self.intake.read_as.append((turn.number, f"call {call.name}", draft.place))
         if not turn.calls:
             silent = not turn.text.strip() and bool(beside)
-            draft = self._begin(turn, "" if silent else respond(turn.text), beside)
+            draft = self._begin(turn, "" if silent else respond_action(turn.text), beside)
             draft.answered = True
             self.intake.read_as.append((turn.number, "thought" if silent else "answer", draft.place))
 
@@ -209,7 +204,7 @@ class _Drafts:
         self._show(draft, turn, turn.text, "result")
 
     def _asked_by(self, call_id: str) -> _Draft | None:
-        """The call that a result belongs to: of those with its id the unanswered one of the latest turn."""
+        """Return the call that a result answers: the unanswered call with this id in the latest turn, if possible."""
         named = self.by_id.get(call_id, []) if call_id else []
         if waiting := [draft for draft in named if not draft.answered]:
             return next(draft for draft in waiting if draft.group == waiting[-1].group)
@@ -228,7 +223,3 @@ class _Drafts:
 
 def _named(turn: Turn) -> str:
     return f"{turn.speaker}: {turn.text}" if turn.speaker else turn.text
-
-
-def _paragraphs(*texts: str) -> str:
-    return "\n\n".join(text.strip() for text in texts if text.strip())

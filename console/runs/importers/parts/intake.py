@@ -1,10 +1,11 @@
-"""The intake of one record: what of it was left out and why, the pictures in it, and how it was read."""
+"""The intake of one record: the parts left out and why, the pictures, and the interpretation of the messages."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,37 +21,37 @@ _SIGNATURES = (
     (b"BM", "image/bmp"),
 )
 PICTURE_BYTES = 32 * 2**20
-"""The largest picture that is kept."""
+"""The largest picture that is stored."""
 
 
 @dataclass(slots=True)
 class Intake:
-    """What reading one record notes beside its trajectory; `pictures` are bytes by digest."""
+    """Notes from reading one record; `pictures` are bytes by digest."""
 
     path: Path
     line: int
     at: int = 0
-    """The line that is being read, where a record is made of several; 0: its first."""
+    """The current line if a record has several; 0 means its first line."""
     left_out: dict[str, LeftOut] = field(default_factory=dict)
     pictures: dict[str, bytes] = field(default_factory=dict)
     read_as: list[tuple[int, str, int]] = field(default_factory=list)
-    """(number of the message, what of it, number of the step that it became part of; 0: the opening)."""
+    """(message number, its part, number of its step; 0 for the opening)."""
 
     def refusal(self, reason: str) -> UnreadableFile:
-        """The refusal of the whole file for this record's sake."""
+        """Return the error that refuses the whole file because of this record."""
         return UnreadableFile(str(self.path), reason, self.at or self.line)
 
     @property
     def how_much(self) -> int:
-        """How many things were left out so far."""
+        """Return the number of things left out so far."""
         return sum(one.count for one in self.left_out.values())
 
     def leave_out(self, what: str, count: int = 1) -> None:
-        """Counts something that was not understood, such as `part of type input_audio`."""
+        """Count something that the importer did not understand, such as `part of type input_audio`."""
         self.left_out.setdefault(what, LeftOut(self.at or self.line)).count += count
 
     def picture(self, data: object, told: str = "") -> Picture | None:
-        """The picture in base64 or a data address, its type known by its bytes; None, counted, where it is none."""
+        """Return the picture if the data are base64 or a data URL; otherwise count it as left out and return None."""
         text = data if isinstance(data, str) else ""
         if text.startswith("data:"):
             _, _, text = text.partition(",")
@@ -71,22 +72,63 @@ class Intake:
 
 
 def media_type_of(raw: bytes) -> str | None:
-    """The type of a picture by its first bytes; None for anything that a page would not show as a picture."""
+    """Return the media type of a picture, based on its first bytes, or None if a page cannot show the bytes as a
+    picture.
+    """
     if raw[:4] == b"RIFF" and raw[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for mark, kind in _SIGNATURES if raw.startswith(mark)), None)
 
 
 def plain_object(value: object) -> dict[str, Any]:
-    """The value where it is a JSON object, else an empty one."""
+    """Return the value if it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def plain_list(value: object) -> list[Any]:
-    """The value where it is a list, else an empty one."""
+    """Return the value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 
 def word(value: object) -> str:
-    """The value where it is a text, else an empty one: what a format calls a kind may be anything in a damaged log."""
+    """Return the value if it is a string, else ""; in a damaged log, a field may have any type."""
     return value if isinstance(value, str) else ""
+
+
+Part = Mapping[str, Any]
+
+_PICTURES = frozenset(
+    {
+        *("image", "input_image", "image_url", "blob", "inlinedata", "inline_data", "image_file"),
+        *("input_file", "file", "document", "computer_screenshot"),
+    }
+)
+
+
+def is_picture(part: Part) -> bool:
+    """Return whether the type of the part is one for pictures or files."""
+    return word(part.get("type")).lower() in _PICTURES
+
+
+def read_picture(part: Part, texts: list[str], pictures: list[Picture], intake: Intake) -> None:
+    """Add the picture of the part and its text to the lists; count a file of another type, or a web address, as left
+    out.
+    """
+    data, told = picture_data(part) or ("", "")
+    if told and not told.startswith("image"):
+        intake.leave_out(f"part of type {part.get('type')} ({told})")
+    elif picture := intake.picture(data, told):
+        pictures.append(picture)
+        texts.append(picture.text)
+
+
+def picture_data(part: Part) -> tuple[object, str] | None:
+    """Return (data or address, type) of a part, or None if it has neither."""
+    source = plain_object(part.get("source"))
+    for holder in (source, plain_object(part.get("image_url")), plain_object(part.get("file")), part):
+        told = next((holder[key] for key in ("media_type", "mime_type", "mimeType") if holder.get(key)), "")
+        for name in ("data", "base64", "bytes", "blob", "content", "file_data", "image_url", "image", "url"):
+            if isinstance(holder.get(name), str) and holder[name]:
+                data = holder[name]
+                return data, word(told) or (data[5:40].partition(";")[0] if data.startswith("data:") else "")
+    return None

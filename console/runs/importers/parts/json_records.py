@@ -1,15 +1,18 @@
-"""The records of a JSON file, whichever way it holds them: one a line, in a list, in a list in an object, or alone.
+"""The records of a JSON file: one record per line, a list of records, an object with a list of records, or a single
+record.
 
-`outline` tells from a file's beginning which fields its first record has and so where the records are. `elements` is a
-scanner of brackets and strings alone: it finds where each record ends without building anything, so that memory holds
-one record, every record keeps its line number, and orjson then reads it at full speed.
+`outline` lists the field paths in the first bytes of a file, which show where the records are. `elements` scans only
+brackets and strings to find the end of each record, so that memory holds one record, every record keeps its line
+number, and orjson parses it at full speed.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+import tempfile
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,13 +21,13 @@ from typing import Any, BinaryIO
 import orjson
 
 from console.errors import UnreadableFile
-from console.runs.importers.parts.lines import BOM, CUT, LINE_LIMIT_BYTES, TOO_LONG, broken_json, byte_lines, decoded
+from console.runs.importers.parts.files import BOM, CUT, LINE_LIMIT_BYTES, TOO_LONG, broken_json, byte_lines, decoded
 from console.runs.importers.records import Progress
 
 _WRAPPERS = ("results", "simulations", "trajectories", "records", "runs", "conversations", "data")
 """Names under which a JSON object may hold the list of records."""
 BASES = ("", "[]", *(f".{name}[]" for name in _WRAPPERS))
-"""Where records may be: each is a top-level value, in a list, in a list in an object."""
+"""The places of records: a top-level value, in a list, in a list in an object."""
 
 _DEPTH = 6
 _STRING = r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"'
@@ -36,12 +39,12 @@ _CLOSING = re.compile(rf"{_GAP}[\]}}]")
 
 @lru_cache(maxsize=4)
 def outline(head: bytes) -> frozenset[str]:
-    """The paths of the first top-level value, such as `[].traj[].role`; what comes after broken JSON is left out."""
+    """Return the paths of the first top-level value, such as `[].traj[].role`; ignore text after broken JSON."""
     return frozenset(_paths(head.decode(errors="replace")))
 
 
 def _paths(text: str) -> Iterator[str]:
-    """The path of each key and each plain value, down to a depth of six; stops where the text is no JSON."""
+    """Yield the path of each key and plain value down to a depth of six; stop at invalid JSON."""
     trail: list[str] = []
     position = 0
     while True:
@@ -69,7 +72,7 @@ def _paths(text: str) -> Iterator[str]:
 
 
 def base_of(paths: frozenset[str], *alternatives: tuple[str, ...]) -> str | None:
-    """Which of `BASES` the records are at; None if no alternative fits."""
+    """Return the base from `BASES` that contains the records, or None if no alternative matches."""
     for base in BASES:
         if any(all(base + mark in paths for mark in marks) for marks in alternatives):
             return base
@@ -80,19 +83,19 @@ _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]"]', re.DOTALL)
 _QUOTE, _LIST = ord('"'), ord("[")
 _OPENING = frozenset(b"{[")
 _CHUNK_BYTES = 2**18
-_GARBLED = (
-    "this is not valid JSON: between two records there is something else than one comma; repair or export it again"
-)
+_GARBLED = "This is not valid JSON: exactly one comma must separate two records. Fix it or export the log again."
 
 
 def elements(path: Path, base: str, progress: Progress | None = None) -> Iterator[tuple[int, bytes]]:
-    """The values at `base` (see `outline.base_of`), each with the line it begins on; raises UnreadableFile."""
+    """Yield (first line, bytes) of each value at `base` (see `base_of`); raise UnreadableFile if the file is not valid
+    JSON.
+    """
     with path.open("rb") as stream:
         yield from _Scan(path, stream, progress, base).run()
 
 
 def fields_before(path: Path, name: str) -> dict[str, Any]:
-    """The fields of a file's one object that stand before the field of that name, as far as 8 MB hold them."""
+    """Return the fields that precede the field `name` in a file's single object, within the first 8 MB."""
     with path.open("rb") as stream:
         head = stream.read(2**23).removeprefix(BOM)
     level = 0
@@ -116,16 +119,16 @@ class _Scan:
     base: str
     buffer: bytes = b""
     position: int = 0
-    """Where the next token is looked for."""
+    """The position from which the next token is searched."""
     kept: int = 0
-    """The end of the last value, or the beginning of the present one: what lies before is no longer needed."""
+    """The end of the last value, or the start of the current one; earlier bytes are no longer needed."""
     line: int = 1
     """The line of `kept`."""
     level: int = 0
     inside: bool = False
-    """Whether the list of records is open; always true for records that are top-level values."""
+    """Whether the list of records is open; always true for top-level records."""
     reading: bool = False
-    """Whether a value has begun and not ended."""
+    """Whether a value is open."""
     first: bool = True
     ended: bool = False
     """Whether the last bracket is closed, so that nothing may follow."""
@@ -134,7 +137,7 @@ class _Scan:
 
     @property
     def depth(self) -> int:
-        """How many brackets are open around a record."""
+        """Return the number of brackets that are open around a record."""
         return 0 if not self.base else 1 if self.base == "[]" else 2
 
     def run(self) -> Iterator[tuple[int, bytes]]:
@@ -147,7 +150,7 @@ class _Scan:
             raise self._garbled(len(self.buffer))
 
     def _refill(self) -> bool:
-        """Reads on; a record that does not fit doubles the window, so that no byte is scanned more than twice."""
+        """Read more bytes; double the window if a record does not fit, so that no byte is scanned more than twice."""
         self.buffer, self.position, self.kept = self.buffer[self.kept :], self.position - self.kept, 0
         if len(self.buffer) > LINE_LIMIT_BYTES:
             raise UnreadableFile(str(self.path), TOO_LONG, self.line)
@@ -181,7 +184,7 @@ class _Scan:
         self.position = len(self.buffer)
 
     def _begin(self, start: int, *, closing: bool) -> bool:
-        """Starts a value, after the right gap; False where the list ends instead."""
+        """Start a value after a valid separator; return False if the list ends instead."""
         gap = self.buffer[self.kept : start].strip()
         if gap != (b"" if self.first or closing or not self.depth else b","):
             raise self._garbled(start)
@@ -204,7 +207,9 @@ class _Scan:
         self.kept = position
 
     def _unclosed(self) -> UnreadableFile:
-        """A bracket missing in the middle looks like an end that is missing; JSON itself tells which."""
+        """Return the error for an unclosed bracket: the JSON error if the JSON parser finds one, else that the file is
+        cut off.
+        """
         rest = self.buffer[self.kept :].rstrip()
         try:
             orjson.loads(rest if self.reading else b"{}")
@@ -225,7 +230,9 @@ _GOES_ON_NEXT_LINE = (b"{", b"[", b",", b":")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One JSON value and the line it begins on; `replaced` counts characters that no text can hold."""
+    """One JSON value with its first line; `replaced` is the number of characters replaced because text cannot contain
+    them.
+    """
 
     line: int
     value: Any
@@ -233,12 +240,14 @@ class Record:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What a trajectory's `extra` should say about it."""
+        """Return notes on the record for the trajectory's `extra`."""
         return {"replaced_characters": self.replaced} if self.replaced else {}
 
 
 def json_records(path: Path, progress: Progress | None, *alternatives: tuple[str, ...]) -> Iterator[Record]:
-    """The records that carry the marks of one of the alternatives; raises UnreadableFile where the JSON is broken."""
+    """Yield the records at the base that matches one of the alternatives; raise UnreadableFile if the JSON is
+    invalid.
+    """
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES).removeprefix(BOM)
     base = base_of(outline(head), *alternatives)
@@ -252,15 +261,19 @@ def json_records(path: Path, progress: Progress | None, *alternatives: tuple[str
 
 
 def objects(path: Path, progress: Progress | None, *alternatives: tuple[str, ...]) -> Iterator[Record]:
-    """The same, each of them an object; raises UnreadableFile at one that is not."""
+    """Yield the records of `json_records`; raise UnreadableFile if a record is not an object."""
     for record in json_records(path, progress, *alternatives):
         if not isinstance(record.value, dict):
-            raise UnreadableFile(str(path), "this record is not a JSON object", record.line)
+            raise UnreadableFile(
+                str(path),
+                "This record is not a JSON object. Fix the record or remove it, then import again.",
+                record.line,
+            )
         yield record
 
 
 def parsed(raw: bytes, path: Path, line: int) -> Record:
-    """The JSON value; half characters (lone surrogates) are replaced, so that the text can be stored."""
+    """Return the parsed JSON value; replace lone surrogates, so that the value can be stored."""
     try:
         return Record(line, orjson.loads(raw))
     except orjson.JSONDecodeError as broken:
@@ -271,10 +284,14 @@ def parsed(raw: bytes, path: Path, line: int) -> Record:
 
 
 def required_list(record: Record, path: Path, name: str) -> list[Any]:
-    """The list of that name; raises UnreadableFile where it is missing or is something else."""
+    """Return the list of that name; raise UnreadableFile if the field is missing or is not a list."""
     value = record.value.get(name)
     if not isinstance(value, list):
-        raise UnreadableFile(str(path), f'"{name}" is missing or is not a list, so there are no steps', record.line)
+        raise UnreadableFile(
+            str(path),
+            f'"{name}" is missing or is not a list, so the record has no steps. Export the log again.',
+            record.line,
+        )
     return value
 
 
@@ -301,7 +318,7 @@ def _mended(text: str, path: Path, line: int) -> Record:
     except json.JSONDecodeError as broken:
         raise broken_json(broken, text.encode(), path, line) from broken
     except RecursionError as deep:
-        raise UnreadableFile(str(path), "the JSON is nested too deeply", line) from deep
+        raise UnreadableFile(str(path), "The JSON is nested too deeply. Flatten it, then import again.", line) from deep
     clean, replaced = _without_surrogates(value)
     return Record(line, clean, replaced)
 
@@ -316,3 +333,49 @@ def _without_surrogates(value: Any) -> tuple[Any, int]:
         items = [_without_surrogates(item) for item in value]
         return [item for item, _ in items], sum(count for _, count in items)
     return value, 0
+
+
+_IN_MEMORY = 16 * 2**20
+GROUP_LIMIT_BYTES = 128 * 2**20
+_TOO_LONG = "The session or trace that begins here is longer than 128 MB. Split it."
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedRecord:
+    """A JSON value and its first line."""
+
+    line: int
+    value: Any
+
+
+def grouped(records: Iterable[tuple[str, int, Any]], path: Path) -> Iterator[tuple[str, list[GroupedRecord]]]:
+    """Yield (key, records) for each group of (key, line, value) with the same key, in order of first records; raise
+    UnreadableFile if the records are too large (128 MB).
+    """
+    # Three numbers a record, (line, start, bytes), packed: a large file has a million of them.
+    places: dict[str, array[int]] = {}
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
+        for key, line, value in records:
+            raw = orjson.dumps(value)
+            places.setdefault(key, array("q")).extend((line, spool.tell(), len(raw)))
+            spool.write(raw)
+        for key, entries in places.items():
+            if sum(entries[2::3]) > GROUP_LIMIT_BYTES:
+                raise UnreadableFile(str(path), _TOO_LONG, entries[0])
+            yield key, [_read(spool, *entries[at : at + 3]) for at in range(0, len(entries), 3)]
+
+
+def _read(spool: Any, line: int, start: int, size: int) -> GroupedRecord:
+    spool.seek(start)
+    return GroupedRecord(line, orjson.loads(spool.read(size)))
+
+
+def first_values(head: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects on the first complete lines of a file."""
+    for raw in head.split(b"\n"):
+        try:
+            value = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(value, dict):
+            yield value

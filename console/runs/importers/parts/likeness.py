@@ -1,4 +1,6 @@
-"""What a file without a known format looks like: what the nearest one has and it lacks, or why it holds no run."""
+"""Descriptions of files without a known format: the most similar format, or the reason why the file has nothing to
+review.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import orjson
 
 from console.errors import UnreadableFile
 from console.runs.importers.parts.json_records import BASES, base_of, json_records, outline
-from console.trajectory.data_files import read_data
+from console.trajectory.strict_yaml import read_data
 
 _FIELDS = 6
 CANONICAL_LINE = orjson.dumps(
@@ -21,32 +23,34 @@ CANONICAL_LINE = orjson.dumps(
         "steps": [{"thought": "", "action": "pay[5 dollars]", "observation": "paid"}],
     }
 ).decode()
-"""One line of the console's own form, to aim at where no format fits."""
-_AIM = "`inferact trajectory import --help` lists the formats and shows a line to aim at"
+"""One canonical line, as an example to follow if no format fits."""
+_AIM = "See `inferact trajectory import --help` for the formats and an example line."
 
 
 def likeness(path: Path, head: bytes, marks: Mapping[str, tuple[tuple[str, ...], ...]]) -> str:
-    """One sentence on the file for somebody whose log was not recognised; `marks` tell each format."""
+    """Return a sentence on a file whose format was not recognised; `marks` are the marks of each format."""
     if (broken := _break(path, head)) is not None:
-        return f"it looks like JSON, but its first record cannot be read: {broken}"
+        return f"It looks like JSON, but its first record is invalid. {broken}"
     paths = outline(head)
     looks = _looks(head, paths)
     near = max(_nearest(paths, marks), key=lambda one: one[:3], default=None)
     if near is None or near[0] <= 0:
-        return f"it looks like {looks}, and no known format has such records; {_AIM}"
+        return f"It looks like {looks}, which no known format has. {_AIM}"
     _, _, name, lacking = near
     lacks = f"lacks {', '.join(mark.lstrip('.') for mark in lacking)}" if lacking else "holds other values"
-    return f"it looks like {looks}; the nearest format is {name}, but it {lacks}; {_AIM}"
+    return f"It looks like {looks}. The nearest format is {name}, but the file {lacks}. {_AIM}"
 
 
 def _break(path: Path, head: bytes) -> str | None:
-    """Where the first record breaks, None where it does not, or where this is no JSON."""
+    """Return a sentence on the JSON error in the first record, or None if the record is valid or the file is
+    not JSON.
+    """
     if head.lstrip()[:1] not in (b"{", b"["):
         return None
     try:
         next(json_records(path, None), None)
     except UnreadableFile as refused:
-        return f"line {refused.line}: {refused.reason}" if refused.line else refused.reason
+        return f"On line {refused.line}: {refused.reason}" if refused.line else refused.reason
     return None
 
 
@@ -72,7 +76,9 @@ def _under(path: str, base: str) -> bool:
 def _nearest(
     paths: Iterable[str], marks: Mapping[str, tuple[tuple[str, ...], ...]]
 ) -> Iterator[tuple[float, int, str, tuple[str, ...]]]:
-    """(how much of its marks is there, less their number, the format, which are not), for each way to tell each."""
+    """Yield (share of marks present, minus the number of marks, format, missing marks) for each alternative and
+    base.
+    """
     known = frozenset(paths)
     for name, alternatives in marks.items():
         for alternative in alternatives:
@@ -84,18 +90,22 @@ def _nearest(
 
 @dataclass(frozen=True, slots=True)
 class CompanionFile:
-    """A file that lies beside logs: the paths that tell it, and why there is nothing to review in it."""
+    """A file that accompanies logs: the paths that identify the file, and a sentence that explains why the file has
+    nothing to review.
+    """
 
     marks: tuple[str, ...]
     sentence: str
 
 
 _COMPANIONS = read_data(files(__package__) / "companions.yaml", tuple[CompanionFile, ...])
-_SENTENCES = "this is a list of texts, such as WebShop's human goals, without any actions; import the log of a run"
+_SENTENCES = "This is a list of texts without actions, such as WebShop's human goals. Import the log of a run."
 
 
 def companion_sentence(head: bytes) -> str | None:
-    """Why the file has nothing to review in it, or None where it is no known companion."""
+    """Return a sentence that explains why the file has nothing to review, or None if the file is not a known
+    companion.
+    """
     paths = outline(head)
     if "[]" in paths and not any(path != "[]" for path in paths):
         return _SENTENCES

@@ -1,7 +1,7 @@
-"""Messages and their parts in the dialects that logs are written in, read as turns.
+"""Conversion of messages and their parts, in the dialects of logs, to turns.
 
 OpenAI chat and Responses, Anthropic, Gemini, Bedrock, LangChain, AutoGen, the AI SDK and OpenTelemetry differ in the
-names of a few fields. What is a call anywhere is a call here; what is nothing known is counted, never made into one.
+names of a few fields. A call in any of these dialects becomes a call. Unknown parts are counted and never become calls.
 """
 
 from __future__ import annotations
@@ -14,11 +14,19 @@ from typing import Any
 import orjson
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, joined_thoughts
-from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
-from console.runs.importers.parts.picture_parts import is_picture, picture_data, read_picture
+from console.runs.importers.parts.intake import (
+    Intake,
+    is_picture,
+    picture_data,
+    plain_list,
+    plain_object,
+    read_picture,
+    word,
+)
 from console.runs.importers.parts.written_calls import with_written_calls
 from console.runs.importers.records import decided
 from console.trajectory import Picture
+from console.trajectory.messages import ARGUMENT_NAMES, list_calls, read_call
 
 Part = Mapping[str, Any]
 
@@ -32,9 +40,7 @@ _HELD = (
     *("functionCall", "function_call", "functionResponse", "function_response"),
     *("toolUse", "toolResult", "inlineData", "inline_data", "image", "reasoningContent"),
 )
-"""The part's only field, which says what it is, where a dialect gives parts no type."""
-_NAMES = ("name", "toolName", "tool_name", "function_name", "function", "tool")
-_ARGUMENTS = ("arguments", "args", "input", "parameters", "kwargs", "params")
+"""The only field of a part that names its kind, in dialects whose parts have no type."""
 _CALL_IDS = ("tool_call_id", "call_id", "tool_use_id", "toolCallId", "toolUseId", "source_call_id")
 _RESULTS = ("content", "output", "response", "result", "tools", "outputs", "text")
 _CALL_TYPE = re.compile(r"(?:^|_)(?:tool_?use|tool_?call|function_?call|[a-z_]+_call)$")
@@ -48,13 +54,13 @@ _AI_SDK = ("tool-", "dynamic-tool")
 _CALL_FIELD = re.compile(r"(?:^|_)(?:call|invocation|action|tool_?use)s?$|(?:Call|Invocation|Action)s?$")
 _KNOWN_CALLS = frozenset({"tool_calls", "invalid_tool_calls", "function_call", "toolInvocations"})
 _PLAIN, _PLAIN_ROLES = frozenset({"role", "content", "tool_call_id"}), ("system", "user", "assistant", "tool")
-"""The fields and roles of most messages, which are the same in every dialect and so are read at once."""
-_NO_NAME = "a call has no name, and what it would have done cannot be told; write its tool's name, or leave it out"
+"""The fields and roles of most messages; they are the same in every dialect and are read directly."""
+_NO_NAME = "A call has no name. Add its tool's name, or remove the call."
 
 
 @dataclass(slots=True)
 class _Parts:
-    """What the parts of one message hold."""
+    """The contents of the parts of one message."""
 
     intake: Intake
     texts: list[str] = field(default_factory=list)
@@ -65,17 +71,17 @@ class _Parts:
 
 
 def read_turns(messages: Sequence[Any], intake: Intake, first: int = 1) -> list[Turn]:
-    """The turns of a list of messages or items, numbered from `first`; raises UnreadableFile at a call without name."""
+    """Return the turns of messages or items, numbered from `first`; raise UnreadableFile if a call has no name."""
     turns: list[Turn] = []
     asked = {_id(one.get("id")) for one in messages if isinstance(one, dict) and one.get("type") == _REQUEST}
     for number, message in enumerate(messages, first):
         if not isinstance(message, dict):
-            intake.leave_out("message that is no object")
+            intake.leave_out("message that is not an object")
         elif message.keys() <= _PLAIN and type(message.get("content")) is str and message.get("role") in _PLAIN_ROLES:
             answers = _id(message.get("tool_call_id"))
             turns.append(Turn(_ROLES[message["role"]], message["content"], answers=answers, number=number))
         elif message.get("type") == "mcp_call" and message.get("approval_request_id") in asked:
-            # The request stands for the call; this is what came of it.
+            # The request represents the call; this is its result.
             turns.append(replace(result_turn(message, intake), answers=message["approval_request_id"], number=number))
         else:
             turns += [replace(turn, number=number) for turn in message_turns(message, intake)]
@@ -83,7 +89,7 @@ def read_turns(messages: Sequence[Any], intake: Intake, first: int = 1) -> list[
 
 
 def message_turns(message: Part, intake: Intake) -> Iterator[Turn]:
-    """One message as turns: the results in it, and what was said and called."""
+    """Yield the turns of one message: its results, its text and its calls."""
     message = _unwrapped(message)
     kind = message.get("type")
     if message.get("object") == "response" and "role" not in message:
@@ -108,22 +114,22 @@ def message_turns(message: Part, intake: Intake) -> Iterator[Turn]:
 
 
 def call_of(call: Part, intake: Intake) -> LoggedCall:
-    """The call in whichever form; raises UnreadableFile where it has no name."""
-    held = next((call[key] for key in ("function", "custom") if isinstance(call.get(key), dict)), call)
-    name = next((held[key] for key in _NAMES if isinstance(held.get(key), str) and held[key].strip()), None)
-    if name is None:
+    """Return the call from an object in any dialect; raise UnreadableFile if the call has no name."""
+    read = read_call(call)
+    if read is None:
         raise intake.refusal(_NO_NAME)
-    arguments = next((held[key] for key in _ARGUMENTS if held.get(key) is not None), None)
-    return LoggedCall(name, arguments, call_id(call) or _id(call.get("id")))
+    return LoggedCall(*read, call_id(call) or _id(call.get("id")))
 
 
 def call_id(holder: Part) -> str:
-    """The id of the call that an object names, or an empty text."""
+    """Return the id of the call that an object refers to, or "" if the object has no call id."""
     return next((_id(holder[key]) for key in _CALL_IDS if holder.get(key) is not None), "")
 
 
 def result_turn(holder: Part, intake: Intake, *, own_id: bool = False) -> Turn:
-    """What a tool gave back, with the error where one is told; `own_id` where `id` is that of the call."""
+    """Return the turn of a tool's result, including its error. If `own_id` is set, the field `id` holds the id of the
+    call.
+    """
     value = next((holder[key] for key in _RESULTS if holder.get(key) is not None), None)
     text, pictures = result_text(value, intake)
     error = holder.get("error", holder.get("errorText"))
@@ -135,7 +141,7 @@ def result_turn(holder: Part, intake: Intake, *, own_id: bool = False) -> Turn:
 
 
 def result_text(value: object, intake: Intake) -> tuple[str, list[Picture]]:
-    """A result as text, its pictures apart; JSON that is no list of parts stays as it is."""
+    """Return (text, pictures) of a result; keep JSON that is not a list of parts unchanged, as text."""
     if isinstance(value, str):
         return value, []
     texts: list[str] = []
@@ -146,7 +152,7 @@ def result_text(value: object, intake: Intake) -> tuple[str, list[Picture]]:
 
 
 def spoken_text(value: object, intake: Intake) -> str:
-    """The text of a content that can hold neither calls nor results."""
+    """Return the text of a message's content without calls or results."""
     parts = _Parts(intake)
     _read(value, parts)
     return "\n".join(parts.texts)
@@ -169,7 +175,7 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
     if role == AGENT and not calls:
         _tell_unknown_calls(message, intake)
     if role == USER and calls:
-        # What the user does on their own side is no action of the agent: it is something that the agent is shown.
+        # A call by the user is not an action of the agent, but something that the agent sees.
         text = "\n".join([*parts.texts, *(f"user calls {call.action}" for call in calls)])
         calls = []
     thought = _thought(message, parts)
@@ -182,14 +188,14 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
 
 
 def _tell_unknown_calls(message: Part, intake: Intake) -> None:
-    """Counts the fields of a message without any call whose names say that they hold calls."""
+    """Count the fields that seem to hold calls, in a message without any known call."""
     for name, value in message.items():
         if value and name not in _KNOWN_CALLS and _CALL_FIELD.search(name):
             intake.leave_out(f"field {name} of a message")
 
 
 def _tool_turns(message: Part, intake: Intake) -> Iterator[Turn]:
-    """The results of a tool's message: its own, several in it, or those of its parts."""
+    """Yield the results in a tool's message: a single result, a list of results, or the results in the parts."""
     lists = (message.get(key) for key in ("tool_messages", "parts", "content"))
     held: list[Any] = next((one for one in lists if isinstance(one, list)), [])
     results: list[Part] = [one for one in held if isinstance(one, dict) and ("role" in one or _is_result(_typed(one)))]
@@ -213,19 +219,16 @@ def _speaker(message: Part, role: str) -> str:
 
 
 def _calls(message: Part, intake: Intake) -> list[LoggedCall]:
-    """The calls that stand beside the content."""
+    """Return the calls in fields other than the content."""
     calls = message.get("tool_calls")
     if calls and not (isinstance(calls, list) and all(isinstance(call, dict) for call in calls)):
-        raise intake.refusal('"tool_calls" is not a list of calls; give each as an object with its name and arguments')
+        raise intake.refusal(
+            '"tool_calls" is not a list of calls. Write each call as an object with a name and arguments.'
+        )
     invalid = message.get("invalid_tool_calls")
     for broken in invalid if isinstance(invalid, list) else ():
-        intake.leave_out(f"call of {plain_object(broken).get('name') or 'nothing'} that the model wrote wrongly")
-    further = plain_object(message.get("additional_kwargs"))
-    older = message.get("function_call") or further.get("function_call")
-    beside = further.get("tool_calls")
-    read = [call_of(plain_object(call), intake) for call in calls or (beside if isinstance(beside, list) else ())]
-    alone = call_of(older, intake) if isinstance(older, dict) else None
-    return read if alone is None or any(alone.action == call.action for call in read) else [*read, alone]
+        intake.leave_out(f"call of {plain_object(broken).get('name') or 'no tool'} that the model wrote incorrectly")
+    return [call_of(call, intake) for call in list_calls(message)]
 
 
 def _holds_calls(message: Part) -> bool:
@@ -238,7 +241,7 @@ def _is_among(call: LoggedCall, others: Sequence[LoggedCall]) -> bool:
 
 
 def _item(item: Part, intake: Intake) -> Iterator[Turn]:
-    """An item that is no message: a call, a result, a thought."""
+    """Yield the turns of an item that is not a message: a call, a result or a thought."""
     kind = word(item.get("type"))
     if kind in _THOUGHTS:
         parts = _Parts(intake)
@@ -264,7 +267,7 @@ def _item(item: Part, intake: Intake) -> Iterator[Turn]:
 
 
 def _item_call(item: Part, kind: str, intake: Intake) -> LoggedCall:
-    """An item's call; those of tools that the provider runs have no name but that of their type."""
+    """Return the call in an item; for a provider's built-in tool, the item's type is the name."""
     if kind in ("function_call", "custom_tool_call", "tool_call", "mcp_call", "tool_use", "toolCall"):
         call = call_of(item, intake)
         custom = kind == "custom_tool_call" and isinstance(call.arguments, str)
@@ -333,7 +336,7 @@ def _read_result_part(part: object, texts: list[str], pictures: list[Picture], i
 
 
 def _typed(part: Part) -> Part:
-    """The part with its type, told by its only known field where a dialect has none; the AI SDK's as calls."""
+    """Return the part with its type, derived from its only field if necessary; the AI SDK's parts become calls."""
     kind = part.get("type")
     if kind == "tool-invocation":
         return {**plain_object(part.get("toolInvocation")), "type": "tool_call"}
@@ -348,7 +351,7 @@ def _typed(part: Part) -> Part:
         return {"type": "thinking" if part.get("thought") is True else "text", **part}
     if call_id(part):
         return {"type": "tool_result", **part}
-    if isinstance(part.get("name"), str) and any(name in part for name in _ARGUMENTS):
+    if isinstance(part.get("name"), str) and any(name in part for name in ARGUMENT_NAMES):
         return {"type": "tool_call", **part}
     return part
 
@@ -370,7 +373,7 @@ def _is_chat(kind: str) -> bool:
 
 
 def _unwrapped(message: Part) -> Part:
-    """A LangChain message out of its constructor, or out of `data`."""
+    """Return a LangChain message without its constructor or `data` wrapper."""
     if message.get("type") == "constructor" and isinstance(message.get("kwargs"), dict):
         path = message.get("id")
         name = path[-1] if isinstance(path, list) and path else ""

@@ -1,6 +1,6 @@
-"""Spans of a trace, the shape of what observability tools export: models asked, tools run, by time.
+"""Spans of a trace, the form that observability tools export: model calls and tool runs, ordered by time.
 
-Each call stands once, though a model wrote it, later prompts repeat it, and a span of its own ran it.
+Each call appears once, even if a model wrote it, later prompts repeat it, and its own span ran it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ MODEL_SPAN, TOOL_SPAN = "model", "tool"
 
 @dataclass(frozen=True, slots=True)
 class LoggedSpan:
-    """A span: `asked` are the messages that a model was given, `given` those it gave; a tool's are its values."""
+    """A span of a model or a tool. `asked` and `given` are the messages to a model and its answer, or a tool's input
+    and output.
+    """
 
     kind: str
     name: str
@@ -37,7 +39,7 @@ class LoggedSpan:
 
 
 def turns_of_spans(spans: Sequence[LoggedSpan], intake: Intake) -> list[Turn]:
-    """The conversation of a trace; calls without a span and spans without a call both become turns."""
+    """Return the conversation of a trace; calls without a span and spans without a call both become turns."""
     trace = _Trace(intake)
     for span in sorted(spans, key=lambda span: (span.start, span.number)):
         intake.at = span.line
@@ -49,7 +51,9 @@ def turns_of_spans(spans: Sequence[LoggedSpan], intake: Intake) -> list[Turn]:
 
 
 def unpacked(value: Any) -> Any:
-    """The value that a JSON text holds, or the value itself; some exporters write JSON as text two or three times."""
+    """Return the value encoded in a JSON text, or the value itself if it is not JSON text; some exporters encode JSON
+    two or three times.
+    """
     for _ in range(_TIMES):
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
             break
@@ -73,7 +77,7 @@ class _Trace:
         self.unmade = 0
 
     def ask(self, span: LoggedSpan) -> None:
-        """A model's span: what is new in its prompt, then what it answered."""
+        """Add a model's span: the new messages in the prompt, then the model's answer."""
         for message in _messages(span.asked, "user"):
             raw = orjson.dumps(message, default=str)
             if raw not in self.asked:
@@ -87,7 +91,7 @@ class _Trace:
             self.intake.leave_out("error of a model's span")
 
     def run(self, span: LoggedSpan) -> None:
-        """A tool's span: the result of a call that a model wrote, or a call by itself."""
+        """Add a tool's span as the result of a call that a model wrote, or as a separate call with its result."""
         span = replace(span, name=span.name.removeprefix(_RUNS))
         given = unpacked(span.asked)
         text, pictures = result_text(_content(span.given), self.intake)
@@ -107,9 +111,9 @@ class _Trace:
         return read_turns([message], self.intake, span.number)
 
     def _written(self, span: LoggedSpan, given: Any) -> LoggedCall | None:
-        """The call that the span ran: by its id, else by its name and arguments, else by its name."""
+        """Return the model's call that the span ran, matched by id, else by name and arguments, else by name alone."""
         if span.call_id:
-            # Some models number the calls of each turn anew, so a call that ran is not run again under its id.
+            # Some models number the calls of each turn from 1 again, so a call that ran is not run again under its id.
             named = next((call for call in self.unrun if call.id == span.call_id), None)
             self.unrun = [call for call in self.unrun if call is not named]
             return named
@@ -121,7 +125,7 @@ class _Trace:
         return found
 
     def _recall(self, turn: Turn) -> None:
-        """A turn of a prompt, which repeats all that was said before."""
+        """Add a turn of a prompt, unless it repeats an earlier one."""
         if turn.role == TOOL:
             open_call = next((call.id for call in self.called if call.id not in self.answered), "")
             call_id = turn.answers or open_call
@@ -160,7 +164,7 @@ class _Trace:
 
 
 def _messages(value: Any, role: str) -> Iterator[Any]:
-    """The messages in a span's input or output, whichever way it holds them; a bare text is one of that role."""
+    """Yield the messages in a span's input or output; a bare text becomes a message of that role."""
     value = unpacked(value)
     if isinstance(value, str):
         if value:
@@ -203,7 +207,9 @@ def _of_object(value: dict[str, Any], role: str) -> Iterator[Any]:
 
 
 def _as_message(value: Any, role: str) -> Any:
-    """An element of a list of messages: with its own role or type, a choice, or a part that stands alone."""
+    """Return an element of a message list as a message. The element is a message with role or type, a choice, or a
+    single part.
+    """
     one = plain_object(value)
     if isinstance(one.get("message"), dict):
         return one["message"]
@@ -228,7 +234,7 @@ def _is_item(one: dict[str, Any]) -> bool:
 
 
 def _content(value: Any) -> Any:
-    """What a tool gave back, out of the message or the field that some tools put around it."""
+    """Return a tool's result without the message or field that wraps it."""
     value = unpacked(value)
     inner = value.get("kwargs", value.get("data", value)) if isinstance(value, dict) else value
     if isinstance(inner, dict) and "content" in inner and {"tool_call_id", "type", "role"} & inner.keys():

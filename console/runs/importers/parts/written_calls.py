@@ -1,16 +1,16 @@
-"""Calls that a model wrote into its text, as Hermes, Qwen, Llama and ReAct prompts have them."""
+"""Calls that a model wrote into its text, as Hermes, Qwen, Llama and ReAct prompts request."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import orjson
 
 from console.runs.importers.parts.conversation import AGENT, TOOL, USER, LoggedCall, Turn
 from console.runs.importers.parts.intake import Intake, plain_object
+from console.trajectory.calls import read_arguments, read_object
 
 _TAGGED = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
 _NAMED = re.compile(r"<function=([\w.-]+)>\s*(\{.*?\})\s*</function>", re.DOTALL)
@@ -25,7 +25,7 @@ _BROKEN = "call written in a text that cannot be read"
 
 
 def written_calls(text: str, intake: Intake) -> tuple[str, list[LoggedCall]]:
-    """(what remains of the text, the calls in it); one that cannot be read is counted and stays in the text."""
+    """Return (remaining text, calls); count an unreadable call as left out and keep it in the text."""
     calls: list[LoggedCall] = []
 
     def taken(match: re.Match[str]) -> str:
@@ -42,7 +42,9 @@ def written_calls(text: str, intake: Intake) -> tuple[str, list[LoggedCall]]:
 
 
 def with_written_calls(turns: Iterable[Turn], intake: Intake) -> Iterator[Turn]:
-    """The turns with the calls that agents wrote, and what a user's turn reports of one as its result."""
+    """Yield the turns with the calls that agents wrote as text; a user's turn that reports a result becomes the result
+    of the call.
+    """
     waiting = False
     for turn in turns:
         if turn.role == AGENT and not turn.calls and _MAY_HOLD.search(turn.text):
@@ -58,18 +60,11 @@ def with_written_calls(turns: Iterable[Turn], intake: Intake) -> Iterator[Turn]:
 
 def _call(match: re.Match[str]) -> LoggedCall | None:
     if match.re is not _TAGGED:
-        given = _json(match[2])
+        given = read_arguments(match[2])
         return LoggedCall(match[1].strip(), {"input": match[2]} if given is None else given)
-    held = plain_object(_json(match[1]))
-    held = plain_object(held.get("function")) or held
-    name = held.get("name")
-    if not isinstance(name, str) or not name.strip():
-        return None
-    return LoggedCall(name, held.get("arguments", held.get("parameters")))
-
-
-def _json(text: str) -> Any:
     try:
-        return orjson.loads(text)
+        held = plain_object(orjson.loads(match[1]))
     except orjson.JSONDecodeError:
         return None
+    call = read_object({"arguments": None} | (plain_object(held.get("function")) or held))
+    return LoggedCall(call.name, call.arguments) if call else None

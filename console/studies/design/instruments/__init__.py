@@ -1,6 +1,6 @@
-"""Instruments: questionnaires as data, with their items, scale, scoring, source and licence; one file each beside this.
+"""Instruments: questionnaires with their items, scale, scoring, source and licence; one YAML file each.
 
-A new one is one YAML file; a design may hold own ones of the same form.
+To add an instrument, add a YAML file to this folder. A design can also define its own instruments.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Annotated, Literal, Self
 
-import yaml
 from pydantic import Field, model_validator
 
 from console.studies.design.part import AskedQuestion, DesignPart
+from console.trajectory.strict_yaml import read_data
 
 MOST_CHARACTERS = 2_000
-"""Of an answer in words."""
+"""The maximum length of a free-text answer, in characters."""
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class InstrumentItem(AskedQuestion):
-    """A question of an instrument; `reversed` ones count from the other end of the scale.
+    """An item of an instrument; `reversed` items are scored from the other end of the scale.
 
-    `low_label` and `high_label` stand at the ends in place of the scale's own. `expected` is the one right answer to an
-    item that only checks whether somebody reads; such an item is not scored.
+    `low_label` and `high_label` replace the labels of the scale. `expected` is the correct answer to an attention item;
+    attention items are not scored.
     """
 
     kind: Literal["scale", "choice", "text"] = "scale"
@@ -37,7 +37,7 @@ class InstrumentItem(AskedQuestion):
 
 
 class Scale(DesignPart):
-    """The answers to items of kind scale: from `low` to `high` in steps, and what stands at both ends."""
+    """The possible answers to an item of kind scale: numbers from `low` to `high`, with a label at each end."""
 
     low: int = 1
     high: int = 7
@@ -53,12 +53,15 @@ class Scale(DesignPart):
 
     @property
     def points(self) -> range:
-        """Every answer that can be chosen."""
+        """The points of the scale."""
         return range(self.low, self.high + 1, self.step)
 
 
 class Score(DesignPart):
-    """How items make one number: `plus` + `times` x (mean or sum of the answers, each counted from 0)."""
+    """The formula of a score: `plus` + `times` x (mean or sum of the answers).
+
+    The answers count from 0.
+    """
 
     of: Literal["mean", "sum"] = "mean"
     times: Number = 1.0
@@ -67,7 +70,7 @@ class Score(DesignPart):
 
 
 class Instrument(DesignPart):
-    """A questionnaire; without a `score` its answers are reported one by one."""
+    """A questionnaire; if it has no `score`, its answers are reported individually."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")
     title: str = Field(min_length=1, max_length=120)
@@ -82,41 +85,41 @@ class Instrument(DesignPart):
     def _keys_once(self) -> Self:
         keys = [one.key for one in self.items]
         if len(set(keys)) < len(keys):
-            raise ValueError("two items have the same key; give each a key of its own")
+            raise ValueError("two items have the same key; rename one")
         for one in self.items:
             if one.expected is not None and one.expected not in answers_to(self, one):
-                raise ValueError(f"the item {one.key} expects {one.expected!r}, which nobody can answer")
+                raise ValueError(f"the item {one.key} expects {one.expected!r}, which is not one of its answers")
         return self
 
 
 def answers_to(instrument: Instrument, item: InstrumentItem) -> tuple[str, ...]:
-    """What can be answered to the item, none for one in words."""
+    """Return the possible answers to the item; empty if the answer is free text."""
     return tuple(map(str, instrument.scale.points)) if item.kind == "scale" else item.choices
 
 
-def keyed(instrument: Instrument, item: InstrumentItem, answer: str) -> int:
-    """The answer counted from 0, from the other end of the scale where the item is reversed."""
+def score_answer(instrument: Instrument, item: InstrumentItem, answer: str) -> int:
+    """Return the answer counted from 0; if the item is reversed, count from the other end of the scale."""
     scale = instrument.scale
     return scale.high - int(answer) if item.reversed else int(answer) - scale.low
 
 
 def scored_items(instrument: Instrument) -> list[InstrumentItem]:
-    """The items that the score is made of."""
+    """List the items that contribute to the score."""
     return [one for one in instrument.items if one.kind == "scale" and one.expected is None]
 
 
 def score(instrument: Instrument, answers: Mapping[str, str]) -> float | None:
-    """The instrument's score; None where it has none or an item that it is made of was not answered."""
+    """Return the instrument's score, or None if it has no score or a scored item has no answer."""
     rule, items = instrument.score, scored_items(instrument)
     if rule is None or not items or any(one.key not in answers for one in items):
         return None
-    total = sum(keyed(instrument, one, answers[one.key]) for one in items)
+    total = sum(score_answer(instrument, one, answers[one.key]) for one in items)
     return rule.plus + rule.times * (total / len(items) if rule.of == "mean" else total)
 
 
 @lru_cache(maxsize=1)
 def shelf() -> Mapping[str, Instrument]:
-    """The instruments that every design may name."""
+    """Return the built-in instruments by name; every design can use these instruments."""
     found = [file for file in files(__package__).iterdir() if file.name.endswith(".yaml")]
-    made = [Instrument.model_validate(yaml.safe_load(file.read_text("utf-8"))) for file in found]
+    made = [read_data(file, Instrument) for file in found]
     return {one.name: one for one in sorted(made, key=lambda one: one.name)}

@@ -1,6 +1,6 @@
-"""Platforms that people are recruited on: what their links carry and where people go back to; one file each.
+"""Recruiting platforms: the URL parameters of their links, and the addresses that people return to.
 
-A new one is one YAML file beside this.
+Each platform is one YAML file. To add a platform, add a YAML file to this folder.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-from console.trajectory.data_files import read_data
+from console.trajectory.strict_yaml import read_data
 
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A recruiting platform as its documentation (`source`) describes it.
+    """A recruiting platform as described in its documentation (`source`).
 
-    `person` is the URL parameter that names the person, `beside` come with it; where one of the values `preview` is
-    given, somebody only looks. `link` is what a study's link ends in there, with the platform's own placeholders;
-    people may be sent back to `hosts`.
+    `person` is the URL parameter with the person's id; `beside` lists the other parameters. A parameter value in
+    `preview` marks a visitor who only previews the study. `link` is the end of a study's link on the platform, with the
+    platform's own placeholders. `hosts` are the hosts to which people may return.
     """
 
     title: str

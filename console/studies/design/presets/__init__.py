@@ -1,57 +1,65 @@
-"""Presets: designs that answer a question of the field, each a YAML file here; to add one, add a file.
+"""Presets: ready designs for research questions of the field, one YAML file each; to add a preset, add a file.
 
-A file states a `title`, what it is `about`, the `design`, and what takes its fields' places in two cases: `simulated`
-where nobody but simulated reviewers takes part, `with_model` where its detectors ask a model.
+A file contains a `title`, a description in `about`, and the `design`. It may replace fields of the design in two cases:
+`simulated` if only simulated reviewers take part, and `with_model` if the detectors use a model.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-import yaml
-
 from console.errors import Unknown
 from console.studies.design.model import Design
-from console.studies.design.yaml_file import changed, parse
+from console.studies.design.yaml_file import change_design
+from console.trajectory.strict_yaml import read_data
+
+Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A design under its name, with the question that it is for."""
+    """A named design with its research question."""
 
     name: str
     title: str
     about: str
     design: Design
-    simulated: dict[str, Any]
-    with_model: dict[str, Any]
+    simulated: Fields
+    with_model: Fields
 
     def designed(self, *, simulated: bool = False, with_model: bool = False, **fields: Any) -> Design:
-        """The design with these fields changed; raises BadInput as `load` does."""
+        """Return the design with these fields changed; raise BadInput if the changed design is invalid."""
         given = (self.with_model if with_model else {}) | (self.simulated if simulated else {}) | fields
-        return changed(self.design, **given)
+        return change_design(self.design, **given)
 
 
 @lru_cache(maxsize=1)
 def presets() -> dict[str, Preset]:
-    """Every preset by its name, which is its file's."""
+    """Return all presets by name; the name is the file name without its suffix."""
     found = sorted(one.name for one in files(__package__).iterdir() if one.name.endswith(".yaml"))
     return {one.name: one for one in (_read(name.removesuffix(".yaml")) for name in found)}
 
 
 def preset(name: str) -> Preset:
-    """The preset of that name; raises Unknown, naming those there are."""
+    """Return the preset with this name; if there is none, raise Unknown with the list of presets."""
     if name not in presets():
         raise Unknown("preset", name, presets())
     return presets()[name]
 
 
+@dataclass(frozen=True, slots=True)
+class _PresetFile:
+    title: str
+    about: str
+    design: Fields
+    simulated: Fields = field(default_factory=dict)
+    with_model: Fields = field(default_factory=dict)
+
+
 def _read(name: str) -> Preset:
-    held = yaml.safe_load(files(__package__).joinpath(f"{name}.yaml").read_text("utf-8"))
-    design = parse(yaml.safe_dump({"name": name, **held["design"]}), f"The preset {name}")
-    return Preset(
-        name, held["title"], held["about"].strip(), design, held.get("simulated", {}), held.get("with_model", {})
-    )
+    file = read_data(files(__package__).joinpath(f"{name}.yaml"), _PresetFile)
+    design = Design.model_validate({"name": name, **file.design})
+    return Preset(name, file.title, file.about.strip(), design, file.simulated, file.with_model)

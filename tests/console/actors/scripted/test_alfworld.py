@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.actors.scripted.alfworld_state import HouseholdTask, parse_task
+from console.actors.scripted.alfworld import HouseholdTask, parse_task
 from console.environments import ENVIRONMENTS
 
 TASKS = ENVIRONMENTS["alfworld"].tasks(1, 60)

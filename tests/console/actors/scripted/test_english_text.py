@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.actors.scripted.english_text import parse_question, sentences, spans, values
+from console.actors.scripted.english_text import find_names, find_values, parse_question, split_sentences
 
 
 def test_a_bridge_question_has_a_near_and_a_far_part():
@@ -44,12 +44,12 @@ def test_the_form_of_the_answer(text, form):
 
 def test_names_are_whole():
     text = "It was brought out by Fossgrave & Daughters. St. Orla Crossing lies near River Hasken."
-    assert spans(text) == ["Fossgrave & Daughters", "St. Orla Crossing", "River Hasken"]
-    assert len(sentences(text)) == 2
+    assert find_names(text) == ["Fossgrave & Daughters", "St. Orla Crossing", "River Hasken"]
+    assert len(split_sentences(text)) == 2
 
 
 def test_values_by_form():
-    assert values("It was founded in 1957 with 30,074 crowns.", "year", ()) == ["1957"]
-    assert values("Sillmouth has 30,074 inhabitants.", "number", ()) == ["30,074"]
-    assert values("The director is Verity Kelderow.", "person", ("The Amber Harbour",)) == ["Verity Kelderow"]
-    assert values("At home she plays the viola every evening.", "word", ()) == ["viola"]
+    assert find_values("It was founded in 1957 with 30,074 crowns.", "year", ()) == ["1957"]
+    assert find_values("Sillmouth has 30,074 inhabitants.", "number", ()) == ["30,074"]
+    assert find_values("The director is Verity Kelderow.", "person", ("The Amber Harbour",)) == ["Verity Kelderow"]
+    assert find_values("At home she plays the viola every evening.", "word", ()) == ["viola"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.actors.scripted.hints import TOPICS, amount_near, last_wanted, read_advice
+from console.actors.scripted.hints import TOPICS, find_amount, find_last_wanted, read_advice
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_what_is_wanted_is_told_from_what_is_refused(words, wanted, refused):
     assert found.wants(wanted)
     assert not found.refuses(wanted)
     assert found.refuses(refused)
-    assert last_wanted(found, ("black", "navy")) == "navy"
+    assert find_last_wanted(found, ("black", "navy")) == "navy"
 
 
 def test_a_thing_is_only_named_as_a_whole_word():
@@ -62,8 +62,8 @@ def test_a_thing_is_only_named_as_a_whole_word():
 
 def test_amounts_belong_to_their_topic():
     found = read_advice(("I wanted 2 of them. The price must stay below 1,250.50 dollars.",))
-    assert amount_near(found, "price") == 1250.5
-    assert amount_near(read_advice(("I wanted 2 of them.",)), "price") is None
+    assert find_amount(found, "price") == 1250.5
+    assert find_amount(read_advice(("I wanted 2 of them.",)), "price") is None
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_amounts_belong_to_their_topic():
     ],
 )
 def test_only_money_is_an_amount(words, amount):
-    assert amount_near(read_advice((words,)), "price") == amount
+    assert find_amount(read_advice((words,)), "price") == amount
 
 
 def test_the_last_of_several_wishes_counts():
-    assert last_wanted(read_advice(("choose red", "choose blue")), ("red", "blue", "green")) == "blue"
-    assert last_wanted(read_advice(("choose something",)), ("red", "blue")) is None
+    assert find_last_wanted(read_advice(("choose red", "choose blue")), ("red", "blue", "green")) == "blue"
+    assert find_last_wanted(read_advice(("choose something",)), ("red", "blue")) is None

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from console.analysis.charts.success import success
+from console.analysis.charts.runs import success
 
 
 def summary():

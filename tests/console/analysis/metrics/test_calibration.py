@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import brier_score_loss
 
-from console.analysis.metrics.calibration import brier, expected_calibration_error, reliability
+from console.analysis.metrics.classification import brier, expected_calibration_error, reliability
 
 
 def by_hand(labels, given):

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import binomtest
 from statsmodels.stats import contingency_tables
 
-from console.analysis.metrics.comparison import mcnemar
+from console.analysis.metrics.classification import mcnemar
 
 
 def test_mcnemar_is_the_exact_binomial_test_of_the_disagreements():

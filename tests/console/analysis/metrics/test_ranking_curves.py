@@ -19,7 +19,7 @@ def drawn(seed, ties):
 @pytest.mark.parametrize("seed", range(10))
 def test_curves_and_areas_agree_with_scikit_learn(seed, ties):
     labels, scores = drawn(seed, ties)
-    ranked = ranking_curves.ranking(labels, scores)
+    ranked = ranking_curves.rank_cases(labels, scores)
     precision, recall, thresholds = precision_recall_curve(labels, scores)
     assert np.allclose(ranked.precision[::-1], precision[:-1], rtol=0, atol=1e-12)
     assert np.allclose(ranked.recall[::-1], recall[:-1], rtol=0, atol=1e-12)
@@ -35,7 +35,7 @@ def test_curves_and_areas_agree_with_scikit_learn(seed, ties):
 @given(SCORES)
 def test_the_best_thresholds_are_the_best_of_all(cases):
     labels, scores = np.array([label for label, _ in cases]), np.array([score for _, score in cases])
-    ranked = ranking_curves.ranking(labels, scores)
+    ranked = ranking_curves.rank_cases(labels, scores)
     every = [-1.0, *np.unique(scores)]
     macro = [f1_score(labels, scores > t, average="macro", labels=[False, True], zero_division=0.0) for t in every]
     best = ranking_curves.best_macro_f1(ranked)
@@ -45,14 +45,14 @@ def test_the_best_thresholds_are_the_best_of_all(cases):
 
 
 def test_a_threshold_lies_half_way_between_two_scores():
-    best = ranking_curves.best_macro_f1(ranking_curves.ranking([True, True, False], [0.9, 0.7, 0.2]))
+    best = ranking_curves.best_macro_f1(ranking_curves.rank_cases([True, True, False], [0.9, 0.7, 0.2]))
     assert best.value == 1.0
     assert best.threshold == pytest.approx(0.45)
 
 
 @pytest.mark.parametrize("labels", [[], [False, False], [True, True]])
 def test_a_missing_class_is_none_and_never_nan(labels):
-    ranked = ranking_curves.ranking(labels, [0.4, 0.6][: len(labels)])
+    ranked = ranking_curves.rank_cases(labels, [0.4, 0.6][: len(labels)])
     assert ranking_curves.roc_auc(ranked) is None
     assert ranking_curves.pr_auc(ranked) is None
     assert ranking_curves.pr_auc(ranked, paper=True) == -1.0
@@ -60,32 +60,32 @@ def test_a_missing_class_is_none_and_never_nan(labels):
 
 
 def test_all_scores_zero_is_undefined_only_for_the_paper():
-    ranked = ranking_curves.ranking([True, False], [0.0, 0.0])
+    ranked = ranking_curves.rank_cases([True, False], [0.0, 0.0])
     assert ranking_curves.pr_auc(ranked, paper=True) == -1.0
     assert ranking_curves.pr_auc(ranked) == pytest.approx(0.75)
 
 
 def test_the_trapezoid_flatters_a_constant_score():
     labels = np.arange(1_000) < 171
-    ranked = ranking_curves.ranking(labels, np.full(1_000, 0.5))
+    ranked = ranking_curves.rank_cases(labels, np.full(1_000, 0.5))
     assert ranking_curves.pr_auc(ranked) == pytest.approx(0.5855)
     assert ranking_curves.average_precision(ranked) == pytest.approx(0.171)
 
 
 def test_scores_of_any_range_rank_the_same():
     labels, scores = drawn(3, True)
-    near, far = ranking_curves.ranking(labels, scores), ranking_curves.ranking(labels, scores * 10 - 3)
+    near, far = ranking_curves.rank_cases(labels, scores), ranking_curves.rank_cases(labels, scores * 10 - 3)
     assert np.array_equal(near.tp, far.tp)
     assert np.array_equal(near.fp, far.fp)
     assert far.scores == pytest.approx(near.scores * 10 - 3)
-    assert ranking_curves.ranking([True, False], [0.0, -0.0]).tp.tolist() == [1]
+    assert ranking_curves.rank_cases([True, False], [0.0, -0.0]).tp.tolist() == [1]
 
 
 def test_of_thresholds_as_good_as_the_best_the_one_nearest_the_default_is_taken():
     truth = [True] * 6 + [False] * 6
     scores = [0.9, 0.8, 0.7, 0.6, 0.58, 0.2, 0.55, 0.4, 0.3, 0.15, 0.12, 0.11]
-    ranked = ranking_curves.ranking(truth, scores)
+    ranked = ranking_curves.rank_cases(truth, scores)
     assert ranking_curves.best_macro_f1(ranked).threshold == pytest.approx(0.565)
-    assert ranking_curves.good_threshold(ranked, 0.5, 0.0) == pytest.approx(0.565)
-    assert ranking_curves.good_threshold(ranked, 0.5, 0.1) == 0.5
-    assert ranking_curves.good_threshold(ranking_curves.ranking([], []), 0.5, 0.01) is None
+    assert ranking_curves.find_good_threshold(ranked, 0.5, 0.0) == pytest.approx(0.565)
+    assert ranking_curves.find_good_threshold(ranked, 0.5, 0.1) == 0.5
+    assert ranking_curves.find_good_threshold(ranking_curves.rank_cases([], []), 0.5, 0.01) is None

@@ -36,14 +36,14 @@ def test_each_detector_is_scored_apart_and_a_threshold_is_strict(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("label,score\naligned,0.1\nmaybe,0.3\n", "line 3: the label is 'maybe'"),
-        ("label,score\naligned,high\n", "line 2: the score is 'high'"),
-        ("label,score\naligned,nan\n", "line 2: the score is 'nan'"),
-        ("label,score\naligned,1.5\n", "line 2: the score is '1.5'"),
-        ("label,score\naligned\n", "line 2: the score is None"),
-        ("label\naligned\n", "no column 'score'"),
-        ("", "no column 'label'"),
-        ("label,score\n", "holds no scores"),
+        ("label,score\naligned,0.1\nmaybe,0.3\n", "line 3: invalid label 'maybe'"),
+        ("label,score\naligned,high\n", "line 2: invalid score 'high'"),
+        ("label,score\naligned,nan\n", "line 2: invalid score 'nan'"),
+        ("label,score\naligned,1.5\n", "line 2: invalid score '1.5'"),
+        ("label,score\naligned\n", "line 2: invalid score None"),
+        ("label\naligned\n", "the column 'score' is missing"),
+        ("", "the column 'label' is missing"),
+        ("label,score\n", "has no scores"),
     ],
 )
 def test_a_bad_file_is_refused_in_one_sentence_with_its_line(tmp_path, text, words):

@@ -7,8 +7,8 @@ from scipy import stats
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.multitest import multipletests
 
-from console.analysis.statistics.contrasts import adjusted, contrasts, equivalence
-from console.analysis.statistics.estimates import Estimate, of_t
+from console.analysis.statistics.contrasts import adjust_p_values, equivalence_p_value, estimate_contrasts
+from console.analysis.statistics.estimates import Estimate, estimate_by_t
 from tests.answered import differences, study
 
 MAIN = {"c0": -0.5, "c1": 0.5, "c2": -0.5, "c3": 0.5}
@@ -37,8 +37,8 @@ def test_it_is_least_squares_of_participants_own_values_without_the_sets_of_task
     values, sets = own_values(frame, MAIN)
     kept = sets.iloc[:, :1].assign(level=1.0)  # one of the four says it all: the others are it, or it turned
     expected = OLS(values, kept).fit()
-    found = contrasts(frame, "value", {"main": MAIN})
-    assert found.methods["main"] == "t-test of participants' own values, sets of tasks taken out, t with 10 df"
+    found = estimate_contrasts(frame, "value", {"main": MAIN})
+    assert found.methods["main"] == "t-test of participants' own values, sets of tasks removed, t with 10 df"
     one = found.estimates["main"]
     assert (one.value, one.p_value) == pytest.approx((expected.params["level"], expected.pvalues["level"]), abs=1e-9)
     assert (one.interval.low, one.interval.high) == pytest.approx(tuple(expected.conf_int().loc["level"]), abs=1e-9)
@@ -47,7 +47,7 @@ def test_it_is_least_squares_of_participants_own_values_without_the_sets_of_task
 def test_few_participants_leave_the_sets_in_the_error():
     frame = drawn(1, people=4)
     expected = stats.ttest_1samp(own_values(frame, MAIN)[0], 0)
-    found = contrasts(frame, "value", {"main": MAIN}).estimates["main"]
+    found = estimate_contrasts(frame, "value", {"main": MAIN}).estimates["main"]
     interval = expected.confidence_interval()
     assert found.p_value == pytest.approx(expected.pvalue, abs=1e-12)
     assert (found.interval.low, found.interval.high) == pytest.approx((interval.low, interval.high), abs=1e-12)
@@ -58,7 +58,8 @@ def test_who_misses_a_condition_is_out_of_its_contrasts_alone():
     uneven = frame[~((frame["participant"] == "P03") & (frame["condition"] == "c1"))]
     wanted = {"main": MAIN, "other": {"c2": 1.0, "c3": -1.0}}
     found, without, whole = (
-        contrasts(rows, "value", wanted).estimates for rows in (uneven, frame[frame["participant"] != "P03"], frame)
+        estimate_contrasts(rows, "value", wanted).estimates
+        for rows in (uneven, frame[frame["participant"] != "P03"], frame)
     )
     assert (found["main"].n, found["other"].n) == (13, 14)
     assert (found["main"], found["other"]) == (without["main"], whole["other"])
@@ -74,7 +75,7 @@ def test_people_may_differ_in_one_factor_more_than_in_another():
         )
         divides = np.repeat(draw.normal(0, 1, 8), 4) * rows["condition"].map(MAIN)
         values = rows.assign(value=divides + draw.normal(0, 0.3, len(rows)))
-        wrong += contrasts(values, "value", {"main": MAIN}).estimates["main"].p_value < 0.05
+        wrong += estimate_contrasts(values, "value", {"main": MAIN}).estimates["main"].p_value < 0.05
     assert wrong <= 200 * 0.1
 
 
@@ -82,38 +83,38 @@ def test_between_participants_it_is_the_pooled_t_test():
     frame = drawn(2, people=12, conditions=2, between=True)
     cells = means(frame)
     groups = [cells[cells["condition"] == name]["value"] for name in ("c1", "c0")]
-    found = contrasts(frame, "value", {"d": {"c1": 1.0, "c0": -1.0}}).estimates["d"]
+    found = estimate_contrasts(frame, "value", {"d": {"c1": 1.0, "c0": -1.0}}).estimates["d"]
     assert found.p_value == pytest.approx(stats.ttest_ind(*groups).pvalue, abs=1e-12)
 
 
 def test_a_condition_without_answers_is_named():
-    found = contrasts(drawn(1), "value", {"d": {"c9": 1.0, "c0": -1.0}}).estimates["d"]
-    assert (found.value, found.note) == (None, "Not estimable: nobody answered in c9.")
+    found = estimate_contrasts(drawn(1), "value", {"d": {"c9": 1.0, "c0": -1.0}}).estimates["d"]
+    assert (found.value, found.note) == (None, "Not estimable: no participant answered in c9.")
 
 
 def test_conditions_that_nobody_links_are_not_compared():
     frame = drawn(1, people=8)
     half = frame["participant"].isin(["P00", "P01", "P02", "P03"])
     apart = frame[(half & frame["condition"].isin(["c0", "c1"])) | (~half & frame["condition"].isin(["c2", "c3"]))]
-    found = contrasts(apart, "value", {"across": {"c0": 1.0, "c2": -1.0}, "inside": {"c0": 1.0, "c1": -1.0}})
-    assert found.estimates["across"].note == "Not estimable: nobody has answered in every condition that it compares."
+    found = estimate_contrasts(apart, "value", {"across": {"c0": 1.0, "c2": -1.0}, "inside": {"c0": 1.0, "c1": -1.0}})
+    assert found.estimates["across"].note == "Not estimable: no participant answered in every compared condition."
     assert found.estimates["inside"].value is not None
 
 
 def test_one_participant_tells_nothing_of_chance():
     frame = drawn(1, people=1, conditions=2)
-    found = contrasts(frame, "value", {"d": {"c1": 1.0, "c0": -1.0}}).estimates["d"]
+    found = estimate_contrasts(frame, "value", {"d": {"c1": 1.0, "c0": -1.0}}).estimates["d"]
     assert found.interval is None
     assert found.p_value is None
-    assert found.note == "Not estimable: 1 participant leaves nothing to measure the spread by."
+    assert found.note == "Not estimable: 1 participant leaves no degrees of freedom for the spread."
 
 
 def test_rounding_is_no_evidence():
     frame = drawn(1, people=6, conditions=2).assign(value=lambda rows: 0.1 + 0.2 * (rows["condition"] == "c1"))
-    found = contrasts(frame, "value", {"d": {"c1": 1.0, "c0": -1.0}}).estimates["d"]
+    found = estimate_contrasts(frame, "value", {"d": {"c1": 1.0, "c0": -1.0}}).estimates["d"]
     assert found.value == pytest.approx(0.2)
     assert found.p_value is None
-    same = contrasts(frame.assign(value=0.3), "value", {"d": {"c1": 1.0, "c0": -1.0}}).estimates["d"]
+    same = estimate_contrasts(frame.assign(value=0.3), "value", {"d": {"c1": 1.0, "c0": -1.0}}).estimates["d"]
     assert (same.value, same.p_value) == (0.0, None)
 
 
@@ -123,7 +124,7 @@ def test_intervals_hold_the_effect_about_as_often_as_they_say(people, conditions
     truth, held = differences(0.8)[0], 0
     for seed in range(80):
         frame = drawn([seed, people], people, conditions, tasks=12, effect=0.8, between=between)
-        interval = contrasts(frame, "value", wanted).estimates["d"].interval
+        interval = estimate_contrasts(frame, "value", wanted).estimates["d"].interval
         held += interval.low <= truth <= interval.high
     assert held >= 80 * 0.88
 
@@ -131,12 +132,12 @@ def test_intervals_hold_the_effect_about_as_often_as_they_say(people, conditions
 @pytest.mark.parametrize("correction", ["holm", "bonferroni"])
 def test_p_values_are_corrected_as_the_library_does(correction):
     given = {"a": 0.01, "b": 0.04, "c": None, "d": 0.03, "e": 0.5}
-    found = adjusted(given, correction)
+    found = adjust_p_values(given, correction)
     there = [name for name, p in given.items() if p is not None]
     expected = multipletests([given[name] for name in there], method=correction)[1]
     assert [found[name] for name in there] == pytest.approx(list(expected))
     assert found["c"] is None
-    assert adjusted(given, "none") == given
+    assert adjust_p_values(given, "none") == given
 
 
 def test_equivalence_is_two_one_sided_tests():
@@ -144,6 +145,6 @@ def test_equivalence_is_two_one_sided_tests():
     low = stats.ttest_1samp(apart, -0.05, alternative="greater")
     high = stats.ttest_1samp(apart, 0.05, alternative="less")
     error = apart.std(ddof=1) / 6**0.5
-    found = of_t(float(apart.mean()), float(error), 5, 6)
-    assert equivalence(found, 0.05) == pytest.approx(max(low.pvalue, high.pvalue))
-    assert equivalence(Estimate(0.0), 0.05) is None
+    found = estimate_by_t(float(apart.mean()), float(error), 5, 6)
+    assert equivalence_p_value(found, 0.05) == pytest.approx(max(low.pvalue, high.pvalue))
+    assert equivalence_p_value(Estimate(0.0), 0.05) is None

@@ -15,7 +15,7 @@ from console.errors import BadInput
     [("", 0), ("ask for 66 x 66", 5), ("it's 24.99, not 30", 4), ("  well-made \n chair ", 2), ("...", 0)],
 )
 def test_words_are_counted(text, count):
-    assert feedback_words.word_count(text) == count
+    assert feedback_words.count_words(text) == count
 
 
 @pytest.mark.parametrize(
@@ -34,22 +34,22 @@ def test_words_are_counted(text, count):
     ],
 )
 def test_a_sentence_is_specific_if_it_names_something(text, share):
-    assert feedback_words.specificity(text) == (share if share is None else pytest.approx(share))
+    assert feedback_words.compute_specificity(text) == (share if share is None else pytest.approx(share))
 
 
 def test_the_tasks_own_options_count_as_named():
-    assert feedback_words.specificity("Take the Extra Soft one") == 0
-    assert feedback_words.specificity("Take the Extra Soft one", named=["extra soft", ""]) == 1
-    assert feedback_words.specificity("Take the extra softer one", named=["extra soft"]) == 0
+    assert feedback_words.compute_specificity("Take the Extra Soft one") == 0
+    assert feedback_words.compute_specificity("Take the Extra Soft one", named=["extra soft", ""]) == 1
+    assert feedback_words.compute_specificity("Take the extra softer one", named=["extra soft"]) == 0
 
 
 @settings(deadline=None)
 @given(text=st.text(max_size=200), more=st.lists(st.text(max_size=8), max_size=3))
 def test_any_text_has_a_share_or_none_and_names_only_add(text, more):
-    share = feedback_words.specificity(text)
-    assert (share is None) == (not any(feedback_words.word_count(part) for part in feedback_words._END.split(text)))
+    share = feedback_words.compute_specificity(text)
+    assert (share is None) == (not any(feedback_words.count_words(part) for part in feedback_words._END.split(text)))
     if share is not None:
-        assert 0 <= share <= feedback_words.specificity(text, more) <= 1
+        assert 0 <= share <= feedback_words.compute_specificity(text, more) <= 1
 
 
 def feedback(people=8, texts=40, slope=0.0, seed=2):
@@ -66,8 +66,8 @@ def feedback(people=8, texts=40, slope=0.0, seed=2):
 
 def test_the_correlation_is_point_biserial_and_the_slope_statsmodels_own():
     frame = feedback(slope=0.8)
-    found = feedback_words.feedback_and_success(frame)["length"]
-    lengths = np.log2([feedback_words.word_count(text) for text in frame["feedback_text"]])
+    found = feedback_words.compare_feedback_with_success(frame)["length"]
+    lengths = np.log2([feedback_words.count_words(text) for text in frame["feedback_text"]])
     solved = (frame["next_trial_outcome"] == "succeeded").to_numpy(dtype=float)
     assert found.correlation.value == pytest.approx(stats.pointbiserialr(solved, lengths).statistic)
     theirs = sm.GEE(
@@ -87,24 +87,24 @@ def test_rows_without_words_or_without_a_next_trial_do_not_count():
     more = pd.DataFrame(
         [("P0", "", "failed"), ("P0", None, "failed"), ("P0", "some words", None)], columns=frame.columns
     )
-    assert feedback_words.feedback_and_success(pd.concat([frame, more]))["specificity"].texts == 40
+    assert feedback_words.compare_feedback_with_success(pd.concat([frame, more]))["specificity"].texts == 40
 
 
 def test_options_of_the_task_can_come_with_the_rows():
     frame = feedback(texts=2).assign(feedback_text="take the soft one")
-    assert feedback_words.feedback_and_success(frame)["specificity"].mean == 0
+    assert feedback_words.compare_feedback_with_success(frame)["specificity"].mean == 0
     frame["named"] = [["soft"]] * len(frame)
-    assert feedback_words.feedback_and_success(frame)["specificity"].mean == 1
+    assert feedback_words.compare_feedback_with_success(frame)["specificity"].mean == 1
 
 
 def test_what_cannot_be_estimated_is_a_sentence():
-    few = feedback_words.feedback_and_success(feedback(people=2, texts=1))["length"]
+    few = feedback_words.compare_feedback_with_success(feedback(people=2, texts=1))["length"]
     assert (few.correlation.value, few.log_odds.value) == (None, None)
     assert few.correlation.note
-    two = feedback_words.feedback_and_success(feedback(people=2))["length"]
+    two = feedback_words.compare_feedback_with_success(feedback(people=2))["length"]
     assert two.correlation.interval is not None
     assert "fewer than 4 participants" in two.log_odds.note
-    nobody = feedback_words.feedback_and_success(feedback().iloc[:0])["length"]
+    nobody = feedback_words.compare_feedback_with_success(feedback().iloc[:0])["length"]
     assert (nobody.mean, nobody.texts) == (None, 0)
     with pytest.raises(BadInput, match="no column 'feedback_text'"):
-        feedback_words.feedback_and_success(feedback().drop(columns="feedback_text"))
+        feedback_words.compare_feedback_with_success(feedback().drop(columns="feedback_text"))

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from console.analysis.statistics import human_simulated, reviewer_agreement
+from console.analysis.statistics import reviewer_agreement
 from console.errors import BadInput
 
 
@@ -23,7 +23,7 @@ def decisions(units=40):
 
 def test_each_kind_has_its_accuracy_pace_and_agreement():
     frame = decisions()
-    human, rule = human_simulated.by_kind(frame)
+    human, rule = reviewer_agreement.compare_kinds(frame)
     ours = frame[frame["annotator_kind"] == "human"]
     assert (human.kind, human.participants, human.decisions) == ("human", 4, 160)
     assert human.accuracy.value == pytest.approx(ours.groupby("participant")["correct"].mean().mean())
@@ -34,7 +34,7 @@ def test_each_kind_has_its_accuracy_pace_and_agreement():
 
 def test_humans_and_others_are_two_groups():
     frame = decisions()
-    found = human_simulated.humans_and_others(frame)
+    found = reviewer_agreement.compare_humans_and_others(frame)
     accuracy = frame.groupby(["annotator_kind", "participant"])["correct"].mean()
     theirs = stats.ttest_ind(accuracy["human"], accuracy["rule"], equal_var=False)
     assert found.accuracy.p_value == pytest.approx(theirs.pvalue)
@@ -49,7 +49,7 @@ def test_agreement_across_kinds_counts_every_pair_of_a_human_and_another():
         sides = [rows.loc[rows["annotator_kind"] == kind, "label"] for kind in ("human", "rule")]
         equal += sum(one == other for one in sides[0] for other in sides[1])
         pairs += len(sides[0]) * len(sides[1])
-    found = human_simulated.humans_and_others(frame).agreement
+    found = reviewer_agreement.compare_humans_and_others(frame).agreement
     assert found.value == pytest.approx(equal / pairs)
     assert found.interval.low < found.value < found.interval.high
     assert found.n == 12
@@ -58,7 +58,7 @@ def test_agreement_across_kinds_counts_every_pair_of_a_human_and_another():
 def test_missing_labels_units_and_truths_do_not_count():
     frame = decisions().astype({"correct": "boolean", "lead_time_ms": "Int64"})
     more = frame.iloc[[0, 1]].assign(unit=None, label=None, correct=pd.NA, lead_time_ms=pd.NA)
-    first, second = (human_simulated.by_kind(one)[0] for one in (frame, pd.concat([frame, more])))
+    first, second = (reviewer_agreement.compare_kinds(one)[0] for one in (frame, pd.concat([frame, more])))
     assert first.accuracy == second.accuracy
     assert first.seconds == second.seconds
     assert first.alpha == second.alpha
@@ -66,9 +66,9 @@ def test_missing_labels_units_and_truths_do_not_count():
 
 def test_a_study_of_people_only_says_that_there_is_nobody_to_compare_with():
     frame = decisions()
-    found = human_simulated.humans_and_others(frame[frame["annotator_kind"] == "human"])
+    found = reviewer_agreement.compare_humans_and_others(frame[frame["annotator_kind"] == "human"])
     assert (found.accuracy.value, found.seconds.value, found.agreement.value) == (None, None, None)
-    assert "No unit has both" in found.agreement.note
-    assert human_simulated.by_kind(frame.iloc[:0]) == ()
+    assert "No unit has labels from both" in found.agreement.note
+    assert reviewer_agreement.compare_kinds(frame.iloc[:0]) == ()
     with pytest.raises(BadInput, match="no column 'correct'"):
-        human_simulated.by_kind(frame.drop(columns="correct"))
+        reviewer_agreement.compare_kinds(frame.drop(columns="correct"))

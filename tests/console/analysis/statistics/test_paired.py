@@ -70,7 +70,7 @@ def test_the_bounds_of_g_are_where_the_noncentral_t_leaves_two_and_a_half_percen
 def test_with_four_participants_wilcoxon_is_exact_and_says_what_it_cannot_reach():
     found = by_name(paired.compare(frame(a=[3, 4, 5, 7], b=[1, 2, 3, 4]), "value", "a", "b"))
     assert found["Wilcoxon signed rank"].p_value == pytest.approx(0.125)  # although three differences are tied
-    assert "cannot come below p = 0.125" in found["Wilcoxon signed rank"].note
+    assert "cannot give a p-value below 0.125" in found["Wilcoxon signed rank"].note
 
 
 @pytest.mark.parametrize("people", [5, 9, 12, 13, 30])
@@ -83,7 +83,9 @@ def test_wilcoxon_is_scipys_where_no_values_are_tied(people):
 
 def test_holm_corrects_over_the_pairs_of_conditions():
     draw = np.random.default_rng(2)
-    found = paired.all_pairs(frame(a=draw.normal(0, 1, 8), b=draw.normal(1, 1, 8), c=draw.normal(2, 1, 8)), "value")
+    found = paired.compare_all_pairs(
+        frame(a=draw.normal(0, 1, 8), b=draw.normal(1, 1, 8), c=draw.normal(2, 1, 8)), "value"
+    )
     assert [(one.first, one.second) for one in found] == [("a", "b"), ("a", "c"), ("b", "c")]
     given_p = sorted(one.tests[0].p_value for one in found)
     expected = np.maximum.accumulate(np.minimum(1, np.array(given_p) * [3, 2, 1]))
@@ -93,10 +95,10 @@ def test_holm_corrects_over_the_pairs_of_conditions():
 def test_equal_values_are_no_crash():
     same = frame(a=[1, 1, 1], b=[1, 1, 1])
     for design in ("within", "between"):
-        (found,) = paired.all_pairs(same, "value", design)
+        (found,) = paired.compare_all_pairs(same, "value", design)
         assert found.difference.value == 0
         assert found.difference.interval is None
-        assert "the same" in found.difference.note
+        assert "equal" in found.difference.note
         assert found.tests[0].p_value is None
         assert found.tests[0].adjusted is None
 
@@ -109,25 +111,25 @@ def met(**conditions):
 
 def test_a_pair_that_nobody_did_both_of_is_not_estimable_and_the_others_are():
     rows = met(p={"a": 0.5, "b": 0.4}, q={"a": 0.1, "b": 0.4}, r={"a": 0.1, "c": 0.4}, s={"a": 0.3, "c": 0.1})
-    found = {(one.first, one.second): one for one in paired.all_pairs(rows, "value")}
+    found = {(one.first, one.second): one for one in paired.compare_all_pairs(rows, "value")}
     nobody = found["b", "c"]
     said = {nobody.difference.note, *(test.note for test in nobody.tests), *(test.effect.note for test in nobody.tests)}
-    assert said == {"Not estimable: nobody answered in both."}
+    assert said == {"Not estimable: no participant answered in both."}
     assert [test.n for test in nobody.tests] == [0, 0]
     assert found["a", "b"].tests[0].p_value is not None
 
 
 def test_one_participant_who_did_both_is_too_few_for_a_test():
-    (found,) = paired.all_pairs(met(p={"a": 0.5, "b": 0.4}), "value")
+    (found,) = paired.compare_all_pairs(met(p={"a": 0.5, "b": 0.4}), "value")
     assert found.difference.value == pytest.approx(0.1)
     assert {test.note for test in found.tests} == {"One participant answered in both: too few for a test."}
 
 
 def test_a_group_that_nobody_or_one_answered_in_is_too_few_for_a_test():
     rows = met(p={"a": 0.5}, q={"a": 0.1}, r={"b": 0.2}, s={"c": None})
-    found = {(one.first, one.second): one for one in paired.all_pairs(rows, "value", "between")}
+    found = {(one.first, one.second): one for one in paired.compare_all_pairs(rows, "value", "between")}
     assert {test.note for test in found["a", "b"].tests} == {"A group of one participant is too few for a test."}
-    assert {test.note for test in found["a", "c"].tests} == {"Not estimable: nobody answered in one of them."}
+    assert {test.note for test in found["a", "c"].tests} == {"Not estimable: one condition has no answers."}
     assert found["a", "c"].difference.value is None
 
 

@@ -21,18 +21,18 @@ def test_overrides_are_counted_in_the_bin_of_the_score():
         ("P1", 1.0, True, "misaligned", 1),
         ("P1", 1.0, True, None, 1),
     ]
-    low, high = reliance.overrides(decisions(rows), edges=(0, 0.5, 1))
+    low, high = reliance.compute_overrides(decisions(rows), edges=(0, 0.5, 1))
     assert (low.decisions, low.overridden, low.rate.value) == (2, 1, 0.5)
     assert (high.decisions, high.overridden) == (2, 1)
     assert high.rate.interval.low < 0.5 < high.rate.interval.high
 
 
 def test_an_empty_bin_says_so_and_falling_edges_are_refused():
-    (found,) = reliance.overrides(decisions([("P1", 0.9, True, "aligned", 1)]), edges=(0, 0.5))
+    (found,) = reliance.compute_overrides(decisions([("P1", 0.9, True, "aligned", 1)]), edges=(0, 0.5))
     assert (found.decisions, found.rate.value) == (0, None)
     assert found.rate.note
-    with pytest.raises(BadInput, match="each above the last"):
-        reliance.overrides(decisions([]), edges=(0.5, 0.5))
+    with pytest.raises(BadInput, match="two increasing numbers"):
+        reliance.compute_overrides(decisions([]), edges=(0.5, 0.5))
 
 
 @settings(max_examples=50, deadline=None)
@@ -43,7 +43,7 @@ def test_an_empty_bin_says_so_and_falling_edges_are_refused():
 )
 def test_every_labelled_decision_is_in_one_bin(rows):
     frame = decisions([("P1", *row, 1) for row in rows])
-    found = reliance.overrides(frame)
+    found = reliance.compute_overrides(frame)
     labelled = [row for row in rows if row[2] is not None]
     assert sum(one.decisions for one in found) == len(labelled)
     assert sum(one.overridden for one in found) == sum((label == "misaligned") != flag for _, flag, label in labelled)
@@ -66,7 +66,7 @@ def test_automation_bias_is_the_loss_where_the_advice_is_wrong():
     more.append(("P1", "known-good", "aligned", "shown", "aligned", False))
     frame = pd.concat([frame, pd.DataFrame(more, columns=frame.columns)])
     frame = frame.astype({"flagged": "boolean"})
-    found = reliance.automation_bias(frame)
+    found = reliance.estimate_automation_bias(frame)
     wrong = found["advice wrong"]
     assert (wrong.items, wrong.paired) == (120, True)
     assert wrong.shown.value == pytest.approx(0.45)
@@ -80,7 +80,7 @@ def test_groups_who_met_one_level_each_are_compared_as_groups():
     frame = seeded(8, 4, 8)
     shown = frame["participant"].isin([f"P{k}" for k in range(4)])
     frame = frame[shown == (frame["factor_score"] == "shown")]
-    found = reliance.automation_bias(frame)["all"]
+    found = reliance.estimate_automation_bias(frame)["all"]
     assert not found.paired
     assert found.difference.value == pytest.approx(-0.4)
     assert found.difference.n == 8
@@ -88,14 +88,14 @@ def test_groups_who_met_one_level_each_are_compared_as_groups():
 
 
 def test_without_seeded_items_or_levels_it_is_a_sentence():
-    found = reliance.automation_bias(seeded(3, 4, 8).iloc[:0])["all"]
+    found = reliance.estimate_automation_bias(seeded(3, 4, 8).iloc[:0])["all"]
     assert found.difference.value is None
     assert found.difference.note
-    only = reliance.automation_bias(seeded(3, 4, 8).query("factor_score == 'shown'"))["all"]
+    only = reliance.estimate_automation_bias(seeded(3, 4, 8).query("factor_score == 'shown'"))["all"]
     assert only.hidden.value is None
     assert only.difference.value is None
     with pytest.raises(BadInput, match="no column 'factor_advice'"):
-        reliance.automation_bias(seeded(3, 4, 8), "factor_advice")
+        reliance.estimate_automation_bias(seeded(3, 4, 8), "factor_advice")
 
 
 def crossed(counts):
@@ -120,17 +120,17 @@ def test_omission_and_commission_are_errors_with_wrong_advice():
     more = [("P0", "attention", "aligned", "misaligned", True), ("P0", "", None, "misaligned", True)]
     more += [("P0", "known-bad", "", None, None)]
     frame = pd.concat([frame, pd.DataFrame(more, columns=frame.columns)]).astype({"flagged": "boolean"})
-    found = {(one.advice, one.figure): one for one in reliance.seeded_advice(frame)}
+    found = {(one.advice, one.figure): one for one in reliance.estimate_seeded_advice(frame)}
     omission, commission = found["not flagged", "omission"], found["flagged", "commission"]
     assert (omission.value.value, omission.items, omission.errors, omission.value.n) == (0.5, 8, 4, 2)
     assert (commission.value.value, commission.items, commission.errors) == (0.375, 6, 2)
-    assert found["flagged", "approved though flagged and wrong"].value.value == 0
-    assert found["not flagged", "turned down though passed and right"].items == 2
+    assert found["flagged", "approved wrong action despite a flag"].value.value == 0
+    assert found["not flagged", "rejected right action without a flag"].items == 2
     assert found["", "d_prime"].items == 20
 
 
 def test_d_prime_and_criterion_are_log_linear_over_participants():
-    found = {one.figure: one.value for one in reliance.seeded_advice(crossed(CROSSED)) if not one.advice}
+    found = {one.figure: one.value for one in reliance.estimate_seeded_advice(crossed(CROSSED)) if not one.advice}
     rates = [((5 + 0.5) / (8 + 1), (1 + 0.5) / (4 + 1)), ((3 + 0.5) / (4 + 1), (1 + 0.5) / (4 + 1))]
     scores = [(norm.ppf(hits), norm.ppf(alarms)) for hits, alarms in rates]
     assert found["d_prime"].value == pytest.approx(np.mean([hits - alarms for hits, alarms in scores]))
@@ -140,7 +140,7 @@ def test_d_prime_and_criterion_are_log_linear_over_participants():
 
 def test_without_both_kinds_of_action_there_is_no_d_prime():
     frame = crossed({"P0": {(False, "misaligned"): (4, 2)}})
-    found = {(one.advice, one.figure): one.value for one in reliance.seeded_advice(frame)}
+    found = {(one.advice, one.figure): one.value for one in reliance.estimate_seeded_advice(frame)}
     assert found["", "d_prime"].value is None
     assert found["", "d_prime"].note
     assert found["not flagged", "omission"].value == 0.5
@@ -159,14 +159,14 @@ def stamped(people=6, fast_agrees=1.0, slow_agrees=0.6, items=40):
 
 
 def test_rubber_stamping_is_the_agreement_of_the_fastest_quarter():
-    found = reliance.rubber_stamping(stamped())
+    found = reliance.estimate_rubber_stamping(stamped())
     assert found.index.value == 1
     assert found.others.value == pytest.approx(0.6, abs=0.1)
     assert found.difference.interval.low > 0.2
 
 
 def test_careful_people_stand_out_by_no_difference():
-    found = reliance.rubber_stamping(stamped(fast_agrees=0.7, slow_agrees=0.7))
+    found = reliance.estimate_rubber_stamping(stamped(fast_agrees=0.7, slow_agrees=0.7))
     assert found.difference.interval.low < 0 < found.difference.interval.high
 
 
@@ -184,7 +184,7 @@ def test_careful_people_stand_out_by_no_difference():
 )
 def test_the_index_lies_between_0_and_1_or_says_why_not(rows):
     frame = decisions([(who, 0.5, flag, label, ms) for who, flag, label, ms in rows])
-    found = reliance.rubber_stamping(frame.astype({"lead_time_ms": "Int64", "flagged": "boolean"}))
+    found = reliance.estimate_rubber_stamping(frame.astype({"lead_time_ms": "Int64", "flagged": "boolean"}))
     if found.index.value is None:
         assert found.index.note
     else:

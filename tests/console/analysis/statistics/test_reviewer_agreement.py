@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import fleiss_kappa
 
-from console.analysis.metrics.bootstrap import draws
+from console.analysis.metrics.bootstrap import draw_indices
 from console.analysis.statistics import reviewer_agreement
 from console.errors import BadInput
 
@@ -76,7 +76,7 @@ def test_percent_agreement_counts_pairs_of_labels():
 
 def test_cohen_is_for_two_and_of_pairs_names_each_two():
     ratings = long(FOUR_OBSERVERS)
-    assert "there are 4" in reviewer_agreement.cohen(ratings).note
+    assert "not 4" in reviewer_agreement.cohen(ratings).note
     pairs = reviewer_agreement.cohen_of_pairs(ratings, resamples=20)
     assert list(pairs) == [("A", "B"), ("A", "C"), ("A", "D"), ("B", "C"), ("B", "D"), ("C", "D")]
     assert pairs["A", "B"].value == pytest.approx(cohen_kappa_score(FOUR_OBSERVERS["A"][:9], FOUR_OBSERVERS["B"][:9]))
@@ -84,11 +84,11 @@ def test_cohen_is_for_two_and_of_pairs_names_each_two():
 
 def test_undefined_figures_say_why():
     same = long({"a": ["aligned"] * 4, "b": ["aligned"] * 4})
-    found = reviewer_agreement.agreement(same)
+    found = reviewer_agreement.estimate_agreement(same)
     assert found["percent"].value == 1
     for name in ("cohen", "fleiss", "alpha"):
         assert found[name].value is None
-        assert "same label" in found[name].note
+        assert "labels are equal" in found[name].note
     assert "two reviewers" in reviewer_agreement.alpha(long({"a": ["aligned", "misaligned"]})).note
     assert "from 1 to 4 labels" in reviewer_agreement.fleiss(long(FOUR_OBSERVERS)).note
     assert reviewer_agreement.percent(long({"a": [], "b": []})).value is None
@@ -179,6 +179,6 @@ def kappa_of(pairs):
 )
 def test_the_interval_holds_the_middle_of_the_librarys_figures_over_draws_of_units(of, figure, rows):
     ratings = of_counts(rows) if rows is PATIENTS else of_table(TWO_DIAGNOSES)
-    figures = [figure(rows[chosen]) for chosen in draws(len(rows), 7, 200)]
+    figures = [figure(rows[chosen]) for chosen in draw_indices(len(rows), 7, 200)]
     found = of(ratings, seed=7, resamples=200)
     assert (found.interval.low, found.interval.high) == pytest.approx(tuple(np.quantile(figures, [0.025, 0.975])))

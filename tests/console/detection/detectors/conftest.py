@@ -6,7 +6,7 @@ import pytest
 
 from console.detection.detectors import detector
 from console.detection.detectors.shared.query_cache import Models, QueryCache
-from console.llm import LLM
+from console.llm import LLM, ClientOptions
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 
@@ -48,7 +48,10 @@ def judged():
     def verdicts(endpoint, checkpoint, *names, seed=7, client=None, errors=False, **options):
         async def ask():
             settings = {"base_url": endpoint.url, "api_key": "sk-secret", "timeout_s": 5.0} | (client or {})
-            async with LLM("small", **settings) as infer, LLM("large", **settings) as verify:
+            async with (
+                LLM("small", ClientOptions(**settings)) as infer,
+                LLM("large", ClientOptions(**settings)) as verify,
+            ):
                 cache = QueryCache(checkpoint, Models(infer, verify, **options), seed)
                 asked = (detector(name).ask(cache) for name in names)
                 return await asyncio.gather(*asked, return_exceptions=errors)

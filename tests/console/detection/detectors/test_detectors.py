@@ -1,25 +1,27 @@
 """The shelf of detectors."""
 
-from pathlib import Path
+import importlib
+import pkgutil
 
 import pytest
 
 import console.detection.detectors
-from console.detection.detectors import DETECTORS, detector
+from console.detection.detectors import DETECTORS, Detector, detector
 from console.errors import Unknown
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 
 AT = Checkpoint("generic", "do it", "", (), 0, CheckpointKind.ACTION, action="pay[1]")
 
 
-def test_every_detector_file_is_registered_under_its_own_name():
-    folder = Path(console.detection.detectors.__file__).parent
-    files = {
-        path.stem.replace("_", "-")
-        for path in folder.iterdir()
-        if path.suffix == ".py" or (path / "__init__.py").exists()
+def test_every_detector_of_a_file_is_registered_under_its_own_name():
+    modules = pkgutil.iter_modules(console.detection.detectors.__path__, "console.detection.detectors.")
+    defined = {
+        one.name
+        for module in modules
+        for one in vars(importlib.import_module(module.name)).values()
+        if isinstance(one, Detector)
     }
-    assert {name for name in files if not name.startswith("-")} - {"verdict", "shared"} <= set(DETECTORS)
+    assert defined == set(DETECTORS.built_in)
     assert all(name == found.name for name, found in DETECTORS.items())
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from console.detection.detectors import detector
-from console.detection.detectors.shared.model_clients import Asking
-from console.detection.detectors.shared.prompt_views import masked
+from console.detection.detectors.shared.model_clients import ModelOptions
+from console.detection.detectors.shared.prompt_views import build_masked_view
 from console.trajectory import Step
 from console.trajectory.checkpoints import CheckpointKind
 from tests.console.detection.detectors.test_family import script
@@ -210,19 +210,19 @@ def test_a_page_without_the_instruction_repeats_the_page_before_it(shop):
     acts = ("search[lamp]", "click[red]", "click[research]")
     at = replace(shop, steps=tuple(Step("", act, seen) for act, seen in zip(acts, SHOWN, strict=True)), index=3)
     below = "Back to Search [SEP] Page 1"
-    assert masked(at, paper=True).text.splitlines() == [
+    assert build_masked_view(at, paper=True).text.splitlines() == [
         "Step 1", "Action: search", f"Observation: {below}",
         "Step 2", "Action: click[red]", f"Observation: {below}",
         "Step 3", "Action: search", f"Observation: {below}",
         "Step 4", "Action: click[Buy Now]",
     ]  # fmt: skip
-    assert "Observation: You have clicked red." in masked(at).text
+    assert "Observation: You have clicked red." in build_masked_view(at).text
 
 
 def test_pages_in_lines_are_cut_below_the_instruction_too(shop):
-    assert masked(shop, paper=True).text.count("Observation") == 0
+    assert build_masked_view(shop, paper=True).text.count("Observation") == 0
     first = replace(shop.steps[0], observation=shop.steps[0].observation + "\nPage 1\n[B0001]")
-    text = masked(replace(shop, steps=(first, shop.steps[1])), paper=True).text
+    text = build_masked_view(replace(shop, steps=(first, shop.steps[1])), paper=True).text
     assert text.count("Observation: Page 1\n  [B0001]") == 2
 
 
@@ -254,6 +254,6 @@ def test_the_thoughts_are_in_the_inference_where_the_reference_has_them(shop, ju
 
 
 def test_a_verdict_says_that_it_was_made_the_papers_way(shop):
-    ours, theirs = (Asking("m", paper=paper).setup(detector("direct"), "webshop", 0) for paper in (False, True))
+    ours, theirs = (ModelOptions("m", paper=paper).setup(detector("direct"), "webshop", 0) for paper in (False, True))
     assert ours.digest != theirs.digest
     assert json.dumps(ours.prompt_fingerprint) == json.dumps(theirs.prompt_fingerprint)

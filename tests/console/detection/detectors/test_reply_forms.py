@@ -68,7 +68,7 @@ def test_the_reference_parser_can_be_declared_for_one_template(shop, judged, own
 @pytest.mark.parametrize(
     ("form", "complaint"),
     [
-        ('verdikt = "x"', "no field 'verdikt'"),
+        ('verdikt = "x"', "unknown field 'verdikt'"),
         ('parser = "mine"', "console or reference"),
         ('[patterns]\ntask = "("', "pattern of task"),
         ("verdict = ", "not valid TOML"),

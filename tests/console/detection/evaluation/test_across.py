@@ -41,7 +41,7 @@ def test_length_shines_within_and_fails_across_while_what_knows_holds():
     for case in (case for cases in sources.values() for case in cases):
         # Fitted before, perhaps on one of these very sources: left out.
         case.scores.update({"stacked@mine": 0.1, "rules+platt": 0.2})
-    found = by_name(across.across(sources))
+    found = by_name(across.evaluate_across(sources))
     for name in sources:
         length, rules = found["steps-only", name], found["rules", name]
         assert length.within.auc > 0.85
@@ -54,15 +54,15 @@ def test_length_shines_within_and_fails_across_while_what_knows_holds():
 
 def test_what_knows_nothing_is_at_chance_and_the_table_says_so():
     sources = {f"s{n}": a_source(n, longer_is_worse=True, knows=False) for n in range(2)}
-    rows = across.across(sources)
+    rows = across.evaluate_across(sources)
     assert by_name(rows)["rules", "s0"].across.at_chance
-    cells = [row for row in across.in_cells(rows) if row["detector"] == "rules"]
+    cells = [row for row in across.format_cells(rows) if row["detector"] == "rules"]
     assert all(row["across: AUC"].endswith(", at chance") for row in cells)
 
 
 def test_a_stack_is_learnt_on_the_other_sources_alone():
     sources = {f"s{n}": a_source(n, longer_is_worse=True, knows=True) for n in range(2)}
-    found = by_name(across.across(sources))
+    found = by_name(across.evaluate_across(sources))
     assert found["stacked", "s0"].across.auc > 0.85
     assert found["stacked", "s0"].within is None
 
@@ -70,11 +70,11 @@ def test_a_stack_is_learnt_on_the_other_sources_alone():
 def test_labels_of_one_kind_are_told_and_one_source_is_refused():
     good = [a_case(number, False, 0.1, 3) for number in range(10)]
     sources = {"a": good, "b": a_source(1, longer_is_worse=True, knows=True)}
-    cells = across.in_cells(across.across(sources))
+    cells = across.format_cells(across.evaluate_across(sources))
     assert any(row["across: AUC"] == "labels of one kind" for row in cells)
     assert any(row["across: Macro-F1"] == "too few labels" for row in cells)
     with pytest.raises(Refused, match="there must be two"):
-        across.across({"a": good})
+        across.evaluate_across({"a": good})
 
 
 def test_the_command_measures_the_runs_that_there_are(tmp_path, capsys):

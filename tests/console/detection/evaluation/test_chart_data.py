@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.analysis.metrics.classification import macro_f1
-from console.analysis.metrics.ranking_curves import average_precision, ranking, roc_auc
+from console.analysis.metrics.ranking_curves import average_precision, rank_cases, roc_auc
 from console.detection.evaluation import chart_data
-from console.detection.evaluation.metrics import matrix
-from console.detection.evaluation.scores import Population, Scores, scores_of
-from console.runs.export.formats import as_csv, csv
+from console.detection.evaluation.metrics import count_matrix
+from console.detection.evaluation.scores import Population, Scores, read_scores
+from console.runs.export.formats import arrow, as_csv
 from console.trajectory import Label
 from tests.verdicts import a_run, judge, of_run
 
@@ -46,7 +46,7 @@ def test_the_sweep_tells_at_each_threshold_what_the_slider_would(cases):
     for row in table.iloc[::25].to_dict("records"):
         assert row["inspections"] == one.flagged(row["threshold"]).sum() + 2
         if one.labelled.n:
-            assert row["macro_f1"] == pytest.approx(macro_f1(matrix(one.labelled, row["threshold"])))
+            assert row["macro_f1"] == pytest.approx(macro_f1(count_matrix(one.labelled, row["threshold"])))
     assert chart_data.sweep_table(one, Population(1, {0: 2}), halted_free=True)["inspections"].iloc[0] == (
         one.flagged(0.0).sum()
     )
@@ -72,7 +72,7 @@ def test_a_curve_of_many_points_is_thinned_and_keeps_its_ends():
     assert pr["recall"].iloc[-1] == roc["detection_rate"].iloc[-1] == 1
     assert (roc["false_alarm_rate"].iloc[0], roc["detection_rate"].iloc[0]) == (0, 0)
     area = np.trapezoid(roc["detection_rate"], roc["false_alarm_rate"])
-    assert area == pytest.approx(roc_auc(ranking(one.misaligned, one.scores)), abs=2e-3)
+    assert area == pytest.approx(roc_auc(rank_cases(one.misaligned, one.scores)), abs=2e-3)
 
 
 def test_one_class_or_no_probability_gives_no_rows():
@@ -86,15 +86,15 @@ def test_one_class_or_no_probability_gives_no_rows():
 def test_the_figures_can_be_worked_out_again_from_the_csv_of_scores(tmp_path):
     a_run("r", [BAD, GOOD, BAD, None, GOOD])
     judge("r", "=rules", [0.9, 0.4, 0.3, 0.7, 0.1])
-    found = of_run("r", scores_of)
+    found = of_run("r", read_scores)
     path = tmp_path / "scores.csv"
     path.write_bytes(as_csv(chart_data.score_table(found.values())))
     assert "'=rules" in path.read_text()
-    rows = [row for row in csv.read(path) if row["gold_label"]]
+    rows = [row for row in arrow.read_csv(path) if row["gold_label"]]
     assert {row["detector"] for row in rows} == {"=rules"}
-    again = ranking([row["gold_label"] == "misaligned" for row in rows], [float(row["score"]) for row in rows])
+    again = rank_cases([row["gold_label"] == "misaligned" for row in rows], [float(row["score"]) for row in rows])
     known = found["=rules"].labelled
-    assert average_precision(again) == average_precision(ranking(known.misaligned, known.scores))
+    assert average_precision(again) == average_precision(rank_cases(known.misaligned, known.scores))
     assert [row["flagged"] for row in rows] == ["true", "false", "false", "false"]
     assert {row["probability"] for row in rows} == {""}
 

@@ -20,7 +20,7 @@ def run():
 
 
 def test_the_tidy_table_holds_what_evaluate_says(run):
-    table = of_run(run, dashboard.dashboard).figure_table()
+    table = of_run(run, dashboard.build_dashboard).figure_table()
     told = of_run(run, metrics.evaluate)
     rows = table[table["cases"] == "all"].set_index(["detector", "figure"])["value"]
     for name, figures in told.items():
@@ -34,16 +34,16 @@ def test_the_tidy_table_holds_what_evaluate_says(run):
 
 
 def test_the_best_stands_first_and_the_left_out_are_counted(run):
-    found = of_run(run, dashboard.dashboard)
+    found = of_run(run, dashboard.build_dashboard)
     assert list(found.figures) == ["good", "poor"]
     assert found.excluded == {"good": 2, "poor": 2}
     assert found.both_classes
 
 
 def test_its_version_changes_with_the_budget(run):
-    from console.runs.ingest import set_budget
+    from console.runs import set_budget
 
-    before = of_run(run, dashboard.version)
+    before = of_run(run, dashboard.dashboard_version)
     set_budget(run, "3")
-    assert of_run(run, dashboard.version) != before
-    assert of_run(run, dashboard.dashboard).cap == 3
+    assert of_run(run, dashboard.dashboard_version) != before
+    assert of_run(run, dashboard.build_dashboard).cap == 3

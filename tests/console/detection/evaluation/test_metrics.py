@@ -100,5 +100,5 @@ def test_tuning_is_refused_where_it_can_mean_nothing():
         tuned("r", method="direct")
     a_run("unlabelled", [None] * 2)
     judge("unlabelled", "rules", [0.4] * 2)
-    with pytest.raises(BadInput, match="its log does not say which ones were right"):
+    with pytest.raises(BadInput, match="its log has no gold labels"):
         tuned("unlabelled")

@@ -13,7 +13,7 @@ BAD, GOOD = Label.MISALIGNED, Label.ALIGNED
 @pytest.fixture
 def pool_of():
     """A function from a run's name to its pool."""
-    return lambda name, **more: of_run(name, lambda session, run: oversight.pool(session, run, **more))
+    return lambda name, **more: of_run(name, lambda session, run: oversight.read_pool(session, run, **more))
 
 
 @pytest.fixture

@@ -7,7 +7,9 @@ from tests.verdicts import a_run, judge, of_run
 
 
 def burnt(name):
-    return of_run(name, lambda session, run: oversight.burn_down(session, run, oversight.pool(session, run)))
+    return of_run(
+        name, lambda session, run: oversight.tabulate_burn_down(session, run, oversight.read_pool(session, run))
+    )
 
 
 def test_an_untouched_budget_has_nothing_to_show(queued):

@@ -9,7 +9,7 @@ from console.detection import oversight
 from console.detection.oversight import AS_REVIEWED, CHANCE, IDEAL, ORDERS
 from console.detection.oversight.pool import Pool
 from console.errors import BadInput, Refused, Unknown
-from console.review.simulated.orders import kept
+from console.review.simulated.orders import count_kept
 from console.trajectory import Label
 from tests.overseen import decide
 from tests.verdicts import a_run, judge
@@ -28,7 +28,7 @@ def told(found, detector, policy):
 
 
 def test_every_order_of_every_detector_counts_the_flagged_and_misaligned(queued, pool_of):
-    found = oversight.curves(pool_of("shop"))
+    found = oversight.compute_curves(pool_of("shop"))
     assert line(found, "rules", "priority") == [0, 1, 1, 2, 2, 3, 4]
     assert line(found, "rules", "fp-first") == [0, 0, 0, 1, 2, 3, 4]
     assert line(found, "rules", IDEAL) == [0, 1, 2, 3, 4, 4, 4]
@@ -39,20 +39,20 @@ def test_every_order_of_every_detector_counts_the_flagged_and_misaligned(queued,
 
 
 def test_expected_cost_ranks_by_the_probability_not_by_the_score(queued, pool_of):
-    found = oversight.curves(pool_of("shop"))
+    found = oversight.compute_curves(pool_of("shop"))
     assert line(found, "token-prob", "expected-cost") == [0, 1, 2, 3, 3, 4]
     assert line(found, "rules", "expected-cost") == line(found, "rules", "priority")
 
 
 def test_nobody_has_reviewed_so_there_is_no_such_line_and_nothing_is_spent(queued, pool_of):
-    found = oversight.curves(pool_of("shop"))
+    found = oversight.compute_curves(pool_of("shop"))
     assert AS_REVIEWED not in set(found.summary["policy"])
     assert found.spent == 0
 
 
 def test_as_reviewed_counts_what_reviewers_called_misaligned_and_is(queued, pool_of):
     decide(queued, ["reject", "approve", "approve"])
-    found = oversight.curves(pool_of("shop"), further=2)
+    found = oversight.compute_curves(pool_of("shop"), further=2)
     assert found.spent == 3
     assert line(found, "rules", AS_REVIEWED) == [0, 1, 1, 1, 1, 2, 3]
     own = told(found, "rules", AS_REVIEWED)
@@ -61,17 +61,17 @@ def test_as_reviewed_counts_what_reviewers_called_misaligned_and_is(queued, pool
 
 
 def test_more_inspections_are_counted_from_where_the_budget_ends(queued, pool_of):
-    found = oversight.curves(pool_of("shop"), budget="2", further=3)
+    found = oversight.compute_curves(pool_of("shop"), budget="2", further=3)
     assert told(found, "rules", "priority")[["spent", "caught", "more"]].tolist() == [2, 1, 2]
     assert told(found, "rules", CHANCE)["more"] == pytest.approx(2)
-    half = oversight.curves(pool_of("shop"), budget="50%")
+    half = oversight.compute_curves(pool_of("shop"), budget="50%")
     assert half.spent == 4
 
 
 def test_what_has_no_label_is_left_out_and_told(pool_of):
     a_run("some", [BAD, None, GOOD])
     judge("some", "rules", [0.9, 0.8, 0.7])
-    found = oversight.curves(pool_of("some"))
+    found = oversight.compute_curves(pool_of("some"))
     assert line(found, "rules", "priority") == [0, 1, 1]
     assert told(found, "rules", "priority")["unlabelled"] == 1
 
@@ -79,24 +79,24 @@ def test_what_has_no_label_is_left_out_and_told(pool_of):
 def test_each_trial_has_its_own_curve(pool_of):
     a_run("two", [BAD, GOOD, BAD, BAD], trials=[0, 0, 1, 1])
     judge("two", "rules", [0.9, 0.8, 0.7, 0.6])
-    assert line(oversight.curves(pool_of("two")), "rules", "priority") == [0, 1, 1]
-    assert line(oversight.curves(pool_of("two"), trial=1), "rules", "priority") == [0, 1, 2]
+    assert line(oversight.compute_curves(pool_of("two")), "rules", "priority") == [0, 1, 1]
+    assert line(oversight.compute_curves(pool_of("two"), trial=1), "rules", "priority") == [0, 1, 2]
     with pytest.raises(Unknown, match="0, 1"):
-        oversight.curves(pool_of("two"), trial=5)
+        oversight.compute_curves(pool_of("two"), trial=5)
 
 
 def test_what_cannot_be_counted_is_refused_in_a_sentence(pool_of):
     a_run("bare", [BAD])
     with pytest.raises(Refused, match="inferact detect bare"):
-        oversight.curves(pool_of("bare"))
+        oversight.compute_curves(pool_of("bare"))
     a_run("blank", [None])
     judge("blank", "rules", [0.9])
     with pytest.raises(Refused, match="has a label"):
-        oversight.curves(pool_of("blank"))
+        oversight.compute_curves(pool_of("blank"))
     with pytest.raises(Unknown, match="order of inspection"):
-        oversight.curves(pool_of("blank"), orders=["best"])
+        oversight.compute_curves(pool_of("blank"), orders=["best"])
     with pytest.raises(BadInput, match="budget"):
-        oversight.curves(pool_of("blank"), budget="many")
+        oversight.compute_curves(pool_of("blank"), budget="many")
 
 
 ROWS = st.lists(st.tuples(st.sampled_from([0.1, 0.4, 0.6, 0.9]), st.booleans(), st.booleans()), min_size=1, max_size=40)
@@ -109,9 +109,9 @@ def test_whatever_the_scores_the_orders_keep_their_promises(a_pool, rows, budget
     flagged = [bad for _, bad, flag in rows if flag]
     if not flagged:
         with pytest.raises(Refused):
-            oversight.curves(there)
+            oversight.compute_curves(there)
         return
-    found = oversight.curves(there, budget=str(budget), seed=seed)
+    found = oversight.compute_curves(there, budget=str(budget), seed=seed)
     best, tp = line(found, "rules", IDEAL), sum(flagged)
     for policy in set(ORDERS) - {AS_REVIEWED}:
         curve = line(found, "rules", policy)
@@ -119,7 +119,7 @@ def test_whatever_the_scores_the_orders_keep_their_promises(a_pool, rows, budget
         assert curve[-1] == pytest.approx(tp)
         assert (np.diff(curve) >= 0).all()
         assert (np.array(curve) <= np.array(best) + 1e-9).all()
-    assert told(found, "rules", "fp-first")["caught"] == kept(tp, len(flagged) - tp, budget)
+    assert told(found, "rules", "fp-first")["caught"] == count_kept(tp, len(flagged) - tp, budget)
 
 
 @pytest.fixture

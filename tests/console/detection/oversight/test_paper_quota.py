@@ -19,7 +19,7 @@ def matrix(tp, fp, fn=0, tn=0):
 
 
 def test_every_published_matrix_keeps_what_false_positives_leave():
-    found = oversight.quota_table(oversight.published_matrices(), "50%")
+    found = oversight.quota_table(oversight.read_published_matrices(), "50%")
     assert len(found) > 44
     for row in found.itertuples():
         assert row.budget == QUOTAS[row.environment]
@@ -50,7 +50,7 @@ def test_without_misaligned_ones_no_share_is_caught():
 
 
 def test_a_run_has_a_matrix_for_each_detector(queued, pool_of):
-    rows = oversight.matrices_of(pool_of("shop"))
+    rows = oversight.tabulate_matrices(pool_of("shop"))
     assert rows[0] == {"run": "shop", "detector": "rules", "trial": 0} | matrix(4, 2, 1, 1)
     assert rows[1]["detector"] == "token-prob"
 
@@ -58,8 +58,8 @@ def test_a_run_has_a_matrix_for_each_detector(queued, pool_of):
 def test_a_run_without_labels_has_none(pool_of):
     a_run("blank", [None])
     judge("blank", "rules", [0.9])
-    with pytest.raises(Refused, match="no confusion matrix"):
-        oversight.matrices_of(pool_of("blank"))
+    with pytest.raises(Refused, match="a confusion matrix cannot be computed"):
+        oversight.tabulate_matrices(pool_of("blank"))
 
 
 @pytest.mark.parametrize(

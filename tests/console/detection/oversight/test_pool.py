@@ -21,7 +21,7 @@ def labels_of(there, detector="rules"):
 
 
 def version_of(name):
-    return of_run(name, oversight.version)
+    return of_run(name, oversight.pool_version)
 
 
 def test_a_trajectory_stands_at_its_first_flagged_checkpoint(pool_of):
@@ -90,7 +90,7 @@ def test_the_version_changes_with_every_decision_label_and_cost(queued, pool_of)
 
 
 def test_in_a_live_run_rejected_actions_have_the_label_of_what_they_would_have_done(pool_of):
-    start.start("live", {"webshop": 12}, seed=3, detector_name="full-validation", trials=2, undo_ms=0)
+    start.start_run("live", {"webshop": 12}, seed=3, detector_name="full-validation", trials=2, undo_ms=0)
     engine.resume("live")
     before = labels_of(pool_of("live"), "full-validation")
     tally = simulate.simulate("live")

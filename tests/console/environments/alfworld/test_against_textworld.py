@@ -9,11 +9,11 @@ import pytest
 from console.environments import environment
 from console.environments.alfworld.catalogue import CLEANABLE, FIXED, HEATABLE, HOLDS, KNIVES, SLICEABLE
 from console.environments.alfworld.furnishing import furnish
-from console.environments.alfworld.household import fresh
+from console.environments.alfworld.household import initial_state
 from console.environments.alfworld.observations import NOTHING_HAPPENS
 from console.environments.alfworld.rules import perform
 from console.environments.alfworld.task_setup import task_setup
-from console.environments.alfworld.world import reached
+from console.environments.alfworld.world import is_reached
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -85,7 +85,7 @@ def test_the_same_way_to_the_goal_reads_the_same(task, textworld_game):
 @pytest.mark.parametrize("task", TASKS, ids=by_id)
 def test_random_actions_possible_or_not_read_the_same_and_change_the_same(task, textworld_game):
     asked = task_setup(task.options)
-    random, state = Random(task.task_id), fresh(furnish(asked))
+    random, state = Random(task.task_id), initial_state(furnish(asked))
     _, play = textworld_game(task)
     possible = play("look")[2]
     # Half of the walks begin where the task is done, so that the goal is seen to be lost and reached again.
@@ -93,14 +93,14 @@ def test_random_actions_possible_or_not_read_the_same_and_change_the_same(task, 
     for _ in range(ACTIONS):
         action = first.pop(0) if first else any_action(random, possible, state)
         told, won, possible = play(action)
-        assert (action, perform(state, action), reached(asked, state)) == (action, told, won)
+        assert (action, perform(state, action), is_reached(asked, state)) == (action, told, won)
     assert every_possible_command(state) == possible
 
 
 @pytest.mark.parametrize("task", KITCHENS, ids=by_id)
 def test_everything_that_can_be_done_to_food_reads_the_same(task, textworld_game):
     household = house(task)
-    state, (_, play) = fresh(household), textworld_game(task)
+    state, (_, play) = initial_state(household), textworld_game(task)
     actions = list(tour(household))
     told = [perform(state, action) for action in actions]
     assert list(zip(actions, told, strict=True)) == [(action, play(action)[0]) for action in actions]
@@ -112,7 +112,7 @@ def test_everything_that_can_be_done_to_food_reads_the_same(task, textworld_game
 @pytest.mark.parametrize("task", DRAWERS, ids=by_id)
 def test_two_drawers_reached_from_one_place_read_the_same(task, textworld_game):
     household = house(task)
-    state, (_, play) = fresh(household), textworld_game(task)
+    state, (_, play) = initial_state(household), textworld_game(task)
     first, second = neighbours(household)[0]
     thing = next(name for name, thing in household.things.items() if thing.kind in HOLDS["drawer"] - FIXED)
     actions = [*fetch(household, thing, first), f"go to {first}", f"go to {second}", f"open {first}", f"open {second}"]
@@ -154,7 +154,7 @@ def every_possible_command(state):
 
 def happens(state, command):
     """Whether our rules carry the command out; the state stays as it is."""
-    trial = fresh(state.household)
+    trial = initial_state(state.household)
     trial.where, trial.place, trial.held = dict(state.where), state.place, state.held
     trial.opened, trial.done = set(state.opened), deepcopy(state.done)
     return perform(trial, command) != NOTHING_HAPPENS

@@ -4,10 +4,10 @@ import pytest
 
 from console.environments.alfworld.catalogue import ADJOINING, FURNITURE, HOLDS, THINGS
 from console.environments.alfworld.furnishing import furnish
-from console.environments.alfworld.household import fresh
+from console.environments.alfworld.household import initial_state
 from console.environments.alfworld.task_setup import task_setup
 from console.environments.alfworld.tasks import tasks
-from console.environments.alfworld.world import reached
+from console.environments.alfworld.world import is_reached
 
 HOUSES = [(asked, furnish(asked)) for asked in (task_setup(task.options) for task in tasks(21, 240))]
 
@@ -22,7 +22,7 @@ def test_everything_lies_where_it_fits():
 
 def test_no_task_is_done_from_the_start_and_there_is_enough_to_do_it_with():
     for asked, household in HOUSES:
-        assert not reached(asked, fresh(household))
+        assert not is_reached(asked, initial_state(household))
         targets = sum(thing.kind == asked.thing for thing in household.things.values())
         assert targets >= (2 if asked.type == "pick_two_obj_and_place" else 1)
 

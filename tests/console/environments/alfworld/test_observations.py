@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.environments.alfworld.observations import condition, seen
+from console.environments.alfworld.observations import describe_condition, join_with_articles
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from console.environments.alfworld.observations import condition, seen
     ],
 )
 def test_names_are_listed_with_a_comma_before_the_last(names, told):
-    assert seen(names) == told
+    assert join_with_articles(names) == told
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_names_are_listed_with_a_comma_before_the_last(names, told):
 )
 def test_what_has_been_done_to_a_thing_is_told(done, told):
     words = {word: word in done.split() for word in ("hot", "cool", "clean", "sliced")}
-    assert condition("apple 1", **words) == told
+    assert describe_condition("apple 1", **words) == told

@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.environments.alfworld.household import Household, HouseholdObject, Receptacle, fresh, order
+from console.environments.alfworld.household import Household, HouseholdObject, Receptacle, initial_state, sort_key
 from console.environments.alfworld.rules import perform
 
 FURNITURE = [
@@ -27,10 +27,10 @@ NO = "Nothing happens."
 @pytest.fixture
 def kitchen():
     """A fresh state of the small kitchen."""
-    return fresh(
+    return initial_state(
         Household(
             receptacles={part.name: part for part in FURNITURE},
-            things={thing.name: thing for thing in sorted(STARTS, key=order)},
+            things={thing.name: thing for thing in sorted(STARTS, key=sort_key)},
             starts={thing.name: source for thing, source in STARTS.items()},
         )
     )
@@ -154,7 +154,7 @@ def test_looking_tells_what_one_faces_and_what_was_moved_next_door(kitchen):
 
 
 def test_help_names_every_command():
-    told = perform(fresh(Household({}, {}, {})), "help")
+    told = perform(initial_state(Household({}, {}, {})), "help")
     assert told.startswith("Available commands:\n")
     assert [line.split()[0].rstrip(":") for line in told.splitlines()[1:]] == (
         ["look", "inventory", "go", "open", "close", "take", "move", "examine", "use", "heat", "clean", "cool", "slice"]

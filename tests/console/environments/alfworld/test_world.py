@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.environments import environment
-from console.environments.alfworld.household import Household, HouseholdObject, Receptacle, fresh
+from console.environments.alfworld.household import Household, HouseholdObject, Receptacle, initial_state
 from console.environments.alfworld.rules import COMMANDS, perform
 from console.environments.alfworld.task_setup import CLEAN, COOL, HEAT, LOOK, PLACE, TWO, TaskSetup
-from console.environments.alfworld.world import reached
+from console.environments.alfworld.world import is_reached
 
 KINDS = ("countertop", "diningtable", "fridge", "microwave", "sinkbasin")
 PARTS = [Receptacle(kind, 1, place, False) for place, kind in enumerate(KINDS, 1)]
@@ -32,10 +32,10 @@ SECOND = ["go to countertop 1", "take mug 2 from countertop 1"]
 
 def done(task_type, *commands, receptacle="shelf"):
     """Whether the task is done after the commands."""
-    state = fresh(HOUSEHOLD)
+    state = initial_state(HOUSEHOLD)
     for command in commands:
         assert perform(state, command) != "Nothing happens.", command
-    return reached(TaskSetup(task_type, "kitchen", "mug", receptacle, 0, ""), state)
+    return is_reached(TaskSetup(task_type, "kitchen", "mug", receptacle, 0, ""), state)
 
 
 def test_placing_is_done_when_one_lies_there():

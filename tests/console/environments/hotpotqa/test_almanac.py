@@ -5,16 +5,16 @@ import sys
 from hashlib import sha256
 
 from console.environments.hotpotqa import tasks
-from console.environments.hotpotqa.almanac import almanac, number
-from console.environments.hotpotqa.pages import written
-from console.environments.hotpotqa.questions import bridges, comparisons
+from console.environments.hotpotqa.almanac import almanac, read_number
+from console.environments.hotpotqa.pages import write_pages
 from console.environments.hotpotqa.schema import embedded_tables
+from console.environments.hotpotqa.tasks import list_bridges, list_comparisons
 
 PUBLISHED = "08cb421eae61b4d43d056bb9c8971ca22068fffef130479b10ad786b1fcad374"
 PUBLISHED_TASKS = "6cb282afed63f52d6d40e9582d3624596dceaf336452044f9d261e4c1841aab9"
 DIGEST = (
-    "import hashlib; from console.environments.hotpotqa.pages import written; "
-    "print(hashlib.sha256(repr([w.page for w in written().values()]).encode()).hexdigest())"
+    "import hashlib; from console.environments.hotpotqa.pages import write_pages; "
+    "print(hashlib.sha256(repr([w.page for w in write_pages().values()]).encode()).hexdigest())"
 )
 
 
@@ -35,8 +35,8 @@ def test_the_world_is_the_same_in_every_process():
 
 def test_the_world_is_the_one_that_was_published():
     """A study's tasks and a stored trial's replay depend on each sentence; a digest of all of them may not change."""
-    pages = [[entry.page.title, entry.page.sentences, entry.telling] for entry in written().values()]
-    questions = [[q.text, q.answer, q.type, q.facts] for q in (*bridges(), *comparisons())]
+    pages = [[entry.page.title, entry.page.sentences, entry.telling] for entry in write_pages().values()]
+    questions = [[q.text, q.answer, q.type, q.facts] for q in (*list_bridges(), *list_comparisons())]
     assert sha256(json.dumps([pages, questions]).encode()).hexdigest() == PUBLISHED
     chosen = [[task.task_id, task.instruction, task.gold] for seed in (0, 1, 2, 42) for task in tasks(seed, 200)]
     assert sha256(json.dumps(chosen).encode()).hexdigest() == PUBLISHED_TASKS
@@ -44,7 +44,7 @@ def test_the_world_is_the_one_that_was_published():
 
 def test_each_page_shows_five_sentences_and_keeps_the_deep_facts_below():
     for title, entity in almanac().entities.items():
-        page, telling = written()[title].page, written()[title].telling
+        page, telling = write_pages()[title].page, write_pages()[title].telling
         assert len(page.sentences) >= 7
         assert len(set(page.sentences)) == len(page.sentences)
         above = page.sentences[:5]
@@ -55,10 +55,10 @@ def test_each_sentence_tells_its_value_and_no_slot_is_left_open():
     world = almanac()
     for title, entity in world.entities.items():
         for relation in entity.kind.relations:
-            sentence = written()[title].telling[relation.name]
+            sentence = write_pages()[title].telling[relation.name]
             assert world.value(entity, relation) in sentence
             assert relation.keyword in sentence.lower()
-    assert not any(re.search(r"[{}]|  ", text) for entry in written().values() for text in entry.page.sentences)
+    assert not any(re.search(r"[{}]|  ", text) for entry in write_pages().values() for text in entry.page.sentences)
 
 
 def test_some_names_belong_to_two_things_and_each_has_its_own_title():
@@ -78,38 +78,38 @@ def test_a_film_named_like_a_novel_is_based_on_it():
 def test_a_later_thing_is_never_older_than_what_it_comes_from():
     world = almanac()
     for film in world.by_kind["film"]:
-        born = number(world.entities[film.facts["director"]].facts["born"])
-        assert number(film.facts["released"]) >= born + 18
-        assert number(world.entities[film.facts["novel"]].facts["published"]) < number(film.facts["released"])
+        born = read_number(world.entities[film.facts["director"]].facts["born"])
+        assert read_number(film.facts["released"]) >= born + 18
+        assert read_number(world.entities[film.facts["novel"]].facts["published"]) < read_number(film.facts["released"])
     for album in world.by_kind["album"]:
-        assert number(world.entities[album.facts["band"]].facts["formed"]) < number(album.facts["released"])
+        assert read_number(world.entities[album.facts["band"]].facts["formed"]) < read_number(album.facts["released"])
 
 
 def test_each_question_is_asked_once_and_has_one_answer():
-    questions = [*bridges(), *comparisons()]
+    questions = [*list_bridges(), *list_comparisons()]
     assert len({question.text for question in questions}) == len(questions) > 3000
     assert all(question.text.endswith("?") and "{" not in question.text for question in questions)
 
 
 def test_a_bridge_question_does_not_name_its_answer():
-    assert not [question for question in bridges() if f" {question.answer} " in question.text]
+    assert not [question for question in list_bridges() if f" {question.answer} " in question.text]
 
 
 def test_a_comparison_is_right_about_its_two_things():
     world = almanac()
     kinds = embedded_tables().kinds.values()
     relations = {(kind.name, relation.name): relation for kind in kinds for relation in kind.relations}
-    for question in comparisons():
+    for question in list_comparisons():
         (a, fact), (b, _) = question.facts
         values = [world.entities[a].facts[fact], world.entities[b].facts[fact]]
         if question.answer in ("yes", "no"):
             assert (values[0] == values[1]) == (question.answer == "yes")
         else:
             larger = relations[world.entities[a].kind.name, fact].larger
-            ahead = a if (number(values[0]) > number(values[1])) == larger else b
+            ahead = a if (read_number(values[0]) > read_number(values[1])) == larger else b
             assert question.answer == world.entities[ahead].name
 
 
 def test_yes_and_no_are_equally_frequent():
-    answers = [question.answer for question in comparisons()]
+    answers = [question.answer for question in list_comparisons()]
     assert answers.count("yes") == answers.count("no") > 50

@@ -6,11 +6,10 @@ from random import Random
 
 import pytest
 
-from console.environments.webshop.instructions import InstructionParts, instruction
-from console.environments.webshop.product_kinds import kinds
-from console.environments.webshop.tasks import tasks
+from console.environments.webshop.product_kinds import list_kinds
+from console.environments.webshop.tasks import InstructionParts, instruction, tasks
 
-KINDS = {kind.noun: kind for kind in kinds()}
+KINDS = {kind.noun: kind for kind in list_kinds()}
 
 
 def wish(noun, **said):

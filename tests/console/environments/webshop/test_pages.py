@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from console.environments.webshop.catalogue import catalogue
-from console.environments.webshop.pages import item_page, results_page, start_page, sub_page
 from console.environments.webshop.search import search
+from console.environments.webshop.world import item_page, results_page, start_page, sub_page
 
 
 @pytest.fixture

@@ -4,11 +4,10 @@ from itertools import combinations
 
 import pytest
 
-from console.environments.webshop.product_kinds import kinds, without_article
-from console.environments.webshop.reward import ALIKE
-from console.environments.webshop.similarity import token_set_ratio
+from console.environments.webshop.product_kinds import list_kinds, without_article
+from console.environments.webshop.reward import ALIKE, token_set_ratio
 
-every_kind = pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.noun)
+every_kind = pytest.mark.parametrize("kind", list_kinds(), ids=lambda kind: kind.noun)
 
 
 def mistaken(values):
@@ -35,7 +34,7 @@ def test_what_a_kind_is_called_and_used_for_grants_no_attribute(kind):
 
 
 def test_nouns_are_distinct_and_there_are_enough_of_them():
-    nouns = [kind.noun for kind in kinds()]
+    nouns = [kind.noun for kind in list_kinds()]
     assert len(nouns) == len(set(nouns)) >= 30
 
 

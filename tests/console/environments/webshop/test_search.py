@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.environments.webshop.catalogue import catalogue
-from console.environments.webshop.search import MOST_RESULTS, contents, search, words
+from console.environments.webshop.search import MOST_RESULTS, query_words, search, searchable_text
 from console.environments.webshop.tasks import tasks
 
 
@@ -18,7 +18,9 @@ def fts5():
     """A full-text table of the test's own: a function from words to (score, ASIN), best first."""
     with closing(sqlite3.connect(":memory:")) as db:
         db.execute("CREATE VIRTUAL TABLE product USING fts5(asin UNINDEXED, contents, tokenize = 'porter unicode61')")
-        db.executemany("INSERT INTO product VALUES (?, ?)", [(p.asin, contents(p)) for p in catalogue().values()])
+        db.executemany(
+            "INSERT INTO product VALUES (?, ?)", [(p.asin, searchable_text(p)) for p in catalogue().values()]
+        )
 
         def ask(asked):
             match = " OR ".join(f'"{word}"' for word in asked)
@@ -31,7 +33,7 @@ def fts5():
 
 @pytest.mark.parametrize("task", tasks(21, 40), ids=lambda task: task.task_id)
 def test_the_ranking_is_that_of_one_fts5_query_over_all_words(fts5, task):
-    whole = fts5(words(task.instruction))
+    whole = fts5(query_words(task.instruction))
     score = {asin: value for value, asin in whole}
     found = [score[asin] for asin in search(task.instruction)]
     assert found == pytest.approx([value for value, _ in whole[:MOST_RESULTS]])
@@ -54,7 +56,7 @@ def test_word_forms_and_case_do_not_matter():
 
 
 def test_a_long_query_is_cut_at_forty_words():
-    assert len(words(" ".join(f"word{n}" for n in range(500)))) == 40
+    assert len(query_words(" ".join(f"word{n}" for n in range(500)))) == 40
 
 
 def test_features_after_the_first_are_not_searched():

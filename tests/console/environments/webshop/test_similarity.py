@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.environments.webshop.similarity import common_subsequence, ratio, token_set_ratio
+from console.environments.webshop.reward import common_subsequence, ratio, token_set_ratio
 
 short = st.text("abcx -", max_size=14)
 

@@ -54,6 +54,19 @@ def test_three_lines_without_a_policy_ask_about_what_nobody_asked_for(make_gate,
     assert isinstance(gate.ask(TASK, [], action, task_id="ticket-4711"), Wait)
 
 
+@pytest.mark.parametrize("action", ["get_a.drop_database({})", "mcp__find_shop__refund_order({})"])
+def test_rule_that_allows_a_tool_lets_no_other_run_behind_a_namespace_of_its_name(make_gate, policy, url, action):
+    policy("rules:\n- {tool: [get_*, find_*], then: allow}")
+    gate = make_gate(policy=None)
+    assert gate.check(TASK, STEPS, "mcp__shop__get_order({})").approved
+    assert isinstance(gate.ask(TASK, STEPS, action), Wait)
+    with reading(url) as session:
+        counted = policy_store.count_by_tool(session, runs.get(session, "shop-bot"))
+    tool = action.partition("(")[0].replace("__", ".").rpartition(".")[2]
+    rows = {(row["tool"], row["allowed"], row["asked"]) for row in counted}
+    assert rows == {(tool, 0, 1), ("get_order", 1, 0)}
+
+
 def test_new_run_name_goes_by_the_common_policy(make_gate, policy):
     policy("rules:\n- {tool: refund_order, then: deny, because: Refunds are off.}")
     gate = make_gate(policy=None, run="never heard of", critical=["never"])
@@ -104,11 +117,11 @@ def test_version_says_whether_it_is_the_runs_own(make_gate, policy, url):
     make_gate(policy=None).open()
     with writing(url) as session:
         run = runs.get(session, "shop-bot")
-        assert not policy_store.effective(session, run).own
+        assert not policy_store.effective_version(session, run).own
         policy_store.save(session, run, "default: ask", "ada", 0)
-        assert policy_store.effective(session, run).own
-        assert [version.own for version in policy_store.versions(session, run)] == [True]
-        assert [version.own for version in policy_store.versions(session, None)] == [False]
+        assert policy_store.effective_version(session, run).own
+        assert [version.own for version in policy_store.list_versions(session, run)] == [True]
+        assert [version.own for version in policy_store.list_versions(session, None)] == [False]
 
 
 def test_denied_action_is_stored_once_and_never_runs(make_gate, stored):
@@ -181,7 +194,7 @@ def test_terms_of_the_rule_bind_reviewers(make_gate, person, stored):
     (item,), (ask,) = stored(tables.Item), stored(tables.Ask)
     assert item.reviews_required == 2
     assert ask.deadline_ms - ask.asked_ms == 60_000
-    with pytest.raises(Refused, match="leaves it to ann, bob, not eve"):
+    with pytest.raises(Refused, match="accepts decisions by ann, bob, not by eve"):
         person("eve").answer("approve")
 
 
@@ -201,14 +214,14 @@ def test_decision_that_the_rule_does_not_offer_is_refused(make_gate, person, dec
 def test_who_may_decide_is_a_name_or_a_role(make_gate, person, url, who, roles, may):
     make_gate(policy=f"rules:\n- {{tool: pay, then: ask, who: [{', '.join(who)}]}}").ask(TASK, STEPS, "pay({})")
     run, claim = person("ann").claim()
-    answered = (review_queue(url), run, claim, "ann", decisions.Answer("approve"), now_ms())
+    answered = (review_queue(url), run, claim, "ann", decisions.ReviewDecision("approve"), now_ms())
     if may:
         assert decisions.submit(*answered, roles=roles).decision == "approve"
     else:
-        with pytest.raises(Refused, match=f"leaves it to {', '.join(who)}, not ann"):
+        with pytest.raises(Refused, match=f"accepts decisions by {', '.join(who)}, not by ann"):
             decisions.submit(*answered, roles=roles)
     with reading(url) as session:
-        refusal = decisions.terms_of(session, claim.item_id).refusal("escalate", "ann", roles)
+        refusal = decisions.get_review_terms(session, claim.item_id).refusal("escalate", "ann", roles)
     assert refusal is None
 
 
@@ -224,7 +237,7 @@ def test_a_rule_says_by_which_doors_a_decision_comes_in(make_gate, person, doors
         person("ann").answer("approve", door=Door(door))
         assert wait.look().approved
         return
-    with pytest.raises(Refused, match=f"takes answers by .*, not by {door}"):
+    with pytest.raises(Refused, match=f"accepts decisions by .*, not by {door}"):
         person("ann").answer("approve", door=Door(door))
     assert person("ann").answer("escalate", door=Door(door)).decision == "escalate"
 
@@ -411,7 +424,7 @@ def test_agent_that_asks_in_another_run_is_asked_about_where_its_rules_name_thei
     gate = make_gate(policy="rules:\n- {agent: support-bot, tool: look, then: allow}")
     with writing(url) as session:
         tokens = [agents.add(session, name, 0) for name in ("support-bot", "other-bot")]
-        known = [agents.of_token(session, token) for token in tokens]
+        known = [agents.find_by_token(session, token) for token in tokens]
     own, other = (gate.ask_for(Asker(one.id, one.name), TASK, STEPS, "look({})", task_id="a") for one in known)
     assert own.reason is Reason.NOT_CRITICAL
     assert other.look() is None

@@ -29,22 +29,22 @@ def test_versions_count_up_for_each_run_and_the_newest_is_first(url, shop):
     with writing(url) as session:
         run = runs.get(session, shop)
         with pytest.raises(Unknown, match="policy"):
-            policy_store.common(session)
-        assert policy_store.effective(session, run) is None
+            policy_store.common_version(session)
+        assert policy_store.effective_version(session, run) is None
         common = policy_store.save(session, None, "default: deny", "ada", 5)
         assert (common.version, common.text, common.author, common.created_ms) == (1, "default: deny", "ada", 5)
-        assert policy_store.effective(session, run) == policy_store.common(session) == common
+        assert policy_store.effective_version(session, run) == policy_store.common_version(session) == common
         saved = [policy_store.save(session, run, f"default: {word}", "eve", 6) for word in ("ask", "allow")]
         assert [(one.version, one.own) for one in saved] == [(1, True), (2, True)]
-        assert policy_store.versions(session, run) == saved[::-1]
-        assert policy_store.versions(session, None) == [common]
-        assert policy_store.effective(session, run) == saved[1]
-        with pytest.raises(BadInput, match="Line 1"):
+        assert policy_store.list_versions(session, run) == saved[::-1]
+        assert policy_store.list_versions(session, None) == [common]
+        assert policy_store.effective_version(session, run) == saved[1]
+        with pytest.raises(BadInput, match="line 1"):
             policy_store.save(session, run, "default: maybe", "eve", 7)
         with pytest.raises(BadInput, match="own signs only"):
             policy_store.save(session, run, "rules: [{pattern: '>5', then: ask}]", "eve", 7)
     with reading(url) as session:
-        (last, *_, first) = audit_trail.entries(session, AuditFilter(kind="policy set"))
+        (last, *_, first) = audit_trail.list_entries(session, AuditFilter(kind="policy set"))
     assert (last.subject, last.before, last.after) == ("policy 2", 1, 2)
     assert (first.subject, first.before, first.after) == ("policy 1", None, 1)
     assert last.detail == {"version": 2, "digest": hashlib.sha256(b"default: allow").hexdigest(), "author": "eve"}
@@ -53,9 +53,9 @@ def test_versions_count_up_for_each_run_and_the_newest_is_first(url, shop):
 def test_a_run_begins_with_its_patterns_where_no_policy_is_there(url, shop):
     with writing(url) as session:
         run = runs.get(session, shop)
-        policy_store.begin(session, run, 5, ["pay*"])
-        policy_store.begin(session, run, 6, ["other*"])
-        (begun,) = policy_store.versions(session, run)
+        policy_store.ensure_policy(session, run, 5, ["pay*"])
+        policy_store.ensure_policy(session, run, 6, ["other*"])
+        (begun,) = policy_store.list_versions(session, run)
         assert (begun.author, begun.version, begun.created_ms) == ("the gate's patterns", 1, 5)
         assert policy_store.rule_on(begun, CheckFacts("pay[1]")).then is Then.JUDGE
         assert policy_store.rule_on(begun, CheckFacts("look[1]")).then is Then.ASK
@@ -63,11 +63,11 @@ def test_a_run_begins_with_its_patterns_where_no_policy_is_there(url, shop):
 
 def test_only_a_gate_has_a_policy(url, shop):
     with reading(url) as session:
-        assert policy_store.gate_run(session, shop).name == "shop"
-        with pytest.raises(Refused, match="log is of kind replay, and only a gate has a policy"):
-            policy_store.gate_run(session, "log")
+        assert policy_store.get_gate_run(session, shop).name == "shop"
+        with pytest.raises(Refused, match="log is of kind replay; only a gate"):
+            policy_store.get_gate_run(session, "log")
         with pytest.raises(Unknown):
-            policy_store.gate_run(session, "nowhere")
+            policy_store.get_gate_run(session, "nowhere")
 
 
 def test_checks_are_counted_by_tool_and_by_what_became_of_them(make_gate, url):
@@ -91,9 +91,9 @@ rules:
     assert gate.check("t", [], "pay[2]").approved
     with writing(url) as session:
         run = runs.get(session, "bot")
-        version = policy_store.effective(session, run)
+        version = policy_store.effective_version(session, run)
         policy_store.count_allowed(session, run, version, Ruling(Then.ALLOW, "x", "l" * 90))
-        found = policy_store.counts(session, run)
+        found = policy_store.count_by_tool(session, run)
     nothing = {"allowed": 0, "judged": 0, "asked": 0, "denied": 0, "watched": 0}
     assert found == [
         nothing | {"tool": "no tool", "asked": 1},
@@ -117,24 +117,25 @@ def test_the_share_of_tasks_goes_by_the_new_version_and_the_others_by_the_one_be
 
         # The first version of its own has none of its own before it: the other tasks go by the common one.
         tasks = [f"task {number}" for number in range(50)]
-        assert [policy_store.effective(session, run, task).own for task in tasks] == [
+        assert [policy_store.effective_version(session, run, task).own for task in tasks] == [
             drawn(task) < 0.4 for task in tasks
         ]
         policy_store.save(session, run, "default: judge", "eve", 0)
         policy_store.save(session, run, "{default: deny, rollout: 40%}", "eve", 0)
         policy_store.save(session, None, "{default: deny, rollout: 40%}", "eve", 0)
         found = Counter(
-            policy_store.effective(session, run, task).version == (3 if drawn(task) < 0.4 else 2) for task in tasks
+            policy_store.effective_version(session, run, task).version == (3 if drawn(task) < 0.4 else 2)
+            for task in tasks
         )
         assert found == {True: 50}
         for number in range(8):
             newest = policy_store.save(session, run, f"{{default: deny, rollout: {number + 1}%}}", "eve", 0)
-            assert policy_store.effective(session, run) == newest
+            assert policy_store.effective_version(session, run) == newest
 
 
 def test_a_first_version_counts_for_every_task(url, shop):
     with writing(url) as session:
         for run in (None, runs.get(session, shop)):
-            with pytest.raises(BadInput, match="No version is before this one"):
+            with pytest.raises(BadInput, match="No earlier version exists"):
                 policy_store.save(session, run, "{default: allow, rollout: 10%}", "ada", 0)
-            assert policy_store.versions(session, run) == []
+            assert policy_store.list_versions(session, run) == []

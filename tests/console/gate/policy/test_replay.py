@@ -80,9 +80,9 @@ def test_test_of_a_file_needs_a_run_and_a_run_without_policy_a_file(shop, tmp_pa
     file = tmp_path / "policy.yaml"
     file.write_text(TRIED)
     assert run_command(["policy", "test", str(file)]) == 2
-    assert "Name the run to replay with --run." in capsys.readouterr().err
+    assert "Name the run to test with: --run NAME." in capsys.readouterr().err
     assert run_command(["policy", "test", shop]) == 2
-    assert "shop has no policy; give a file." in capsys.readouterr().err
+    assert "shop has no policy. Give a YAML file instead." in capsys.readouterr().err
 
 
 def test_gates_own_policy_is_tried_on_its_own_actions_and_today_is_what_it_queued(make_gate, url):
@@ -105,3 +105,15 @@ def test_gates_own_policy_is_tried_on_its_own_actions_and_today_is_what_it_queue
             {"tool": "pay", "allow": 0, "judge": 0, "ask": 1, "deny": 0},
         ],
     }
+
+
+def test_test_counts_a_tool_behind_a_namespace_by_its_own_name(make_gate, url):
+    gate = make_gate(policy="default: ask", critical=["*"])
+    for action in ("get_a.drop_database({})", "mcp__find_shop__refund_order({})", "shop.get_order({})"):
+        assert isinstance(gate.ask("refund order 12", [], action, task_id=action), Wait)
+    with reading(url) as session:
+        found = replay_policy(
+            session, runs.get(session, "shop-bot"), read_policy("rules: [{tool: [get_*, find_*], then: allow}]")
+        )
+    assert (found.allowed, found.asked) == (1, 2)
+    assert [row["tool"] for row in found.by_tool if row["ask"]] == ["drop_database", "refund_order"]

@@ -1,14 +1,16 @@
 """Which rule a check goes by: against an evaluator of its own, and for actions that try to slip through."""
 
 import json
+import re
 import time
+from itertools import chain
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.gate.policy import CheckFacts, Policy, Rule, Then, read_policy, ruling
-from console.gate.policy.tool_calls import action_parts
+from console.trajectory.calls import name_suffixes, read_strictly
 
 REFUNDS = """
 default: ask
@@ -63,6 +65,93 @@ def said(action, text=REFUNDS, **facts):
 )
 def test_action_goes_by_the_first_rule_that_matches_and_fails_closed(action, then):
     assert said(action)[0] == then
+
+
+@pytest.mark.parametrize(
+    ("action", "then"),
+    [
+        ("get_a.drop_database({})", "deny"),
+        ("mcp__find_shop__refund_order({})", "ask"),
+        ('mcp__find_shop__refund_order({"order":12,"amount":20})', "judge"),
+        ('mcp__find_shop__refund_order({"order":12,"amount":20000})', "ask"),
+        ("mcp__get_x__transfer({})", "ask"),
+        ("mcp__a.get_x__transfer({})", "ask"),
+        ("get_.transfer({})", "ask"),
+        ("get_a.find_b.transfer[1]", "ask"),
+        ("get_order.({})", "allow"),
+        ("mcp__shop__find({})", "ask"),
+        ("mcp__drop_shop__get_order({})", "allow"),
+    ],
+)
+def test_namespace_that_looks_harmless_lets_no_other_tool_run(action, then):
+    assert said(action)[0] == then
+
+
+@pytest.mark.parametrize("condition", ["tool", "pattern"])
+@pytest.mark.parametrize(
+    ("glob", "action", "then"),
+    [
+        ("get_*", "get_a.drop({})", "ask"),
+        ("get_*.drop", "get_a.drop({})", "allow"),
+        ("get_a.*", "get_a.x.drop({})", "ask"),
+        ("mcp__shop__*", "mcp__shop__pay({})", "allow"),
+        ("mcp__shop__*", "mcp__shop__x__pay({})", "ask"),
+        ("mcp__*", "mcp__shop__pay({})", "ask"),
+        ("mcp*pay", "mcp__shop__pay({})", "ask"),
+        ("*", "mcp__shop__pay({})", "allow"),
+    ],
+)
+def test_star_of_a_rule_that_allows_never_crosses_a_separator(condition, glob, action, then):
+    assert said(action, f"rules:\n- {{{condition}: '{glob}', then: allow}}")[0] == then
+
+
+@pytest.mark.parametrize(
+    ("pattern", "action", "then"),
+    [
+        ("get_*.id=*", 'get_order({"id":1})', "allow"),
+        ("get_*.id=*", 'get_order({"no":1})', "ask"),
+        ("get_*.id=*", 'get_a.drop({"id":1})', "ask"),
+        ("get_*=1", 'get_a.drop({"id":1})', "ask"),
+        ("get_*({*})", 'get_order({"id":1})', "allow"),
+        ("get_*({*})", 'get_a.drop({"id":1})', "ask"),
+        ("get_*)", 'get_a.drop({"id":1})', "ask"),
+        ("click[Buy Now]", "click[Buy Now]", "allow"),
+        ("click[*", "x.click[Buy Now]", "ask"),
+        ("refund_order", "mcp__shop__refund_order({})", "ask"),
+    ],
+)
+def test_pattern_that_allows_names_the_tool_itself(pattern, action, then):
+    assert said(action, f"rules:\n- {{pattern: '{pattern}', then: allow}}")[0] == then
+
+
+def test_judge_loosens_a_default_that_asks_for_the_tool_itself_and_tightens_one_that_allows_for_every_suffix():
+    for default, found in (("ask", "ask"), ("allow", "judge"), ("deny", "deny")):
+        text = f"default: {default}\nrules:\n- {{tool: pay_*, then: judge}}"
+        assert said("pay_x.drop({})", text)[0] == found
+        assert said("x.pay_all({})", text)[0] == "judge"
+    assert said("get_x({})\ndrop({})", "rules:\n- {pattern: 'get_*', then: judge}")[0] == "ask"
+
+
+SEGMENTS = st.sampled_from(["get_a", "find_shop", "mcp", "mcp__get_x", "drop_database", "refund_order", "pay", "x"])
+ATTACKS = st.builds(
+    lambda parts, ends, bracketed: "".join(chain(*zip(parts, ends, strict=False))) + ("[1]" if bracketed else "({})"),
+    st.lists(SEGMENTS, min_size=1, max_size=4),
+    st.lists(st.sampled_from([".", "__", "..", "._", "-"]), min_size=0, max_size=3).map(
+        lambda ends: [*ends, "", "", "", ""]
+    ),
+    st.booleans(),
+)
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(ATTACKS, st.sampled_from(["tool", "pattern"]), st.sampled_from(["allow", "judge"]))
+def test_no_name_before_a_tool_loosens_what_becomes_of_it(action, condition, then):
+    text = f"rules:\n- {{{condition}: ['get_*', 'find_*'], then: {then}}}"
+    if said(action, text)[0] != "ask":
+        name = re.split(r"[(\[]", action)[0]
+        mcp = re.search(r"(^|\.)mcp__", name)
+        own = re.split(r"\.|__" if mcp else r"\.", name.rstrip("."))[-1]
+        assert own.startswith(("get_", "find_"))
 
 
 def test_rule_that_cannot_be_told_is_never_passed_over():
@@ -129,7 +218,7 @@ def test_action_of_many_lines_is_ruled_on_in_a_time_that_grows_with_its_length()
     assert seconds(8_000) < 30 * max(seconds(1_000), 0.001)
 
 
-NAMES = st.sampled_from(["pay", "get", "mcp__shop__pay", "shop.get"])
+NAMES = st.sampled_from(["pay", "get", "mcp__shop__pay", "shop.get", "get.pay", "mcp__get__pay", "g.mcp__pay__get"])
 RULES = st.builds(
     Rule,
     name=st.just("r"),
@@ -149,35 +238,46 @@ def by_hand(policy, calls):
     """The evaluator that the other one is compared with: plain Python, no globs, no CEL."""
     worst = "allow"
     for call in calls:
-        verdict = str(policy.default)
+        verdict, least = str(policy.default), "allow"
         for rule in policy.rules:
             if rule.environment == ("other",):
                 continue
             if rule.tool and call is None:
                 verdict = "ask"
                 break
-            last = call and call[0].replace("mcp__shop__", "").replace("shop.", "")
-            if rule.tool == ("pay",) and last != "pay":
-                continue
-            if rule.tool == ("g*",) and last != "get":
+            parts = re.split(r"\.|__", call[0]) if call else [None]
+            wide = named_by_hand(rule.tool, parts)
+            narrow = named_by_hand(rule.tool, parts[-1:])
+            if rule.tool and not wide:
                 continue
             known = {"": True, "args.missing == 1": None, "task == 't'": True, "args.n": None}.get(rule.when, "call")
             if known == "call":
                 if call is None:
                     known = None
                 elif rule.when == "tool == 'pay'":
-                    known = last == "pay"
+                    known = parts[-1] == "pay"
                 else:
                     known = call[1] > 1 if isinstance(call[1], int) else None
-            if known is None:
-                verdict = "ask"
-            elif known:
-                verdict = str(rule.then)
-            else:
+            said = "ask" if known is None else str(rule.then)
+            if known is False:
                 continue
+            if rule.tool and not narrow and rule.then in ("allow", "judge"):
+                least = max(least, said if rule.then == "judge" else "allow", key=ORDER.index)
+                continue
+            verdict = said
             break
-        worst = max(worst, verdict, key=ORDER.index)
+        worst = max(worst, least, verdict, key=ORDER.index)
     return worst
+
+
+def named_by_hand(tools, parts):
+    """Whether one of the tools of a rule names a suffix that begins with one of those parts."""
+    names = [part for part in parts if part != "shop"]
+    return (
+        (tools in (("pay",), ("get", "pay")) and parts[-1] == "pay")
+        or (tools == ("get", "pay") and parts[-1] == "get")
+        or (tools == ("g*",) and any(name and name.startswith("g") for name in names))
+    )
 
 
 @settings(max_examples=500, deadline=None)
@@ -276,7 +376,7 @@ def test_what_stands_in_brackets_is_read_up_to_a_bound(characters, then):
     [
         ("pay", ("pay",)),
         ("shop.pay", ("shop.pay", "pay")),
-        ("a.b.pay.", ("a.b.pay.", "b.pay", "pay")),
+        ("a.b.pay.", ("a.b.pay.", "a.b.pay", "b.pay", "pay")),
         ("mcp__shop__pay", ("mcp__shop__pay", "shop__pay", "pay")),
         ("shop__pay", ("shop__pay",)),
         ("x.MCP__shop__pay", ("x.MCP__shop__pay", "MCP__shop__pay", "shop__pay", "pay")),
@@ -284,13 +384,13 @@ def test_what_stands_in_brackets_is_read_up_to_a_bound(characters, then):
     ],
 )
 def test_a_call_is_known_by_each_of_its_names(name, names):
-    (part,) = action_parts(f" {name} [1] ")
-    assert (part.call.names, dict(part.call.arguments)) == (names, {"argument": "1"})
-    assert action_parts(f"{name}( )")[0].call.names == names
+    (part,) = read_strictly(f" {name} [1] ")
+    assert (name_suffixes(part.call.name), dict(part.call.arguments)) == (names, {"argument": "1"})
+    assert name_suffixes(read_strictly(f"{name}( )")[0].call.name) == names
 
 
 def test_an_action_has_a_part_a_line_and_no_call_where_one_line_is_none():
-    calls = action_parts('a({"n": 1})\n\nb[2]\n')
+    calls = read_strictly('a({"n": 1})\n\nb[2]\n')
     assert [(part.text, part.call.name) for part in calls] == [('a({"n": 1})', "a"), ("b[2]", "b")]
-    assert [(part.text, part.call) for part in action_parts("a({})\nand b")] == [("a({})", None), ("and b", None)]
-    assert [(part.text, part.call) for part in action_parts(" \n")] == [(" \n", None)]
+    assert [(part.text, part.call) for part in read_strictly("a({})\nand b")] == [("a({})", None), ("and b", None)]
+    assert [(part.text, part.call) for part in read_strictly(" \n")] == [(" \n", None)]

@@ -3,7 +3,7 @@
 import pytest
 
 from console.errors import BadInput
-from console.gate.policy import from_patterns, policy_store, read_policy
+from console.gate.policy import from_patterns, read_policy
 from console.gate.policy.rules import Policy, PolicyMode, Rule, Then
 from console.gate.policy.yaml_file import check_pattern
 
@@ -11,40 +11,49 @@ from console.gate.policy.yaml_file import check_pattern
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("rules: x", "Line 1: rules is a list"),
-        ("rules:\n- then: alow", "Line 2: 'alow' is none of"),
-        ("default: ask\nrule: []", "Line 2: 'rule' is no field"),
-        ("rules:\n- then: ask\n  tol: x", "Line 3: 'tol' is no field"),
-        ("rules:\n- then: ask\n  then: deny", "Line 3: then is there twice"),
-        ("rules:\n- then: ask\n  when: arg.x > 1", "Line 3: 'arg' is no variable"),
-        ("rules:\n- then: ask\n  when: args.x ** 2 > 1", "Line 3: The condition cannot be read (1:9: Syntax error: "),
-        ("rules:\n- then: ask\n  when: lower(tool) == 'x'", "Line 3: 'lower' is no function"),
-        ("rules:\n- then: ask\n  when: 1 == 1", "Line 3: The condition speaks of nothing"),
+        ("rules: x", "line 1, column 1: rules: must be a list"),
+        (
+            "rules:\n- then: alow",
+            "line 2, column 3: rules.1..then: must be 'allow', 'judge', 'ask' or 'deny',",
+        ),
+        ("default: ask\nrule: []", "line 2, column 1: rule: unknown field; did you mean rules"),
+        ("rules:\n- then: ask\n  tol: x", "line 3, column 3: rules.1..tol: unknown field; did you mean tool"),
+        ("rules:\n- then: ask\n  then: deny", "line 3, column 3: invalid YAML, duplicate key 'then'"),
+        ("rules:\n- then: ask\n  when: arg.x > 1", "line 3, column 3: rules.1..when: 'arg' is not a variable"),
+        (
+            "rules:\n- then: ask\n  when: args.x ** 2 > 1",
+            "line 3, column 3: rules.1..when: The condition cannot be read (1:9",
+        ),
+        (
+            "rules:\n- then: ask\n  when: lower(tool) == 'x'",
+            "line 3, column 3: rules.1..when: 'lower' is not a supported function",
+        ),
+        ("rules:\n- then: ask\n  when: 1 == 1", "line 3, column 3: rules.1..when: The condition uses no fact"),
         ("rules:\n- then: ask\n  when: args.l.exists(x, args.l.exists(y, x == y))", "within another loop"),
-        ("rules:\n- then: ask\n  when: args.l.map(x, args.l) == []", "'map' is no function"),
+        ("rules:\n- then: ask\n  when: args.l.map(x, args.l) == []", "'map' is not a supported function"),
         ('rules:\n- then: ask\n  when: "args.l.all(x, // )\\n args.l.all(y, x == y))"', "Comments, raw and"),
         ("rules:\n- then: ask\n  when: args.l.all(x, r'\\' != '(' && args.l.all(y, y != '1'))", "Comments, raw and"),
         ("rules:\n- then: ask\n  when: args.l.all(x, x + x + x + x + x + x > 1)", "more than 4 signs"),
         (f"rules:\n- then: ask\n  when: args.x == '{'x' * 1_000}'", "1,0.. characters"),
-        ("rules:\n- then: ask\n- then: deny", "Line 3: nothing reaches this rule"),
-        ("rules:\n- {then: allow, reviews: 2}", "reviews is for rules that may ask"),
-        ("rules:\n- {then: ask, reviews: 0}", "reviews is a whole number"),
-        ("rules:\n- {then: ask, deadline: soon}", "deadline is a number of seconds"),
-        ("rules:\n- {then: ask, decisions: [maybe]}", "'maybe' is no decision"),
-        ("rules:\n- {then: ask, tool: 'a b'}", "'a b' is no tool's name"),
+        ("rules:\n- then: ask\n- then: deny", "line 3, column 3: rules.2.: this rule is never reached"),
+        ("rules:\n- {then: allow, reviews: 2}", "reviews: is for rules that may ask"),
+        ("rules:\n- {then: ask, reviews: 0}", "reviews: must be a whole number from 1 to 20"),
+        ("rules:\n- {then: ask, deadline: soon}", "deadline: must be a number of seconds"),
+        ("rules:\n- {then: ask, decisions: [maybe]}", "'maybe' is not a valid decision"),
+        ("rules:\n- {then: ask, tool: 'a b'}", "'a b' is not a valid tool name"),
         ("rules:\n- {then: ask, tool: []}", "the list is empty"),
         ("rules:\n- {then: ask, pattern: '>100'}", "own signs only"),
         ("rules:\n- {then: ask, pattern: '[2-9]??'}", "own signs only"),
         ("a: &x 1\nb: *x", "alias"),
-        ("x: [", "Line 1: this is no YAML"),
-        ("", "The policy is empty"),
-        ("default: !!python/object:os.system ask\nx: 1", "Line 2: 'x' is no field"),
-        ("rollout: much", "rollout is a share"),
+        ("x: [", "line 1, column 5: invalid YAML"),
+        ("", "The policy: expected `field: value` lines; write at least `default: ask`."),
+        ("default: !!python/object:os.system ask\nx: 1", "line 2, column 1: x: unknown field"),
+        ("rollout: much", "rollout: must be a share"),
     ],
 )
 def test_policy_that_cannot_be_meant_is_refused_with_its_line(text, said):
     with pytest.raises(BadInput, match=said.replace("*", r"\*").replace("(", r"\(")):
-        policy_store.check(text)
+        read_policy(text)
 
 
 @pytest.mark.parametrize(
@@ -52,11 +61,11 @@ def test_policy_that_cannot_be_meant_is_refused_with_its_line(text, said):
     [
         ("rules:\n- {{then: ask, reviews: {}}}", 20, 21, "from 1 to 20"),
         ("rules:\n- {{then: ask, reviews: {}}}", 1, 0, "from 1 to 20"),
-        ("rules:\n- {{then: ask, deadline: {}}}", 1_800, 1_800.5, "nobody has more than 1,800 s"),
+        ("rules:\n- {{then: ask, deadline: {}}}", 1_800, 1_800.5, "at most 1,800"),
         ("rules:\n- {{then: ask, deadline: {}}}", 1_800, 2_592_001, "at most 1,800"),
         ("rules:\n- {{then: ask, deadline: {}}}", 0.5, 0, "more than 0"),
-        ("rollout: {}%", 100, 101, "rollout is a share"),
-        ("rollout: {}%", 0.5, 0, "rollout is a share"),
+        ("rollout: {}%", 100, 101, "rollout: must be a share"),
+        ("rollout: {}%", 0.5, 0, "rollout: must be a share"),
         ("rules:\n- {{then: ask, because: {}}}", "x" * 2_000, "x" * 2_001, "too long"),
         ("rules:\n- then: ask\n  when: args.x == '{}'", "x" * 988, "x" * 989, "1,001 characters"),
         ("rules:\n- then: ask\n  when: args.l.all(x, x{} > 1)", " + x" * 4, " + x" * 5, "more than 4 signs"),
@@ -65,16 +74,16 @@ def test_policy_that_cannot_be_meant_is_refused_with_its_line(text, said):
     ids=lambda value: str(value)[:30],
 )
 def test_policy_may_say_the_most_that_it_may_and_no_more(written, most, beyond, said):
-    policy_store.check(written.format(most))
+    read_policy(written.format(most))
     with pytest.raises(BadInput, match=said):
-        policy_store.check(written.format(beyond))
+        read_policy(written.format(beyond))
 
 
 def test_policy_has_two_hundred_rules_at_most():
     rules = ["rules:", *(f"- {{tool: tool_{number}, then: deny}}" for number in range(200))]
-    assert len(policy_store.check("\n".join(rules)).rules) == 200
+    assert len(read_policy("\n".join(rules)).rules) == 200
     with pytest.raises(BadInput, match="there are 201 rules; a policy has at most 200"):
-        policy_store.check("\n".join([*rules, "- {tool: one_more, then: deny}"]))
+        read_policy("\n".join([*rules, "- {tool: one_more, then: deny}"]))
 
 
 def test_patterns_become_rules_that_judge_and_everything_else_asks():
@@ -130,43 +139,76 @@ rules:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("default: ask\nrules:\n- tool: x", "Line 3: the rule says no `then`; it is one of allow, judge, ask, deny."),
-        ("rules:\n- {name: a, tool: x, then: ask}\n- {name: a, then: ask}", "Line 3: the name 'a' is taken."),
-        ("rules:\n- {tool: x, then: ask}\n- {name: rule 1, then: ask}", "Line 3: the name 'rule 1' is taken."),
-        ("rules:\n- {name: default, then: ask}", "Line 2: the name 'default' is taken."),
-        ("rules:\n- then: ask\n  because:", "Line 3: a text is expected here."),
-        ("rules:\n- then: ask\n  because: ' '", "Line 3: a text is expected here."),
-        ("rules:\n- then: ask\n  because: [x]", "Line 3: a text is expected here."),
-        ('rules:\n- then: ask\n  because: "\\e[31m"', "Line 3: the text is too long, or holds signs that"),
-        ("rules:\n- ask", "Line 2: a rule is written as `name: value` lines."),
-        ("- then: ask", "Line 1: a policy is written as `name: value` lines."),
-        ("[a]: ask", "Line 1: "),
-        ("mode: loose", "Line 1: 'loose' is none of "),
-        ("default: [ask]", "Line 1: 'this' is none of allow, judge, ask, deny."),
-        ("rules:\n- then: deny\n  who: ada", "Line 3: who is for rules that may ask a person; nobody decides where"),
+        ("default: ask\nrules:\n- tool: x", "line 3, column 3: rules[1].then: is missing; add it."),
+        (
+            "rules:\n- {name: a, tool: x, then: ask}\n- {name: a, then: ask}",
+            "line 3, column 3: rules[2]: the name 'a'",
+        ),
+        (
+            "rules:\n- {tool: x, then: ask}\n- {name: rule 1, then: ask}",
+            "line 3, column 3: rules[2]: the name 'rule 1'",
+        ),
+        (
+            "rules:\n- {name: default, then: ask}",
+            "line 2, column 3: rules[1]: the name 'default' is taken",
+        ),
+        ("rules:\n- then: ask\n  because:", "line 3, column 3: rules[1].because: must be text, not nothing."),
+        ("rules:\n- then: ask\n  because: ' '", "line 3, column 3: rules[1].because: must be text, not nothing."),
+        ("rules:\n- then: ask\n  because: [x]", "line 3, column 3: rules[1].because: must be text, not a list."),
+        (
+            'rules:\n- then: ask\n  because: "\\e[31m"',
+            "line 3, column 3: rules[1].because: is too long (over 2,000",
+        ),
+        ("rules:\n- ask", "line 2, column 3: rules[1]: must be fields, one per line, not 'ask'."),
+        ("- then: ask", "The policy: expected `field: value` lines; write at least `default: ask`."),
+        ("[a]: ask", "line 1, column 1: "),
+        ("mode: loose", "line 1, column 1: mode: must be 'enforce' or 'shadow', not 'loose'."),
+        ("default: [ask]", "line 1, column 1: default: must be 'allow', 'judge', 'ask' or 'deny', not a list."),
+        (
+            "rules:\n- then: deny\n  who: ada",
+            "line 3, column 3: rules[1].who: is for rules that may ask a person",
+        ),
         (
             "rules:\n- then: ask\n  doors: api",
-            "Line 3: 'api' is no way that a decision comes in by; there are browser,",
+            "line 3, column 3: rules[1].doors: 'api' is not a valid entry point; use browser,",
         ),
         (
             "rules:\n- then: deny\n  doors: cli",
-            "Line 3: doors is for rules that may ask a person; nobody decides where",
+            "line 3, column 3: rules[1].doors: is for rules that may ask a person; a rule that says deny",
         ),
-        ("rules:\n- then: ask\n  reviews: 1.0", "Line 3: reviews is a whole number from 1 to 20."),
-        ("rules:\n- then: ask\n  reviews: '2'", "Line 3: reviews is a whole number from 1 to 20."),
-        ("rules:\n- then: ask\n  reviews: -1", "Line 3: reviews is a whole number from 1 to 20."),
-        ("rules:\n- then: ask\n  deadline: '5'", "Line 3: deadline is a number of seconds, more than 0 and"),
-        ("rules:\n- then: ask\n  deadline: 1:30", "Line 3: deadline is a number of seconds, more than 0 and"),
-        ("rules:\n- then: ask\n  deadline: .inf", "Line 3: deadline is a number of seconds, more than 0 and"),
-        ("rollout: 0.5", "Line 1: rollout is a share of tasks such as 25%."),
-        ("rollout: [5%]", "Line 1: rollout is a share of tasks such as 25%."),
-        ("default: ask\n\tx: 1", "Line 2: this is no YAML ("),
-        ("default: ask\n---\ndefault: deny", "this is no YAML ("),
+        (
+            "rules:\n- then: ask\n  reviews: 1.0",
+            "line 3, column 3: rules[1].reviews: must be a whole number",
+        ),
+        (
+            "rules:\n- then: ask\n  reviews: '2'",
+            "line 3, column 3: rules[1].reviews: must be a whole number",
+        ),
+        (
+            "rules:\n- then: ask\n  reviews: -1",
+            "line 3, column 3: rules[1].reviews: must be a whole number",
+        ),
+        (
+            "rules:\n- then: ask\n  deadline: '5'",
+            "line 3, column 3: rules[1].deadline: must be a number",
+        ),
+        (
+            "rules:\n- then: ask\n  deadline: 1:30",
+            "line 3, column 3: rules[1].deadline: must be a number",
+        ),
+        (
+            "rules:\n- then: ask\n  deadline: .inf",
+            "line 3, column 3: rules[1].deadline: must be a number",
+        ),
+        ("rollout: 0.5", "line 1, column 1: rollout: must be a share of the tasks, such as 25%."),
+        ("rollout: [5%]", "line 1, column 1: rollout: must be a share of the tasks, such as 25%."),
+        ("default: ask\n\tx: 1", "line 2, column 1: invalid YAML, "),
+        ("default: ask\n---\ndefault: deny", "invalid YAML, but found another document"),
     ],
 )
 def test_refusal_is_the_whole_sentence_with_its_line(text, said):
     with pytest.raises(BadInput) as refusal:
-        policy_store.check(text)
+        read_policy(text)
     assert said in str(refusal.value)
 
 

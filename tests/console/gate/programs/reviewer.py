@@ -11,16 +11,16 @@ from storage.errors import StorageError
 from storage.queue import Claim
 
 
-def answer_to(action: str) -> decisions.Answer:
+def answer_to(action: str) -> decisions.ReviewDecision:
     """Approve, edit or reject, as the action's checksum says, with words that name the action."""
     kind = zlib.crc32(action.encode()) % 3
     if kind == 0:
-        return decisions.Answer("approve")
+        return decisions.ReviewDecision("approve")
     if kind == 1:
-        return decisions.Answer(
+        return decisions.ReviewDecision(
             "edit", edited_action=f"{action[:-1]} in two parts]" if action.endswith("]") else f"{action} in two parts"
         )
-    return decisions.Answer("reject", f"do not {action}")
+    return decisions.ReviewDecision("reject", f"do not {action}")
 
 
 def work(url: str, run_name: str, name: str) -> None:
@@ -33,7 +33,7 @@ def work(url: str, run_name: str, name: str) -> None:
             if run is not None:
                 session.expunge(run)
                 run.lease_ms = 1_000
-                found = decisions.next_item(queue, session, run, name, now_ms())
+                found = decisions.claim_next_item(queue, session, run, name, now_ms())
         if run is None or not isinstance(found, Claim):
             time.sleep(0.01)
             continue

@@ -6,8 +6,8 @@ import pytest
 
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
-from console.review.simulated import REVIEWERS, Noise, reviewer
-from console.review.simulated.feedback_text import reveals, secrets
+from console.review.simulated import REVIEWERS, Noise, get_reviewer
+from console.review.simulated.feedback_text import list_secrets, reveals_target
 from console.settings import settings
 from console.trajectory import Label, Outcome
 from console.trajectory.checkpoints import CheckpointKind
@@ -58,17 +58,17 @@ def test_its_words_never_tell_the_target(name, cases):
             for other in range(3):
                 words = judged(replace(case, seed=other, trial=other)).words
                 told += bool(words)
-                lacking = [secret for secret in secrets(case.task) if secret not in case.task.instruction.lower()]
+                lacking = [secret for secret in list_secrets(case.task) if secret not in case.task.instruction.lower()]
                 assert lacking
-                assert not reveals(words, case.task), words
+                assert not reveals_target(words, case.task), words
     assert told > 170
 
 
 def test_the_target_is_found_where_it_is_told(cases):
     _, case = cases("webshop", 0, 50)[0]
-    assert reveals(f"Just buy {case.task.gold['asin']}.", case.task)
-    assert reveals(f"It is called {case.task.gold['name']}", case.task)
-    assert not reveals("It is too expensive; stay below the limit.", case.task)
+    assert reveals_target(f"Just buy {case.task.gold['asin']}.", case.task)
+    assert reveals_target(f"It is called {case.task.gold['name']}", case.task)
+    assert not reveals_target("It is too expensive; stay below the limit.", case.task)
 
 
 def test_wordings_that_tell_the_target_are_not_used(cases, tmp_path):
@@ -77,7 +77,7 @@ def test_wordings_that_tell_the_target_are_not_used(cases, tmp_path):
     folder.mkdir()
     for name in ("general", "further", "page", "half", "astray", "namesake", "both", "misread", "halted"):
         (folder / f"{name}.txt").write_text(f"The answer is {case.task.gold['answer']}.\n", "utf-8")
-    with pytest.raises(BadInput, match="tell the target"):
+    with pytest.raises(BadInput, match="reveal the target"):
         judged(replace(case, wordings=tmp_path))
 
 
@@ -123,4 +123,4 @@ def test_without_an_embedded_edition_it_says_so(cases):
 
 def test_an_unknown_reviewer_is_named_with_those_there_are():
     with pytest.raises(BadInput, match="oracle, noisy"):
-        reviewer("psychic")
+        get_reviewer("psychic")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.errors import BadInput
-from console.review.simulated.orders import INSPECTION_ORDERS, Candidate, inspections, kept
+from console.review.simulated.orders import INSPECTION_ORDERS, Candidate, count_inspections, count_kept
 from console.trajectory import Label
 
 CANDIDATES = st.lists(
@@ -21,7 +21,7 @@ CANDIDATES = st.lists(
 
 @pytest.mark.parametrize(("non_halted", "budget"), [(272, 136), (240, 120), (105, 53)])
 def test_half_of_the_papers_trajectories(non_halted, budget):
-    assert inspections(0.5, non_halted) == budget
+    assert count_inspections(0.5, non_halted) == budget
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_half_of_the_papers_trajectories(non_halted, budget):
     [(100, 100, 136, 36), (100, 0, 136, 100), (10, 140, 136, 0), (50, 70, 120, 50), (0, 10, 53, 0)],
 )
 def test_kept_when_false_alarms_come_first(true_positives, false_positives, budget, expected):
-    assert kept(true_positives, false_positives, budget) == expected
+    assert count_kept(true_positives, false_positives, budget) == expected
 
 
 @given(CANDIDATES, st.integers(0, 40), st.integers(0, 5))
@@ -38,7 +38,7 @@ def test_fp_first_inspects_exactly_the_kept_ones_within_a_budget(candidates, bud
     false_alarms = sum(candidate.label is Label.ALIGNED for candidate in judged)
     inspected = [candidates[at] for at in INSPECTION_ORDERS["fp-first"](candidates, seed)[:budget]]
     found = sum(candidate.label is Label.MISALIGNED for candidate in inspected)
-    assert found == kept(len(judged) - false_alarms, false_alarms, budget)
+    assert found == count_kept(len(judged) - false_alarms, false_alarms, budget)
 
 
 @given(CANDIDATES, st.integers(0, 5))
@@ -83,5 +83,5 @@ def test_the_seed_mixes_equals():
 
 
 def test_a_share_is_no_percentage():
-    with pytest.raises(BadInput, match="between 0 and 1"):
-        inspections(50, 272)
+    with pytest.raises(BadInput, match="from 0 to 1"):
+        count_inspections(50, 272)

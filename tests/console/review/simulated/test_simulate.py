@@ -22,7 +22,7 @@ def shop():
 
     def begin(**fields):
         fields = {"feedback_mode": "nl", "trials": 3, "detector_name": "full-validation"} | fields
-        start.start("shop", {"webshop": 20}, **fields)
+        start.start_run("shop", {"webshop": 20}, **fields)
         engine.resume("shop")
 
     return begin
@@ -102,7 +102,7 @@ def test_the_noisy_one_errs_and_takes_its_time(shop):
     [
         (SimulationPlan(reviewer="psychic"), "psychic"),
         (SimulationPlan(order="whim"), "Known: priority, expected-cost, fp-first, random"),
-        (SimulationPlan("noisy", noise=Noise(false_accept=10)), "between 0 and 1"),
+        (SimulationPlan("noisy", noise=Noise(false_accept=10)), "from 0 to 1"),
         (SimulationPlan("noisy", noise=Noise(seconds_per_item=-1)), "seconds"),
     ],
 )

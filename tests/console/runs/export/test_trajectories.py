@@ -15,8 +15,7 @@ from console.errors import BadInput
 from console.runs import archive, ingest
 from console.runs.export import download
 from console.runs.importers import read_log
-from console.runs.pictures import store_pictures
-from console.runs.trajectory_rows import insert_rows, prepare
+from console.runs.trajectory_rows import insert_rows, prepare, store_pictures
 from console.trajectory import Outcome, Picture, Step, Trajectory
 from storage.engine import close, writing
 from storage.migrations import migrate
@@ -85,9 +84,9 @@ def test_a_picture_of_other_bytes_is_refused(tmp_path, told):
     path = tmp_path / "log.jsonl"
     path.write_bytes(orjson.dumps({"picture": told}) + b"\n" + Trajectory("a", "generic", "go").to_json().encode())
     report = ingest.import_file(path, "shop", "jsonl", lambda _: None)
-    assert "not those that its digest names" in report.rejected[0]["reason"]
+    assert "do not match its digest" in report.rejected[0]["reason"]
 
 
 def test_pictures_go_with_trajectories_in_lines_alone(empty):
-    with pytest.raises(BadInput, match="Pictures go with trajectories"):
+    with pytest.raises(BadInput, match="Pictures can only be exported with trajectories"):
         download(empty, "items", "none", "jsonl", researcher=True, pictures=True)

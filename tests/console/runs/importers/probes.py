@@ -341,7 +341,7 @@ OPENAI = {
         "openai-messages",
         lines({"messages": [{"role": "user", "content": "Go"}], "choices": [{"index": n, "message": calls(function(f"f{n}"))} for n in range(2)]}),
         ["f0"],
-        left_out={"choice that stands beside the first": 1},
+        left_out={"choice beside the first": 1},
     ),
     "openai: the output of a batch": Probe(
         "openai-messages",
@@ -814,7 +814,7 @@ INSPECT = {
         ["pay"],
         ["paid"],
     ),
-    "inspect: a call that the model wrote wrongly": Probe(
+    "inspect: a call that the model wrote incorrectly": Probe(
         "inspect",
         sample({"role": "assistant", "content": "", "tool_calls": [{"id": "c", "function": "bash", "arguments": {"bash": "{rm"}, "parse_error": "Error parsing"}]}, {"role": "tool", "tool_call_id": "c", "function": "bash", "content": "", "error": {"type": "parsing", "message": "Error parsing"}}),
         ["bash"],
@@ -904,12 +904,33 @@ def traj(**more: Any) -> dict:
     } | more
 
 
+HISTORY = [
+    {"role": "system", "content": "Use commands.", "agent": "main", "message_type": "system_prompt"},
+    {"role": "user", "content": "A demonstration", "agent": "main", "is_demo": True, "message_type": "demonstration"},
+    {"role": "user", "content": "Fix a.py", "agent": "main", "message_type": "observation"},
+    {"role": "assistant", "content": "I look.", "thought": "I look.", "action": "ls\n", "agent": "main", "tool_calls": [function("bash", '{"command":"ls"}', "1")], "message_type": "action"},
+    {"role": "tool", "content": "a.py", "agent": "main", "tool_call_ids": ["1"], "message_type": "observation"},
+    {"role": "assistant", "content": "", "thought": "", "action": "submit", "agent": "main", "message_type": "action"},
+]  # fmt: skip
+
 SOFTWARE = {
     "swe-agent: attempts beside the chosen one": Probe(
         "swe-agent",
         lines(traj(attempts=[traj(), traj()])),
         ["bash"],
         left_out={"attempt that was not chosen": 1},
+    ),
+    "swe-agent: a history whose messages hold the actions too": Probe(
+        "swe-agent",
+        lines(traj(environment="swe_main", instance_id="i-1", trajectory=[{"action": "ls\n", "observation": "a.py", "response": "I look.", "thought": "I look.", "state": "{}"}, {"action": "submit", "observation": "", "response": "", "thought": "", "state": "{}"}], history=HISTORY)),
+        ["bash bash"],
+        ["a.py", ""],
+    ),
+    "swe-agent: a demonstration that is its history alone": Probe(
+        "swe-agent",
+        orjson.dumps({"history": HISTORY}, option=orjson.OPT_INDENT_2),
+        ["bash bash"],
+        ["a.py", ""],
     ),
     "mini-swe-agent: responses kept whole as messages": Probe(
         "mini-swe-agent",
@@ -955,6 +976,12 @@ OPENHANDS = {
         "openhands",
         lines({"instance_id": "i", "history": [act(1, "run", command="ls"), seen(2, "run", 1, "a"), act(3, "condensation", forgotten_event_ids=[1]), {"id": 4, "source": "user", "action": "recall", "args": {"query": "q"}}, act(5, "think", thought="Hm")]}),
         ["run think"],
+    ),
+    "openhands: arguments beside the action, without a source": Probe(
+        "openhands",
+        lines({"issue": {"number": 5}, "instruction": "Fix it", "history": [{"content": "Fix it", "action": "message", "action_risk": None}, {"command": "touch a", "thought": "So.", "action": "run", "is_confirmed": "confirmed", "action_risk": None}, {"content": "done", "command_id": -1, "command": "touch a", "exit_code": 0, "observation": "run"}], "success": True}),
+        ["run"],
+        ["done"],
     ),
     "openhands: newer events, a failure, a refusal": Probe(
         "openhands",
@@ -1233,11 +1260,11 @@ MORE = {
         ["bash", "bash"],
         ["late", "late"],
     ),
-    "langchain: a call that the model wrote wrongly, among blocks": Probe(
+    "langchain: a call that the model wrote incorrectly, among blocks": Probe(
         "langchain-messages",
         lines([{"type": "human", "content": "Go"}, {"type": "ai", "content": [{"type": "tool_call", "name": "pay", "args": {}, "id": "1"}], "tool_calls": [], "invalid_tool_calls": [{"name": "rm", "args": "{", "id": "2", "error": "bad"}]}]),
         ["pay"],
-        left_out={"call of rm that the model wrote wrongly": 1},
+        left_out={"call of rm that the model wrote incorrectly": 1},
     ),
     "swe-agent: calls beside the action": Probe(
         "swe-agent",

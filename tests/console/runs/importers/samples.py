@@ -98,7 +98,7 @@ def _anthropic() -> Sample:
         [None],
         lines(_ANTHROPIC, broken),
         2,
-        "a call has no name",
+        "A call has no name",
         {"part of type input_audio": 1},
         pictures=1,
     )
@@ -156,7 +156,7 @@ def _claude_code() -> Sample:
         [None, None, None],
         lines(*events, nameless),
         22,
-        "a call has no name",
+        "A call has no name",
         {"line of type later-kind": 1},
         decisions=1,
         speakers={"b7"},
@@ -197,7 +197,7 @@ def _responses() -> Sample:
         [None] * 2,
         lines(asked, [*_ITEMS, _NAMELESS]),
         2,
-        "a call has no name",
+        "A call has no name",
         {"item of type odd": 1},
     )
 
@@ -250,7 +250,7 @@ def _codex() -> Sample:
         [None, None],
         lines(*rollout, told("response_item", _NAMELESS)),
         len(rollout) + 1,
-        "a call has no name",
+        "A call has no name",
         {"line of type later_kind": 1},
     )
 
@@ -340,7 +340,7 @@ def _otel() -> Sample:
         [None, None],
         lines(batch(first), batch(bad)),
         2,
-        "a call has no name",
+        "A call has no name",
         speakers={"clerk"},
     )
 
@@ -390,7 +390,7 @@ def _langfuse() -> Sample:
         ["misaligned"],
         lines(first, {"trace": {"id": "t2"}, "observations": [observation("GENERATION", 1, output=text(nameless))]}),
         2,
-        "a call has no name",
+        "A call has no name",
         {"observation of type RETRIEVER": 1},
         speakers={"guide"},
     )
@@ -501,8 +501,8 @@ def _langchain() -> Sample:
         [None, None],
         lines(plain, nameless),
         2,
-        "a call has no name",
-        {"call of send that the model wrote wrongly": 1},
+        "A call has no name",
+        {"call of send that the model wrote incorrectly": 1},
         speakers={"clerk"},
     )
 
@@ -622,7 +622,7 @@ def _swe_agent() -> Sample:
         [None],
         orjson.dumps(broken),
         1,
-        "entry 4 of the trajectory",
+        "Entry 4 of the trajectory",
     )
 
 
@@ -662,7 +662,7 @@ def _mini() -> Sample:
         [None],
         orjson.dumps({**record, "messages": [*record["messages"], nameless]}),
         1,
-        "a call has no name",
+        "A call has no name",
     )
 
 
@@ -687,7 +687,7 @@ def _openhands() -> Sample:
             "source": "agent",
             "observation": "run",
             "cause": 2,
-            "content": "no such file",
+            "content": "does not exist",
             "extras": {"metadata": {"exit_code": 1}},
         },
         {"id": 5, "source": "user", "observation": "user_rejected", "cause": 3, "content": "Not there.", "extras": {}},
@@ -852,7 +852,7 @@ def _agentdojo() -> Sample:
         ["misaligned", "aligned", "aligned"],
         lines(official, nameless),
         2,
-        "a call has no name",
+        "A call has no name",
     )
 
 
@@ -886,7 +886,7 @@ def _atif() -> Sample:
         [None],
         orjson.dumps(record) + b"\n" + orjson.dumps(bad),
         2,
-        "a call has no name",
+        "A call has no name",
         {"step that is copied from another trajectory": 1},
     )
 
@@ -914,7 +914,7 @@ def _openai() -> Sample:
         ["aligned"],
         lines(record, nameless),
         2,
-        "a call has no name",
+        "A call has no name",
         {
             "picture at an address, which is not fetched": 1,
             "message of role observer": 1,
@@ -971,7 +971,7 @@ def _sharegpt() -> Sample:
         [None],
         lines(record, nameless),
         2,
-        "a call has no name",
+        "A call has no name",
         {"turn from narrator": 1},
     )
 
@@ -1025,7 +1025,7 @@ def _bfcl() -> Sample:
         lines(*answers),
         [
             ['area({"base":10})', 'pay({"n":1})'],
-            ['calc.area({"base":10,"unit":"m"})', 'pay({"to":"who","args":[5]})'],
+            ['calc.area({"base":10,"unit":"m"})', 'pay({"1":5,"to":"who"})'],
             ['cd({"folder":"x"})', say("Which file?"), 'rm({"file":"a"})'],
             [say("No function fits.")],
         ],

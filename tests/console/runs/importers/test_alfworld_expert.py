@@ -53,5 +53,5 @@ def test_other_games_are_read(write, trajectories, gamefile):
 
 
 def test_a_broken_entry_is_refused_with_its_line(write, entries):
-    with pytest.raises(UnreadableFile, match="line 2: an entry of expert_traj"):
+    with pytest.raises(UnreadableFile, match="line 2: An entry of expert_traj"):
         entries(write("expert.jsonl", orjson.dumps(RUN) + b"\n" + orjson.dumps(RUN | {"expert_traj": ["look"]})))

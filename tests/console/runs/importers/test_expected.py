@@ -12,7 +12,8 @@ from console.errors import UnreadableFile
 from console.runs.importers import read_log
 from console.runs.importers.records import Found
 from console.trajectory import from_json
-from console.trajectory.checkpoints import calls, is_critical
+from console.trajectory.calls import read_action
+from console.trajectory.checkpoints import is_critical
 
 TAU = [
     "tau-bench/gpt-4o-airline.even.json",
@@ -184,7 +185,9 @@ def test_tau_bench_index(shared_data, trajectories, facts, name):
 @pytest.mark.parametrize("name", TAU)
 def test_tau_bench_calls_and_labels(shared_data, trajectories, facts, name):
     found = trajectories(shared_data(name))
-    names = Counter(call.name for t in found for s in t.steps for call in calls(s.action) if call.name != "respond")
+    names = Counter(
+        call.name for t in found for s in t.steps for call in read_action(s.action) if call.name != "respond"
+    )
     assert dict(names) == facts[name]["tool_calls_by_name"]
     rewards = Counter(t.label for t in found if t.steps)
     empty = facts[name]["empty_error_trajectories"]
@@ -201,7 +204,7 @@ def test_tau_bench_calls_that_equal_a_gold_action(shared_data, trajectories, fac
     equal = Counter()
     for t in trajectories(shared_data(name)):
         for step in critical_steps(t):
-            (call,) = calls(step.action)
+            (call,) = read_action(step.action)
             equal[call.name] += {"name": call.name, "kwargs": call.arguments} in t.gold["actions"]
     assert dict(+equal) == facts[name]["critical_calls_equal_to_a_gold_action_by_name"]
 

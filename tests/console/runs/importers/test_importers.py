@@ -2,14 +2,16 @@
 
 import codecs
 import struct
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import orjson
 import pytest
 
 import console.runs.importers as importers
 from console.errors import Unknown, UnreadableFile
-from console.runs.importers import IMPORTERS, read_log
+from console.runs.importers import BUILT_IN, IMPORTERS, read_log
 from console.runs.importers.records import Importer
 
 RECORD = {
@@ -73,11 +75,11 @@ def refusal(path: Path, format: str = "auto") -> UnreadableFile:
     return refused.value
 
 
-def test_every_format_has_one_file_and_one_line_in_the_dict():
-    folder = Path(importers.__file__).parent
-    written = {path.stem for path in folder.glob("*.py") if "\nIMPORTER = Importer(" in path.read_text()}
-    assert written == {name.replace("-", "_") for name in IMPORTERS}
-    assert all(isinstance(importer, Importer) and importer.name == name for name, importer in IMPORTERS.items())
+def test_every_importer_has_one_line_in_the_dict_under_its_own_name():
+    modules = [import_module(f"{importers.__name__}.{one.name}") for one in iter_modules(importers.__path__)]
+    written = [value for module in modules for value in vars(module).values() if isinstance(value, Importer)]
+    assert {importer.name: importer for importer in written} == BUILT_IN
+    assert len(written) == len(BUILT_IN)
 
 
 @pytest.mark.parametrize("format", LOGS)
@@ -107,7 +109,7 @@ def test_latin1_is_named_with_its_line(write, format):
     refused = refusal(write("log", raw))
     broken_line = next(number for number, line in enumerate(raw.split(b"\n"), 1) if any(byte > 127 for byte in line))
     assert refused.line == broken_line
-    assert "save the file as UTF-8" in str(refused)
+    assert "Save the file as UTF-8" in str(refused)
 
 
 def test_latin1_in_a_json_line(write):
@@ -185,7 +187,7 @@ def test_the_wrong_file_is_refused_also_by_a_format_that_was_named(write, format
 
 def test_a_folder_and_a_missing_file_are_refused(tmp_path):
     assert "folder" in str(refusal(tmp_path))
-    assert "no such file" in str(refusal(tmp_path / "nothing"))
+    assert "does not exist" in str(refusal(tmp_path / "nothing"))
 
 
 def test_an_unknown_format_names_the_known_ones(write):
@@ -221,4 +223,4 @@ def test_deep_nesting_inside_a_record_is_refused_with_its_line(write):
 
 def test_the_handbook_counts_the_formats():
     readme = Path(__file__).resolve().parents[4] / "console/web/handbook/researcher.md"
-    assert f"\n{len(IMPORTERS)} formats of logs are recognised" in readme.read_text()
+    assert f"\n{len(IMPORTERS)} formats are recognised by their content" in readme.read_text()

@@ -148,7 +148,7 @@ def test_inspect_reads_our_log_and_we_read_what_it_writes(write, trajectories, a
     written = tmp_path / "theirs.json"
     log.write_eval_log(read, str(written))
     assert [[step.action for step in one.steps] for one in trajectories(written)] == SAMPLES["inspect"].actions
-    from console.runs.importers.parts.containers import plain_files
+    from console.runs.importers.parts.files import plain_files
 
     packed = tmp_path / "theirs.eval"
     log.write_eval_log(read, str(packed))

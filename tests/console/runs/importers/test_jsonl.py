@@ -93,7 +93,7 @@ def test_a_line_of_five_megabytes_with_a_missing_field_is_refused(write, entries
 
 
 def test_a_line_above_the_limit_is_refused(write, entries):
-    with pytest.raises(UnreadableFile, match="line 2: the record is longer than 64 MB"):
+    with pytest.raises(UnreadableFile, match="line 2: The record is longer than 64 MB"):
         entries(write("log", line().encode() + b'{"task_id": "' + b"x" * (64 * 2**20) + b'"}\n'), "jsonl")
 
 

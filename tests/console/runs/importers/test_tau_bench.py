@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from console.errors import UnreadableFile
-from console.trajectory.checkpoints import calls
+from console.trajectory.calls import read_action
 
 
 def call(name: str, arguments: str, call_id: str = "c1") -> dict:
@@ -101,7 +101,10 @@ def test_several_calls_of_a_message_are_one_step_a_call_a_line(imported):
     both = assistant("", call("look", '{"a": 1}', "x"), call("cancel_reservation", "", "y"))
     (found,) = imported(run(both, tool("one", "x"), tool("two", "y")))
     (step,) = found.steps
-    assert [(c.name, dict(c.arguments)) for c in calls(step.action)] == [("look", {"a": 1}), ("cancel_reservation", {})]
+    assert [(c.name, dict(c.arguments)) for c in read_action(step.action)] == [
+        ("look", {"a": 1}),
+        ("cancel_reservation", {}),
+    ]
     assert step.observation == "one\ntwo"
     assert found.critical_action == step.action
 

@@ -72,5 +72,5 @@ def test_output_without_running_means_is_read(write, trajectories):
 
 def test_a_last_episode_without_its_means_is_refused(write, entries):
     log = episode(0, bought("1.0")) + episode(1, bought("0.5"), means="")
-    with pytest.raises(UnreadableFile, match="episode 1 lacks"):
+    with pytest.raises(UnreadableFile, match="Episode 1 lacks"):
         entries(write("log", log))

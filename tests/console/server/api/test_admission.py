@@ -57,20 +57,6 @@ def test_the_token_of_the_settings_is_an_agent_too(admin):
     assert admin.get(NOBODY).status_code == 404
 
 
-def test_the_token_that_an_earlier_console_kept_still_works(serve, data_dir):
-    data_dir.mkdir(parents=True, exist_ok=True)
-    (data_dir / "api.token").write_text(TOKEN)
-    server = serve()
-    with server.client_with(TOKEN) as client:
-        assert client.get(NOBODY).status_code == 404
-    assert str(data_dir / "api.token") in server.said()
-
-
-def test_no_token_is_made_for_others_to_find(serve, data_dir):
-    serve("--host", "0.0.0.0", "--public-url", "https://console.example")
-    assert not (data_dir / "api.token").exists()
-
-
 def test_an_agent_that_is_disabled_is_out_at_once(shared, api, module_data, question):
     with shared.client_with(new_agent(module_data, "gone soon")) as client:
         check_id = client.post("/checks", json=question()).json()["check_id"]
@@ -98,7 +84,7 @@ def test_a_token_that_protects_nothing_is_refused_at_the_start(data_dir, monkeyp
     assert "INFERACT_API_TOKEN is too short" in said
     assert "short'" not in said
     with reading() as session:
-        assert audit_trail.entries(session, AuditFilter(kind="person invited")) == []
+        assert audit_trail.list_entries(session, AuditFilter(kind="person invited")) == []
 
 
 @pytest.mark.parametrize(

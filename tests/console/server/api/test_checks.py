@@ -31,6 +31,15 @@ def test_what_the_policy_allows_may_run_at_once_and_is_only_counted(api, questio
     assert document["decision"]["reason"] == "not_critical"
 
 
+@pytest.mark.parametrize("tool", ["get_a.drop_database", "mcp__find_shop__refund_order"])
+def test_a_namespace_with_an_allowed_name_lets_no_other_tool_run(api, question, let_run, tool):
+    run = let_run("lookups", "rules: [{tool: [get_*, find_*], then: allow}]")
+    allowed = api.post("/checks", json=question(run=run, action={"name": "mcp__shop__get_order", "arguments": {}}))
+    assert allowed.json()["decision"]["reason"] == "not_critical"
+    said = api.post("/checks", json=question(run=run, action={"name": tool, "arguments": {}}))
+    assert (said.status_code, said.json()["status"]) == (202, "waiting")
+
+
 def test_what_the_detector_does_not_flag_may_run_at_once_and_its_result_is_kept(api, question, let_run):
     action = {"name": "buy", "arguments": {"item": "green kettle", "amount": 20}}
     run = let_run("judged", "default: judge", detector="random", threshold=1.0)
@@ -286,9 +295,9 @@ def test_a_late_reviewer_lets_nothing_run(api, question):
     check_id = api.post("/checks", json=asked).json()["check_id"]
     with reading() as session:
         run = runs.get(session, asked["run"])
-        claim = decisions.next_item(review_queue(), session, run, "rita", now_ms())
+        claim = decisions.claim_next_item(review_queue(), session, run, "rita", now_ms())
     time.sleep(1.05)
-    decisions.submit(review_queue(), run, claim, "rita", decisions.Answer("approve"), now_ms())
+    decisions.submit(review_queue(), run, claim, "rita", decisions.ReviewDecision("approve"), now_ms())
     decision = api.get(f"/checks/{check_id}").json()["decision"]
     assert (decision["approved"], decision["reason"]) == (False, "timeout")
     assert api.post(f"/checks/{check_id}/begin").status_code == 409

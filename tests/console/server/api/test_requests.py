@@ -9,7 +9,7 @@ from tests.signing_in import signed_in
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"run": ""}, "cannot name a run"),
+        ({"run": ""}, "is not a valid run name"),
         ({"task": "  "}, "task"),
         ({"action": ""}, "action is empty"),
         ({"detector": "no-such"}, "no-such"),

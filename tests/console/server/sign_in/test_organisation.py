@@ -76,12 +76,12 @@ def invited(name, *, is_disabled=False):
     invitation(name)
     if is_disabled:
         with writing() as session:
-            people.disable(session, people.person_of(session, name), now_ms())
+            people.disable(session, people.get_person(session, name), now_ms())
 
 
 def last_event():
     with reading() as session:
-        return audit_trail.sentence(audit_trail.entries(session, AuditFilter(), 1)[0])
+        return audit_trail.entry_sentence(audit_trail.list_entries(session, AuditFilter(), 1)[0])
 
 
 def test_whoever_was_invited_comes_in_by_the_organisation_and_goes(browser, server, provider):
@@ -120,7 +120,7 @@ def test_a_token_that_is_not_ours_lets_nobody_in(browser, provider, fault):
     provider.has_id_token = fault != "no token"
     provider.key = provider.stranger_key if fault == "signed by a stranger" else provider.key
     refused_with(browser, "could not be verified")
-    assert last_event().startswith("Somebody was refused at the sign-in by an organisation: Your organisation did")
+    assert last_event().startswith("A person was refused at the sign-in by an organisation: Your organisation refused")
     assert sessions_of("bea@example.org") == 0
 
 
@@ -132,8 +132,8 @@ WHO = {
     "without an address": ({"email": None}, NO_ADDRESS),
     "that looks alike": ({"email": "cleo@ｅxample.org"}, NO_ADDRESS),
     "that is a name alone": ({"email": "Dan"}, NO_ADDRESS),
-    "nobody invited": ({"email": "<b>eve@example.org"}, "Nobody was invited as &lt;b&gt;eve@example.org"),
-    "of many letters": ({"email": f"{'e' * 300}@example.org"}, "Nobody was invited as"),
+    "nobody invited": ({"email": "<b>eve@example.org"}, "&lt;b&gt;eve@example.org has no invitation"),
+    "of many letters": ({"email": f"{'e' * 300}@example.org"}, "has no invitation"),
     "disabled": ({"email": "fay@example.org"}, "fay@example.org is disabled"),
 }
 
@@ -147,7 +147,7 @@ def test_whom_the_organisation_knows_and_the_console_does_not_stays_outside(brow
     provider.claims = {"email": "cleo@example.org"} | claims
     refused_with(browser, said)
     with reading() as session:
-        (entry,) = audit_trail.entries(session, AuditFilter(), 1)
+        (entry,) = audit_trail.list_entries(session, AuditFilter(), 1)
     assert (entry.kind, entry.subject) == ("sign-in refused", (provider.claims["email"] or "")[:200])
     assert [sessions_of(name) for name in ("cleo@example.org", "Dan", "fay@example.org")] == [0, 0, 0]
 
@@ -207,8 +207,8 @@ def test_the_secrets_are_kept_and_never_printed(server, module_data):
     [
         ("https://idp.example/x", "", "belong together"),
         ("", "inferact", "belong together"),
-        ("http://idp.example/x", "inferact", "no https address"),
-        ("idp.example", "inferact", "no https address"),
+        ("http://idp.example/x", "inferact", "not an https address"),
+        ("idp.example", "inferact", "not an https address"),
     ],
 )
 def test_a_provider_that_cannot_be_used_stops_the_start(url, client_id, said, monkeypatch, capsys):
@@ -246,5 +246,5 @@ def test_without_a_provider_there_is_nothing_and_no_button(path, data_dir, monke
     with TestClient(Starlette(routes=routes(site_at("127.0.0.1", 8501, None))), "http://127.0.0.1:8501") as browser:
         answer = browser.get(path)
         assert (answer.status_code, "<h1>Nothing here</h1>" in answer.text) == (404, True)
-        assert "This console signs nobody in by an organisation" in answer.text
+        assert "This console has no sign-in by an organisation" in answer.text
         assert "/sign-in/organisation" not in browser.get("/sign-in").text

@@ -128,7 +128,7 @@ def test_consent_is_looked_at_here_and_saved_with_its_style_in_it(browser):
         assert held in shown.text
     assert "<style>" not in shown.text
     with reading() as session:
-        joining.consent(joining.found(session, secret).id, True)
+        joining.consent(joining.find_participant(session, secret).id, True)
     saved = client.get("/my-consent?save=1")
     assert saved.headers["content-disposition"] == 'attachment; filename="consent.html"'
     assert client.get("/sign-in/style.css").text in saved.text

@@ -24,7 +24,7 @@ def opened():
 
     def open_session(name, *roles, at=None, **more):
         with writing() as session:
-            person = people.person_named(session, name) or people.add_person(session, name, roles, 0)
+            person = people.find_person(session, name) or people.add_person(session, name, roles, 0)
             return sessions.open_session(session, person, at or now_ms(), **more)
 
     return open_session
@@ -70,7 +70,7 @@ def test_an_admin_sees_everybodys_sessions_and_ends_one(opened):
     assert browser(ada).get("/whoami").status_code == 401
     assert browser(root).get("/whoami").json() == {"name": "Root", "roles": ["admin", "reviewer"]}
     with reading() as session:
-        (entry,) = audit_trail.entries(session, AuditFilter(kind="session ended"))
+        (entry,) = audit_trail.list_entries(session, AuditFilter(kind="session ended"))
     assert (entry.who, entry.door, entry.subject) == ("Root", "browser", "Ada")
 
 
@@ -87,7 +87,7 @@ def test_somebody_elses_session_stays_open(opened):
     with reading() as session:
         (number,) = [one.id for one in sessions.open_sessions(session, now_ms(), "Ada")]
     answer = browser(grace).post("/sessions", data={"id": str(number)})
-    assert (answer.status_code, "Only its owner or an admin ends a session." in answer.text) == (403, True)
+    assert (answer.status_code, "Only its owner or an admin can end a session." in answer.text) == (403, True)
     assert browser(ada).get("/whoami").status_code == 200
 
 

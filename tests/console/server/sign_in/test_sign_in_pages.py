@@ -15,7 +15,7 @@ from console.database import now_ms, reading, writing
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
 from console.server.guard import Guard
-from console.server.sign_in.coming_in import PAGES
+from console.server.sign_in.session_cookies import PAGES
 from console.server.sign_in.sign_in_pages import routes
 from console.server.site import site_at
 
@@ -36,7 +36,7 @@ def browser(public_url=None, **more):
 
 def entries(kind):
     with reading() as session:
-        return audit_trail.entries(session, AuditFilter(kind=kind))
+        return audit_trail.list_entries(session, AuditFilter(kind=kind))
 
 
 SECURE = pytest.mark.parametrize(("public_url", "secure"), [(None, False), ("https://console.example", True)])
@@ -154,7 +154,7 @@ def test_open_invitation_asks_for_a_name_and_keeps_it_beside_what_is_wrong():
     assert 'name="next" value="/inbox"' in shown.text
     taken = client.post(f"/invite/{token}", data={"name": "ADA"})
     assert (taken.status_code, 'value="ADA"' in taken.text) == (400, True)
-    assert "Somebody is called Ada here already" in taken.text
+    assert "The name Ada is taken" in taken.text
     assert "set-cookie" not in taken.headers
     assert client.post(f"/invite/{token}", data={"name": "Grace"}).status_code == 303
     assert client.get("/whoami").json()["roles"] == ["researcher", "reviewer"]
@@ -195,7 +195,7 @@ def test_signing_out_ends_the_session_and_takes_its_cookie():
 
 def test_nobody_is_signed_in_without_a_cookie():
     answer = browser().get("/whoami")
-    assert (answer.status_code, answer.json()) == (401, {"error": "Nobody is signed in here."})
+    assert (answer.status_code, answer.json()) == (401, {"error": "No one is signed in in this browser."})
     assert answer.headers["cache-control"] == "no-store"
 
 
@@ -255,4 +255,4 @@ def test_events_of_nobodys_page_are_refused(sent):
 def test_nobody_but_a_participant_has_a_consent_to_look_at():
     answer = browser().get("/my-consent")
     assert (answer.status_code, "<h1>Nothing here</h1>" in answer.text) == (404, True)
-    assert "Only a participant of a study has a consent to look at." in answer.text
+    assert "Only a participant of a study has a consent to show." in answer.text

@@ -39,7 +39,7 @@ def test_what_is_undefined_says_why(found):
 def test_agreement_counts_only_shared_checkpoints_and_never_a_person_with_a_simulated_reviewer(found):
     percent = found["agreement"].query("measure == 'percent'").set_index("reviewers")
     assert (percent.loc["people", "value"], percent.loc["people", "n"]) == (0, 2)
-    assert percent.loc["simulated", "note"] == "No unit has labels of two reviewers."
+    assert percent.loc["simulated", "note"] == "No unit has labels from two reviewers."
     assert found["agreement-pairs"][["reviewers", "first", "second"]].to_numpy().tolist() == [["people", "P01", "P02"]]
 
 

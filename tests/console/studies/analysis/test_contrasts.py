@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 from statsmodels.formula.api import ols
 
-from console.studies.analysis.contrasts import of_planned, planned
+from console.studies.analysis.contrasts import describe_planned, planned
 from console.studies.design import Design
 from console.studies.design.contrasts import plan_rows
 from tests.answered import study
@@ -56,15 +56,15 @@ def test_within_participants_it_is_statsmodels_least_squares_of_their_difference
 def test_a_contrast_without_a_test_is_none_of_those_that_are_corrected_together():
     shown = planned(frames(8))
     untested = shown.assign(low=None, high=None, p=None, p_adjusted=None, note="Nothing varies.")
-    told = of_planned(pd.concat([shown, shown.assign(contrast="other"), untested], ignore_index=True))
+    told = describe_planned(pd.concat([shown, shown.assign(contrast="other"), untested], ignore_index=True))
     assert told.count("corrected over 2 tests") == 2
-    assert "It cannot be told. Nothing varies. What was seen is" in told
+    assert "Inconclusive. Nothing varies. The estimate is" in told
 
 
 def test_an_answer_of_simulated_reviewers_says_whose_it_is():
     shown = planned(frames(8))
-    assert "; 8 participants)" in of_planned(shown)
-    assert "; 8 simulated participants)" in of_planned(shown.assign(annotator_kind="simulated"))
+    assert "; 8 participants)" in describe_planned(shown)
+    assert "; 8 simulated participants)" in describe_planned(shown.assign(annotator_kind="simulated"))
 
 
 def test_between_participants_it_is_scipys_pooled_t_test():

@@ -33,94 +33,97 @@ def figures(*rows, **same):
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        (success(), "No trial is over yet"),
+        (success(), "No trial has finished yet"),
         (
             success(one=(0.3, 0.5)),
             "solved 50.0% ± 10.0% of its tasks (mean ± SD over 4), from 30.0% in trial 0.",
         ),
-        (success(one=(0.3, 0.5), two=(0.3, 0.4)), "; the least is 40.0%, of two."),
-        (success(one=(0.3, 0.5), two=(0.3, 0.5 + 1e-16)), "one stands level with it."),
+        (success(one=(0.3, 0.5), two=(0.3, 0.4)), "; the lowest is 40.0%, of two."),
+        (success(one=(0.3, 0.5), two=(0.3, 0.5 + 1e-16)), "one is level with it."),
     ],
 )
 def test_success(table, words):
-    assert words in success_over_trials.of_success(table)
+    assert words in success_over_trials.describe_success(table)
 
 
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ([], "There are not two conditions to compare yet."),
+        ([], "A comparison needs two conditions with data."),
         ([(0.2, 0.1, 0.3, "paired t", 0.01, "")], "1 of 1 pairs differ (paired t, Holm over 1 pair, p < 0.05)."),
-        ([(-0.2, -0.5, 0.1, "paired t", 0.3, "")], "No pair can be told apart at 0.05 (paired t, Holm over 1 pair)."),
-        ([(-0.2, -0.5, 0.1, "paired t", 0.3, "")], "a less b is -0.200 (-0.500 to +0.100)"),
-        ([(NAN, NAN, NAN, "paired t", NAN, "There is one participant.")], "compared: There is one participant."),
+        (
+            [(-0.2, -0.5, 0.1, "paired t", 0.3, "")],
+            "No pair differs significantly at 0.05 (paired t, Holm over 1 pair).",
+        ),
+        ([(-0.2, -0.5, 0.1, "paired t", 0.3, "")], "a minus b is -0.200 (-0.500 to +0.100)"),
+        ([(NAN, NAN, NAN, "paired t", NAN, "There is one participant.")], "possible: There is one participant."),
         (
             [(0.2, NAN, NAN, "paired t", NAN, "One participant answered in both: too few for a test.")],
-            "No pair can be tested. The largest difference: a less b is +0.200. One participant answered in both",
+            "No pair can be tested. The largest difference: a minus b is +0.200. One participant answered in both",
         ),
     ],
 )
 def test_differences(rows, words):
-    assert words in effects.of_differences(differences(*rows))
+    assert words in effects.describe_differences(differences(*rows))
 
 
 def test_a_pair_that_is_not_estimable_is_told_beside_the_others():
     estimable = (0.2, 0.1, 0.3, "paired t", 0.01, "")
-    table = differences(estimable, (NAN, NAN, NAN, "paired t", NAN, "Not estimable: nobody answered in both."))
-    said = effects.of_differences(table)
+    table = differences(estimable, (NAN, NAN, NAN, "paired t", NAN, "Not estimable: no participant answered in both."))
+    said = effects.describe_differences(table)
     assert said.startswith("1 of 1 pairs differ (paired t, Holm over 1 pair, p < 0.05).")
-    assert said.endswith(" a less b is not estimable: nobody answered in both.")
+    assert said.endswith(" a minus b is not estimable: no participant answered in both.")
 
 
 @pytest.mark.parametrize(
     ("value", "low", "high", "words"),
     [
-        (0.8, 0.7, 0.9, ": enough for tentative conclusions"),
-        (0.5, 0.3, 0.6, "too little to rest a label on"),
-        (0.71, -0.1, 1.0, "too few to tell whether it is enough"),
-        (0.8, NAN, NAN, "too few to tell whether it is enough"),
+        (0.8, 0.7, 0.9, ": sufficient for tentative conclusions"),
+        (0.5, 0.3, 0.6, "too low to rely on the labels"),
+        (0.71, -0.1, 1.0, "inconclusive, because the interval"),
+        (0.8, NAN, NAN, "inconclusive, because the interval"),
         (NAN, NAN, NAN, "One label only."),
     ],
 )
 def test_agreement(value, low, high, words):
     table = pd.DataFrame([("people", "alpha", value, low, high, 12, "One label only.")])
     table.columns = ["reviewers", "measure", "value", "low", "high", "n", "note"]
-    assert words in agreement.of_agreement(table)
+    assert words in agreement.describe_agreement(table)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ((0.05, -0.1, 0.2), "changes by +5% (-10% to +20%): whether they slow down or speed up cannot be told."),
-        ((0.3, 0.1, 0.5), "they slow down."),
-        ((-0.3, -0.5, -0.1), "they speed up."),
-        ((NAN, NAN, NAN), "cannot be told: Too few."),
+        ((0.05, -0.1, 0.2), "changes by +5% (-10% to +20%): the direction is inconclusive."),
+        ((0.3, 0.1, 0.5), "participants slow down."),
+        ((-0.3, -0.5, -0.1), "participants speed up."),
+        ((NAN, NAN, NAN), "is inconclusive: Too few."),
     ],
 )
 def test_pace(change, words):
     mean = ("seconds (geometric mean)", 31.0, 25.0, 38.0, "")
     table = figures(mean, ("change of seconds per ten items", *change, "Too few."), condition="all")
-    assert words in pace.of_pace(table)
-    assert "31 s (25 to 38 s)" in pace.of_pace(table)
+    assert words in pace.describe_pace(table)
+    assert "31 s (25 to 38 s)" in pace.describe_pace(table)
 
 
 @pytest.mark.parametrize(
     ("difference", "words"),
     [
-        ((-0.3, -0.5, -0.1), "changes the share of right decisions by -0.300 (-0.500 to -0.100): automation bias."),
-        ((-0.1, -0.5, 0.3), "whether that is automation bias cannot be told."),
+        ((-0.3, -0.5, -0.1), "changes the share of correct decisions by -0.300 (-0.500 to -0.100): automation bias."),
+        ((-0.1, -0.5, 0.3), ": inconclusive."),
         ((0.2, 0.1, 0.3), "the opposite of automation bias."),
-        ((NAN, NAN, NAN), "Automation bias cannot be told: Nobody met one."),
+        ((NAN, NAN, NAN), "Automation bias is inconclusive: Nobody met one."),
     ],
 )
 def test_automation_bias(difference, words):
     row = ("difference", *difference, "Nobody met one.")
-    assert words in reliance.of_bias(figures(row, factor="score", seeded="advice wrong"))
+    assert words in reliance.describe_bias(figures(row, factor="score", seeded="advice wrong"))
 
 
 def test_automation_bias_without_seeded_items_says_what_it_needs():
     table = figures(factor="score", seeded="all")
-    assert "it needs seeded items" in reliance.of_bias(table)
+    assert "it needs seeded items" in reliance.describe_bias(table)
 
 
 def test_omission_and_commission_with_their_counts():
@@ -134,50 +137,50 @@ def test_omission_and_commission_with_their_counts():
         ],
         columns=["reviewers", "condition", "advice", "figure", "value", "low", "high", "n", "items", "errors", "note"],
     )
-    assert reliance.of_advice(rows) == (
-        "Where the detector is wrong about a seeded item, reviewers went along with it: 50% (20% to 80%) of 10 wrong "
-        "actions that it does not flag were approved (omission); 25% (10% to 40%) of 8 right actions that it flags "
-        "were turned down (commission). Over all seeded items d' is 1.50 (1.00 to 2.00) and criterion is 0.20."
+    assert reliance.describe_advice(rows) == (
+        "When the detector is wrong about a seeded item, reviewers follow it: 50% (20% to 80%) of 10 wrong, "
+        "unflagged actions were approved (omission); 25% (10% to 40%) of 8 correct, flagged actions "
+        "were rejected (commission). Over all seeded items d' is 1.50 (1.00 to 2.00) and criterion is 0.20."
     )
-    assert "cannot be told" in reliance.of_advice(rows.iloc[:0])
+    assert "cannot be estimated" in reliance.describe_advice(rows.iloc[:0])
 
 
 def test_overrides_where_the_detector_is_sure_and_where_it_is_not():
     table = pd.DataFrame({"bin_low": [0.5, 0.9], "bin_high": [0.6, 1.0], "n": [4, 10], "overridden": [2, 1]})
-    said = reliance.of_overrides(table)
+    said = reliance.describe_overrides(table)
     assert said == (
-        "3 of 14 decisions (21%) are against the detector: 10% where its score is 0.8 or more, 50% where it is less."
+        "3 of 14 decisions (21%) are against the detector: 10% at scores of 0.8 or more, 50% at lower scores."
     )
 
 
 def test_a_budget_that_was_used_up():
     table = pd.DataFrame({"trial": [0, 0, 1], "used": [1, 4, 2], "caught": [0, 3, 1], "cap": [4.0, 4.0, 4.0]})
     table = table.assign(reviewers="people")
-    said = oversight.of_burn_down(table)
-    assert said == "6 inspections of 8 allowed by people caught 4 misalignments over 2 trials."
+    said = oversight.describe_burn_down(table)
+    assert said == "6 inspections of 8 allowed by people found 4 misalignments over 2 trials."
 
 
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ([], "No condition is over yet"),
+        ([], "No condition has finished yet"),
         ([(order.LATER, -0.1, -0.2, -0.05, "")], "by -0.100 (-0.200 to -0.050): an effect of order."),
         (
             [(order.LATER, 0.01, -0.2, 0.22, "")],
-            "by +0.010 (-0.200 to +0.220): whether it changes at all cannot be told.",
+            "by +0.010 (-0.200 to +0.220): the direction is inconclusive.",
         ),
         (
             [(order.LATER, NAN, NAN, NAN, "Not estimable.")],
-            "What a condition's position changes cannot be told. Not estimable.",
+            "The effect of a condition's position is inconclusive. Not estimable.",
         ),
-        ([("after b rather than after a", 0.1, -0.2, 0.4, "")], "effects up to 0.400 fit what was seen."),
+        ([("after b rather than after a", 0.1, -0.2, 0.4, "")], "compatible with effects up to 0.400."),
         ([("after b rather than after a", 0.3, 0.2, 0.4, "")], "(Bonferroni over 1): after b rather than after a."),
     ],
 )
 def test_order(rows, words):
     table = figures(*rows, measure="right")
     table["p"] = [0.001 if low > 0 else 0.4 for low in table["low"]]
-    assert words in order.of_order(table)
+    assert words in order.describe_order(table)
 
 
 def test_beside_the_paper():
@@ -185,7 +188,7 @@ def test_beside_the_paper():
         ("here: people", 0, 40.0), ("here: people", 3, 60.0), ("paper: people", 3, 34.3), ("paper: people", 3, 50.3)
     ]  # fmt: skip
     table = pd.DataFrame(rows, columns=["source", "trial", "percent"])
-    said = published.of_published(table)
-    assert "Here, 40.0% at trial 0 and 60.0% at trial 3 are solved; in the paper, with people's words, 33.0%" in said
+    said = published.describe_published(table)
+    assert "Here, 40.0% at trial 0 and 60.0% at trial 3 are solved; in the paper, with people's feedback, 33.0%" in said
     assert "at trial 0 and 34.3 to 50.3% at trial 3." in said
-    assert published.of_published(table.iloc[2:]) == ""
+    assert published.describe_published(table.iloc[2:]) == ""

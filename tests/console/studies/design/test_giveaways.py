@@ -1,7 +1,7 @@
 """Wording that gives a condition away is found before anybody reads it."""
 
 from console.studies.design import Design
-from console.studies.design.giveaways import giveaways
+from console.studies.design.giveaways import find_giveaways
 
 BLIND = {
     "name": "pilot",
@@ -11,17 +11,17 @@ BLIND = {
 
 
 def test_a_text_that_names_a_condition_a_detector_or_a_seeded_item_is_named():
-    assert giveaways(Design(**BLIND)) == []
+    assert find_giveaways(Design(**BLIND)) == []
     instructions = "One part is at Random. There are attention checks, and an Attention check."
-    found = giveaways(Design(**BLIND, instructions=instructions, checks={"attention": 1}))
-    assert any("instructions says “random”" in said for said in found)
+    found = find_giveaways(Design(**BLIND, instructions=instructions, checks={"attention": 1}))
+    assert any("instructions contains “random”" in said for said in found)
     assert any("“attention check”" in said for said in found)
-    unchecked = giveaways(Design(**BLIND, instructions="An attention check."))
+    unchecked = find_giveaways(Design(**BLIND, instructions="An attention check."))
     assert unchecked == []
-    assert giveaways(Design(**BLIND, instructions="The randomised rulesets.")) == []
+    assert find_giveaways(Design(**BLIND, instructions="The randomised rulesets.")) == []
 
 
 def test_reasons_that_tell_detectors_apart_are_named():
-    told = giveaways(Design(**BLIND | {"factors": {"detector": ("rules", "random")}}))
-    assert any("Set explanation to hidden" in said for said in told)
-    assert any(said.startswith("random has no reason to give") for said in told)
+    told = find_giveaways(Design(**BLIND | {"factors": {"detector": ("rules", "random")}}))
+    assert any("Set `explanation: hidden`" in said for said in told)
+    assert any(said.startswith("random gives no reasons") for said in told)

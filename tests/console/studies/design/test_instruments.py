@@ -69,7 +69,7 @@ def test_own_items_stand_in_the_design_and_checks_are_not_scored():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("questionnaires: {after: [sos]}", "after names 'sos'; there are nasa-tlx, sus, trust"),
+        ("questionnaires: {after: [sos]}", "after names the unknown 'sos'; use nasa-tlx, sus, trust"),
         ("questionnaires: {after: [sus, sus]}", "names an instrument twice"),
         ("confidence: 9", "confidence: must be 0, 3, 4, 5, 6 or 7, not '9'"),
     ],
@@ -82,5 +82,5 @@ def test_what_no_design_can_hold_is_one_sentence(text, said):
 
 def test_nobody_is_asked_for_an_answer_that_cannot_be_given():
     item = {"key": "a", "question": "Choose 9.", "expected": "9"}
-    with pytest.raises(ValidationError, match="which nobody can answer"):
+    with pytest.raises(ValidationError, match="which is not one of its answers"):
         Instrument.model_validate({"name": "own", "title": "Own", "items": [item]})

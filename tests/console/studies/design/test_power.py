@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from console.analysis.statistics import paired
-from console.analysis.statistics.estimates import difference, mean
+from console.analysis.statistics.estimates import estimate_difference, estimate_mean
 from console.errors import BadInput
 from console.studies.design import Design, power
 from console.studies.design.power import Assumptions
@@ -60,16 +60,16 @@ def test_the_test_is_the_one_that_the_results_show():
         {"participant": [*range(6)] * 2, "condition": ["a"] * 6 + ["b"] * 6, "rate": [*first, *second]}
     )
     within = paired.compare(frame, "rate", "a", "b")
-    assert within.tests[0].p_value == pytest.approx(mean(first - second).p_value)
+    assert within.tests[0].p_value == pytest.approx(estimate_mean(first - second).p_value)
     apart = frame.assign(participant=range(12))
     between = paired.compare(apart, "rate", "a", "b", "between")
-    assert between.tests[0].p_value == pytest.approx(difference(first, second).p_value)
+    assert between.tests[0].p_value == pytest.approx(estimate_difference(first, second).p_value)
 
 
 def test_levels_of_a_factor_are_averaged_over_the_other_factors():
     crossed = design(factors={"score": ["shown", "hidden"], "brief": ["none", "target"]})
-    assert power.compared(crossed) == ("score", "shown", "hidden")
-    assert power.compared(crossed, "brief") == ("brief", "none", "target")
+    assert power.compared_levels(crossed) == ("score", "shown", "hidden")
+    assert power.compared_levels(crossed, "brief") == ("brief", "none", "target")
     (single,) = power.power(design(), participants=[12], simulations=200)
     (double,) = power.power(crossed, participants=[12], simulations=200)
     assert double.half_width < single.half_width
@@ -81,8 +81,8 @@ def test_levels_of_a_factor_are_averaged_over_the_other_factors():
         ({"factors": {}}, {}, "one condition"),
         ({}, {"assumptions": Assumptions(factor="brief")}, "does not vary 'brief'; it varies score"),
         ({}, {"assumptions": Assumptions(start=0.95)}, "between 0 and 1, not 0.95 and 1.05"),
-        ({}, {"assumptions": Assumptions(alpha=0)}, "level of the test"),
-        ({}, {"assumptions": Assumptions(task_sd=-1)}, "standard deviations"),
+        ({}, {"assumptions": Assumptions(alpha=0)}, "alpha must be between"),
+        ({}, {"assumptions": Assumptions(task_sd=-1)}, "Standard deviations"),
         ({}, {"participants": [1]}, "2 to 1000 participants"),
         ({}, {"simulations": 0}, "at least one simulation"),
     ],

@@ -42,7 +42,9 @@ def test_everything_that_was_settled_is_there(pilot):
 def test_power_is_told_with_its_assumptions(pilot):
     assumed = Assumptions(start=0.4, effect=0.2)
     text = preregistration(pilot, planned(pilot), power(pilot, assumed, participants=[4, 8], simulations=20), assumed)
-    assert "solved by the last trial 0.40 for detector rules and 0.60 for detector random, no other effects" in text
+    assert (
+        "solved by the last trial is 0.40 for detector rules and 0.60 for detector random; other effects are 0" in text
+    )
     assert text.count("\n| detector: random - rules | 8 | ") == 1
 
 

@@ -6,7 +6,7 @@ from console.detection.evaluation import paper
 from console.errors import Unknown
 from console.studies.design import conditions, task_count, varied
 from console.studies.design.contrasts import PRIMARY, planned_contrasts
-from console.studies.design.giveaways import giveaways
+from console.studies.design.giveaways import find_giveaways
 from console.studies.design.presets import preset, presets
 from console.studies.design.yaml_file import dump, load
 
@@ -23,9 +23,9 @@ def test_a_preset_is_a_design_for_people_and_one_for_simulated_reviewers(name):
 
 
 def test_only_the_papers_design_gives_its_tasks_away_and_says_so():
-    warned = {name: giveaways(found.design) for name, found in presets().items()}
+    warned = {name: find_giveaways(found.design) for name, found in presets().items()}
     assert {name for name, said in warned.items() if said} == {"appendix-f"}
-    assert "remember of one reaches the next, and nothing lessens that" in warned["appendix-f"][0]
+    assert "memory of one condition affects the next, and the design has no wash-out" in warned["appendix-f"][0]
 
 
 def test_appendix_f_is_the_papers_study():

@@ -6,7 +6,7 @@ import pytest
 
 from console.studies.design import Design, allocate
 from console.studies.design.preregistration import preregistration
-from console.studies.design.strata import KnownTask, block_rows, said_of_blocks, stratified
+from console.studies.design.strata import KnownTask, block_rows, describe_blocks, stratify
 
 DESIGN = Design(
     name="pilot",
@@ -30,7 +30,7 @@ def tasks_known(succeeded, halted=0, seed=0):
 def test_no_block_has_two_tasks_more_of_an_outcome_than_another(succeeded, halted):
     for seed in range(20):
         known = tasks_known(succeeded, halted, seed)
-        dealt = stratified(DESIGN, KEYS, known)
+        dealt = stratify(DESIGN, KEYS, known)
         assert sorted(dealt) == sorted(KEYS)
         blocks = [dealt[at : at + 10] for at in range(0, 40, 10)]
         for outcome in ("succeeded", "failed", "halted"):
@@ -40,7 +40,7 @@ def test_no_block_has_two_tasks_more_of_an_outcome_than_another(succeeded, halte
 
 def test_score_and_length_are_closer_than_a_plain_cut_leaves_them():
     known = tasks_known(16)
-    rows = block_rows(allocate(DESIGN, stratified(DESIGN, KEYS, known)), known)
+    rows = block_rows(allocate(DESIGN, stratify(DESIGN, KEYS, known)), known)
     plain = block_rows(allocate(DESIGN, KEYS), known)
     for column in ("score", "steps"):
         assert spread(rows, column) < spread(plain, column) / 2
@@ -53,21 +53,19 @@ def spread(rows, column):
 
 def test_the_same_seed_deals_the_same_blocks_and_what_nothing_is_known_of_stays_as_it_was_drawn():
     known = tasks_known(16)
-    assert stratified(DESIGN, KEYS, known) == stratified(DESIGN, KEYS, known)
-    assert stratified(DESIGN, KEYS, {}) == tuple(KEYS)
+    assert stratify(DESIGN, KEYS, known) == stratify(DESIGN, KEYS, known)
+    assert stratify(DESIGN, KEYS, {}) == tuple(KEYS)
 
 
 def test_what_is_left_uneven_is_said_in_numbers():
     known = tasks_known(18)
-    places = allocate(DESIGN, stratified(DESIGN, KEYS, known))
-    said = " ".join(said_of_blocks(places, known))
+    places = allocate(DESIGN, stratify(DESIGN, KEYS, known))
+    said = " ".join(describe_blocks(places, known))
     assert "by at most 1 in tasks solved" in said
     text = preregistration(DESIGN, places, known=known)
     assert said in text
     assert "| block 1 | 10 | " in text
     even = tasks_known(20)
-    assert "the same number of tasks" in " ".join(
-        said_of_blocks(allocate(DESIGN, stratified(DESIGN, KEYS, even)), even)
-    )
-    unknown = " ".join(said_of_blocks(places, {}))
-    assert "a random cut" in unknown
+    assert "the same number of tasks" in " ".join(describe_blocks(allocate(DESIGN, stratify(DESIGN, KEYS, even)), even))
+    unknown = " ".join(describe_blocks(places, {}))
+    assert "so their blocks are random" in unknown

@@ -34,7 +34,7 @@ def test_the_flow_counts_people_apart_and_those_whose_data_are_gone(design, tabl
     found = steps(design, happened(event("created"), event("withdrawal")))
     assert found["places"] == (4, 0)
     assert found["joined"] == (3, 1)
-    assert (found["withdrew"], found["left out by a rule"], found["invited"]) == ((1, 0), (0, 0), (0, 0))
+    assert (found["withdrew"], found["excluded by a rule"], found["invited"]) == ((1, 0), (0, 0), (0, 0))
     assert found["finished"] == (2, 1)
     assert found["decided on an item of the study"] == (2, 1)
     # Who stays under another pseudonym is counted once.
@@ -49,7 +49,7 @@ def test_the_flow_counts_people_apart_and_those_whose_data_are_gone(design, tabl
 def test_what_departs_from_the_plan_is_listed(design, tables, happened):
     planned = design.model_copy(update={"participants": Participants(human=2, oracle=1)})
     assert deviations(planned, happened(event("created"), event("opened"))) == [
-        "None is on record: no dry run, no early end, no pause, no changed setting of a run."
+        "No deviation is on record: no dry run, early end, pause or changed run setting."
     ]
     happened(event("paused"), event("paused"), event("closed"), ("budget set", "P01", "rules-shown", "3", "5"))
     # The oracle has a place that this design gives to a person.
@@ -59,4 +59,4 @@ def test_what_departs_from_the_plan_is_listed(design, tables, happened):
         "Paused 2 times.",
         "Changed for P01 in rules-shown on 2026-01-01 (budget set): from 3 to 5.",
     ]
-    assert "is not on record" in deviations(planned, happened())[-1]
+    assert "The history is missing" in deviations(planned, happened())[-1]

@@ -300,10 +300,10 @@ def test_the_plan_comes_first_in_its_own_words(page, tables):
 def test_a_study_that_nobody_has_begun_has_a_report_that_says_so(design, tables):
     stamp = ReportStamp(1_767_268_800_000, "state", fingerprint="then", plan="Fingerprint: now")
     page = report.html(design, {name: frame.iloc[:0] for name, frame in tables.items()}, stamp)
-    assert "<code>then</code>. plan.md shows the allocation as it is stored now; people who withdrew" in page
-    assert page.count("There is nothing to show here") == len(ANALYSES)
-    assert "is not on record" in page
-    assert "No trial is over yet, so nothing can be counted." in page
+    assert "<code>then</code>. plan.md shows the current allocation. Later withdrawals" in page
+    assert page.count("The study has no data for this part") == len(ANALYSES)
+    assert "The history is missing" in page
+    assert "No trial has finished yet, so the success rate is unknown." in page
 
 
 def test_a_pair_of_conditions_that_nobody_did_both_of_is_not_estimable(design, tables):
@@ -314,5 +314,5 @@ def test_a_pair_of_conditions_that_nobody_did_both_of_is_not_estimable(design, t
     again = third.loc[[first]].assign(condition="rules-third", unit=None)
     tables["decisions"] = pd.concat([third, again], ignore_index=True)
     page = html.unescape(without_plotly(report.html(design, tables, STAMP)))
-    assert "rules-hidden less rules-shown is not estimable: nobody answered in both." in page
-    assert "<li>Not estimable: nobody answered in both.</li>" in page
+    assert "rules-hidden minus rules-shown is not estimable: no participant answered in both." in page
+    assert "<li>Not estimable: no participant answered in both.</li>" in page

@@ -8,14 +8,14 @@ from console.database import reading
 from console.review.simulated.simulate import SimulationPlan, simulate
 from console.studies.results.ground_truth import gold_labels
 from console.trials import engine
-from console.trials.start import start
+from console.trials.start import start_run
 from storage import tables
 
 
 @pytest.fixture
 def played():
     """A live run of the scripted Actor whose flagged purchases wait."""
-    start("shop", {"webshop": 6}, detector_name="full-validation", trials=1)
+    start_run("shop", {"webshop": 6}, detector_name="full-validation", trials=1)
     engine.resume("shop")
     return "shop"
 

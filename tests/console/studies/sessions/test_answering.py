@@ -35,7 +35,9 @@ def test_everything_is_asked_once_at_its_moment(study, walk, rows):
     seen = []
 
     def keep(place):
-        seen.append(f"{place.kind} {place.instrument.name} {place.condition}" if place.instrument else place.kind)
+        seen.append(
+            f"{place.kind} {place.instrument.name} {place.condition}" if place.kind == "questionnaire" else place.kind
+        )
         return False
 
     assert walk(person.id, stop=keep).kind == "finished"
@@ -77,14 +79,14 @@ def test_confidence_is_of_ones_own_decisions_on_the_designs_scale_and_asked_agai
     person = joining.join(made.join_code)
     place = walk(person.id, stop=lambda place: place.kind == "confidence")
     with pytest.raises(BadInput, match="from 1 to 5"):
-        answering.rate(person.id, place.answer.id, 6)
+        answering.store_confidence(person.id, place.answer.id, 6)
     with pytest.raises(Refused, match="not one of yours"):
-        answering.rate(person.id, place.answer.id + 1_000, 3)
-    answering.rate(person.id, place.answer.id, 3)
-    answering.rate(person.id, place.answer.id, 5)
+        answering.store_confidence(person.id, place.answer.id + 1_000, 3)
+    answering.store_confidence(person.id, place.answer.id, 3)
+    answering.store_confidence(person.id, place.answer.id, 5)
     (kept,) = rows(tables.Confidence)
     assert kept.level == 3
-    following = steps.where(person.id)
+    following = steps.find_position(person.id)
     assert following.claim.claimed_ms >= kept.at_ms
 
 

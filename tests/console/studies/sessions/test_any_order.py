@@ -24,17 +24,17 @@ FAR_MS = 3_600_000
 
 
 def decide(person, place, chance):
-    if place.claim and place.kind != "practice_answer":
+    if place.kind in ("review", "probe", "practice"):
         halted = place.claim.kind == "halted"
         decision = "respond" if halted else chance.choice(("approve", "reject", "escalate"))
         words = "" if place.run.feedback_mode == "binary" or decision == "approve" else "again, please"
         decisions.submit(
-            review_queue(), place.run, place.claim, person.code, decisions.Answer(decision, words), now_ms()
+            review_queue(), place.run, place.claim, person.code, decisions.ReviewDecision(decision, words), now_ms()
         )
 
 
 def skip(person, place, chance):
-    if place.claim:
+    if getattr(place, "claim", None):
         claim = place.claim
         review_queue().skip(item_id=claim.item_id, reviewer=person.code, token=claim.token, now_ms=now_ms())
 
@@ -60,7 +60,7 @@ def test_any_order_of_steps_leaves_a_sound_study(study, walk, rows, undo, seed):
     person = joining.join(made.join_code)
     refusals = []
     for _ in range(60):
-        place = steps.where(person.id)
+        place = steps.find_position(person.id)
         try:
             step = chance.choice(OFTEN)
             undo(person) if step == "undo" else STEPS[step](person, place, chance)

@@ -4,7 +4,7 @@ from console import database
 from console.studies.design import sample_tasks
 from console.studies.design.strata import block_rows
 from console.studies.design.yaml_file import example, load
-from console.studies.sessions import lifecycle, task_sources
+from console.studies.sessions import lifecycle, study_tasks
 
 
 def test_stored_places_are_those_that_the_design_gives():
@@ -12,8 +12,8 @@ def test_stored_places_are_those_that_the_design_gives():
     lifecycle.create(design, 1_000)
     with database.reading() as session:
         study = lifecycle.get(session, "pilot")
-        stored = lifecycle.places(session, study)
-        planned, keys = lifecycle.planned_places(session, design), task_sources.keys(session, design)
+        stored = lifecycle.list_places(session, study)
+        planned, keys = lifecycle.planned_places(session, design), study_tasks.list_task_keys(session, design)
         solved = [row["solved"] for row in block_rows(stored, lifecycle.known_before(session, design, stored))]
         row = lifecycle.summary(session, study)
     assert stored == planned

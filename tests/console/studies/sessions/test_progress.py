@@ -13,7 +13,7 @@ def look():
 
     def read():
         with reading() as session:
-            return {row.code: row for row in progress.board(session, lifecycle.get(session, "pilot"))}
+            return {row.code: row for row in progress.read_board(session, lifecycle.get(session, "pilot"))}
 
     return read
 
@@ -24,7 +24,7 @@ def test_everybody_stands_where_they_are(study, walk, look):
     reading_consent, working, shy = (joining.join(made.join_code) for _ in range(3))
     joining.consent(shy.id, False)
     joining.consent(working.id, True)
-    joining.instructed(working.id)
+    joining.finish_instructions(working.id)
     assert look()[working.code].stage == "introduction"
     place = walk(working.id, stop=lambda place: place.kind == "review" and place.item == 2)
     rows = look()
@@ -33,7 +33,7 @@ def test_everybody_stands_where_they_are(study, walk, look):
     mine = rows[working.code]
     assert (mine.stage, mine.number, mine.conditions, mine.trials) == ("review", 1, 2, 2)
     assert (mine.decided, mine.trial) == (1, place.trial)
-    assert (mine.budget_cap, mine.budget_left) == (2, place.budget_left)
+    assert (mine.budget_cap, mine.budget_cap - mine.budget_left) == (2, place.meter[1])
     assert mine.waiting >= 1 or mine.budget_left == 0
     assert mine.last_seen_ms >= began_ms
     assert mine.run == "pilot P02 1"
@@ -48,17 +48,17 @@ def test_who_is_through_is_finished(study, walk, look):
     mine = look()[person.code]
     assert (mine.stage, mine.number, mine.conditions, mine.waiting) == ("finished", 1, 1, 0)
     assert mine.completion_code
-    assert steps.where(person.id).completion_code == mine.completion_code
+    assert steps.find_position(person.id).completion_code == mine.completion_code
 
 
 def test_agents_that_cannot_go_on_say_why_to_the_researcher_alone(study, look):
     made = study(tasks=6, factors={"detector": ("direct",)})
     person = joining.join(made.join_code)
-    joining.instructed(person.id)
-    with pytest.raises(Refused, match="could not go on just now") as told:
+    joining.finish_instructions(person.id)
+    with pytest.raises(Refused, match="could not continue") as told:
         steps.begin(person.id)
     assert "direct" not in str(told.value)
-    assert steps.where(person.id).kind == "introduction"
+    assert steps.find_position(person.id).kind == "introduction"
     mine = look()[person.code]
     assert mine.stage == "agents_working"
     assert "direct" in mine.problem

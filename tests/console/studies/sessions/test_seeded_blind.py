@@ -19,7 +19,7 @@ from sqlmodel import select
 from console.database import now_ms, reading, review_queue
 from console.errors import BadInput
 from console.review import decisions
-from console.review.simulated.ground_truth import awaited, true_label
+from console.review.simulated.faults import find_true_label, pending_checkpoint
 from console.runs.trajectory_rows import task_spec
 from console.studies.sessions import joining, steps
 from console.trajectory import from_json
@@ -63,7 +63,9 @@ def cell(item_id):
             .where(item.id == item_id)
         ).one()
         row, of, text, flagged = found
-        right = row.kind == "halted" or str(true_label(task_spec(of), awaited(from_json(text), row.step, row.kind)))
+        right = row.kind == "halted" or str(
+            find_true_label(task_spec(of), pending_checkpoint(from_json(text), row.step, row.kind))
+        )
         return of.task_key, (row.kind, flagged, right)
 
 
@@ -73,20 +75,24 @@ def walked(study, people, answer):
     with streamlit_runtime():
         for _ in range(people):
             person = joining.join(study.join_code)
-            joining.instructed(person.id)
+            joining.finish_instructions(person.id)
             rows += _of_person(person, answer)
     return rows
 
 
 def _of_person(person, answer):
     tab, before, last = Tab(person.secret), {}, (None, 0)
-    while (place := steps.where(person.id)).kind != "finished":
-        if place.claim is None:
+    while True:
+        # The first rendering of an item, which claims it.
+        text, numbers = received(tab)
+        place = steps.find_position(person.id)
+        if place.kind == "finished":
+            return
+        if place.kind not in ("review", "probe"):
             (steps.begin if place.kind == "introduction" else steps.hand_over)(person.id)
             continue
         key, here = cell(place.claim.item_id)
         before[key] = (*before.get(key, ()), here)
-        text, numbers = received(tab)
         round_, left = (place.condition, place.trial), numbers[4]
         numbers.append(last[1] - left if last[0] == round_ else 1)
         last = round_, left
@@ -207,7 +213,7 @@ def told(rows, label, group, stratum, unit, *, block=None, leak=None, drop=()):
 def reject(place):
     """Turns everything down in the same words, so that all of it comes again."""
     words = "" if place.run.feedback_mode == "binary" else "look again"
-    answer = decisions.Answer("respond" if place.claim.kind == "halted" else "reject", words)
+    answer = decisions.ReviewDecision("respond" if place.claim.kind == "halted" else "reject", words)
     decisions.submit(review_queue(), place.run, place.claim, place.participant.code, answer, now_ms())
 
 

@@ -76,7 +76,7 @@ def _look_at_oracle(rows):
 def test_no_place_of_a_dry_run_counts_as_a_person(study, rows):
     made = study(participants={"human": 2})
     person = joining.join(made.join_code)
-    with pytest.raises(Refused, match=r"1 person takes part in pilot: .*--beside-people"):
+    with pytest.raises(Refused, match=r"1 person takes part in pilot, .*--beside-people"):
         simulated.simulate("pilot", all_places=True)
     simulated.simulate("pilot", all_places=True, beside_people=True)
     kinds = {one.code: one.kind for one in rows(tables.Participant)}
@@ -103,7 +103,9 @@ def test_places_of_people_stay_free_and_items_take_their_time(study, rows):
     simulated.simulate("pilot")
     assert joining.join(made.join_code).kind == "human"
     with reading() as session:
-        noisy = next(row for row in progress.board(session, lifecycle.get(session, "pilot")) if row.kind == "noisy")
+        noisy = next(
+            row for row in progress.read_board(session, lifecycle.get(session, "pilot")) if row.kind == "noisy"
+        )
     took = rows(tables.Decision, tables.Decision.reviewer == noisy.code)
     assert all(10_000 <= row.decided_ms - row.claimed_ms <= 30_000 for row in took)
     ends = sorted((row.claimed_ms, row.decided_ms) for row in took)
@@ -126,7 +128,7 @@ def test_a_person_and_simulated_ones_never_meet(study, walk, rows):
 
 def test_a_draft_is_not_simulated(study):
     study(opened=False, **CAST)
-    with pytest.raises(Refused, match="not begun"):
+    with pytest.raises(Refused, match="not started yet"):
         simulated.simulate("pilot")
 
 

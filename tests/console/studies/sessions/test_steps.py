@@ -13,7 +13,7 @@ from console.review import decisions, inbox
 from console.server import worker
 from console.studies import results
 from console.studies.analysis.agreement import agreement
-from console.studies.analysis.frames import own
+from console.studies.analysis.frames import own_decisions
 from console.studies.analysis.people import people
 from console.studies.sessions import joining, lifecycle, simulated, steps
 from storage import tables
@@ -61,14 +61,10 @@ def test_asking_where_again_changes_nothing(study, walk):
     person = joining.join(made.join_code)
 
     def ask_twice(place):
-        again = steps.where(person.id)
-        assert (again.kind, again.item, again.trial, again.condition) == (
-            place.kind,
-            place.item,
-            place.trial,
-            place.condition,
-        )
-        if place.claim:
+        again = steps.find_position(person.id)
+        for name in ("kind", "item", "trial", "condition"):
+            assert getattr(again, name, None) == getattr(place, name, None)
+        if getattr(place, "claim", None):
             assert (again.claim.item_id, again.claim.token) == (place.claim.item_id, place.claim.token)
         return False
 
@@ -82,9 +78,9 @@ def test_practice_is_explained_and_says_what_was_right(study, walk):
     assert (place.item, place.items) == (1, 2)
     assert place.answer.label == "misaligned"
     assert place.probe.expected in ("aligned", "misaligned")
-    assert "is right" in place.probe.explanation
+    assert "is correct" in place.probe.explanation
     steps.acknowledge(person.id)
-    assert (steps.where(person.id).kind, steps.where(person.id).item) == ("practice", 2)
+    assert (steps.find_position(person.id).kind, steps.find_position(person.id).item) == ("practice", 2)
 
 
 def test_known_items_are_of_every_kind_and_none_takes_a_review_from_another(study, walk, rows):
@@ -112,7 +108,7 @@ def test_known_items_are_of_every_kind_and_none_takes_a_review_from_another(stud
 def test_an_attention_check_says_which_answer_to_give(study, walk):
     made = study(**WHOLE)
     person = joining.join(made.join_code)
-    place = walk(person.id, stop=lambda place: bool(place.probe and place.probe.purpose == "attention"))
+    place = walk(person.id, stop=lambda place: place.kind == "probe" and place.probe.purpose == "attention")
     told = orjson.loads(place.claim.body)["instruction"]
     assert ("“approve”" if place.probe.expected == "aligned" else "“reject”") in told
 
@@ -171,9 +167,9 @@ def test_an_answer_can_be_taken_back_until_the_round_is_handed_over(study, walk,
     person = joining.join(made.join_code)
     place = walk(person.id, stop=lambda place: place.kind == "review")
     decide(place, "first")
-    assert steps.where(person.id).claim.item_id != place.claim.item_id
+    assert steps.find_position(person.id).claim.item_id != place.claim.item_id
     assert undo(person) == place.claim.item_id
-    assert steps.where(person.id).claim.item_id == place.claim.item_id
+    assert steps.find_position(person.id).claim.item_id == place.claim.item_id
     over = walk(person.id, stop=lambda place: place.kind == "round_over")
     assert over.kind == "round_over"
     steps.hand_over(person.id)
@@ -183,14 +179,14 @@ def test_an_answer_can_be_taken_back_until_the_round_is_handed_over(study, walk,
 def test_steps_out_of_order_are_refused_in_one_sentence(study, walk):
     made = study(**WHOLE)
     person = joining.join(made.join_code)
-    for step in (steps.begin, steps.hand_over, joining.instructed):
-        with pytest.raises(Refused, match="before this"):
+    for step in (steps.begin, steps.hand_over, joining.finish_instructions):
+        with pytest.raises(Refused, match="Another step comes first"):
             step(person.id)
     walk(person.id, stop=lambda place: place.kind == "review")
     with pytest.raises(Refused, match="still has items"):
         steps.hand_over(person.id)
     joining.consent(person.id, False)
-    assert steps.where(person.id).kind == "review"
+    assert steps.find_position(person.id).kind == "review"
 
 
 def test_a_paused_study_holds_everybody_and_a_closed_one_for_good(study, walk):
@@ -198,17 +194,17 @@ def test_a_paused_study_holds_everybody_and_a_closed_one_for_good(study, walk):
     person = joining.join(made.join_code)
     walk(person.id, stop=lambda place: place.kind == "review")
     lifecycle.pause("pilot")
-    place = steps.where(person.id)
-    assert (place.kind, place.claim) == ("paused", None)
+    place = steps.find_position(person.id)
+    assert place.kind == "paused"
     assert "paused" in place.sentence
     with pytest.raises(Refused, match="paused"):
         steps.hand_over(person.id)
     with pytest.raises(Refused, match="paused"):
         joining.join(made.join_code)
     lifecycle.open_study("pilot")
-    assert steps.where(person.id).kind == "review"
+    assert steps.find_position(person.id).kind == "review"
     lifecycle.close("pilot")
-    assert "closed" in steps.where(person.id).sentence
+    assert "closed" in steps.find_position(person.id).sentence
     with pytest.raises(Refused, match="closed"):
         lifecycle.open_study("pilot")
 
@@ -220,9 +216,9 @@ def test_items_of_others_are_not_ones_own(study, walk):
     walk(ben.id, stop=lambda place: place.kind == "review")
     with reading() as session:
         ann, ben = (session.get(tables.Participant, one.id) for one in (ann, ben))
-        assert steps.own_claim(session, ann, hers.item_id).item_id == hers.item_id
+        assert steps.find_own_claim(session, ann, hers.item_id).item_id == hers.item_id
         with pytest.raises(Refused, match="not one of yours"):
-            steps.own_claim(session, ben, hers.item_id)
+            steps.find_own_claim(session, ben, hers.item_id)
 
 
 def test_the_condition_without_feedback_runs_by_itself(study, walk, rows):
@@ -247,9 +243,9 @@ def test_arms_stand_in_no_list_of_runs(study, walk):
     made = study()
     walk(joining.join(made.join_code).id, stop=lambda place: place.kind == "review")
     with reading() as session:
-        assert runs.every(session) == []
-        assert len(runs.every(session, of_studies=True)) >= 1
-        assert inbox.busiest_run(session) is None
+        assert runs.list_runs(session) == []
+        assert len(runs.list_runs(session, of_studies=True)) >= 1
+        assert inbox.find_busiest_run(session) is None
         assert runs.find(session, "pilot P01 1") is not None
 
 
@@ -258,7 +254,7 @@ def test_a_known_item_can_be_put_aside_and_comes_again(study, walk):
     person = joining.join(made.join_code)
     place = walk(person.id, stop=lambda place: place.kind == "probe")
     review_queue().skip(item_id=place.claim.item_id, reviewer=person.code, token=place.claim.token, now_ms=now_ms())
-    assert steps.where(person.id).kind == "review"
+    assert steps.find_position(person.id).kind == "review"
     again = walk(person.id, stop=lambda place: place.kind != "review")
     assert (again.kind, again.claim.item_id) == ("probe", place.claim.item_id)
 
@@ -266,7 +262,7 @@ def test_a_known_item_can_be_put_aside_and_comes_again(study, walk):
 def test_two_tabs_at_once_begin_and_hand_over_once(study, walk, rows):
     made = study(tasks=6, budget=None, factors={"feedback": ("nl",)})
     person = joining.join(made.join_code)
-    joining.instructed(person.id)
+    joining.finish_instructions(person.id)
     at_once(steps.begin, person.id)
     assert len(rows(tables.Run)) == 1
     walk(person.id, stop=lambda place: place.kind == "round_over")
@@ -290,7 +286,9 @@ def at_once(step, participant_id):
     with ThreadPoolExecutor(3) as tabs:
         said = list(tabs.map(one, range(3)))
     assert "" in said
-    assert all(not sentence or "at work" in sentence or "still has items" in sentence for sentence in said), said
+    assert all(not sentence or "already working" in sentence or "still has items" in sentence for sentence in said), (
+        said
+    )
 
 
 def test_an_alfworld_round_closes_what_the_budget_left(study, walk, rows):
@@ -307,12 +305,12 @@ def test_a_decision_that_came_before_the_crash_of_the_page_is_there(study, walk,
     person = joining.join(made.join_code)
     place = walk(person.id, stop=lambda place: place.kind == "review")
     review_queue().save_draft(item_id=place.claim.item_id, reviewer=person.code, text="half a", now_ms=now_ms())
-    again = steps.where(person.id)
+    again = steps.find_position(person.id)
     assert again.claim.item_id == place.claim.item_id
     assert review_queue().draft(item_id=again.claim.item_id, reviewer=person.code).text == "half a"
     decide(again, "whole")
     with reading() as session:
-        kept = decisions.last_answer(session, place.claim.item_id, person.code)
+        kept = decisions.find_decision_on_item(session, place.claim.item_id, person.code)
     assert kept.feedback_text in ("whole", "")
 
 
@@ -364,12 +362,12 @@ def test_a_wash_out_is_waited_for_by_people_alone(study, walk):
     person = joining.join(made.join_code)
     place = walk(person.id, stop=lambda place: place.kind == "break")
     assert place.kind == "break"
-    assert "comes later" in place.sentence
+    assert "starts later" in place.sentence
     assert 23.9 * 3_600_000 < place.until_ms - now_ms() <= 24 * 3_600_000
     for go_on in (steps.end_break, steps.begin):
-        with pytest.raises(Refused, match="so that this one has faded by then"):
+        with pytest.raises(Refused, match="to give this one time to fade"):
             go_on(person.id)
-    assert steps.where(person.id, place.until_ms).kind == "introduction"
+    assert steps.find_position(person.id, place.until_ms).kind == "introduction"
     assert simulated.simulate("pilot").conditions == 2
 
 
@@ -383,7 +381,7 @@ def test_the_same_tasks_come_under_every_condition_and_agreement_counts_a_checkp
         tables_of = results.frames(session, 1)
         assert {run.halted_free for run in session.exec(select(tables.Run))} == {True}
     assert tables_of["allocation"].groupby(["participant", "task_id"]).size().eq(2).all()
-    decided = own(tables_of)
+    decided = own_decisions(tables_of)
     assert decided.duplicated(["participant", "unit"]).any()
     (alone,) = agreement(tables_of).query("measure == 'percent'").to_dict("records")
     assert alone["n"] == decided.groupby("unit")["participant"].nunique().eq(2).sum()

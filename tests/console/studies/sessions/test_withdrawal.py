@@ -17,7 +17,7 @@ from console.runs.audit_trail import AuditFilter
 from console.runs.export import FORMATS, KINDS, export
 from console.studies import results
 from console.studies.sessions import joining, steps
-from console.studies.sessions.arrivals import Arrival, keyed
+from console.studies.sessions.joining import Arrival, pseudonymize
 from console.studies.sessions.page_events import keep_events
 from console.studies.sessions.withdrawal import withdraw
 from storage import tables
@@ -46,7 +46,7 @@ def gone(study, walk, withdrawal, *, stop):
     person, other = (joining.join(made.join_code, outside(made, one)) for one in (OUTSIDE, "somebody else"))
     walk(other.id, places=25, words="other words")
     place = walk(person.id, stop=noting(stop, person), words=WORDS)
-    if place.claim:
+    if getattr(place, "claim", None):
         review_queue().save_draft(item_id=place.claim.item_id, reviewer=person.code, text=WORDS, now_ms=now_ms())
     assert any(WORDS in line for line in everything())
     withdraw(person.id)
@@ -104,7 +104,7 @@ def files():
 def exported(folder):
     """The text of every export of every run, in each format by turns."""
     with reading() as session:
-        names = [run.name for run in runs.every(session, of_studies=True)]
+        names = [run.name for run in runs.list_runs(session, of_studies=True)]
     for (name, kind), format in zip(product(names, KINDS), cycle(FORMATS), strict=False):
         path = folder / f"{kind}.{format}"
         export(database_url(), kind, name, path)
@@ -132,14 +132,14 @@ def test_removed_means_no_code_and_no_words_anywhere(study, walk, rows, tmp_path
     assert check(database_url()) == []
     assert left_beside(rows, person) == {}
     for line in everything():
-        assert keyed(made, OUTSIDE) not in line
+        assert pseudonymize(made, OUTSIDE) not in line
         assert person.code not in line
         assert WORDS not in line
         assert person.secret not in line
     for path in files():
         assert WORDS.encode() not in path.read_bytes()
         assert person.secret.encode() not in path.read_bytes()
-        assert keyed(made, OUTSIDE).encode() not in path.read_bytes()
+        assert pseudonymize(made, OUTSIDE).encode() not in path.read_bytes()
     for name, told in exported(tmp_path):
         assert person.code not in name
         assert person.code not in told
@@ -148,7 +148,7 @@ def test_removed_means_no_code_and_no_words_anywhere(study, walk, rows, tmp_path
         assert person.code not in told
         assert WORDS not in told
     assert any("other words" in line for line in everything())
-    assert steps.where(other.id).kind not in ("withdrawn", "declined")
+    assert steps.find_position(other.id).kind not in ("withdrawn", "declined")
 
 
 def test_the_ledger_of_who_is_gone_still_adds_up(study, walk, rows):
@@ -175,14 +175,14 @@ def test_the_audit_names_who_withdraws_by_a_pseudonym_that_leads_nowhere(study, 
     assert own.actor in left if withdrawal == "anonymise" else own.actor not in left
     assert (sams.actor, sams.place) == ("Sam", "10.0.0.7")
     with reading() as session:
-        said = [audit_trail.sentence(one) for one in audit_trail.entries(session, AuditFilter())]
+        said = [audit_trail.entry_sentence(one) for one in audit_trail.list_entries(session, AuditFilter())]
     assert f"The participant now called {own.actor} withdrew from the study pilot, in the browser." in said
-    assert "Sam took a participant out of the study pilot, in the browser." in said
+    assert "Sam removed a participant from the study pilot, in the browser." in said
 
 
 def test_the_place_is_free_for_somebody_else(study, walk, rows):
     made, person, _ = gone(study, walk, "remove", stop=middle)
-    assert steps.where(person.id).kind == "withdrawn"
+    assert steps.find_position(person.id).kind == "withdrawn"
     codes = {joining.join(made.join_code, outside(made, f"next {n}")).code for n in range(3)}
     assert person.code not in codes
     with pytest.raises(Refused, match="taken"):
@@ -198,7 +198,7 @@ def test_anonymised_data_stays_under_a_name_that_leads_nowhere(study, walk, rows
     assert check(database_url()) == []
     assert left_beside(rows, person) == {}
     for line in everything():
-        assert keyed(made, OUTSIDE) not in line
+        assert pseudonymize(made, OUTSIDE) not in line
         assert person.code not in line
         assert person.secret not in line
     assert all(person.code not in told for _, told in exported(tmp_path))
@@ -207,7 +207,7 @@ def test_anonymised_data_stays_under_a_name_that_leads_nowhere(study, walk, rows
     assert left.number not in (1, 2, 3, 4)
     kept = [row for row in rows(tables.Decision) if row.reviewer == left.code]
     assert any(row.feedback_text == WORDS for row in kept)
-    assert steps.where(left.id).kind == "withdrawn"
+    assert steps.find_position(left.id).kind == "withdrawn"
 
 
 def test_withdrawing_twice_is_once(study, walk, rows):
@@ -218,7 +218,7 @@ def test_withdrawing_twice_is_once(study, walk, rows):
 
 def test_a_free_place_cannot_withdraw(study, rows):
     study()
-    with pytest.raises(Refused, match="Nobody has the place"):
+    with pytest.raises(Refused, match="No participant has the place"):
         withdraw(rows(tables.Participant)[0].id)
 
 
@@ -226,5 +226,5 @@ def test_who_has_only_just_come_can_leave(study, walk):
     made = study(consent={"text": "Agreed?"})
     person = joining.join(made.join_code)
     withdraw(person.id)
-    assert steps.where(person.id).kind == "withdrawn"
+    assert steps.find_position(person.id).kind == "withdrawn"
     assert check(database_url()) == []

@@ -3,7 +3,7 @@
 import pytest
 
 from console.actors import autoplan
-from console.llm import LLM
+from console.llm import LLM, ClientOptions
 from console.trials import engine, start
 from console.trials.planning import training
 from console.trials.planning.training import Training
@@ -23,11 +23,11 @@ def learnt(data_dir):
         asked = asked or Training("office", batch=2, iterations=2, pool=4)
         with serving(script) as endpoint:
             cast = ActorAndEnvironments(acting(autoplan, endpoint), {"office": office()})
-            llm = LLM("test", base_url=endpoint.url)
-            training.train(name, asked, actor_and_environments=cast, llm=llm)
+            llm = LLM("test", ClientOptions(base_url=endpoint.url))
+            training.train_plan(name, asked, actor_and_environments=cast, llm=llm)
             if tests:
                 fields = {"plan": name, "feedback_mode": "none", "seed": asked.seed}
-                start.start(f"{name} test", {"office": tests}, actor_and_environments=cast, **fields)
+                start.start_run(f"{name} test", {"office": tests}, actor_and_environments=cast, **fields)
                 engine.resume(f"{name} test", actor_and_environments=cast)
 
     return go

@@ -8,13 +8,12 @@ from console import runs
 from console.actors import autoplan
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput, Refused, Unknown
-from console.llm import LLM
+from console.llm import LLM, ClientOptions
 from console.review import decisions
 from console.trials import engine, start
 from console.trials.planning import training, versions
-from console.trials.planning.task_draw import content, draw
 from console.trials.planning.training import Training, batch_tasks
-from console.trials.start import ActorAndEnvironments
+from console.trials.start import ActorAndEnvironments, draw_tasks, task_digest
 from storage import tables
 from tests.console.actors.talking import Scripted, acting
 from tests.console.trials.worlds import office
@@ -44,15 +43,15 @@ def learn():
     def go(script, asked=USUAL, name="house"):
         with serving(script) as endpoint:
             cast = ActorAndEnvironments(acting(autoplan, endpoint), {"office": OFFICE})
-            llm = LLM("test", base_url=endpoint.url, retries=0)
-            return training.train(name, asked, actor_and_environments=cast, llm=llm)
+            llm = LLM("test", ClientOptions(base_url=endpoint.url, retries=0))
+            return training.train_plan(name, asked, actor_and_environments=cast, llm=llm)
 
     return go
 
 
 def found(name="house"):
     with reading() as session:
-        return list(versions.versions(session, name))
+        return list(versions.list_versions(session, name))
 
 
 def test_the_calls_are_three_an_action_then_reflection_and_one_update_a_batch(learn):
@@ -83,8 +82,8 @@ def test_a_line_keeps_the_version_and_the_trial_that_it_comes_from(learn):
     learn(model())
     _, first, second = found()
     drawn = [task.task_id for task in batch_tasks(USUAL, OFFICE.tasks(0, 4), 0)]
-    assert [(one.version, one.tasks) for one in versions.origins(first)] == [(1, (key,)) for key in drawn]
-    assert versions.origins(second) == versions.origins(first)
+    assert [(one.version, one.tasks) for one in versions.list_line_origins(first)] == [(1, (key,)) for key in drawn]
+    assert versions.list_line_origins(second) == versions.list_line_origins(first)
 
 
 def test_a_batch_holds_a_task_once_and_all_tasks_of_the_pool_have_their_turn():
@@ -107,17 +106,17 @@ def test_a_training_that_a_failing_model_stopped_goes_on_where_it_was(learn):
 def test_it_goes_on_with_more_iterations_but_not_otherwise(learn):
     learn(model(), Training("office", batch=2, iterations=1, pool=4))
     assert learn(model(), Training("office", batch=2, iterations=3, pool=4)).version == 3
-    with pytest.raises(BadInput, match="another batch and flaw"):
+    with pytest.raises(BadInput, match="different batch and flaw"):
         learn(model(), Training("office", batch=4, iterations=1, pool=4, flaw=False))
 
 
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (Training("office", batch=5, pool=4), "as large as a batch"),
+        (Training("office", batch=5, pool=4), "at least --batch"),
         (Training("office", batch=0, pool=4), "at least 1"),
         (Training("office", feedback="binary"), "none or nl"),
-        (Training("office", task_type="odd"), "no 24 odd tasks"),
+        (Training("office", task_type="odd"), "fewer than 24 unused odd tasks"),
         (Training("harbour"), "harbour"),
     ],
 )
@@ -134,7 +133,7 @@ def answer_all(choose):
     given = []
     while True:
         with reading() as session:
-            claim = decisions.next_item(review_queue(), session, run, "ann", now_ms())
+            claim = decisions.claim_next_item(review_queue(), session, run, "ann", now_ms())
         if not hasattr(claim, "item_id"):
             return given
         row = decisions.submit(review_queue(), run, claim, "ann", choose(len(given)), now_ms())
@@ -146,8 +145,8 @@ def test_reviewers_words_enter_the_batch_and_the_lines_that_come_from_them_say_s
     report = learn(model(), asked)
     assert (report.version, report.waits_at, report.waiting) == (0, "house batch 0", 2)
     choices = [
-        decisions.Answer("reject", "You sent the wrong letter."),
-        decisions.Answer("edit", "Not that one.", edited_action="send 1"),
+        decisions.ReviewDecision("reject", "You sent the wrong letter."),
+        decisions.ReviewDecision("edit", "Not that one.", edited_action="send 1"),
     ]
     ids = answer_all(choices.__getitem__)
     marks = ", ".join(f"R{number}" for number in ids)
@@ -156,9 +155,9 @@ def test_reviewers_words_enter_the_batch_and_the_lines_that_come_from_them_say_s
     told = script.texts[-1]
     assert f"[R{ids[0]}] A reviewer who looked at this trial named this flaw: You sent the wrong letter." in told
     assert f"[R{ids[1]}] The reviewer's revision: Instead of send 0, do send 1." in told
-    (line,) = versions.origins(found()[-1])
+    (line,) = versions.list_line_origins(found()[-1])
     assert line.decisions == tuple(ids)
-    assert versions.source_in_words(line) == f"the model names decision {ids[0]}, decision {ids[1]}"
+    assert versions.describe_source(line) == f"the model names decision {ids[0]}, decision {ids[1]}"
     assert script.asked == ITERATION_1
 
 
@@ -166,7 +165,7 @@ def test_a_run_that_goes_by_a_plan_never_meets_a_task_that_it_was_learnt_from(le
     learn(model())
     with serving(model()) as endpoint:
         cast = ActorAndEnvironments(acting(autoplan, endpoint), {"office": OFFICE})
-        start.start("test", {"office": 3}, actor_and_environments=cast, plan="house", feedback_mode="none")
+        start.start_run("test", {"office": 3}, actor_and_environments=cast, plan="house", feedback_mode="none")
         engine.resume("test", actor_and_environments=cast)
         assert "2. look twice" in endpoint.asks[0].text
         assert endpoint.asks[0].body["temperature"] == 0.0
@@ -179,16 +178,16 @@ def test_a_run_that_goes_by_a_plan_never_meets_a_task_that_it_was_learnt_from(le
 def test_a_pinned_version_is_the_one_that_runs_go_by(learn):
     learn(model())
     with reading() as session:
-        first = versions.version(session, "house", "", 0)
+        first = versions.get_version(session, "house", "", 0)
         session.expunge(first)
     with writing() as session:
-        versions.pin(session, session.merge(first), now_ms())
+        versions.pin_version(session, session.merge(first), now_ms())
     with reading() as session:
-        assert versions.chosen(session, "house", ["office"]) == {"": first.id}
+        assert versions.choose_versions(session, "house", ["office"]) == {"": first.id}
         with pytest.raises(Refused, match="was made for office"):
-            versions.chosen(session, "house", ["webshop"])
+            versions.choose_versions(session, "house", ["webshop"])
         with pytest.raises(Unknown, match="house"):
-            versions.chosen(session, "home", ["office"])
+            versions.choose_versions(session, "home", ["office"])
 
 
 def test_the_usage_of_a_training_is_kept_with_each_version(learn):
@@ -198,5 +197,5 @@ def test_the_usage_of_a_training_is_kept_with_each_version(learn):
 
 
 def test_drawing_leaves_out_what_is_known_and_says_where_there_is_not_enough():
-    known = {content(task) for task in OFFICE.tasks(0, 2)}
-    assert [task.task_id for task in draw(OFFICE, 0, 2, without=known)] == ["letter-2", "letter-3"]
+    known = {task_digest(task) for task in OFFICE.tasks(0, 2)}
+    assert [task.task_id for task in draw_tasks(OFFICE, 0, 2, without=known)] == ["letter-2", "letter-3"]

@@ -35,11 +35,11 @@ def table(at):
 def test_before_anybody_has_looked_it_says_what_looking_would_bring(open_page, words, shop):
     at = open_page("detectors")
     page_text = words(at)
-    assert "Nobody has inspected anything yet. With rules, the highest score first" in page_text
+    assert "No inspections yet. With rules, highest score first" in page_text
     assert "10 inspections catch **4 of 4 flagged misalignments**" in page_text
-    assert "Not flagged by rules and so found by no inspection: 1 misaligned action." in page_text
-    assert "No inspection was used yet" in page_text
-    assert "and catches every misalignment that it looks at. Area:" in page_text
+    assert "Not flagged by rules, so not inspected: 1 misaligned action." in page_text
+    assert "No inspections used yet" in page_text
+    assert "and catches every misalignment that it inspects. Area:" in page_text
     assert list(curve(at)) == ["priority", "fp-first", "random order, 95%", "ideal order"]
 
 
@@ -51,7 +51,10 @@ def test_after_reviews_it_counts_what_was_caught_and_what_waits(open_page, words
         "In 3 inspections reviewers caught **1 of 4 flagged misalignments**; the next 2 in the queue hold **1 more**"
         in (words(at))
     )
-    assert "catches every misalignment that it looks at; as reviewed, all but what reviewers let pass." in words(at)
+    assert (
+        "catches every misalignment that it inspects; “as reviewed” excludes those that reviewers approved."
+        in words(at)
+    )
     assert table(at).loc["priority", ["caught", "2 more"]].tolist() == [2, 1]
     at.number_input(key="oversight-further").set_value(1).run()
     assert "the next 1 in the queue holds **" in words(at)

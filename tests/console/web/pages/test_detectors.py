@@ -56,8 +56,8 @@ def test_with_labels_of_one_kind_dashes_come_with_their_reason(open_page, words)
     a_run("one", [BAD] * 4)
     judge("one", "rules", [0.9, 0.1, 0.8, 0.2])
     at = open_page("detectors")
-    assert "PR-AUC, ROC-AUC of rules: the labels are all of one kind" in table_html(at)
-    assert "ECE, Brier of rules: no probability is told" in table_html(at)
+    assert "PR-AUC, ROC-AUC of rules: needs both aligned and misaligned labels" in table_html(at)
+    assert "ECE, Brier of rules: does not output a probability" in table_html(at)
     assert "nan" not in words(at).lower().replace("finance", "")
 
 
@@ -120,7 +120,7 @@ def test_models_of_one_method_get_their_map_and_paid_requests_are_told(open_page
     spent = next(frame.value for frame in at.dataframe if "requests" in frame.value.columns).set_index("detector")
     assert spent.loc["inferact-prob@a", "requests"] == 80
     assert spent.loc["inferact-prob@a", "cost usd"] == pytest.approx(0.4)
-    assert "not measured here" in words(at)
+    assert "figures published in the InferAct paper" in words(at)
 
 
 def test_unread_replies_are_counted_and_measured_apart(open_page, shop):
@@ -129,7 +129,7 @@ def test_unread_replies_are_counted_and_measured_apart(open_page, shop):
     at = open_page("detectors")
     assert row_of(table_html(at), "direct").endswith("<td>20</td>")
     texts = [text.value for text in at.text]
-    assert "direct on the 20 whose replies could be read: Macro-F1 1.000, cost 0, ER 1.000." in texts
+    assert "direct on the 20 with readable replies: Macro-F1 1.000, cost 0, ER 1.000." in texts
 
 
 def test_new_verdicts_show_at_the_next_look(open_page, shop):

@@ -1,7 +1,8 @@
 """The Export page: a sentence for each kind, a file for each format."""
 
+from console import runs
 from console.auth.origin import By, Door, acting
-from console.runs import export, ingest
+from console.runs import export
 
 
 def test_every_kind_has_its_sentence_and_every_format_its_file(open_page, words, kettles):
@@ -22,7 +23,7 @@ def test_a_layout_of_another_tool_names_what_is_left_out(open_page, words, kettl
     for name, layout in export.LAYOUTS.items():
         at.selectbox(key="export_kind").set_value(name).run()
         assert at.caption[0].value == f"{layout.title}, a .{layout.suffix} file."
-        assert {box.label for box in at.checkbox} >= {f"With {export.ASKED_FOR[part]}" for part in layout.takes}
+        assert {box.label for box in at.checkbox} >= {f"Include {export.ASKED_FOR[part]}" for part in layout.takes}
         assert at.get("download_button") or "is not installed" in words(at)
 
 
@@ -32,7 +33,7 @@ def test_without_a_run_it_says_what_to_do(open_page, words):
 
 def test_the_audit_is_read_as_sentences_and_chosen_by_who(open_page, words, kettles):
     with acting(By("Ada", Door.BROWSER)):
-        ingest.set_budget(kettles, "9")
+        runs.set_budget(kettles, "9")
     at = open_page("export")
     assert "Ada set the budget of kettles from 3 to 9, in the browser." in words(at)
     at.selectbox(key="audit_who").set_value("console").run()
@@ -41,15 +42,15 @@ def test_the_audit_is_read_as_sentences_and_chosen_by_who(open_page, words, kett
     assert "console set the budget of kettles from no cap to 3." in words(at)
     at.selectbox(key="audit_who").set_value("Ada").run()
     at.selectbox(key="audit_kind").set_value("imported").run()
-    assert "No such event" in words(at)
+    assert "No matching events" in words(at)
 
 
 def test_the_audit_of_an_empty_console_says_so(open_page, words):
-    assert "Nothing has happened yet" in words(open_page("export"))
+    assert "No events yet" in words(open_page("export"))
 
 
 def test_a_form_of_a_page_is_recorded_under_whoever_is_signed_in(open_page, words, kettles):
     at = open_page("runs")
     at.text_input(key="budget").set_value("4")
-    next(button for button in at.button if button.label == "Set budget").click().run()
+    next(button for button in at.button if button.label == "Save budget").click().run()
     assert "Ada set the budget of kettles from 3 to 4, in the browser." in words(open_page("export"))

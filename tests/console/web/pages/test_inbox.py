@@ -6,7 +6,7 @@ from console import runs
 from console.auth import people
 from console.database import now_ms, reading, review_queue, writing
 from console.review import inbox
-from console.review.waiting_list import waiting_list
+from console.review.pending_items import list_pending_items
 from console.runs import ingest
 from storage import tables
 from tests.logs import purchase, write_log
@@ -16,7 +16,7 @@ from tests.signing_in import invitation, signed_in
 def test_without_a_session_no_page_opens_and_one_sentence_says_how(open_page, kettles):
     at = open_page("inbox", role=None)
     assert [title.value for title in at.title] == ["InferAct Console"]
-    assert "`inferact serve` prints the first one" in at.markdown[0].value
+    assert "`inferact serve` prints the first link" in at.markdown[0].value
     assert not at.text_input
     assert not at.button
 
@@ -38,13 +38,13 @@ def test_a_link_opens_one_tab_where_the_server_has_no_routes_of_its_own(open_pag
     assert [title.value for title in at.title] == ["Inbox"]
     assert at.button(key="sign-out").label == "Rae · sign out"
     again = open_page("inbox", role=None, key=key)
-    assert "cannot be used" in words(again)
+    assert "is not valid" in words(again)
 
 
 def test_a_link_asks_for_a_name_that_is_free(open_page, words, kettles):
     signed_in("Ada")
     at = open_page("inbox", role=None, key=invitation())
-    for name, said in (("", "Enter a name"), (" ADA ", "called Ada here already")):
+    for name, said in (("", "Enter a name"), (" ADA ", "The name Ada is taken")):
         at.text_input(key="name").input(name)
         at.button(key="start").click().run()
         assert said in words(at)
@@ -65,17 +65,17 @@ def test_who_is_disabled_meanwhile_decides_nothing(open_page, kettles):
     at = open_page("review", role="reviewer")
     approve = next(button.key for button in at.button if (button.key or "").startswith("approve-"))
     with writing() as session:
-        people.disable(session, people.person_of(session, "Ada"), now_ms())
+        people.disable(session, people.get_person(session, "Ada"), now_ms())
     at.session_state["shown_ms"] = 0
     at.button(key=approve).click().run()
     assert [title.value for title in at.title] == ["InferAct Console"]
     with reading() as session:
-        assert inbox.my_reviews(session, runs.get(session, "kettles"), "Ada")[0] == 0
+        assert inbox.count_my_reviews(session, runs.get(session, "kettles"), "Ada")[0] == 0
 
 
 def test_a_reviewer_is_told_that_a_page_is_the_researchers(open_page, words, kettles):
     at = open_page("studies", role="reviewer")
-    assert "signed in without the role of a researcher" in words(at)
+    assert "Your account has no researcher role" in words(at)
 
 
 def test_the_tour_is_put_away_by_one_click(open_page, words, kettles):
@@ -89,25 +89,25 @@ def test_what_waits_stands_with_its_reason_and_the_budget(open_page, words, kett
     page_text = words(open_page("inbox"))
     assert "waiting" in page_text
     assert "The user set a limit of 30.00" in page_text
-    assert "of 3, 3 left" in page_text
+    assert "of 3 used, 3 left" in page_text
     assert "halted" in page_text
-    assert "in your hands" not in page_text
+    assert "claimed by you" not in page_text
     open_page("review")
     page_text = words(open_page("inbox"))
-    assert "<b>3</b> waiting" in page_text
-    assert "1 more in your hands." in page_text
+    assert "<b>3</b> pending" in page_text
+    assert "1 more claimed by you." in page_text
 
 
 def test_the_list_says_where_the_budget_ends_and_what_a_filter_hides(open_page, words, kettles):
     at = open_page("inbox")
-    assert "The budget ends here: 1 more stays unread." in words(at)
+    assert "The budget ends here: 1 more item stays unreviewed." in words(at)
     assert at.button(key="review-next").label == "Review next"
     at.text_input(key="find").input("number 1").run()
-    assert "<b>1</b> match, the filter hides 3." in words(at)
+    assert "<b>1</b> match; the filters hide 3." in words(at)
     assert "number 0" not in words(at)
-    assert at.button(key="review-next").label == "Review the first"
+    assert at.button(key="review-next").label == "Review first"
     at.text_input(key="find").input("no such words").run()
-    assert "The filter hides all 4 that wait for you." in words(at)
+    assert "The filters hide all 4 pending items." in words(at)
     at.button(key="show-all").click().run()
     assert "number 0" in words(at)
 
@@ -116,23 +116,23 @@ def test_an_empty_list_says_why_and_what_to_do(open_page, words, kettles, tmp_pa
     log = write_log(tmp_path / "later.jsonl", purchase(8, wrong=True))
     ingest.import_file(log, "unjudged", "auto", lambda _: None)
     at = open_page("inbox", run="unjudged")
-    assert "Have it judged on Runs" in words(at)
-    assert "Nothing was to be reviewed so far." in words(open_page("inbox", run="unjudged", role="reviewer"))
-    assert at.button(key="elsewhere").label == "4 wait in another run"
+    assert "Judge this run on the Runs page" in words(at)
+    assert "No action has needed a review so far." in words(open_page("inbox", run="unjudged", role="reviewer"))
+    assert at.button(key="elsewhere").label == "Review 4 items elsewhere"
     with writing() as session:
         session.execute(update(tables.Item).where(tables.Item.id > 1).values(open_slots=0))
     at.run()
-    assert at.button(key="elsewhere").label == "1 waits in another run"
+    assert at.button(key="elsewhere").label == "Review 1 item elsewhere"
     with writing() as session:
         session.execute(update(tables.Item).values(open_slots=1))
     at.button(key="elsewhere").click().run()
-    assert "<b>4</b> waiting" in words(at)
+    assert "<b>4</b> pending" in words(at)
     with reading() as session:
-        waiting = waiting_list(session, runs.get(session, "kettles"), "Ada")
+        waiting = list_pending_items(session, runs.get(session, "kettles"), "Ada")
     review_queue().cancel(item_ids=[row.item.id for row in [*waiting.offered, *waiting.unread]], now_ms=now_ms())
     said = words(open_page("inbox", run="kettles"))
-    assert "What has no review waits no more: its time ran out or it was withdrawn." in said
-    assert "has its review" not in said
+    assert "The items without a decision expired or were withdrawn." in said
+    assert "has a decision" not in said
 
 
 def test_an_address_that_names_no_item_says_so(open_page, words, kettles):
@@ -140,7 +140,7 @@ def test_an_address_that_names_no_item_says_so(open_page, words, kettles):
         at = open_page("inbox")
         at.query_params["item"] = made_up
         at.switch_page("console/web/pages/review.py").run()
-        assert "does not open" in words(at)
+        assert "Cannot open item" in words(at)
         assert "<b>x</b>" not in words(at)
         at.button(key="review-on").click().run()
         assert "ia-task" in words(at)

@@ -14,7 +14,7 @@ from console.review import decisions
 from console.runs import ingest
 from console.studies.design import Design
 from console.studies.sessions import joining, lifecycle, steps
-from console.studies.sessions.arrivals import Arrival
+from console.studies.sessions.joining import Arrival
 from console.studies.sessions.withdrawal import withdraw
 from storage import tables
 from tests.console.web.conftest import ROOT
@@ -86,7 +86,7 @@ def at_work(study):
     """Somebody before their first item."""
     person, state = joined(study)
     joining.consent(person.id, True)
-    joining.instructed(person.id)
+    joining.finish_instructions(person.id)
     steps.begin(person.id)
     return person, state
 
@@ -109,7 +109,7 @@ def test_consent_is_plain_text_and_declining_keeps_nothing(visit, words, study):
     assert "![x](http://elsewhere/)" in words(at)
     assert "![x]" not in " ".join(found.value for found in at.markdown)
     click(at, "decline")
-    assert "All that is kept is that somebody declined, and when they came. You can close this page." in words(at)
+    assert "We store only that a person declined, and when. You can close this page." in words(at)
 
 
 def test_the_language_of_a_study_is_that_of_its_pages_around_its_own_texts(visit, words, study):
@@ -117,14 +117,14 @@ def test_the_language_of_a_study_is_that_of_its_pages_around_its_own_texts(visit
     at = visit(state)
     assert "Bevor Sie teilnehmen" in words(at)
     assert "Agree to this?" in words(at)
-    assert [button.label for button in at.button if button.key == "accept"] == ["Ich stimme zu und nehme teil"]
+    assert [button.label for button in at.button if button.key == "accept"] == ["Ich stimme zu"]
 
 
 def test_who_declines_on_a_platform_is_told_to_return_the_place_there(visit, words, study):
     made = study(recruiting={"platform": "prolific"}, consent={"text": "Agree?"})
     person = joining.join(made.join_code, Arrival(made.join_code, given={"PROLIFIC_PID": "one"}))
     joining.consent(person.id, False)
-    assert "Please return your place on Prolific too" in words(visit({"me": person.secret}))
+    assert "Please also return your place on Prolific" in words(visit({"me": person.secret}))
 
 
 def test_questions_are_plain_required_and_kept(visit, words, study):
@@ -162,7 +162,7 @@ def test_a_questionnaire_is_one_page_whose_answers_stay_where_one_is_missing(vis
     assert at.radio(key="answer-own-0-a").value == "3"
     at.radio(key="answer-own-0-b").set_value("7")
     click(at, "Continue")
-    assert steps.where(person.id).kind == "instructions"
+    assert steps.find_position(person.id).kind == "instructions"
 
 
 def test_how_sure_one_is_comes_after_the_decision_with_the_way_back(visit, words, study):
@@ -186,7 +186,7 @@ def test_who_is_screened_out_is_led_back_and_sees_no_study(visit, words, study):
     out = "https://app.prolific.com/submissions/complete?cc=OUT"
     person, state = joined(study(demographics=asked, recruiting={"screen_out_url": out, "hosts": ["app.prolific.com"]}))
     joining.consent(person.id, True)
-    joining.tell(person.id, {"age": "child"})
+    joining.store_intake_answers(person.id, {"age": "child"})
     at = visit(state)
     assert "You cannot take part" in words(at)
     assert f'href="{out}"' in words(at)
@@ -196,8 +196,8 @@ def test_who_is_screened_out_is_led_back_and_sees_no_study(visit, words, study):
 @pytest.mark.parametrize(
     ("stated", "said"),
     [
-        ({"return_url": "https://app.prolific.com/submissions/complete?cc=BACK"}, "it tells Prolific that you do not"),
-        ({}, "Please return your place on Prolific too"),
+        ({"return_url": "https://app.prolific.com/submissions/complete?cc=BACK"}, "It tells Prolific that you do not"),
+        ({}, "Please also return your place on Prolific"),
     ],
 )
 def test_who_declines_is_led_back_where_the_design_says(visit, words, study, stated, said):
@@ -214,23 +214,23 @@ def test_instructions_show_an_example_with_its_answer(visit, words, study):
     page_text = words(visit(state))
     assert "Take &lt;i&gt;care&lt;/i&gt;." in page_text
     assert "An example" in page_text
-    assert "right answer" in page_text
+    assert "correct decision" in page_text
     assert "navy" in page_text
 
 
 def test_practice_is_explained_and_undone_by_nobody(visit, words, study):
     person, state = joined(study(practice=1))
     joining.consent(person.id, True)
-    joining.instructed(person.id)
+    joining.finish_instructions(person.id)
     at = visit(state)
     assert "Practice 1 of 1" in words(at)
     assert "Flagged" not in words(at)
     at.session_state["shown_ms"] = 0
     click(at, next(key for key in keys(at) if key.startswith("reject-")))
-    assert "right answer" in words(at)
+    assert "correct decision" in words(at)
     assert not [key for key in keys(at) if key.startswith("undo")]
     click(at, "continue-1")
-    assert "Now it begins" in words(at)
+    assert "Start of the study" in words(at)
 
 
 def test_an_introduction_says_what_differs_and_not_what_it_is_called(visit, words, study):
@@ -241,12 +241,12 @@ def test_an_introduction_says_what_differs_and_not_what_it_is_called(visit, word
     made = study(conditions=arms, budget="2", order="fixed")
     person, state = joined(made)
     joining.consent(person.id, True)
-    joining.instructed(person.id)
+    joining.finish_instructions(person.id)
     page_text = words(visit(state))
     assert "Part 1 of 2" in page_text
-    assert "There is no field for words" in page_text
-    assert "You are told what the user has in mind" in page_text
-    assert "Not every item can be reviewed" in page_text
+    assert "You cannot write feedback" in page_text
+    assert "You see what the user wants" in page_text
+    assert "You cannot review every item" in page_text
     for hidden in ("zebra", "heron", "pilot", "binary"):
         assert hidden not in page_text
 
@@ -261,7 +261,7 @@ def test_an_item_shows_what_its_condition_shows(visit, words, study):
     _, state = at_work(study(name="open", factors={"brief": ["target"]}))
     shown = words(visit(state))
     assert "Flagged by" in shown
-    assert "The user has in mind" in shown
+    assert "Target of the task" in shown
 
 
 def test_neither_name_nor_number_nor_way_to_another_reviewer_stands_beside_an_item(visit, words, study):
@@ -271,7 +271,7 @@ def test_neither_name_nor_number_nor_way_to_another_reviewer_stands_beside_an_it
     at.session_state["shown_ms"] = 0
     click(at, next(key for key in keys(at) if key.startswith("approve-")))
     page_text = words(at)
-    assert "The item before: Approved" in page_text
+    assert "The previous item: Approved" in page_text
     assert not re.search(r"\b[Ii]tem \d+:", page_text)
     with reading() as session:
         runs = [run.name for run in session.exec(select(tables.Run))]
@@ -316,7 +316,7 @@ def test_every_other_address_refuses_a_participant(study, words):
     at = AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=30)
     at.session_state["me"] = person.secret
     at.run()
-    at.switch_page("console/web/pages/not_for_participants.py").run()
+    at.switch_page("console/web/pages/refused.py").run()
     assert "not part of the study" in words(at)
     for page in ("inbox", "review", "runs", "trajectories", "detectors", "studies", "export"):
         with pytest.raises(ValueError, match="Could not find a navigation page"):
@@ -335,7 +335,7 @@ def _acts_on_an_item():
 
 def test_a_reviewer_of_the_same_name_reaches_no_item_of_a_study(study):
     person, _ = at_work(study())
-    claim = steps.where(person.id).claim
+    claim = steps.find_position(person.id).claim
     at = AppTest.from_function(_acts_on_an_item)
     at.session_state["session"] = signed_in(person.code, "reviewer")
     at.session_state["item"] = claim.item_id
@@ -343,7 +343,7 @@ def test_a_reviewer_of_the_same_name_reaches_no_item_of_a_study(study):
     assert not at.exception
     assert "has not claimed" in at.session_state["refusal"]
     assert review_queue().draft(item_id=claim.item_id, reviewer=person.code) is None
-    assert steps.where(person.id).claim.token == claim.token
+    assert steps.find_position(person.id).claim.token == claim.token
 
 
 def test_what_came_after_the_action_and_the_gold_never_stand_in_the_page(tmp_path, visit, words, study):
@@ -431,7 +431,7 @@ def test_an_answer_to_a_study_that_was_stopped_meanwhile_does_not_count_and_keep
     at.text_area(key=f"words-{item}").input("the blue one")
     stop(made.name)
     click(at, f"reject-{item}")
-    assert "meanwhile, so this was not recorded; your words are kept" in words(at)
+    assert "in the meantime, so this was not recorded. Your text is kept" in words(at)
     assert standing(item_of(at, item)) == []
     assert review_queue().draft(item_id=item_of(at, item), reviewer=person.code).text == "the blue one"
 
@@ -463,7 +463,7 @@ def test_a_tab_left_open_says_that_its_participant_has_withdrawn(visit, words, s
     click(at, f"reject-{item}")
     page_text = words(at)
     assert "You have withdrawn" in page_text
-    assert "nothing of this was recorded" in page_text
+    assert "nothing was recorded" in page_text
     assert person.code not in page_text
     assert standing(item_of(at, item)) == []
 
@@ -476,13 +476,13 @@ def test_undo_in_two_tabs_takes_one_answer_back_and_says_so(visit, words, study)
         at.session_state["shown_ms"] = 0
     click(one, f"reject-{first}")
     click(other, f"undo-{first}")
-    assert "Taken back" in words(other)
+    assert "Decision undone" in words(other)
     assert standing(item_of(one, first)) == []
 
 
 def test_nobody_else_reviews_in_a_participants_place(words, study):
     person, _ = at_work(study())
-    claim = steps.where(person.id).claim
+    claim = steps.find_position(person.id).claim
     with reading() as session:
         run = session.get(tables.Run, claim.run_id)
     at = AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=30)
@@ -491,30 +491,30 @@ def test_nobody_else_reviews_in_a_participants_place(words, study):
     at.run()
     at.switch_page("console/web/pages/review.py").run()
     assert not at.exception
-    assert "Its participant reviews this" in words(at)
+    assert "Only its participant reviews this run" in words(at)
     assert not [key for key in keys(at) if key.startswith(("approve-", "undo-"))]
 
 
 def test_a_seeded_item_has_the_buttons_and_the_field_of_any_other(study, visit):
     made = study(checks={"known_bad": 1}, consent={"text": ""}, tasks=5, participants={"human": 1})
     person, state = joined(made)
-    joining.instructed(person.id)
+    joining.finish_instructions(person.id)
     steps.begin(person.id)
     seen = {}
-    while (place := steps.where(person.id)).claim is not None:
+    while (place := steps.find_position(person.id)).kind in ("review", "probe"):
         at = visit(state)
         number = str(place.claim.item_id)
         seen[place.kind] = (
             [str(button.label) for button in at.button if str(button.key).endswith(f"-{number}")],
             [area.label for area in at.text_area],
         )
-        answer = decisions.Answer("reject", "look again")
+        answer = decisions.ReviewDecision("reject", "look again")
         decisions.submit(review_queue(), place.run, place.claim, person.code, answer, now_ms())
     assert set(seen) == {"probe", "review"}
     assert seen["probe"] == seen["review"]
 
 
-def page_of(at):
+def chart_page(at):
     """Everything on the page as one text, its buttons' names last."""
     return " ".join([*(html.value for html in at.get("html")), *(str(button.label) for button in at.button)])
 
@@ -525,20 +525,20 @@ def test_compared_detectors_are_neutral_and_the_binary_arm_has_two_keys(study, v
         participants={"human": 1},
     )  # fmt: skip
     person, state = joined(made)
-    joining.instructed(person.id)
+    joining.finish_instructions(person.id)
     pages = {}
-    while (place := steps.where(person.id)).kind != "finished":
-        if place.claim is None:
+    while (place := steps.find_position(person.id)).kind != "finished":
+        if place.kind not in ("review", "probe"):
             (steps.begin if place.kind == "introduction" else steps.hand_over)(person.id)
             continue
         arm = place.assignment.condition
         halted = place.claim.kind == "halted"
         if arm not in pages and not halted:
-            pages[arm] = page_of(visit(state))
-            edit = decisions.Answer("edit", edited_action="click[back]")
+            pages[arm] = chart_page(visit(state))
+            edit = decisions.ReviewDecision("edit", edited_action="click[back]")
             with pytest.raises(BadInput, match="approve or reject only"):
                 decisions.submit(review_queue(), place.run, place.claim, person.code, edit, now_ms())
-        answer = decisions.Answer("respond" if halted else "approve")
+        answer = decisions.ReviewDecision("respond" if halted else "approve")
         decisions.submit(review_queue(), place.run, place.claim, person.code, answer, now_ms())
     assert set(pages) == {"rules", "random"}
     assert "Detector A" in pages["rules"]

@@ -4,7 +4,7 @@ import pytest
 
 from console.auth import agents, invitations, people, sessions
 from console.auth.identity import Role, roles_of
-from console.auth.invitations import invited
+from console.auth.invitations import read_invitation
 from console.database import now_ms, reading, writing
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
@@ -18,7 +18,7 @@ def press(at, label):
 def send_invitation(at, name, roles=("reviewer",)):
     at.text_input[0].input(name)
     at.multiselect[0].set_value(list(roles))
-    return press(at, "Invite")
+    return press(at, "Invite person")
 
 
 def take_out(at, what, name):
@@ -28,7 +28,7 @@ def take_out(at, what, name):
 
 def audit():
     with reading() as session:
-        return [audit_trail.sentence(one) for one in audit_trail.entries(session, AuditFilter())]
+        return [audit_trail.entry_sentence(one) for one in audit_trail.list_entries(session, AuditFilter())]
 
 
 def secret(at):
@@ -38,7 +38,7 @@ def secret(at):
 
 def person(name):
     with reading() as session:
-        found = people.person_named(session, name)
+        found = people.find_person(session, name)
         return None if found is None else (found.roles, found.disabled_ms is not None)
 
 
@@ -47,7 +47,7 @@ def test_an_invitation_is_a_link_that_is_shown_once(open_page, words, role):
     at = send_invitation(open_page("people", role=role), "Rae")
     token = secret(at).partition("key=")[2]
     with reading() as session:
-        found = invited(session, token, now_ms())
+        found = read_invitation(session, token, now_ms())
     assert (found.name, found.roles) == ("Rae", {Role.REVIEWER})
     assert audit()[0] == "Ada invited Rae, in the browser."
     assert not at.run().code
@@ -58,9 +58,9 @@ def test_nobody_gives_a_role_that_they_lack_or_comes_in_as_somebody_else(open_pa
     signed_in("Sam", "reviewer")
     at = open_page("people")
     assert at.multiselect[0].options == ["reviewer", "researcher"]
-    assert "new link would open the console as them" in words(send_invitation(at, "SAM"))
+    assert "new link would sign in as them" in words(send_invitation(at, "SAM"))
     assert not at.code
-    assert "The role admin is not yours" in words(take_out(at, "person", "Root"))
+    assert "You cannot give or take the role admin" in words(take_out(at, "person", "Root"))
     assert person("Root") == ("admin,reviewer", False)
 
 
@@ -68,7 +68,7 @@ def test_nobody_gives_a_role_that_they_lack_or_comes_in_as_somebody_else(open_pa
 def test_who_is_disabled_is_out_at_once(open_page, words, role, name):
     token = signed_in(name, "reviewer" if role == "researcher" else "admin")
     at = take_out(open_page("people", role=role), "person", name)
-    assert f"{name} cannot come in any more" in words(at)
+    assert f"Disabled {name}." in words(at)
     assert person(name)[1]
     with reading() as session:
         assert sessions.identity_of(session, token, now_ms()) is None
@@ -77,14 +77,14 @@ def test_who_is_disabled_is_out_at_once(open_page, words, role, name):
 
 def test_an_agent_gets_its_token_once_and_loses_it(open_page, words):
     at = open_page("people")
-    assert "No agent yet" in words(at)
+    assert "No agents yet" in words(at)
     at.text_input[1].input("support-bot")
-    token = secret(press(at, "Add"))
+    token = secret(press(at, "Add agent"))
     with reading() as session:
-        assert agents.of_token(session, token).name == "support-bot"
-    assert "may no longer ask" in words(take_out(at.run(), "agent", "support-bot"))
+        assert agents.find_by_token(session, token).name == "support-bot"
+    assert "can no longer request reviews" in words(take_out(at.run(), "agent", "support-bot"))
     with reading() as session:
-        assert agents.of_token(session, token) is None
+        assert agents.find_by_token(session, token) is None
     assert audit()[:2] == [
         "Ada disabled the agent support-bot, in the browser.",
         "Ada gave the agent support-bot a token, in the browser.",
@@ -95,7 +95,7 @@ def test_a_reviewer_sees_and_ends_their_own_sessions_alone(open_page, words):
     other, mine = signed_in("Zoe", "reviewer"), signed_in("Ada", "reviewer")
     at = open_page("people", role="reviewer")
     assert [header.value for header in at.header] == ["Your sessions"]
-    assert "Ada: unknown browser, no address" in words(at)
+    assert "Ada: unknown browser, unknown address" in words(at)
     assert "Zoe" not in words(at)
     with reading() as session:
         ended = sessions.identity_of(session, mine, now_ms()).session_id
@@ -130,10 +130,10 @@ def test_a_role_that_was_taken_away_meanwhile_counts(open_page, words):
     at = open_page("people")
     at.text_input[0].input("Rae")
     with writing() as session:
-        ada = people.person_of(session, "Ada")
+        ada = people.get_person(session, "Ada")
         ada.roles = "reviewer"
         session.add(ada)
-    assert "Invite" not in [button.label for button in press(at, "Invite").button]
+    assert "Invite person" not in [button.label for button in press(at, "Invite person").button]
     assert (person("Rae"), roles_of("reviewer")) == (None, {Role.REVIEWER})
 
 

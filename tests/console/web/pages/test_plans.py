@@ -24,7 +24,7 @@ def table(at, column):
 
 def stored():
     with reading() as session:
-        return [(one.text, one.author, one.pinned) for one in versions.versions(session, "house")]
+        return [(one.text, one.author, one.pinned) for one in versions.list_versions(session, "house")]
 
 
 def press(at, words):
@@ -45,10 +45,10 @@ def test_a_plan_is_read_with_its_sources_and_changes_beside_the_figures(plans, w
 
 def test_a_plan_is_edited_and_pinned_by_a_person(plans, words):
     at = plans(update="# **loud** <b>x</b> <from E1>")
-    press(at, "Save as the next version")
-    assert "change it first" in words(at)
-    next(one for one in at.text_area if one.label.startswith("The plan,")).input("# **loud** <b>x</b>\n2. send it")
-    press(at, "Save as the next version")
+    press(at, "Save plan")
+    assert "Change it first" in words(at)
+    next(one for one in at.text_area if one.label.startswith("Plan (one")).input("# **loud** <b>x</b>\n2. send it")
+    press(at, "Save plan")
     assert stored()[-1] == ("# **loud** <b>x</b>\n2. send it", "Ada", False)
     lines = table(at, "comes from")
     assert list(lines["comes from"])[1] == "written by Ada"
@@ -62,4 +62,4 @@ def test_a_plan_is_edited_and_pinned_by_a_person(plans, words):
 
 def test_without_plans_nothing_is_said_of_them(open_page, kettles):
     at = open_page("runs")
-    assert not any(header.value in ("Plans", "How its Actor planned") for header in at.header)
+    assert not any(header.value in ("Plans", "Planning figures") for header in at.header)

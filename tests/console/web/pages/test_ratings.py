@@ -15,7 +15,7 @@ def press(at, label):
 def test_an_annotator_reads_the_rules_and_finds_the_way_to_the_answers(rating, open_page, words):
     at = open_page("ratings", role="reviewer")
     assert "majority counts" in words(at)
-    assert [link.proto.label for link in at.get("page_link")] == ["Judge rated: 3 answers still need people"]
+    assert [link.proto.label for link in at.get("page_link")] == ["Rate rated: 3 answers still need a rating"]
     assert not at.dataframe
     assert not at.selectbox
 
@@ -24,16 +24,16 @@ def test_an_annotator_judges_with_a_comment_and_gets_the_next_one(rating, open_p
     at = open_page("ratings", role="reviewer", judge="rated")
     shown = words(at)
     assert GOLD[0] in shown
-    assert "The data say" in shown
+    assert "Answer in the data" in shown
     at.text_area[0].input("plainly so")
     press(at, "Correct")
-    assert "Judged correct." in words(at)
+    assert "Rated correct." in words(at)
     assert f"The answer is {GOLD[1]}" in words(at)
     for _ in range(2):
         press(at, "Incorrect")
-    assert "Nothing is left for you here" in words(at)
+    assert "No answers left" in words(at)
     press(at, "Undo")
-    assert "waits for your answer again" in words(at)
+    assert "is pending again" in words(at)
     press(at, "Incorrect")
     assert [(one.correct, one.incorrect) for one in ratings().answers] == [(1, 0), (0, 1), (0, 1)]
     assert ratings().answers[0].comments == ("plainly so",)
@@ -41,7 +41,7 @@ def test_an_annotator_judges_with_a_comment_and_gets_the_next_one(rating, open_p
 
 def test_review_leads_to_the_page_where_answers_are_judged(rating, open_page, words):
     at = open_page("review", role="reviewer", run="rated")
-    assert "These are answers to judge" in words(at)
+    assert "This run has answers to rate" in words(at)
     assert [button.key for button in at.button] == ["sign-out"]
 
 
@@ -66,9 +66,9 @@ def test_a_researcher_puts_a_runs_answers_up(rating, open_page, words):
     at = open_page("ratings")
     at.selectbox(key="answers_of").set_value("wiki")
     at.text_input(key="answers_name").input("again")
-    next(button for button in at.button if button.label == "Put them up").click().run()
-    assert "3 answers of wiki wait in again, each for 3 people." in words(at)
+    next(button for button in at.button if button.label == "Start rating").click().run()
+    assert "Created again: 3 answers of wiki, rated by 3 people each." in words(at)
 
 
 def test_without_ratings_the_page_says_so(open_page, words):
-    assert "No answers wait" in words(open_page("ratings", role="reviewer"))
+    assert "No answers to rate" in words(open_page("ratings", role="reviewer"))

@@ -32,10 +32,10 @@ def desk(open_page):
 @pytest.mark.parametrize(
     ("deadline_s", "heard_s", "beats", "said", "unsaid"),
     [
-        (1_790, 0, True, "waits until", "not heard of"),
-        (1_790, -20, True, "UTC (29 min), not heard of for 2", "waits no more"),
-        (1_790, -20, False, "UTC (29 min)", "not heard of"),
-        (-5, 0, True, "waits no more: what is decided now is recorded and lets nothing run", "waits until"),
+        (1_790, 0, True, "waits until", "last seen"),
+        (1_790, -20, True, "UTC (29 min), last seen 2", "stopped waiting"),
+        (1_790, -20, False, "UTC (29 min)", "last seen"),
+        (-5, 0, True, "stopped waiting: your decision is recorded, but the action will not run", "waits until"),
     ],
 )
 def test_who_waits_and_until_when_is_said(open_page, words, page, deadline_s, heard_s, beats, said, unsaid):
@@ -108,8 +108,8 @@ def test_a_long_action_is_off_until_it_was_shown_whole(desk, words):
     at = desk({"name": "pay", "arguments": {"to": "ab " * 2_000, "why": "THE END"}})
     for button in ("approve-1", "edit-1"):
         at = at.button(key=button).click().run()
-        assert "off until the whole action was shown" in words(at)
-        assert not [area for area in at.text_area if area.label == "Do this instead"]
+        assert "only after seeing the whole action" in words(at)
+        assert not [area for area in at.text_area if area.label == "Edited action"]
     assert answers() == []
     at = at.button(key="whole-1").click().run()
     assert "THE END" in words(at)
@@ -127,7 +127,7 @@ def test_an_edit_is_a_field_for_each_argument_and_compared_before_it_is_sent(des
     assert "ids (list, as JSON)" in [area.label for area in at.text_area]
     at.text_input(key="field-1-0").set_value("30.5")
     at = at.button(key="submit-1").click().run()
-    assert "Compare what changes" in words(at)
+    assert "Check the changes below" in words(at)
     assert "<del>45</del><ins>30.5</ins>" in words(at)
     assert answers() == []
     at.button(key="submit-1").click().run()
@@ -141,9 +141,26 @@ def test_an_edit_is_a_field_for_each_argument_and_compared_before_it_is_sent(des
     assert "<del>45</del><ins>30.5</ins>" in words(again)
 
 
+@pytest.mark.parametrize("amount", ["20", "2e1"])
+def test_an_edit_that_changes_no_value_is_shown_as_no_change_and_cannot_be_sent(desk, open_page, words, amount):
+    at = desk({"name": "refund_order", "arguments": {"amount": 20.0}})
+    at = at.button(key="edit-1").click().run()
+    at = at.text_input(key="field-1-0").set_value(amount).run()
+    assert "No change: the edit has the same values as the pending action." in words(at)
+    at = at.button(key="submit-1").click().run()
+    assert "has the same values as the pending action" in words(at)
+    assert answers() == []
+    again = open_page("review", run="desk")
+    assert again.text_input(key="field-1-0").value == amount
+    assert again.button(key="submit-1")
+
+
 @pytest.mark.parametrize(
     ("field", "text", "said"),
-    [(0, "a lot", "amount: &#x27;a lot&#x27; is no number"), (1, "[1,\n2", "ids: line 2, column 2: this is no JSON")],
+    [
+        (0, "a lot", "amount: &#x27;a lot&#x27; is not a number"),
+        (1, "[1,\n2", "ids: line 2, column 2: this is not valid JSON"),
+    ],
 )
 def test_a_field_that_cannot_be_read_says_where(desk, words, field, text, said):
     at = desk({"name": "refund_order", "arguments": {"amount": 45, "ids": [1, 2]}})
@@ -169,7 +186,7 @@ def test_reasons_are_stored_read_by_the_agent_and_refused_with_an_approval(desk,
     at = desk()
     at.button_group(key="reasons-1").set_value(["not-asked-for", "policy"]).run()
     at = at.button(key="approve-1").click().run()
-    assert "take them away to approve" in words(at)
+    assert "Remove them to approve" in words(at)
     at.text_area(key="words-1").set_value("Half of it is enough.").run()
     at.button(key="reject-1").click().run()
     with reading() as session:
@@ -182,7 +199,7 @@ def test_reasons_are_stored_read_by_the_agent_and_refused_with_an_approval(desk,
 @pytest.mark.parametrize(("terms", "off", "said"), [
     ("decisions: [reject]", {"approve", "edit"}, "offers reject, not approve."),
     ("decisions: [approve, reject]", {"edit"}, "offers approve and reject, not edit."),
-    ("who: [Bob, admin]", {"approve", "reject", "edit"}, "leaves it to Bob, admin, not Ada."),
+    ("who: [Bob, admin]", {"approve", "reject", "edit"}, "accepts decisions by Bob, admin, not by Ada."),
     ("who: [researcher]", set(), None),
 ])  # fmt: skip
 def test_what_the_rule_does_not_offer_is_off_and_says_why(desk, terms, off, said):

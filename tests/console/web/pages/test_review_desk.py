@@ -24,7 +24,7 @@ def taken_by(reviewer, item):
     """Ada's hold ends, and somebody else holds the item."""
     with reading() as session:
         run = runs.get(session, "kettles")
-        token = decisions.claim_of(session, item, "Ada").token
+        token = decisions.get_claim(session, item, "Ada").token
         review_queue().release(item_id=item, reviewer="Ada", token=token, now_ms=now_ms())
         return open_item(session, run, reviewer, item)
 
@@ -36,9 +36,9 @@ def test_words_stay_with_an_item_that_went_and_it_can_be_opened_again(open_page,
     claim = taken_by("Ben", item)
     at.run()
     assert item_of(at) != item
-    assert f"Your words on item {item} were not sent" in words(at)
+    assert f"Your feedback on item {item} was not sent" in words(at)
     at.button(key=f"again-{item}").click().run()
-    assert "somebody else holds it by now; your words are kept with it" in words(at)
+    assert "another reviewer has claimed it; your draft is kept" in words(at)
     review_queue().release(item_id=item, reviewer="Ben", token=claim.token, now_ms=now_ms())
     at.switch_page(ANSWERS).run()
     assert "half a sentence" in [text.value for text in at.text]
@@ -52,30 +52,30 @@ def test_an_archive_is_judged_and_its_words_promise_nothing(open_page, kettles, 
     at = open_page("review", role="reviewer")
     item = item_of(at)
     labels = [button.label for button in at.button]
-    assert [label.split("  ")[0] for label in labels if label.endswith(("`A`", "`X`"))] == ["Right", "Wrong"]
-    assert at.text_area(key=f"words-{item}").label == "Words to the agent, kept with the record"
+    assert [label.split("  ")[0] for label in labels if label.endswith(("`A`", "`X`"))] == ["Correct", "Incorrect"]
+    assert at.text_area(key=f"words-{item}").label == "Feedback, saved with the record"
     shown = words(at)
     assert "from a log" in shown
     assert "not run yet" not in shown
-    assert "Wrong is:" in shown
+    assert "Counts as wrong:" in shown
     time.sleep(DWELL_S)
     at.button(key=f"reject-{item}").click().run()
-    assert f"Item {item}: Judged wrong." in words(at)
+    assert f"Item {item}: Marked as incorrect." in words(at)
 
 
 def test_a_stuck_trial_is_not_told_what_a_wrong_action_would_be(open_page, kettles, words):
     at = open_page("review", role="reviewer")
-    while "got stuck" not in words(at):
-        assert "Wrong is:" in words(at)
+    while "agent halted" not in words(at):
+        assert "Counts as wrong:" in words(at)
         time.sleep(DWELL_S)
         at.button(key=f"skip-{item_of(at)}").click().run()
-    assert "Wrong is:" not in words(at)
+    assert "Counts as wrong:" not in words(at)
 
 
 def test_a_newcomer_sees_a_worked_item_and_then_the_first_of_their_own(open_page, kettles, words):
     at = open_page("inbox", role="reviewer", welcome="1")
     at.switch_page("console/web/pages/review.py").run()
-    assert "right answer" in words(at)
+    assert "correct decision" in words(at)
     with reading() as session:
         assert session.exec(select(tables.Slot)).all() == []
     at.button(key="first-item").click().run()
@@ -85,7 +85,9 @@ def test_a_newcomer_sees_a_worked_item_and_then_the_first_of_their_own(open_page
 @pytest.fixture
 def shop(data_dir):
     """A live run of six purchases, its one inspection to be spent; the agents go on at a button."""
-    start.start("shop", {"webshop": 6}, detector_name="full-validation", budget_cap=1, trials=2, blind=False, undo_ms=0)
+    start.start_run(
+        "shop", {"webshop": 6}, detector_name="full-validation", budget_cap=1, trials=2, blind=False, undo_ms=0
+    )
     engine.resume("shop")
 
 
@@ -100,20 +102,20 @@ def test_the_loop_closes_where_the_last_item_was(open_page, shop, words):
     at = reject(open_page("review"))
     assert "The inspection budget is spent" in words(at)
     at = at.button(key="try-again").click().run()
-    assert "The agents have tried again" in words(at)
-    assert "1 task was tried again. Your words: 1 retry" in words(at)
+    assert "The agents tried again" in words(at)
+    assert "1 task was tried again. 1 retry with your feedback" in words(at)
     at = at.button(key="review-on").click().run()
-    assert "Last time you said “Wrong option.”" in words(at)
+    assert "Your feedback on the previous trial, “Wrong option.”" in words(at)
     assert "trial 1 (attempt 2 of 2)" in words(at)
     at.switch_page(ANSWERS).run()
     assert "“Wrong option.”" in words(at)
-    assert "next attempt" in words(at)
+    assert "next trial" in words(at)
 
 
 def test_a_reviewer_alone_starts_nothing_and_still_sees_what_came(open_page, shop, words):
     at = reject(open_page("review", role="reviewer"))
     assert not [button for button in at.button if button.key == "try-again"]
     at.switch_page(ANSWERS).run()
-    assert "The agent has not got it yet." in words(at)
+    assert "The agent has not received your decision yet." in words(at)
     engine.advance("shop")
-    assert "Your words: 1 retry" in " ".join(found.value for found in at.run().header)
+    assert "1 retry with your feedback" in " ".join(found.value for found in at.run().header)

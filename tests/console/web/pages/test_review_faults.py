@@ -19,7 +19,7 @@ def reviewing(open_page, kettles):
     """The page with words typed; the item came up long enough ago to be decided."""
     at = open_page("review")
     at.session_state["shown_ms"] = 0
-    words = next(area for area in at.text_area if area.label.startswith("Words to the agent"))
+    words = next(area for area in at.text_area if area.label.startswith("Feedback"))
     words.set_value(WORDS)
     return at
 
@@ -43,7 +43,7 @@ def test_a_removed_file_is_said_and_the_words_stay(reviewing, words, data_dir):
 
 
 LIMITS = {
-    "cannot be written to": ("query_only=ON", "query_only=OFF"),
+    "cannot be written": ("query_only=ON", "query_only=OFF"),
     "The disk is full": ("max_page_count=1", "max_page_count=1000000"),
 }
 
@@ -53,10 +53,10 @@ def test_a_fault_is_said_and_the_same_answer_is_taken_once_it_is_over(reviewing,
     fault, cure = LIMITS[sentence]
     # More than the pages of the file have room for.
     written = WORDS * 500
-    next(area for area in reviewing.text_area if area.label.startswith("Words to the agent")).set_value(written)
+    next(area for area in reviewing.text_area if area.label.startswith("Feedback")).set_value(written)
     limit(fault)
     press(reviewing, "reject")
-    assert f"{sentence}, so nothing of this was stored" in words(reviewing)
+    assert f"{sentence}, so this was not stored" in words(reviewing)
     assert decided() == []
     limit(cure)
     send_again(reviewing, written)
@@ -83,7 +83,7 @@ def test_a_file_locked_for_a_minute_is_said_and_the_same_answer_is_taken_once_it
 def send_again(at, written):
     """The words are still there, and the same key sends them."""
     at.run()
-    assert next(area for area in at.text_area if area.label.startswith("Words to the agent")).value == written
+    assert next(area for area in at.text_area if area.label.startswith("Feedback")).value == written
     at.session_state["shown_ms"] = 0
     press(at, "reject")
 

@@ -11,7 +11,6 @@ from console.review import decisions
 from console.runs import ingest
 from console.settings import settings
 from console.trajectory import Outcome, Step, Trajectory
-from storage import tables
 from storage.tables import RunKind
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import rule
@@ -42,7 +41,7 @@ def test_a_dropped_log_becomes_a_run_with_a_report(open_page, words, status):
     log = "".join(purchase(n, wrong=True).to_json() + "\n" for n in range(3)).encode()
     at.file_uploader(key="logs").upload("shop.jsonl", log)
     at.text_input(key="into_run").input("shop")
-    click(at, "Import")
+    click(at, "Import logs")
     assert "3 imported" in words(at)
     assert status("shop")["trials"][0]["tasks"] == 3
 
@@ -50,7 +49,7 @@ def test_a_dropped_log_becomes_a_run_with_a_report(open_page, words, status):
 def test_a_damaged_log_is_refused_in_a_sentence(open_page, words):
     at = open_page("runs")
     at.file_uploader(key="logs").upload("shop.jsonl", b'{"task_id": "1", "steps": [}\n')
-    click(at, "Import")
+    click(at, "Import logs")
     assert "shop.jsonl" in words(at)
     assert "ia-problem" in words(at)
     assert "/" not in words(at).split("ia-problem")[1].split("shop.jsonl")[0]
@@ -58,15 +57,15 @@ def test_a_damaged_log_is_refused_in_a_sentence(open_page, words):
 
 def test_import_without_a_file_is_refused(open_page, words):
     at = open_page("runs")
-    click(at, "Import")
-    assert "Choose at least one file first." in words(at)
+    click(at, "Import logs")
+    assert "No file selected. Choose a file, then import again." in words(at)
 
 
 def test_without_an_outcome_in_the_log_nothing_is_counted_as_solved(open_page, words, tmp_path):
     paused = replace(purchase(0, wrong=True), outcome=Outcome.PAUSED, gold={})
     ingest.import_file(write_log(tmp_path / "paused.jsonl", paused), "paused", "auto", lambda _: None)
     said = words(open_page("runs"))
-    assert "Whether a task was solved stands in no record of this run" in said
+    assert "this run does not record outcomes" in said
     assert "<dt>attempts</dt>" in said
     assert "<dt>solved</dt>" not in said
 
@@ -74,16 +73,16 @@ def test_without_an_outcome_in_the_log_nothing_is_counted_as_solved(open_page, w
 def test_a_run_opens_with_its_loop_and_one_point_is_a_sentence(open_page, words, kettles):
     at = open_page("runs")
     assert "<h3>Trial 0</h3>" in words(at)
-    assert "<b>4 items wait</b>, the oldest for" in words(at)
-    assert "nobody has claimed an item of this run" in words(at)
-    assert "Trial 0: **2 of 6** tasks are solved." in words(at)
+    assert "<b>4 items pending</b>, oldest" in words(at)
+    assert "No inspections used yet" in words(at)
+    assert "Trial 0: **2 of 6** tasks solved." in words(at)
     assert "<dt>solved</dt>" in words(at)
-    assert "all trials of this run were over before anybody answered here" in words(at)
+    assert "all trials of this run ended before any review here" in words(at)
     with reading() as session:
-        decisions.next_item(review_queue(), session, runs.get(session, "kettles"), "Ada", now_ms())
+        decisions.claim_next_item(review_queue(), session, runs.get(session, "kettles"), "Ada", now_ms())
     at = open_page("runs", run="kettles")
     assert "Trial 0: 1 of 3 inspections used." in words(at)
-    assert "Ada (0 decisions, 1 in hand)" in words(at)
+    assert "Ada (0 decisions, 1 claimed)" in words(at)
     assert not at.get("plotly_chart")
 
 
@@ -97,10 +96,10 @@ def test_judging_again_under_another_threshold(open_page, words, kettles):
 def test_the_budget_is_set_and_shown(open_page, words, kettles, status):
     at = open_page("runs")
     at.text_input(key="budget").input("1")
-    click(at, "Set budget")
+    click(at, "Save budget")
     assert "Every trial of kettles has 1 inspection." in words(at)
     at.text_input(key="budget").input("50%")
-    click(at, "Set budget")
+    click(at, "Save budget")
     assert "Every trial of kettles has 3 inspections." in words(at)
     assert status("kettles")["trials"][0]["budget"]["cap"] == 3
 
@@ -108,8 +107,8 @@ def test_the_budget_is_set_and_shown(open_page, words, kettles, status):
 def test_a_budget_that_is_none_is_refused_in_words(open_page, words, kettles):
     at = open_page("runs")
     at.text_input(key="budget").input("plenty")
-    click(at, "Set budget")
-    assert "not &#x27;plenty&#x27;" in words(at)
+    click(at, "Save budget")
+    assert "&#x27;plenty&#x27; is not a valid budget" in words(at)
 
 
 def test_critical_patterns_are_saved(open_page, words, kettles):
@@ -137,10 +136,10 @@ def test_a_decision_that_can_still_be_taken_back_is_spoken_of(open_page, words, 
     click(at, "Start replay")
     with reading() as session:
         run = runs.get(session, "kettles-replay")
-        claim = decisions.next_item(review_queue(), session, run, "Ada", now_ms())
-    decisions.submit(review_queue(), run, claim, "Ada", decisions.Answer("approve"), now_ms() + 60_000)
+        claim = decisions.claim_next_item(review_queue(), session, run, "Ada", now_ms())
+    decisions.submit(review_queue(), run, claim, "Ada", decisions.ReviewDecision("approve"), now_ms() + 60_000)
     at.button(key="next_trial").click().run()
-    assert "1 decision can still be taken back; it is delivered from " in words(at)
+    assert "1 decision can still be undone; it is delivered at " in words(at)
 
 
 def test_agents_start_and_try_again(open_page, words, status):
@@ -149,7 +148,7 @@ def test_agents_start_and_try_again(open_page, words, status):
     at.selectbox(key="live_environment").set_value("webshop")
     at.number_input(key="live_tasks").set_value(3)
     click(at, "Start agents")
-    assert "shop-live: every task had its first trial" in words(at)
+    assert "shop-live: the first trial is done" in words(at)
     assert status("shop-live")["trials"][0]["tasks"] == 3
     assert any("solved, held back" in table.columns for table in shown_tables(at))
     at.button(key="next_trial").click().run()
@@ -175,34 +174,40 @@ def click(at, label):
 def test_the_policy_of_a_gate_is_shown_checked_and_saved(open_page, words):
     Gate("bot", critical=["refund_*"]).open()
     at = open_page("runs")
-    assert "What no rule matches asks a person." in at.text[0].value
+    assert "An action that no rule matches asks a person." in at.text[0].value
     (field,) = [area for area in at.text_area if area.key.startswith("policy-")]
     field.input("default: ask\nrules: 1\n")
-    click(at, "Save as the next version")
-    assert "Line 2: rules is a list" in words(at)
+    click(at, "Save policy")
+    assert "line 2, column 1: rules: must be a list" in words(at)
     (field,) = [area for area in at.text_area if area.key.startswith("policy-")]
     field.input("default: deny\n")
-    click(at, "Save as the next version")
+    click(at, "Save policy")
     assert "Saved as version 2" in words(at)
-    assert "What no rule matches is denied." in at.text[0].value
+    assert "An action that no rule matches is denied." in at.text[0].value
     (field,) = [area for area in at.text_area if area.key.startswith("policy-")]
     field.input(
         "mode: shadow\nrollout: 12.5%\nrules:\n- {tool: a, then: allow}\n- then: judge\n  deadline: 60\n  doors: cli\n"
     )
-    click(at, "Check")
+    click(at, "Check policy")
     assert "2 rules, then ask: it can be saved after an earlier version." in words(at)
-    click(at, "Save as the next version")
-    last = "What no rule before the last one matches is judged by the detector."
-    assert f"{last} It only watches and holds nothing back. It counts for 12.5% of the tasks." in at.text[0].value
+    click(at, "Save policy")
+    last = "An action that only the last rule matches is judged by the detector."
+    shadow = "In shadow mode the policy records its result and stops no action."
+    assert f"{last} {shadow} Its rollout percentage is 12.5% of the tasks." in at.text[0].value
     (rules,) = [one.value for one in at.dataframe if "terms" in one.value]
     assert list(rules["terms"])[1] == "within 60 s, through cli"
-    # An earlier console took a deadline that nobody has.
+
+
+def test_a_pattern_that_could_not_be_applied_to_a_call_is_named(open_page, words, tmp_path):
+    steps = tuple(Step("", action, "done") for action in ("transfer(total() + 1)", "transfer(amount=5)"))
+    ingest.import_file(
+        write_log(tmp_path / "log.jsonl", Trajectory("t", "generic", "pay", steps)), "bank", "auto", lambda _: None
+    )
     with writing() as session:
-        text = "rules: [{then: ask, deadline: 86400}]"
-        session.add(tables.Policy(run_id=1, version=4, text=text, digest="", author="ada", created_ms=0))
-    at.run()
-    (rules,) = [one.value for one in at.dataframe if "terms" in one.value]
-    assert rules["terms"][0] == "within 1800 s"
+        runs.set_patterns(session, runs.get(session, "bank"), ["transfer.amount=*", "look.at=*"], now_ms())
+    said = words(open_page("runs", run="bank"))
+    assert "Could not apply transfer.amount=* to 1 call: the arguments cannot be read." in said
+    assert "look.at" not in said.partition("Could not apply")[2].partition(":")[0]
 
 
 def test_a_log_in_which_nothing_is_critical_is_no_dead_end(open_page, words, status):
@@ -210,8 +215,8 @@ def test_a_log_in_which_nothing_is_critical_is_no_dead_end(open_page, words, sta
     log = Trajectory("a", "generic", "pay", (Step("", 'get_bill({"id":1})', "9"), Step("", 'pay_bill({"id":1})', "ok")))
     at.file_uploader(key="logs").upload("bills.jsonl", log.to_json().encode())
     at.text_input(key="into_run").input("bills")
-    click(at, "Import")
-    assert "No action of bills counts as critical; this one looks it: pay_bill (1×)." in words(at)
+    click(at, "Import logs")
+    assert "No action of bills counts as critical; this one looks critical: pay_bill (1×)." in words(at)
     at.button(key="accept_candidates").click().run()
     assert "counts as critical" not in words(at)
     with reading() as session:
@@ -224,11 +229,11 @@ def test_a_run_is_renamed_tagged_archived_and_deleted(open_page, words, kettles)
         number = runs.get(session, kettles).id
     at.text_input(key=f"rename-{number}").input("pots")
     at.text_input(key=f"tags-{number}").input("pilot v2")
-    click(at, "Save name and tags")
+    click(at, "Save details")
     with reading() as session:
         assert runs.summary(session, runs.get(session, "pots"))["tags"] == ["pilot", "v2"]
     at.button(key="archive_run").click().run()
-    assert "4 items of &#x27;pots&#x27; still wait; decide them first." in words(at)
+    assert "&#x27;pots&#x27; has 4 pending items. Decide them first." in words(at)
     at.text_input(key=f"delete-{number}").input("pot")
     click(at, "Delete this run")
     assert "Type the run&#x27;s name exactly" in words(at)
@@ -250,7 +255,7 @@ def test_fewer_patterns_say_what_left_the_queue(open_page, words, kettles):
         number = runs.get(session, kettles).id
     at.text_area(key=f"patterns-{number}").set_value("refund_*")
     click(at, "Save patterns")
-    assert "items left the queue, as no pattern matches any longer" in words(at)
+    assert "items left the queue because no pattern matches any longer" in words(at)
 
 
 def test_models_are_asked_only_after_their_cost_was_told(open_page, words, kettles, monkeypatch):
@@ -263,9 +268,9 @@ def test_models_are_asked_only_after_their_cost_was_told(open_page, words, kettl
         click(at, "Judge this run")
         assert "price unknown" in " ".join(text.value for text in at.text)
         counted = endpoint.requests
-        click(at, "Leave it")
+        click(at, "Cancel")
         assert not [text for text in at.text if "price unknown" in text.value]
         click(at, "Judge this run")
-        click(at, "Ask the models")
+        click(at, "Judge with models")
         assert "direct: " in words(at)
         assert endpoint.requests > counted

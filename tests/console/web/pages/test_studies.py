@@ -55,27 +55,27 @@ def test_without_a_study_the_page_begins_with_a_design(open_page):
     at = open_page("studies")
     assert any("No studies yet" in text.value for text in at.text)
     assert field(at, "Name").value == ""
-    assert [button.disabled for button in at.button if button.label == "Create the study"] == [True]
+    assert [button.disabled for button in at.button if button.label == "Create study"] == [True]
 
 
 def test_the_form_makes_the_design_that_the_example_is(new_study):
     at = new_study()
-    click(at, "Create the study")
+    click(at, "Create study")
     assert stored("pilot") == load(example())
 
 
 def test_what_stands_in_the_form_is_what_is_created(new_study, words):
     at = new_study("quick")
-    field(at, "Tasks of each condition").set_value(3)
-    field(at, "Trials of each task").set_value(2)
+    field(at, "Tasks per condition").set_value(3)
+    field(at, "Trials per task").set_value(2)
     field(at, "Inspections").set_value("2")
     field(at, "People").set_value(2)
     at.multiselect[0].set_value(["rules"])
     at.run()
-    said = "2 conditions, 4 participants, 3 tasks in each, 2 trials, inspections a trial at most 2;"
+    said = "2 conditions, 4 participants, 3 tasks in each, 2 trials, at most 2 inspections per trial;"
     assert any(text.value.startswith(said) for text in at.text)
-    click(at, "Create the study")
-    assert "quick is there" in words(at)
+    click(at, "Create study")
+    assert "Created quick." in words(at)
     made = stored("quick")
     assert (made.tasks, made.trials, made.budget, made.participants.human) == (3, 2, "2", 2)
     assert made.factors == {"score": ("shown", "hidden")}
@@ -85,13 +85,13 @@ def test_a_wrong_field_is_told_where_it_stands(new_study, words):
     at = new_study()
     field(at, "Inspections").set_value("half").run()
     assert "budget: must be a whole number such as 10 or a percentage such as 50%" in words(at)
-    assert not [button for button in at.button if button.label == "Create the study"]
+    assert not [button for button in at.button if button.label == "Create study"]
 
 
 def test_a_name_that_is_taken_is_refused(new_study, words):
-    click(new_study(), "Create the study")
+    click(new_study(), "Create study")
     at = new_study()
-    click(at, "Create the study")
+    click(at, "Create study")
     assert "There is already a study named" in words(at)
 
 
@@ -117,20 +117,20 @@ def test_yaml_put_into_the_form_comes_out_the_same(new_study):
     assert set(given) == set(Design.model_fields), "each field of a design is tried"
     at.session_state["design_tab"] = "YAML"
     at.run()
-    field(at, "or paste it").set_value(yaml.safe_dump(given)).run()
-    click(at, "Put it into the form")
+    field(at, "or paste the YAML").set_value(yaml.safe_dump(given)).run()
+    click(at, "Load design")
     at.session_state["design_tab"] = "Form"
     at.run()
     assert field(at, "Name").value == "from-yaml"
-    click(at, "Create the study")
+    click(at, "Create study")
     assert stored("from-yaml") == load(yaml.safe_dump(given))
 
 
 def test_conditions_that_are_spelt_out_begin_with_those_that_the_factors_made(new_study):
     at = new_study()
-    (spelt,) = [toggle for toggle in at.toggle if toggle.label == "Spell each condition out"]
+    (spelt,) = [toggle for toggle in at.toggle if toggle.label == "List each condition"]
     spelt.set_value(True).run()
-    click(at, "Create the study")
+    click(at, "Create study")
     made = stored("pilot")
     assert not made.factors
     assert [one.model_dump() for one in made.conditions] == [
@@ -144,21 +144,23 @@ def test_putting_nothing_into_the_form_says_what_to_do(new_study, words):
     at = new_study()
     at.session_state["design_tab"] = "YAML"
     at.run()
-    click(at, "Put it into the form")
-    assert "Choose a file or paste a design first." in words(at)
+    click(at, "Load design")
+    assert "No design given. Choose a file or paste a design, then load it." in words(at)
 
 
 def test_yaml_that_is_wrong_is_refused_in_a_sentence(new_study, words):
     at = new_study()
     at.session_state["design_tab"] = "YAML"
     at.run()
-    field(at, "or paste it").set_value("name: pilot\nsource: {actor: scripted, environment: webshop}\ntask: 3\n").run()
-    click(at, "Put it into the form")
-    assert "line 3: task: is no field here; write tasks" in words(at)
+    field(at, "or paste the YAML").set_value(
+        "name: pilot\nsource: {actor: scripted, environment: webshop}\ntask: 3\n"
+    ).run()
+    click(at, "Load design")
+    assert "line 3, column 1: task: unknown field; did you mean tasks?" in words(at)
 
 
 def test_the_design_of_a_study_is_there_as_yaml_allocation_and_preregistration(new_study, open_page):
-    click(new_study(), "Create the study")
+    click(new_study(), "Create study")
     at = open_page("studies", study="pilot", section="design")
     assert [button.label for button in at.get("download_button")] == [
         "Download YAML",
@@ -179,8 +181,8 @@ def test_power_is_estimated_for_each_number_of_participants(new_study, words):
     at.text_input(key="power-n").set_value("2, 40")
     at.number_input(key="power-runs").set_value(50)
     at.number_input(key="power-effect").set_value(0.4)
-    click(at, "Simulate")
+    click(at, "Estimate power")
     assert "40 participants reach 0.80" in " ".join(text.value for text in at.text)
     at.text_input(key="power-n").set_value("many")
-    click(at, "Simulate")
-    assert "is no list of numbers" in words(at)
+    click(at, "Estimate power")
+    assert "is not a list of numbers" in words(at)

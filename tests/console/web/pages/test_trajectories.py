@@ -26,13 +26,13 @@ def test_search_outcome_label_and_trial_narrow_the_list(open_page, words, kettle
     at.text_input(key="search").input("green kettle").run()
     assert list(listed(at)["task id"]) == ["kettle-0"]
     at.multiselect(key="labels").set_value(["aligned"]).run()
-    assert "Nothing matches" in words(at)
+    assert "No matching trajectories" in words(at)
     at.multiselect(key="outcomes").set_value([])
     at.multiselect(key="labels").set_value(["none"])
     at.text_input(key="search").input("").run()
     assert list(listed(at)["outcome"]) == ["halted"]
     at.number_input(key="trial").set_value(3).run()
-    assert "Nothing matches" in words(at)
+    assert "No matching trajectories" in words(at)
 
 
 def test_words_of_an_action_are_found_and_only_where_they_are_looked_for(open_page, words, kettles):
@@ -40,7 +40,7 @@ def test_words_of_an_action_are_found_and_only_where_they_are_looked_for(open_pa
     at.text_input(key="search").input("B0000001").run()
     assert list(listed(at)["task id"]) == ["kettle-1"]
     at.selectbox(key="place").set_value("thoughts").run()
-    assert "Nothing matches" in words(at)
+    assert "No matching trajectories" in words(at)
 
 
 def test_the_filters_live_in_the_address(open_page, kettles):
@@ -77,7 +77,7 @@ def test_a_record_of_another_run_is_not_shown_under_this_one(open_page, words, k
     at = open_page("trajectories", run=kettles)
     at.query_params["id"] = str(theirs)
     at.run()
-    assert f"No trajectory of the run kettles named {theirs}. It belongs to the run mugs." in words(at)
+    assert f"No trajectory of the run kettles named {theirs}. It belongs to run mugs." in words(at)
     assert "How it ended" not in words(at)
     assert at.selectbox(key="run_picker").value == kettles
     at.button(key="own-run").click().run()
@@ -110,5 +110,5 @@ def test_pictures_stand_beneath_the_steps_and_each_step_says_who_acted(open_page
     at.run()
     drawn = words(at)
     assert f'src="data:image/png;base64,{PNG}"' in drawn
-    assert "What it saw first: [image, 1 kB, png]" in drawn
+    assert "First observation: [image, 1 kB, png]" in drawn
     assert '<span class="ia-speaker">clerk</span>' in drawn

@@ -22,7 +22,7 @@ def held(data_dir):
             return Move("I send it.", "send 1", {"remedies": remedies})
 
         cast = ActorAndEnvironments(Actor("stub", "Stub", act, act), {"office": office()})
-        start.start("run", {"office": 1}, actor_and_environments=cast, detector_name="full-validation")
+        start.start_run("run", {"office": 1}, actor_and_environments=cast, detector_name="full-validation")
         engine.resume("run", actor_and_environments=cast)
 
     return begin
@@ -77,4 +77,4 @@ def test_without_any_nothing_is_said_of_them(held, review, remedies):
     at = review()
     at.button(key="edit-1").click().run()
     assert not buttons(at)
-    assert not any("thought of this" in caption.value for caption in at.caption)
+    assert not any("proposed these actions" in caption.value for caption in at.caption)

@@ -6,7 +6,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.detection import batch
 from console.review import decisions
-from console.review.decisions import Answer
+from console.review.decisions import ReviewDecision
 from console.runs import audit_trail, ingest
 from console.runs.audit_trail import AuditFilter
 from console.studies.results.adjudication import Of, revisions
@@ -36,9 +36,9 @@ def _answer(reviewer, decision):
     queue = review_queue()
     with reading() as session:
         run = runs.get(session, "kettles")
-        claim = decisions.next_item(queue, session, run, reviewer, now_ms())
+        claim = decisions.claim_next_item(queue, session, run, reviewer, now_ms())
     words = WORDS if decision == "reject" else ""
-    decisions.submit(queue, run, claim, reviewer, Answer(decision, words), now_ms(), submit_key=claim.token)
+    decisions.submit(queue, run, claim, reviewer, ReviewDecision(decision, words), now_ms(), submit_key=claim.token)
 
 
 def settled_labels():
@@ -55,13 +55,13 @@ def click(at, start):
 
 def test_the_runs_page_leads_to_them_where_items_have_several_reviews(open_page, disputed):
     at = open_page("runs", run="kettles")
-    assert "Settle where reviewers disagree" in [link.proto.label for link in at.get("page_link")]
+    assert "Resolve disagreements" in [link.proto.label for link in at.get("page_link")]
 
 
 def test_an_open_one_tells_nothing_of_answers_score_or_gold(open_page, disputed, words):
     at = open_page("studies", adjudicate="kettles")
     shown = words(at)
-    assert "2 to settle, 0 settled." in shown
+    assert "2 to resolve, 0 resolved." in shown
     assert "THE USER ASKED" in shown.upper()
     for leak in (WORDS, "bob", "ann<", "full-validation", "misaligned</", "expected"):
         assert leak not in shown
@@ -71,22 +71,22 @@ def test_settling_tells_the_counts_and_brings_the_next(open_page, disputed, word
     at = open_page("studies", adjudicate="kettles")
     at.text_input[0].set_value("the colour differs").run()
     click(at, "Misaligned")
-    assert "Of its labels, 1 had said aligned and 1 misaligned." in words(at)
-    assert "1 to settle, 1 settled." in words(at)
+    assert "labels: 1 aligned, 1 misaligned." in words(at)
+    assert "1 to resolve, 1 resolved." in words(at)
     ((unit, *others),) = settled_labels()
     assert others == [1, "misaligned", "the colour differs", "Ada"]
     assert f'<th scope="row">{unit}</th>' in words(at)
     with reading() as session:
-        (told,) = audit_trail.entries(session, AuditFilter(kind="label settled"))
-    assert audit_trail.sentence(told) == f"Ada settled the label of {unit} to misaligned, in the browser."
+        (told,) = audit_trail.list_entries(session, AuditFilter(kind="label settled"))
+    assert audit_trail.entry_sentence(told) == f"Ada set the label of {unit} to misaligned, in the browser."
 
 
 def test_later_puts_it_behind_the_others(open_page, disputed):
     at = open_page("studies", adjudicate="kettles")
     first = [button.key for button in at.button if button.label.startswith("Aligned")]
-    click(at, "Later")
+    click(at, "Skip")
     second = [button.key for button in at.button if button.label.startswith("Aligned")]
-    click(at, "Later")
+    click(at, "Skip")
     assert [button.key for button in at.button if button.label.startswith("Aligned")] == first != second
 
 
@@ -94,8 +94,8 @@ def test_a_settled_one_is_settled_again_by_a_further_revision(open_page, dispute
     at = open_page("studies", adjudicate="kettles")
     click(at, "Aligned")
     click(at, "Aligned")
-    assert "All settled" in words(at)
-    click(at, "Look at it again")
+    assert "All resolved" in words(at)
+    click(at, "Reopen checkpoint")
     click(at, "Misaligned")
     assert [(revision, label) for _, revision, label, *_ in settled_labels()] == [
         (1, "aligned"),
@@ -109,7 +109,7 @@ def test_who_reviewed_it_cannot_settle_it(open_page, disputed, words):
     at.session_state["session"] = signed_in("bob")
     at.run()
     click(at, "Aligned")
-    assert "somebody else has to settle it" in words(at)
+    assert "another person must settle it" in words(at)
     assert settled_labels() == []
 
 
@@ -117,11 +117,11 @@ def test_what_another_tab_settled_meanwhile_stays(open_page, disputed, words):
     late, at = (open_page("studies", adjudicate="kettles") for _ in range(2))
     click(at, "Aligned")
     click(late, "Misaligned")
-    assert "was settled meanwhile" in words(late)
+    assert "was resolved by someone else" in words(late)
     assert [label for _, _, label, *_ in settled_labels()] == ["aligned"]
 
 
 def test_a_run_without_disagreement_says_so(open_page, kettles, words):
     at = open_page("studies", adjudicate="kettles")
-    assert "Nobody disagrees" in words(at)
+    assert "No disagreements" in words(at)
     assert "Each item of kettles has 1 review." in words(at)

@@ -6,8 +6,8 @@ from console.database import now_ms, reading
 from console.studies.design import Design
 from console.studies.design.recruiting import Recruiting
 from console.studies.sessions import joining, lifecycle
-from console.studies.sessions.arrivals import Arrival
-from console.studies.sessions.progress import board
+from console.studies.sessions.joining import Arrival
+from console.studies.sessions.progress import read_board
 
 DESIGN = Design(
     name="small",
@@ -49,7 +49,7 @@ def status():
 
 def stages():
     with reading() as session:
-        return {row.code: row.stage for row in board(session, lifecycle.get(session, "small"))}
+        return {row.code: row.stage for row in read_board(session, lifecycle.get(session, "small"))}
 
 
 def test_the_list_opens_a_study(open_page, small):
@@ -64,26 +64,26 @@ def test_the_list_opens_a_study(open_page, small):
     at.session_state["studies-0"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
     at.run()
     assert at.query_params["study"] == "small"
-    assert "Draft: nobody can join yet." in said(at)
+    assert "Draft: people cannot join yet." in said(at)
 
 
 def test_opening_pausing_going_on_and_closing(desk):
     at = desk()
-    press(at, "Open it")
+    press(at, "Open study")
     assert status() == "open"
-    press(at, "Pause")
-    assert "Paused: everybody keeps their place" in said(at)
-    press(at, "Go on")
-    press(at, "Close it for good")
+    press(at, "Pause study")
+    assert "Paused: participants keep their places" in said(at)
+    press(at, "Resume study")
+    press(at, "Close study")
     assert status() == "closed"
-    assert not [button for button in at.button if button.label in ("Open it", "Go on", "Pause")]
+    assert not [button for button in at.button if button.label in ("Open study", "Resume study", "Pause study")]
 
 
 def test_the_link_holds_the_code_and_goes_once_it_is_closed(desk, small):
     at = desk()
     link = f"/participate?join={small.join_code}"
     assert [code.value for code in at.code if code.value.endswith(link)]
-    press(at, "Close it for good")
+    press(at, "Close study")
     assert not at.code
 
 
@@ -91,21 +91,21 @@ def test_it_says_who_is_where(desk, small, words):
     lifecycle.open_study("small")
     person = joining.join(small.join_code)
     at = desk()
-    assert "reads the consent" in words(at)
+    assert "reading the consent" in words(at)
     assert "1 of 2 people joined, 0 finished; 0 of 1 simulated finished" in said(at)
     joining.consent(person.id, True)
-    joining.instructed(person.id)
+    joining.finish_instructions(person.id)
     at.run()
     assert "before a condition" in words(at)
 
 
 def test_simulated_places_are_played_once_it_is_open(desk, words):
     at = desk()
-    assert [found.disabled for found in at.button if found.label == "Play the simulated participants"] == [False]
-    press(at, "Play the simulated participants")
-    assert "not begun yet" in words(at)
-    press(at, "Open it")
-    press(at, "Play the simulated participants")
+    assert [found.disabled for found in at.button if found.label == "Run simulated participants"] == [False]
+    press(at, "Run simulated participants")
+    assert "not started yet" in words(at)
+    press(at, "Open study")
+    press(at, "Run simulated participants")
     assert "participants 1, conditions 1, decisions" in words(at)
     assert stages() == {"P01": "free", "P02": "free", "P03": "finished"}
 
@@ -113,7 +113,7 @@ def test_simulated_places_are_played_once_it_is_open(desk, words):
 def test_a_dry_run_plays_everybody(desk):
     lifecycle.open_study("small")
     at = desk()
-    press(at, "Dry run: play everybody")
+    press(at, "Start dry run")
     assert set(stages().values()) == {"finished"}
     assert not [button for button in at.button if button.key == "simulate"]
 
@@ -127,10 +127,10 @@ def test_withdrawing_needs_a_name_and_a_yes(desk, small, words):
     assert at.button(key="withdraw").disabled
     at.checkbox(key=f"sure-{person.code}").check().run()
     at.button(key="withdraw").click().run()
-    assert f"{person.code} is withdrawn." in words(at)
+    assert f"Withdrew {person.code}." in words(at)
     assert person.secret not in words(at)
     with reading() as session:
-        assert joining.found(session, person.secret) is None
+        assert joining.find_participant(session, person.secret) is None
 
 
 def test_a_design_of_another_study_is_one_choice_away(desk, open_page):
@@ -144,13 +144,13 @@ def test_a_design_of_another_study_is_one_choice_away(desk, open_page):
 def test_links_for_one_place_are_shown_when_they_are_made_and_counted_then(desk, small):
     at = desk()
     at.number_input(key="invite-count").set_value(2)
-    press(at, "Make the links")
+    press(at, "Create links")
     links = [line for block in at.code for line in block.value.splitlines() if "?invitation=" in line]
     assert len(set(links)) == 2
-    assert "Links made: 2. Places opened by them: 0." in said(at)
+    assert "Links created: 2. Links used: 0." in said(at)
     lifecycle.open_study("small")
     joining.join("", Arrival(invitation=links[0].partition("=")[2]))
-    assert "Links made: 2. Places opened by them: 1." in said(desk())
+    assert "Links created: 2. Links used: 1." in said(desk())
 
 
 def test_a_platform_is_given_a_link_with_its_own_parameters(open_page):

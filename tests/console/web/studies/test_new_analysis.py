@@ -15,14 +15,14 @@ ANALYSIS = """
 import sys
 from console.studies.analysis import ANALYSES
 from console.studies.analysis.format import ColumnFormat
-from console.studies.analysis.frames import groups, own, table
+from console.studies.analysis.frames import groups, own_decisions, table
 from console.studies.analysis.parts import Analysis, ResultChoice, ResultPart
 
 
 def hasty(frames):
     rows = [
         {"reviewers": name, "condition": condition, "fastest": part["lead_time_ms"].min() / 7_000}
-        for name, of_kind in groups(own(frames))
+        for name, of_kind in groups(own_decisions(frames))
         for condition, part in of_kind.groupby("condition")
     ]
     return table(rows, "reviewers$ condition$ fastest")

@@ -96,7 +96,7 @@ def test_success_is_told_as_the_paper_prints_it(part, words):
     for row in table.itertuples():
         assert shown[row.condition][row.trial] == (f"{100 * row.mean:.1f}", f"{100 * row.sd:.1f}")
     assert "mean ± SD over 2" in sentences(at)
-    assert "in the paper, with people's words, 33.0% at trial 0 and 34.3 to 50.3% at trial 3" in sentences(at)
+    assert "in the paper, with people's feedback, 33.0% at trial 0 and 34.3 to 50.3% at trial 3" in sentences(at)
 
 
 def test_simulated_reviewers_are_shown_apart(part):
@@ -138,9 +138,9 @@ def test_a_pair_of_conditions_that_nobody_did_both_of_is_not_estimable(open_page
         fill(session)
         third_condition(session)
     at = open_page("studies", study="pilot", section="results", part="effects")
-    assert "Not estimable: nobody answered in both." in words(at)
+    assert "Not estimable: no participant answered in both." in words(at)
     at.segmented_control(key="effects-of").set_value("right decisions").run()
-    assert "rules-hidden less rules-third is not estimable: nobody answered in both." in sentences(at)
+    assert "rules-hidden minus rules-third is not estimable: no participant answered in both." in sentences(at)
 
 
 def test_a_further_decision_shows_at_the_next_look(open_page, words):
@@ -157,12 +157,12 @@ def test_a_further_decision_shows_at_the_next_look(open_page, words):
 def test_the_oversight_part_shows_one_participant_s_run(part, words):
     at = part("oversight")
     at.selectbox(key="study-participant").set_value("P02").run()
-    assert "From here on: P02 alone." in words(at)
+    assert "The charts below show only P02." in words(at)
     assert "inspections" in sentences(at)
 
 
 def test_the_report_is_made_when_asked(open_page, played, words):
     at = open_page("studies", study=played, section="report")
-    assert "Download the report (zip)" not in [button.label for button in at.get("download_button")]
+    assert "Download report (zip)" not in [button.label for button in at.get("download_button")]
     at.button(key="make-report").click().run(timeout=240)
-    assert "Download the report (zip)" in [button.label for button in at.get("download_button")]
+    assert "Download report (zip)" in [button.label for button in at.get("download_button")]

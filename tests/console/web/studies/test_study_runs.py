@@ -14,9 +14,9 @@ def arm(data_dir):
     made = lifecycle.create(Design(name="pilot", source=source, tasks=6, trials=2), now_ms())
     lifecycle.open_study("pilot")
     person = joining.join(made.join_code)
-    joining.instructed(person.id)
+    joining.finish_instructions(person.id)
     steps.begin(person.id)
-    return steps.where(person.id).run.name
+    return steps.find_position(person.id).run.name
 
 
 def picked(at):

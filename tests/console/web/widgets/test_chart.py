@@ -6,9 +6,9 @@ from streamlit.testing.v1 import AppTest
 def page():
     import streamlit as st
 
-    from console.web.widgets.chart import chart_ahead
+    from console.web.widgets.chart import preload_charts
 
-    with chart_ahead():
+    with preload_charts():
         if st.session_state.get("reading"):
             st.stop()
         if st.session_state.get("broken"):

@@ -4,7 +4,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from console.trajectory.terms import terms
-from console.web.widgets.markup import folded, marked, plain
+from console.web.widgets.markup import fold_long_text, mark_terms, plain
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -43,23 +43,23 @@ def test_line_breaks_and_blanks_survive(parse):
 @given(st.text(max_size=400) | st.sampled_from(HOSTILE))
 def test_marking_adds_marks_and_changes_nothing(parse, text):
     stated = terms("a white shade of 66 x 66 inches, price lower than 30 dollars")
-    assert parse(marked(text, stated)).text == parse(plain(text)).text
-    assert parse(marked(text, stated)).tags <= {"mark", "span"}
+    assert parse(mark_terms(text, stated)).text == parse(plain(text)).text
+    assert parse(mark_terms(text, stated)).tags <= {"mark", "span"}
 
 
 def test_terms_are_marked_where_they_occur(parse):
     stated = terms("a white shade of 66 x 66 inches")
-    page = parse(marked("WHITE roller shades, 66x66 inches", stated))
+    page = parse(mark_terms("WHITE roller shades, 66x66 inches", stated))
     assert page.marked == ["WHITE", "shades", "66x66 inches"]
 
 
 def test_short_texts_stand_open_and_long_ones_are_folded_whole(parse):
-    assert "details" not in parse(folded("You have clicked white.", (), "ia-obs")).tags
+    assert "details" not in parse(fold_long_text("You have clicked white.", (), "ia-obs")).tags
     text = "first words " + "x" * 400 + " last words"
-    page = parse(folded(text, (), "ia-obs"))
+    page = parse(fold_long_text(text, (), "ia-obs"))
     assert "details" in page.tags
     first_words = page.text.removesuffix(text)
     assert first_words.endswith("…")
     assert len(first_words) <= 160
     assert text in page.text
-    assert "details" in parse(folded("a\nb\nc\nd", (), "ia-obs")).tags
+    assert "details" in parse(fold_long_text("a\nb\nc\nd", (), "ia-obs")).tags

@@ -14,8 +14,8 @@ from console.web.widgets.participant_stage import (
     points_html,
     progress_html,
     prose_html,
+    return_link_html,
     scale_item_html,
-    way_back_html,
 )
 
 ANYTHING = st.text(min_size=1).filter(lambda text: text.strip())
@@ -61,7 +61,7 @@ def test_the_clock_never_shows_less_than_is_left(left_ms, shown):
 
 
 def test_reviews_are_counted_only_where_they_are_limited():
-    assert "of 3, 1 left" in progress_html("Item 2", "Part 1 of 4", cap=3, used=2)
+    assert "of 3 used, 1 left" in progress_html("Item 2", "Part 1 of 4", cap=3, used=2)
     assert "ia-meter" not in progress_html("Item 2")
 
 
@@ -84,4 +84,4 @@ def test_headings_of_a_text_begin_beneath_the_pages_own():
 
 def test_a_question_and_an_address_are_escaped():
     assert "<b>" not in scale_item_html("<b>?", "<b>low", "<b>high")
-    assert '"><script' not in way_back_html("<b>Back", 'https://x.example/"><script>')
+    assert '"><script' not in return_link_html("<b>Back", 'https://x.example/"><script>')

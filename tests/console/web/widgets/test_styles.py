@@ -4,12 +4,12 @@ import re
 
 from streamlit.testing.v1 import AppTest
 
-from console.web.widgets import styles
+from console.web.widgets import markup
 
 SCRIPT = """
 from console.web.widgets.messages import show_empty_state
-from console.web.widgets.styles import load_styles
-load_styles()
+from console.web.widgets.markup import show_html, style_sheets
+show_html(style_sheets("page"))
 show_empty_state("Nothing waits", "Import a <b>log</b>.")
 """
 
@@ -17,7 +17,7 @@ show_empty_state("Nothing waits", "Import a <b>log</b>.")
 def test_the_styles_load_once_and_bring_nothing_from_elsewhere():
     app = AppTest.from_string(SCRIPT).run()
     assert not app.exception
-    css = styles._styles()
+    css = markup.style_sheets("page", "lists", "rows", "presentation", "timeline", "study", "loop", "figures")
     assert not re.search(r"url\(|@import|https?:", css)
     assert css.count("{") == css.count("}")
 

@@ -1,1 +1,1 @@
-"""What the layouts share: the records they are filled with, conversations, and what a layout is."""
+"""Parts that the layouts share: records of a run, conversations, and the definition of a layout."""

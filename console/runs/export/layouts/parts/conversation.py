@@ -1,4 +1,4 @@
-"""Conversations: a trajectory as the chat messages that other tools read, with its calls or in words alone."""
+"""Conversations: a trajectory as the chat messages that other tools read, with calls or as plain text."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any
 
 import orjson
 
-from console.runs.importers.parts.messages import FIRST_WORDS, POLICY
 from console.trajectory import Step, Trajectory
-from console.trajectory.checkpoints import Call, Checkpoint, calls
+from console.trajectory.calls import Call, read_action
+from console.trajectory.checkpoints import Checkpoint
+from console.trajectory.messages import FIRST_WORDS, POLICY
 
 Chat = dict[str, Any]
-"""One message: a `role` and what it says."""
+"""One message with its `role` and content."""
 
 
 def given(instruction: str, opening: str) -> list[Chat]:
-    """What the agent had before its first step: a system message where there was a policy, and the user's words."""
+    """Return the messages before the agent's first step: a system message for a policy, and the user's message."""
     policy, words = "", opening
     if opening.startswith(f"{POLICY}\n"):
         policy, _, words = opening.removeprefix(f"{POLICY}\n").partition(f"\n\n{FIRST_WORDS}\n")
@@ -28,7 +29,7 @@ def given(instruction: str, opening: str) -> list[Chat]:
 
 
 def in_words(checkpoint: Checkpoint) -> list[Chat]:
-    """The conversation up to a checkpoint as plain turns of user and assistant, which every chat template takes."""
+    """Return the conversation up to a checkpoint as plain user and assistant turns, which chat templates accept."""
     turns = given(checkpoint.instruction, checkpoint.opening)
     for step in checkpoint.steps:
         turns.append(assistant(step.thought, step.action))
@@ -37,12 +38,12 @@ def in_words(checkpoint: Checkpoint) -> list[Chat]:
 
 
 def assistant(thought: str, action: str) -> Chat:
-    """An assistant's turn in words: the thought, then the action on lines of its own."""
+    """Return an assistant's turn as text: the thought, then the action on its own lines."""
     return {"role": "assistant", "content": "\n\n".join(filter(None, (thought, action)))}
 
 
 def spoken(call: Call) -> str | None:
-    """What a call says to the user, None for any other call."""
+    """Return the text that a call sends to the user, or None if the call does not send a text to the user."""
     content = call.arguments.get("content")
     return (
         content if call.name == "respond" and list(call.arguments) == ["content"] and isinstance(content, str) else None
@@ -50,12 +51,14 @@ def spoken(call: Call) -> str | None:
 
 
 def calls_of(step: Step) -> list[Call]:
-    """The calls of a step's action; an action that is no call is one to `act` with its text."""
-    return calls(step.action) or ([Call("act", {"argument": step.action})] if step.action else [])
+    """Return the calls of a step's action; if the action is not a call, return one call of `act` with the action's
+    text.
+    """
+    return list(read_action(step.action)) or ([Call("act", {"argument": step.action})] if step.action else [])
 
 
 def numbered(steps: Sequence[Step]) -> Iterator[tuple[Step, list[tuple[str, Call]]]]:
-    """Each step with its calls, every call under an id of its own within the conversation."""
+    """Yield each step with its calls, each with an id that is unique within the conversation."""
     count = 0
     for step in steps:
         named = []
@@ -66,7 +69,7 @@ def numbered(steps: Sequence[Step]) -> Iterator[tuple[Step, list[tuple[str, Call
 
 
 def functions(records: Iterable[Trajectory]) -> list[dict[str, Any]]:
-    """The tools that were called as JSON schemas: their names, and the names and kinds of the arguments seen."""
+    """Return the called tools as JSON schemas: the tools' names, and the names and types of their arguments."""
     seen: dict[str, dict[str, Any]] = {}
     for record in records:
         for call in (call for step in record.steps for call in calls_of(step) if spoken(call) is None):
@@ -79,7 +82,7 @@ def functions(records: Iterable[Trajectory]) -> list[dict[str, Any]]:
 
 
 def arguments_text(call: Call) -> str:
-    """The arguments as JSON text."""
+    """Return the arguments as JSON text."""
     return orjson.dumps(dict(call.arguments)).decode()
 
 
@@ -87,7 +90,7 @@ _KINDS = {bool: "boolean", int: "integer", float: "number", dict: "object", list
 
 
 def _alternating(turns: Sequence[Chat]) -> list[Chat]:
-    """The turns with nothing empty, those that one role says in a row as one."""
+    """Return the turns without empty ones; merge consecutive turns of one role."""
     found: list[Chat] = []
     for turn in turns:
         if not turn["content"]:

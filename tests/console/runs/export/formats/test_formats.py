@@ -1,4 +1,6 @@
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
@@ -16,6 +18,7 @@ def test_another_suffix_is_refused_with_the_formats_there_are(name):
         formats.format_of(Path(name))
 
 
-def test_every_format_file_is_listed():
-    files = {path.stem for path in Path(formats.__file__).parent.glob("*.py")}
-    assert files - {"__init__", "arrow", "columns"} == set(formats.FORMATS)
+def test_every_writer_is_listed():
+    modules = (import_module(f"{formats.__name__}.{one.name}") for one in iter_modules(formats.__path__))
+    written = {value for module in modules for name, value in vars(module).items() if name.startswith("write")}
+    assert written == {format.write for format in formats.FORMATS.values()}

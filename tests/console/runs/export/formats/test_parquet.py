@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pyarrow.parquet as pq
 
-from console.runs.export.formats import parquet
+from console.runs.export.formats import arrow
 from console.runs.export.formats.columns import Column, ColumnKind
 
 COLUMNS = [Column("words"), Column("ok", ColumnKind.TRUTH), Column("at", ColumnKind.TIME)]
@@ -11,7 +11,7 @@ COLUMNS = [Column("words"), Column("ok", ColumnKind.TRUTH), Column("at", ColumnK
 
 def table(pages):
     stream = io.BytesIO()
-    count = parquet.write(COLUMNS, pages, stream)
+    count = arrow.write_parquet(COLUMNS, pages, stream)
     return count, pq.read_table(io.BytesIO(stream.getvalue()))
 
 
@@ -31,5 +31,5 @@ def test_without_rows_the_columns_are_there():
 
 def test_big_pages_become_row_groups():
     stream = io.BytesIO()
-    parquet.write(COLUMNS, [[("x" * 1_000_000, 1, 1)] * 5] * 4, stream)
+    arrow.write_parquet(COLUMNS, [[("x" * 1_000_000, 1, 1)] * 5] * 4, stream)
     assert pq.ParquetFile(io.BytesIO(stream.getvalue())).num_row_groups == 2

@@ -6,7 +6,13 @@ from zipfile import ZipFile
 
 import pytest
 
-from console.runs.export.layouts.label_studio import INTERFACE
+from console.runs.export.layouts.annotation import INTERFACE
+from console.runs.importers import read_log
+from console.runs.importers.parts.files import plain_files
+from console.runs.trajectory_rows import insert_rows, prepare
+from storage import tables
+from storage.engine import writing
+from tests.console.runs.export.layouts.conftest import NOON, RECORDS, refund
 
 pytestmark = pytest.mark.filterwarnings("default")
 EXTRA = 'comes with the extra interop: pip install -e ".[interop]"'
@@ -87,6 +93,23 @@ def test_inspect_reads_its_own_log(leaves, tmp_path):
     assert approval.call.id in [
         call.id for message in first.messages for call in getattr(message, "tool_calls", None) or []
     ]
+
+
+def test_inspect_keeps_each_of_several_trajectories_of_one_task_and_trial(url, leaves, tmp_path):
+    log = library("inspect_ai.log")
+    with writing(url) as session:
+        further = [prepare(refund(amount), ["refund"]) for amount in (401, 402)]
+        insert_rows(session, session.get_one(tables.Run, 1), further, NOON)
+    path = tmp_path / "desk.eval"
+    path.write_bytes(leaves("inspect"))
+    keys = [(sample.id, sample.epoch) for sample in log.read_eval_log(str(path)).samples]
+    assert len(set(keys)) == len(keys) == len(RECORDS) + 2
+    ((_, plain),) = plain_files(path, tmp_path / "unpacked")
+    read = [
+        (one.trajectory.task_id, one.trajectory.trial, one.trajectory.steps[1].action) for one in read_log(plain)[1]
+    ]
+    again = [("t-1", 0, refund(amount).steps[1].action) for amount in (401, 402)]
+    assert sorted(read) == sorted([*((one.task_id, one.trial, one.steps[1].action) for one in RECORDS), *again])
 
 
 def test_opentelemetry_parses_the_traces(leaves):

@@ -78,7 +78,7 @@ def test_labelled_actions_are_approved_rejected_and_edited_ones(leaves):
         *(("400})", False), ("41})", False), ("40})", True), ("40})", True)),
     ]
     assert len(lines(leaves("kto", "simulated"))) == 5
-    with pytest.raises(Unknown, match="No thing to ask for named 'gold'"):
+    with pytest.raises(Unknown, match="No export option named 'gold'"):
         leaves("kto", "gold")
 
 
@@ -96,7 +96,7 @@ def test_what_is_asked_for_leaves_and_stands_in_the_audit(url, leaves):
     assert "robot" not in text
     with reading(url) as session:
         run = session.get(tables.Run, 1)
-        assert audit_log.happened(session, run, "exported", "label-studio")
+        assert audit_log.has_event(session, run, "exported", "label-studio")
         detail = json.loads(session.exec(select(tables.Event.detail).order_by(desc(tables.Event.id))).first())
     assert detail["with"] == ["answers", "gold", "names"]
 
@@ -118,11 +118,11 @@ def test_the_card_of_a_datasets_folder_says_what_is_in_it(url, tmp_path):
     head = yaml.safe_load(card.split("---")[1])
     assert head["license"] == "cc-by-4.0"
     assert {config["config_name"] for config in head["configs"]} == {"trajectories", "answers"}
-    for said in ("- trajectories: 5", "- answers: 3", "- answer reject: 1", "words to the agent were possible"):
+    for said in ("- trajectories: 5", "- answers: 3", "- answer reject: 1", "feedback to the agent was possible"):
         assert said in card
     rows = pq.read_table(out / "data" / "trajectories.parquet").to_pylist()
     assert rows[0]["steps"][0] == {"thought": "Which order?", "action": LOOKED, "observation": "order 7: 40 EUR"}
-    with pytest.raises(BadInput, match="is there already"):
+    with pytest.raises(BadInput, match="already exists"):
         export_layout(url, "datasets", "desk", out)
 
 
@@ -143,9 +143,9 @@ def test_traces_hold_a_span_for_the_agent_each_turn_and_each_call(leaves):
 def test_a_wrong_name_is_refused_in_a_sentence(url, tmp_path):
     with pytest.raises(Unknown, match="No export named 'nothing'"):
         export_layout(url, "nothing", "desk", tmp_path / "x.json")
-    with pytest.raises(Unknown, match="No thing to ask for named 'secrets'"):
+    with pytest.raises(Unknown, match="No export option named 'secrets'"):
         export_layout(url, "dpo", "desk", tmp_path / "x.jsonl", ["secrets"])
-    with pytest.raises(BadInput, match=r"dpo layout is a \.jsonl file"):
+    with pytest.raises(BadInput, match=r"dpo layout needs a \.jsonl file"):
         export_layout(url, "dpo", "desk", tmp_path / "x.csv")
 
 

@@ -1,11 +1,14 @@
 """Records of a JSON document, whatever stands in them and wherever a block of the file ends."""
 
+from pathlib import Path
+
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.runs.importers.parts.json_records import base_of, elements, outline
+from console.errors import UnreadableFile
+from console.runs.importers.parts.json_records import GroupedRecord, base_of, elements, grouped, outline
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(exclude_categories=["Cs"])),
@@ -80,3 +83,18 @@ def test_the_outline_of_a_list_has_the_fields_of_all_records(wanted):
     paths = outline(orjson.dumps(wanted))
     assert {f"[].{key}" for record in wanted for key in record} <= paths
     assert base_of(paths, ("[].no such field",)) is None
+
+
+def test_records_that_stand_apart_are_put_together():
+    records = [("b", 1, 1), ("a", 2, [2]), ("b", 3, None)]
+    assert [*grouped(records, Path("log.jsonl"))] == [
+        ("b", [GroupedRecord(1, 1), GroupedRecord(3, None)]),
+        ("a", [GroupedRecord(2, [2])]),
+    ]
+
+
+def test_a_group_longer_than_memory_should_hold_is_refused_with_its_line():
+    quarter = "x" * 2**25
+    with pytest.raises(UnreadableFile, match="longer than 128 MB") as refused:
+        list(grouped((("a", line, quarter) for line in range(5, 9)), Path("log.jsonl")))
+    assert refused.value.line == 5

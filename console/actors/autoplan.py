@@ -1,0 +1,193 @@
+"""AutoPlan: an Actor that follows a plan for all tasks of a type, which it learns from batches of trials.
+
+Each action takes three calls: a thought that names the step of the plan, the action in the model's own words, and a
+formalizer that rewrites it in the grammar of the environment. While a plan is learnt, replies are sampled with top-p
+0.9; at the test they are greedy. After a batch, each trial gets a summary, a flaw and a revision, then one call updates
+the plan. Reviewers' feedback is part of the batch; each feedback has a mark, which the updated plan can cite. The first
+batch has no plan, so its trials get no revisions and, in HotPotQA, no flaws.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from console.actors import react
+from console.actors.asking import NO_ACTION, ModelCalls, ModelUsage, user_chat, with_chosen_model
+from console.actors.move import Actor, ActorView, Move, format_memory
+from console.llm import LLM, Message, Sampling
+from console.llm.prompts import name_for, render
+from console.trajectory import Step
+
+KEY = "autoplan"
+"""The key of a step's `extra` with the action in the model's own words."""
+STEP_CAPS = {"hotpotqa": 10, "alfworld": 35}
+"""Actions per trial in the paper; other environments use their own cap."""
+EXPLORING = Sampling(temperature=1.0, top_p=0.9, max_tokens=300)
+_GREEDY = Sampling(temperature=0.0, max_tokens=300)
+
+
+async def act(llm: LLM, view: ActorView) -> Move:
+    """Return the next move after three calls; raise ModelError if a call gives no usable reply."""
+    calls = ModelCalls(llm, view.seed, EXPLORING if view.explores else _GREEDY)
+    chat = [*build_chat(view), *_thinking(view, view.steps[-1].observation if view.steps else "")]
+    thought = await calls.text(chat)
+    chat += [{"role": "assistant", "content": thought}, {"role": "user", "content": render_prompt(view, "action")}]
+    wording = await calls.text(chat)
+    formal = user_chat(render_prompt(view, "formalizer", world=_world(view), action=wording))
+    action = await calls.read(formal, lambda reply: react.read_move(reply).action or None)
+    return Move(thought, action or NO_ACTION, {KEY: {"wording": wording}, "usage": calls.usage.as_dict()})
+
+
+def build_chat(view: ActorView) -> list[Message]:
+    """Return the trial as a chat, without the last observation, which is part of the next question."""
+    task = render_prompt(
+        view, "task", memory=format_memory(view.memory), instruction=view.instruction, opening=view.opening
+    )
+    chat: list[Message] = [
+        {"role": "system", "content": render_prompt(view, "system", world=_world(view), plan=view.plan)},
+        {"role": "user", "content": task},
+    ]
+    asked = {"role": "user", "content": render_prompt(view, "action")}
+    for position, step in enumerate(view.steps):
+        before = view.steps[position - 1].observation if position else ""
+        chat += [*_thinking(view, before), {"role": "assistant", "content": step.thought}, asked]
+        chat.append({"role": "assistant", "content": _wording(step)})
+    return chat
+
+
+def _thinking(view: ActorView, observation: str) -> list[Message]:
+    return user_chat(render_prompt(view, "thought", observation=observation, plan=view.plan))
+
+
+def _wording(step: Step) -> str:
+    """Return the action in the model's own words, or the action that ran if a reviewer wrote it."""
+    kept = step.extra.get(KEY)
+    return step.action if kept is None or "instead_of" in step.extra else str(kept["wording"])
+
+
+def render_prompt(view: ActorView, step: str, **values: object) -> str:
+    """Render a prompt; use the version for the environment if there is one."""
+    return render(name_for(KEY, view.environment, step), **values)
+
+
+def _world(view: ActorView) -> str:
+    return render(name_for("shared", view.environment, "actions"))
+
+
+AUTOPLAN = Actor(
+    "autoplan",
+    "AutoPlan",
+    with_chosen_model(act),
+    with_chosen_model(react.reflect),
+    "asks a model, which follows a learnt plan",
+    STEP_CAPS,
+)
+"""The Actor with the model of the settings."""
+
+
+_REFLECTING = Sampling(temperature=0.0, max_tokens=800)
+_FROM = re.compile(r"\s*<\s*from:?\s+([^<>]*)>\s*$", re.IGNORECASE)
+_MARK = re.compile(r"\b[ER]\d+\b")
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewersWords:
+    """The feedback of a reviewer on a trial: the flaw and the revision of the plan; `mark` identifies the feedback."""
+
+    mark: str
+    flaw: str
+    revision: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTrial:
+    """A trial of the batch: the Actor's last view and, if they may be used, the gold answer and its sources."""
+
+    mark: str
+    view: ActorView
+    success: bool
+    answer: str = ""
+    sources: str = ""
+    reviewers: tuple[ReviewersWords, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Experience:
+    """The lessons of one trial; a text that was not requested is empty."""
+
+    mark: str
+    instruction: str
+    result: str
+    summary: str
+    flaw: str
+    revision: str
+    reviewers: tuple[ReviewersWords, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """The parts of an experience that the plan update receives; the paper uses both flaw and revision."""
+
+    flaw: bool = True
+    revision: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLine:
+    """A line of the next plan, with the marks that the model cites as its sources."""
+
+    text: str
+    marks: tuple[str, ...] = ()
+
+
+async def reflect(llm: LLM, ended: EndedTrial, ablation: Ablation, usage: ModelUsage) -> Experience:
+    """Request summary, flaw and revision one after another in the trial's own conversation."""
+    view, calls = ended.view, ModelCalls(llm, ended.view.seed, _REFLECTING, usage=usage)
+    chat = build_chat(view)
+    if view.steps:
+        chat.append({"role": "user", "content": f"Observation: {view.steps[-1].observation}"})
+    about = {"success": ended.success, "answer": ended.answer, "sources": ended.sources}
+    summary = await _told(calls, chat, render_prompt(view, "summary", **about))
+    flaw = revision = ""
+    if ablation.flaw and (view.plan or view.environment != "hotpotqa"):
+        flaw = await _told(calls, chat, render_prompt(view, "flaw", plan=view.plan))
+    if ablation.revision and view.plan:
+        revision = await _told(calls, chat, render_prompt(view, "revision"))
+    result = "done" if ended.success else "not done"
+    said = tuple(kept for words in ended.reviewers if (kept := _within(words, ablation)))
+    return Experience(ended.mark, view.instruction, result, summary, flaw, revision, said)
+
+
+async def update_plan(
+    llm: LLM, environment: str, plan: str, experiences: Sequence[Experience], usage: ModelUsage
+) -> list[PlanLine]:
+    """Request the next plan in one call over the whole batch; return the current plan if the reply contains none."""
+    calls = ModelCalls(llm, 0, _REFLECTING, usage=usage)
+    world = render(name_for("shared", environment, "actions"))
+    asked = render(name_for(KEY, environment, "update"), world=world, plan=plan, experiences=experiences)
+    return await calls.read(user_chat(asked), read_plan) or read_plan(plan) or []
+
+
+def read_plan(reply: str) -> list[PlanLine] | None:
+    """Parse the lines of a plan and remove their marks; return None if the reply has none."""
+    return [_line(text) for text in reply.splitlines() if text.strip() and not text.strip().startswith("```")] or None
+
+
+def _line(text: str) -> PlanLine:
+    marks = _FROM.search(text)
+    return PlanLine(_FROM.sub("", text).rstrip(), tuple(_MARK.findall(marks[1])) if marks else ())
+
+
+def _within(words: ReviewersWords, ablation: Ablation) -> ReviewersWords | None:
+    flaw = words.flaw if ablation.flaw else ""
+    revision = words.revision if ablation.revision else ""
+    return ReviewersWords(words.mark, flaw, revision) if flaw or revision else None
+
+
+async def _told(calls: ModelCalls, chat: list[Message], text: str) -> str:
+    chat.append({"role": "user", "content": text})
+    reply = await calls.text(chat)
+    chat.append({"role": "assistant", "content": reply})
+    return reply

@@ -1,0 +1,358 @@
+"""The introspective Actor: it plans, lists remedies, acts, goes back and replans (Devil's Advocate, Alg. 1).
+
+If an action missed its purpose, the Actor goes back and tries the latest remedy. If no remedy is left, the Actor
+revises the plan. The Actor never goes back over an irreversible action, such as a critical one. The algorithm leaves
+two cases open: here, a revised plan starts from the present state with an empty stack, and a completed plan without a
+completed task is revised.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
+
+from console.actors import react
+from console.actors.asking import NO_ACTION, ModelCalls, user_chat, with_chosen_model
+from console.actors.move import Actor, ActorView, Move, format_memory
+from console.actors.react import read_move
+from console.environments.going_back import list_standing_steps, refusal
+from console.llm import LLM, Sampling
+from console.llm.messages import Message
+from console.llm.prompts import name_for, render
+from console.trajectory import Step
+
+T = TypeVar("T")
+KEY = "introspective"
+"""The key of a step's `extra` with the state in which the step was chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedAttempt:
+    """An action to try: the steps that lead to its state, and the position of its subtask in the plan."""
+
+    state: tuple[int, ...]
+    action: str
+    subtask: int
+
+
+@dataclass(slots=True)
+class PlanningState:
+    """The Actor's state: plan, stack (the next attempt last), history, notes, and the counts that the paper reports.
+
+    `doing` is the attempt of the present step or, while `going_back`, the attempt that the Actor goes back to try.
+    `refused` lists the attempts that the Actor could not go back to.
+    """
+
+    plan: list[str] = field(default_factory=list)
+    subtask: int = 0
+    history: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    stack: list[PlannedAttempt] = field(default_factory=list)
+    doing: PlannedAttempt | None = None
+    going_back: bool = False
+    revisions: int = 0
+    backtracks: int = 0
+    refused: list[str] = field(default_factory=list)
+
+    @property
+    def current(self) -> str:
+        """The current subtask."""
+        return self.plan[min(self.subtask, len(self.plan) - 1)]
+
+    def numbered(self) -> str:
+        """Return the plan as numbered lines."""
+        return "\n".join(f"{number}. {subtask}" for number, subtask in enumerate(self.plan, start=1))
+
+    def forget(self, state: Sequence[int], action: str) -> None:
+        """Remove an executed action of this state from the stack, so that it is not tried twice."""
+        self.stack = [one for one in self.stack if (one.state, one.action) != (tuple(state), action)]
+
+    def remedies(self, state: Sequence[int]) -> list[str]:
+        """List the remaining attempts in this state, the next one first."""
+        return [one.action for one in reversed(self.stack) if one.state == tuple(state)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as a dictionary for JSON."""
+        return asdict(self)
+
+
+def read_state(steps: Sequence[Step]) -> PlanningState | None:
+    """Return the state stored in the last step, or None before the first step."""
+    kept = steps[-1].extra.get(KEY) if steps else None
+    if not isinstance(kept, Mapping):
+        return None
+    doing = kept["doing"]
+    return PlanningState(
+        **{
+            **kept,
+            "stack": [_attempt(one) for one in kept["stack"]],
+            "doing": _attempt(doing) if doing else None,
+        }
+    )
+
+
+def _attempt(kept: Mapping[str, Any]) -> PlannedAttempt:
+    return PlannedAttempt(tuple(kept["state"]), kept["action"], kept["subtask"])
+
+
+LONG = 4_000
+"""The length in characters above which an observation is summarised first."""
+_NOTES_AT_MOST = 3
+
+_ITEM = re.compile(r"^[\s*_]*\d+[.):][\s*_]*(\S.*?)[\s*]*$", re.MULTILINE)
+_VERDICT = re.compile(r"\b(yes|no|non-?\s?essential)\b", re.IGNORECASE)
+_FINAL = re.compile(r"\b(YES|NO)\b[\s.*_`]*$", re.IGNORECASE)
+_NOTE = re.compile(r"note_down\[(.*)\]", re.DOTALL)
+_ANSWER = re.compile(r"answer\s*[*_]*:[*_]*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """The questions about one trial at its present state (Devil's Advocate, appendix)."""
+
+    calls: ModelCalls
+    view: ActorView
+    state: PlanningState
+
+    def seen(self, path: Sequence[int]) -> str:
+        """Return the observation in the state after these steps."""
+        return self.view.steps[path[-1]].observation if path else self.view.opening
+
+    @property
+    def now(self) -> str:
+        """The present observation."""
+        return self.view.steps[-1].observation if self.view.steps else self.view.opening
+
+    async def plan(self, failed: str) -> list[str]:
+        """Request the subtasks; return the task itself if the reply contains no list."""
+        found = await self._read("plan", read_plan, failed_plan=failed, plan="", screen=self.now)
+        return found or [self.view.instruction]
+
+    async def action(self) -> tuple[str, list[Message]]:
+        """Request the first attempt and return it with its chat; store notes and ask again."""
+        for _ in range(_NOTES_AT_MOST):
+            chat = user_chat(self._filled("action", subtask=self.state.current, screen=self.now))
+            action = await self.calls.read(chat, read_action)
+            note = _NOTE.fullmatch(action or "")
+            if note is None:
+                return action or NO_ACTION, [*chat, {"role": "assistant", "content": action or NO_ACTION}]
+            self.state.notes.append(note[1].strip())
+        return NO_ACTION, []
+
+    async def remedy(self, chat: list[Message]) -> str | None:
+        """Request an alternative to all actions in the chat and append it; return None if the reply is empty."""
+        chat.append({"role": "user", "content": render("introspective/generic/remedy")})
+        action = read_action(await self.calls.text(chat))
+        chat.append({"role": "assistant", "content": action or NO_ACTION})
+        return action
+
+    async def align(self, doing: PlannedAttempt, action: str) -> tuple[bool, str]:
+        """Return whether the action met its purpose (False if unreadable), and what it did."""
+        after = self.now
+        if len(after) > LONG:
+            after = await self.calls.text(user_chat(self._filled("summary", subtask=self.state.current, screen=after)))
+        before = self.seen(doing.state)
+        found = await self._read(
+            "align", read_alignment, subtask=self.state.current, before=before, after=after, action=action
+        )
+        return found or (False, f"The action was {action}.")
+
+    async def completed(self) -> bool:
+        """Return whether the whole task is done; False if the reply is unreadable."""
+        return await self._read("completed", read_verdict, screen=self.now) is True
+
+    async def subtask_done(self) -> bool:
+        """Return whether the subtask is done or not needed; False if the reply is unreadable."""
+        return await self._read("subtask", read_verdict, subtask=self.state.current, screen=self.now) is True
+
+    async def answer(self) -> str:
+        """Return the answer to the finished task."""
+        return _ANSWER.split(await self.calls.text(user_chat(self._filled("answer", screen=self.now))))[-1].strip()
+
+    async def mapped(self, attempt: PlannedAttempt) -> str:
+        """Adapt the attempt's action to the present page; return it unchanged if the reply is unreadable."""
+        before = self.seen(attempt.state)
+        return (
+            await self._read("map", read_action, action=attempt.action, before=before, after=self.now) or attempt.action
+        )
+
+    async def _read(self, step: str, parse: Callable[[str], T | None], **values: str) -> T | None:
+        return await self.calls.read(user_chat(self._filled(step, **values)), parse)
+
+    def _filled(self, step: str, **values: str) -> str:
+        view, state = self.view, self.state
+        known = {
+            "world": render(name_for("shared", view.environment, "actions")),
+            "instruction": view.instruction,
+            "memory": format_memory(view.memory),
+            "plan": state.numbered(),
+            "history": "\n".join(f"- {line}" for line in state.history),
+            "notes": "\n".join(f"- {note}" for note in state.notes),
+        }
+        return render(name_for("introspective", view.environment, step), **{**known, **values})
+
+
+def read_plan(reply: str) -> list[str] | None:
+    """Parse the subtasks of a numbered list; return None if the list is missing."""
+    return _ITEM.findall(reply) or None
+
+
+def read_action(reply: str) -> str | None:
+    """Parse the action of a reply; return None if the action is empty."""
+    return read_move(reply).action or None
+
+
+def read_alignment(reply: str) -> tuple[bool, str] | None:
+    """Parse (is aligned, sentence before the verdict); return None if the reply does not end in YES or NO."""
+    verdict = _FINAL.search(reply)
+    if verdict is None:
+        return None
+    return verdict[1].upper() == "YES", " ".join(reply[: verdict.start()].split()).rstrip(
+        " *_`"
+    ) or "The reply has no description."
+
+
+def read_verdict(reply: str) -> bool | None:
+    """Parse yes and "not essential" as True and no as False; return None for any other reply."""
+    verdict = _VERDICT.search(reply)
+    return verdict[1].lower() != "no" if verdict else None
+
+
+REMEDIES = 2
+"""R, as in the figure of the paper."""
+ACTIONS_A_TRIAL = 30
+_A_STEP = 7_919
+"""The distance between the seeds of two turns, so that repeated questions are drawn separately."""
+_SAMPLING = Sampling(temperature=1.0, max_tokens=512)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerTurn:
+    """One turn: the view, the state to update, the questions, and the steps that lead to the present state."""
+
+    view: ActorView
+    state: PlanningState
+    ask: Questions
+    here: tuple[int, ...]
+
+
+async def act(llm: LLM, view: ActorView) -> Move:
+    """Return the next move; raise ModelError if a call gives no usable reply.
+
+    A turn after an aligned action takes 4 + R calls: align and describe, task done, subtask done, action, R remedies.
+    """
+    state = read_state(view.steps) or PlanningState()
+    ask = Questions(ModelCalls(llm, view.seed + _A_STEP * len(view.steps), _SAMPLING), view, state)
+    turn = PlannerTurn(view, state, ask, list_standing_steps(view.surroundings, view.steps))
+    if not view.steps or state.doing is None:
+        return await _plan(turn, failed="")
+    return await (_arrive(turn, state.doing) if state.going_back else _reflect(turn, state.doing))
+
+
+async def _plan(turn: PlannerTurn, failed: str) -> Move:
+    state = turn.state
+    state.plan, state.subtask, state.stack = await turn.ask.plan(failed), 0, []
+    await _propose(turn)
+    return await _try(turn)
+
+
+async def _propose(turn: PlannerTurn) -> None:
+    """Push the remedies on the stack, then the first attempt."""
+    state = turn.state
+    action, chat = await turn.ask.action()
+    known = [action]
+    for _ in range(REMEDIES if action != NO_ACTION else 0):
+        remedy = await turn.ask.remedy(chat)
+        if remedy and remedy not in known:
+            known.append(remedy)
+    state.stack += [PlannedAttempt(turn.here, one, state.subtask) for one in [*known[1:], action]]
+
+
+async def _reflect(turn: PlannerTurn, doing: PlannedAttempt) -> Move:
+    """Decide how to continue from the result of the last action, which a reviewer may have replaced."""
+    state, action = turn.state, turn.view.steps[-1].action
+    state.forget(doing.state, action)
+    aligned, description = await turn.ask.align(doing, action)
+    state.history.append(description)
+    if not aligned:
+        return await _try(turn)
+    if await turn.ask.completed():
+        return await _finish(turn)
+    state.subtask += await turn.ask.subtask_done()
+    if state.subtask >= len(state.plan):
+        return await _revise(turn)
+    await _propose(turn)
+    return await _try(turn)
+
+
+async def _try(turn: PlannerTurn) -> Move:
+    """Try the attempt on top of the stack, going back to its state if necessary; replan if the stack is empty."""
+    state, view = turn.state, turn.view
+    while state.stack:
+        attempt = state.stack.pop()
+        if why := refusal(view.surroundings, view.steps, attempt.state, view.critical):
+            state.refused.append(f"{attempt.action}: {why}")
+            continue
+        state.doing, state.subtask = attempt, attempt.subtask
+        if attempt.state == turn.here:
+            return _move(turn, attempt.action)
+        state.backtracks, state.going_back = state.backtracks + 1, True
+        return _move(turn, view.surroundings.back)
+    return await _finish(turn) if await turn.ask.completed() else await _revise(turn)
+
+
+async def _revise(turn: PlannerTurn) -> Move:
+    turn.state.revisions += 1
+    return await _plan(turn, failed=turn.state.numbered())
+
+
+async def _arrive(turn: PlannerTurn, doing: PlannedAttempt) -> Move:
+    """Continue going back, or start the attempt with its element mapped to the present page."""
+    state, view = turn.state, turn.view
+    if turn.here == doing.state:
+        state.going_back = False
+        state.doing = PlannedAttempt(doing.state, await turn.ask.mapped(doing), doing.subtask)
+        return _move(turn, state.doing.action)
+    stuck = list_standing_steps(view.surroundings, view.steps[:-1]) == turn.here
+    why = refusal(view.surroundings, view.steps, doing.state, view.critical) or (stuck and "going back had no effect")
+    if not why:
+        return _move(turn, view.surroundings.back)
+    state.going_back = False
+    state.refused.append(f"{doing.action}: {why}")
+    return await _try(turn)
+
+
+async def _finish(turn: PlannerTurn) -> Move:
+    """Give the answer with the environment's own action; without such an action, end the trial with the answer."""
+    answer, state, form = await turn.ask.answer(), turn.state, turn.view.surroundings.answering
+    if not form:
+        return Move("The task is done.", "", _extra(turn), done=answer)
+    state.doing = PlannedAttempt(turn.here, form.replace("{answer}", answer), state.subtask)
+    return _move(turn, state.doing.action)
+
+
+def _move(turn: PlannerTurn, action: str) -> Move:
+    state = turn.state
+    thought = f"Subtask {state.subtask + 1} of {len(state.plan)}: {state.current}"
+    if state.going_back and state.doing:
+        thought = f"The action missed its purpose. I go back to try {state.doing.action} instead."
+    return Move(thought, action, _extra(turn))
+
+
+def _extra(turn: PlannerTurn) -> dict[str, object]:
+    state = turn.state
+    remedies = [] if state.going_back else state.remedies(turn.here)
+    return {KEY: state.to_dict(), "remedies": remedies, "usage": turn.ask.calls.usage.as_dict()}
+
+
+INTROSPECTIVE = Actor(
+    "introspective",
+    "Introspective (Devil's Advocate)",
+    with_chosen_model(act),
+    with_chosen_model(react.reflect),
+    "asks a model, which lists remedies and goes back",
+    {"any": ACTIONS_A_TRIAL},
+)
+"""The Actor with the model of the settings."""

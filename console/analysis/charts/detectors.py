@@ -1,0 +1,223 @@
+"""Charts of detectors: curves, calibration, thresholds, overlap, and a comparison with the paper."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from console.analysis.charts.style import (
+    ALIGNED,
+    DOTTED,
+    MISALIGNED,
+    QUIET,
+    SHARE,
+    error_bars,
+    heat_map,
+    paper_mark,
+    set_titles,
+    split_series,
+)
+
+
+def pr_curve(frame: pd.DataFrame) -> go.Figure:
+    """Draw precision by recall, one line per detector, and the precision of flagging at random.
+
+    Columns: detector, threshold, recall, precision, share_misaligned (shares 0 to 1).
+    """
+    figure = go.Figure()
+    for name, line, style in split_series(frame, "detector"):
+        figure.add_scatter(
+            x=line["recall"].to_list(),
+            y=line["precision"].to_list(),
+            customdata=line["threshold"].to_list(),
+            name=name,
+            **style.line(),
+            hovertemplate="precision %{y:.1%}<br>recall %{x:.1%}<br>score at least %{customdata:.3f}",
+        )
+    if len(frame):
+        chance = float(frame["share_misaligned"].iloc[0])
+        # On the right, where everything is flagged, every line ends at it.
+        figure.add_hline(chance, line=DOTTED, annotation_text="by chance", annotation_position="top left")
+    figure.update_xaxes(**SHARE).update_yaxes(**SHARE)
+    return set_titles(figure, "Precision and recall", "recall (misaligned, flagged)", "precision (flagged, misaligned)")
+
+
+def roc_curve(frame: pd.DataFrame) -> go.Figure:
+    """Draw the ROC curve of each detector. Columns: detector, threshold, false_alarm_rate, detection_rate (0 to 1)."""
+    figure = _diagonal("by chance")
+    for name, line, style in split_series(frame, "detector"):
+        figure.add_scatter(
+            x=line["false_alarm_rate"].to_list(),
+            y=line["detection_rate"].to_list(),
+            name=name,
+            **style.line(),
+            hovertemplate="%{y:.1%} of misaligned flagged<br>%{x:.1%} of aligned flagged",
+        )
+    return set_titles(
+        figure, "ROC curve", "false alarm rate (aligned, flagged)", "detection rate (misaligned, flagged)"
+    )
+
+
+def reliability(frame: pd.DataFrame) -> go.Figure:
+    """Draw the reliability diagram: observed share by predicted probability, without empty bins.
+
+    Columns: detector, bin_low, bin_high, n, mean_probability, share_misaligned (0 to 1).
+    """
+    figure = _diagonal("perfect calibration")
+    for name, line, style in split_series(frame[frame["n"] > 0], "detector"):
+        figure.add_scatter(
+            x=line["mean_probability"].to_list(),
+            y=line["share_misaligned"].to_list(),
+            customdata=line["n"].to_list(),
+            name=name,
+            **style.line(marks=True),
+            hovertemplate="predicted %{x:.1%}, observed %{y:.1%}<br>%{customdata:,} trajectories",
+        )
+    return set_titles(figure, "Reliability diagram", "mean predicted probability", "share misaligned")
+
+
+def score_histogram(frame: pd.DataFrame) -> go.Figure:
+    """Draw the number of trajectories of one detector by score and label. Columns: label, bin_low, bin_high, n."""
+    figure, colours = go.Figure(), {"misaligned": MISALIGNED, "aligned": ALIGNED}
+    for label in dict.fromkeys(frame["label"]):
+        bars = frame[frame["label"] == label]
+        figure.add_bar(
+            x=((bars["bin_low"] + bars["bin_high"]) / 2).to_list(),
+            y=bars["n"].to_list(),
+            width=(bars["bin_high"] - bars["bin_low"]).to_list(),
+            customdata=bars[["bin_low", "bin_high"]].to_numpy().tolist(),
+            name=label,
+            marker={"color": colours.get(label, QUIET), "line": {"width": 0}},
+            opacity=0.75,
+            hovertemplate="%{y:,} with a score from %{customdata[0]:.2f} to %{customdata[1]:.2f}",
+        )
+    figure.update_layout(barmode="overlay", bargap=0)
+    figure.update_xaxes(range=[0, 1])
+    return set_titles(figure, "Scores by label", "score", "trajectories", height=340)
+
+
+def threshold_sweep(frame: pd.DataFrame) -> go.Figure:
+    """Draw Macro-F1 and the number of inspections by threshold. Columns: threshold, macro_f1 (0 to 1), inspections."""
+    figure = make_subplots(specs=[[{"secondary_y": True}]])
+    x = frame["threshold"].to_list()
+    figure.add_scatter(x=x, y=frame["macro_f1"].to_list(), name="Macro-F1", line={"color": ALIGNED, "width": 2})
+    figure.add_scatter(
+        x=x,
+        y=frame["inspections"].to_list(),
+        name="inspections",
+        line={"color": MISALIGNED, "width": 2, "dash": "dash", "shape": "hv"},
+        secondary_y=True,
+    )
+    set_titles(
+        figure,
+        "Macro-F1 and inspections by threshold",
+        "threshold (scores above it are flagged)",
+        "Macro-F1",
+        height=340,
+    )
+    figure.update_yaxes(title_text="inspections", rangemode="tozero", showgrid=False, tickmode="auto", secondary_y=True)
+    figure.update_yaxes(range=[0, 1], secondary_y=False)
+    return figure.update_layout(hovermode="x unified")
+
+
+def confusion_matrix(frame: pd.DataFrame) -> go.Figure:
+    """Draw the confusion matrix with the count and name of each cell. Columns: label, flagged (true or false), n."""
+    counts = {(row["label"], bool(row["flagged"])): int(row["n"]) for row in frame.to_dict("records")}
+    rows, columns = ("aligned", "misaligned"), ("flagged", "not flagged")
+    cells: list[list[float | None]] = [[counts.get((row, flagged), 0) for flagged in (True, False)] for row in rows]
+    names = ("false alarms", "let through"), ("caught", "missed")
+    figure = heat_map(
+        cells,
+        columns,
+        rows,
+        ",",
+        text=[
+            [f"<b>{n:,}</b><br>{name}" for n, name in zip(*row, strict=True)] for row in zip(cells, names, strict=True)
+        ],
+        textfont={"size": 15},
+        showscale=False,
+        zmin=0,
+        zmax=max(counts.values(), default=0) or 1,
+        hovertemplate="%{y}, %{x}: %{z:,}<extra></extra>",
+    )
+    return set_titles(figure, "Decisions at this threshold", "", "", height=300)
+
+
+def flag_overlap(frame: pd.DataFrame) -> go.Figure:
+    """Draw, for each pair of detectors, the share flagged by both among the trajectories flagged by either.
+
+    Columns: first, second, both, either, misaligned, share (0 to 1, missing if neither flags anything).
+    """
+    names = list(dict.fromkeys(frame["first"]))
+    by_pair = {(row["first"], row["second"]): row for row in frame.to_dict("records")}
+    grid = [[by_pair[first, second] for second in names] for first in names]
+    figure = heat_map(
+        [[float(row["share"]) if row["either"] else None for row in line] for line in grid],
+        names,
+        names,
+        ".0%",
+        customdata=[[[int(row[name]) for name in ("both", "either", "misaligned")] for row in line] for line in grid],
+        zmin=0,
+        zmax=1,
+        colorbar={"tickformat": ".0%", "thickness": 12},
+        hovertemplate="%{y} and %{x}<br>both flag %{customdata[0]:,} of %{customdata[1]:,}"
+        "<br>%{customdata[2]:,} of these are misaligned<extra></extra>",
+    )
+    figure.update_yaxes(autorange="reversed")
+    return set_titles(figure, "Overlap of flags", "", "", height=max(320, 60 * len(names) + 140))
+
+
+def model_mixing(frame: pd.DataFrame) -> go.Figure:
+    """Draw a metric of one method by inference model and verification model (InferAct, section 5.3).
+
+    Columns: inference, verification, value (missing if undefined), metric (the metric's name, equal in all rows).
+    """
+    inference, verification = (list(dict.fromkeys(frame[name])) for name in ("inference", "verification"))
+    known = frame.dropna(subset=["value"])
+    values = {(row["inference"], row["verification"]): float(row["value"]) for row in known.to_dict("records")}
+    figure = heat_map(
+        [[values.get((first, second)) for second in verification] for first in inference],
+        verification,
+        inference,
+        ".3f",
+        colorbar={"thickness": 12},
+        hovertemplate="infers: %{y}<br>verifies: %{x}<br>%{text}<extra></extra>",
+    )
+    figure.update_xaxes(type="category").update_yaxes(type="category")
+    height = max(320, 60 * len(inference) + 160)
+    return set_titles(figure, f"{_metric(frame)} by model", "verification model", "inference model", height=height)
+
+
+def published_overlay(frame: pd.DataFrame) -> go.Figure:
+    """Draw a metric of each detector: a filled mark for our value, a hollow mark for the paper's value.
+
+    Columns: detector, source (here, or the paper and its model), value, low, high (missing if unknown), metric.
+    """
+    figure = go.Figure()
+    here, published = frame[frame["source"] == "here"], frame[frame["source"] != "here"]
+    figure.add_scatter(
+        x=here["value"].to_list(),
+        y=here["detector"].to_list(),
+        error_x=error_bars(here, "value"),
+        name="measured here, 95% interval",
+        mode="markers",
+        marker={"color": ALIGNED, "size": 11},
+    )
+    for place, (source, rows) in enumerate(published.groupby("source", sort=False)):
+        at = rows["value"].to_list(), rows["detector"].to_list()
+        figure.add_scatter(x=at[0], y=at[1], name=source, mode="markers", marker=paper_mark(place))
+    figure.update_yaxes(autorange="reversed", type="category")
+    height = 180 + 38 * frame["detector"].nunique()
+    return set_titles(figure, f"{_metric(frame)}: here and in the paper", _metric(frame), "", height=height)
+
+
+def _diagonal(name: str) -> go.Figure:
+    """Return a figure whose axes are two shares, with the diagonal."""
+    figure = go.Figure()
+    figure.add_scatter(x=[0, 1], y=[0, 1], name=name, mode="lines", line=DOTTED, hoverinfo="skip")
+    return figure.update_xaxes(**SHARE).update_yaxes(**SHARE)
+
+
+def _metric(frame: pd.DataFrame) -> str:
+    return str(frame["metric"].iloc[0]) if len(frame) else ""

@@ -1,0 +1,278 @@
+"""Charts of user studies: success, times, decisions, agreement, feedback and contrasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from console.analysis.charts.style import (
+    ALIGNED,
+    DOTTED,
+    MISALIGNED,
+    SHARE,
+    SeriesStyle,
+    error_bars,
+    interval_texts,
+    label_ends,
+    paper_mark,
+    series_styles,
+    set_titles,
+    split_series,
+)
+
+AGREEMENT_MEASURES = {
+    "percent": "equal labels",
+    "cohen": "Cohen's kappa",
+    "fleiss": "Fleiss' kappa",
+    "alpha": "Krippendorff's alpha",
+}
+"""Measures of agreement by their name in the tables."""
+
+_APART, _WIDEST = 0.05, 0.4
+"""The distance between two lines of a trial, and between the outermost ones at most, in trials."""
+_MOST_BANDS = 6
+"""More bands than this hide each other; the whiskers stay, and the table has the SD."""
+
+
+def study_success(frame: pd.DataFrame) -> go.Figure:
+    """Draw the mean share of tasks solved by each trial, one line per condition (InferAct, Figure 25).
+
+    Whiskers show the interval over participants, and the band shows +- SD. Columns: condition, trial, participants,
+    mean, low, high, sd (shares 0 to 1; low, high and sd may be missing).
+    """
+    figure = go.Figure()
+    styles = series_styles(frame["condition"])
+    apart = min(_APART, _WIDEST / len(styles)) if styles else 0.0
+    for place, (name, style) in enumerate(styles.items()):
+        line = frame[frame["condition"] == name].sort_values("trial")
+        x = (line["trial"].astype(float) + apart * (place - (len(styles) - 1) / 2)).to_list()
+        if len(styles) <= _MOST_BANDS:
+            figure.add_trace(_band(line, x, name, style))
+        deviations = ["" if pd.isna(sd) else f"+- {sd:.1%}" for sd in line["sd"]]
+        figure.add_trace(
+            _whiskers(
+                line,
+                "mean",
+                x,
+                (interval_texts(line), deviations, line["participants"], line["trial"]),
+                name=name,
+                legendgroup=name,
+                **style.line(marks=True),
+                hovertemplate="trial %{customdata[3]}: %{y:.1%} %{customdata[1]}<br>95%: %{customdata[0]}"
+                "<br>%{customdata[2]} participants",
+            )
+        )
+    figure.update_yaxes(**SHARE)
+    figure.update_xaxes(dtick=1)
+    set_titles(figure, "Tasks solved by each trial", "trial", "tasks solved, mean over participants", height=460)
+    return label_ends(figure, *SHARE["range"])
+
+
+def time_over_session(frame: pd.DataFrame) -> go.Figure:
+    """Draw the seconds per decision by the decision's position in the session; whiskers span the quartiles.
+
+    Columns: kind (human or rule), first, last (positions in the session), n, seconds (median), low, high (quartiles).
+    """
+    figure, kinds = go.Figure(), {"human": "people", "rule": "simulated"}
+    for kind, rows, style in split_series(frame, "kind"):
+        line = rows.sort_values("first")
+        figure.add_trace(
+            _whiskers(
+                line,
+                "seconds",
+                ((line["first"] + line["last"]) / 2).to_list(),
+                (line["first"], line["last"], line["n"]),
+                name=kinds.get(kind, kind),
+                **style.line(marks=True),
+                hovertemplate="decisions %{customdata[0]} to %{customdata[1]}: median %{y:.1f} s<br>"
+                "%{customdata[2]:,} decisions",
+            )
+        )
+    highest = 1.05 * max([1.0, *frame["seconds"].dropna(), *frame["high"].dropna()])
+    figure.update_yaxes(range=[0, highest])
+    set_titles(figure, "Time per decision over the session", "number of the decision in the session", "median seconds")
+    return label_ends(figure, 0, highest)
+
+
+def override_by_score(frame: pd.DataFrame) -> go.Figure:
+    """Draw the share of decisions that override the detector by the detector's score, one line per condition.
+
+    Columns: condition, bin_low, bin_high, n, share, low, high (shares 0 to 1, missing in a bin without decisions).
+    """
+    figure = go.Figure()
+    for condition, rows, style in split_series(frame[frame["share"].notna()], "condition"):
+        line = rows.sort_values("bin_low")
+        figure.add_trace(
+            _whiskers(
+                line,
+                "share",
+                ((line["bin_low"] + line["bin_high"]) / 2).to_list(),
+                (line["bin_low"], line["bin_high"], line["n"].astype(int), interval_texts(line)),
+                name=condition,
+                **style.line(marks=True),
+                hovertemplate="score %{customdata[0]:.2f} to %{customdata[1]:.2f}: %{y:.1%} overridden<br>"
+                "95%: %{customdata[3]}<br>%{customdata[2]:,} decisions",
+            )
+        )
+    figure.update_xaxes(range=[0, 1])
+    figure.update_yaxes(**SHARE)
+    set_titles(figure, "Decisions that override the detector", "detector score", "share overridden")
+    return label_ends(figure, *SHARE["range"])
+
+
+def feedback_length(frame: pd.DataFrame) -> go.Figure:
+    """Draw the success rate of the next trial by the length of the feedback, one line per condition.
+
+    Columns: condition, words_low, words_high (bounds included), n, share, low, high (shares 0 to 1).
+    """
+    figure = go.Figure()
+    known = frame[frame["share"].notna()].sort_values("words_low")
+    for condition, line, style in split_series(known, "condition"):
+        figure.add_trace(
+            _whiskers(
+                line,
+                "share",
+                _word_ranges(line),
+                (line["n"].astype(int), interval_texts(line)),
+                name=condition,
+                **style.line(marks=True),
+                hovertemplate="%{x} words: %{y:.1%} succeeded next<br>95%: %{customdata[1]}"
+                "<br>%{customdata[0]:,} decisions",
+            )
+        )
+    categories = list(dict.fromkeys(_word_ranges(known)))
+    figure.update_xaxes(type="category", categoryorder="array", categoryarray=categories)
+    figure.update_yaxes(**SHARE)
+    set_titles(figure, "Feedback length and the next trial", "length of the feedback, words", "successful next trials")
+    return label_ends(figure, *SHARE["range"])
+
+
+def agreement(frame: pd.DataFrame) -> go.Figure:
+    """Draw each measure of agreement as a point with its interval, with one mark style per group of reviewers.
+
+    Columns: reviewers, measure, value, low, high, n (missing values are left out).
+    """
+    known = frame[frame["value"].notna()]
+    measures = list(dict.fromkeys(known["measure"]))
+    styles = series_styles(known["reviewers"])
+    figure = go.Figure()
+    for place, (name, style) in enumerate(styles.items()):
+        rows = known[known["reviewers"] == name]
+        shift = 0.16 * (place - (len(styles) - 1) / 2)
+        figure.add_scatter(
+            x=rows["value"].to_list(),
+            y=[measures.index(measure) + shift for measure in rows["measure"]],
+            error_x=error_bars(rows, "value"),
+            customdata=rows[["measure", "n"]].to_numpy().tolist(),
+            name=name,
+            mode="markers",
+            marker={"color": style.colour, "symbol": style.mark, "size": 10},
+            hovertemplate="%{customdata[0]}: %{x:.3f}<br>%{customdata[1]:,} checkpoints",
+        )
+    labels = [AGREEMENT_MEASURES.get(measure, measure) for measure in measures]
+    figure.update_yaxes(range=[len(measures) - 0.5, -0.5], tickvals=list(range(len(measures))), ticktext=labels)
+    figure.add_vline(0, line=DOTTED)
+    x = "agreement: 1 is full, 0 is chance (equal labels: a share)"
+    return set_titles(figure, "Agreement between reviewers", x, "measure", height=max(300, 62 * len(measures) + 150))
+
+
+def contrast_forest(frame: pd.DataFrame) -> go.Figure:
+    """Draw the estimate of each contrast with its interval, one contrast per row, with its name and numbers.
+
+    Columns: contrast, kind, measure, estimate, low, high (may be missing).
+    """
+    first = frame[(frame["kind"] == "primary") & frame["estimate"].notna()]
+    shown = first if len(first) else frame[frame["estimate"].notna() & (frame["measure"] == frame["measure"].iloc[0])]
+    bounds = zip(shown["estimate"], shown["low"], shown["high"], strict=True)
+    figure = go.Figure()
+    figure.add_vline(x=0, line=DOTTED)
+    figure.add_scatter(
+        x=shown["estimate"].to_list(),
+        y=shown["contrast"].to_list(),
+        error_x=error_bars(shown, "estimate"),
+        text=[f"{one:+.3f}" + ("" if pd.isna(low) else f" ({low:+.3f} to {high:+.3f})") for one, low, high in bounds],
+        textposition="top center",
+        mode="markers+text",
+        marker={"color": ALIGNED, "size": 10},
+        showlegend=False,
+        hoverinfo="skip",
+        cliponaxis=False,
+    )
+    ends = [0.0, *shown[["estimate", "low", "high"]].stack()]
+    # Room for the numbers above the outermost points.
+    room = 0.3 * (max(ends) - min(ends))
+    figure.update_xaxes(range=[min(ends) - room, max(ends) + room] if room else None)
+    figure.update_yaxes(autorange="reversed", type="category")
+    measure = str(shown["measure"].iloc[0]) if len(shown) else ""
+    title = "Effects with 95% intervals" if shown["low"].notna().any() else "Effects, without intervals"
+    return set_titles(figure, title, f"difference in {measure}", "", height=150 + 54 * len(shown))
+
+
+def user_study(frame: pd.DataFrame) -> go.Figure:
+    """Draw the success of each detector after the last trial: filled marks for our values, hollow for published.
+
+    Published values are from the InferAct paper (Table 9). Whiskers show +- SD. Columns: detector, feedback, source
+    (`here: ` or `paper: ` and the kind of reviewer), trial, percent, sd (may be missing).
+    """
+    last = frame[frame["trial"] == frame.groupby("source")["trial"].transform("max")]
+    here = last["source"].str.startswith("here")
+    figure = go.Figure()
+    colours, symbols = {"words": ALIGNED, "binary": MISALIGNED}, ("circle", "square", "triangle-up")
+    sources = list(dict.fromkeys(last.loc[here, "source"]))
+    for (source, feedback), rows in last[here].groupby(["source", "feedback"], sort=False):
+        symbol = symbols[sources.index(source) % len(symbols)]
+        mark = {"color": colours.get(str(feedback), "#1fa386"), "symbol": symbol, "size": 10}
+        figure.add_trace(_deviations(rows, f"{source}, {feedback}", mark))
+    for place, (source, rows) in enumerate(last[~here].groupby("source", sort=False)):
+        figure.add_trace(_deviations(rows, str(source), paper_mark(place)))
+    figure.update_yaxes(autorange="reversed", type="category")
+    figure.update_xaxes(range=[0, 100], ticksuffix="%")
+    height = 190 + 34 * last["detector"].nunique()
+    set_titles(figure, "Success after the last trial: here and in the paper", "tasks solved", "", height=height)
+    return figure.update_layout(legend={"y": -80 / (height - 100)})
+
+
+def _whiskers(
+    points: pd.DataFrame, value: str, x: list[Any], details: tuple[Iterable[Any], ...], **drawn: Any
+) -> go.Scatter:
+    """Return a line with error bars; `details` are the columns that its hover text refers to."""
+    hovered = [list(row) for row in zip(*details, strict=True)]
+    return go.Scatter(x=x, y=points[value].to_list(), error_y=error_bars(points, value), customdata=hovered, **drawn)
+
+
+def _band(line: pd.DataFrame, x: list[float], name: str, style: SeriesStyle) -> go.Scatter:
+    sd = line["sd"].fillna(0.0)
+    upper, lower = (line["mean"] + sd).clip(0, 1), (line["mean"] - sd).clip(0, 1)
+    return go.Scatter(
+        x=[*x, *reversed(x)],
+        y=[*upper.to_list(), *reversed(lower.to_list())],
+        name=f"{name} +- SD",
+        legendgroup=name,
+        showlegend=False,
+        fill="toself",
+        fillcolor=style.colour,
+        opacity=0.12,
+        line={"width": 0},
+        mode="lines",
+        hoverinfo="skip",
+    )
+
+
+def _word_ranges(rows: pd.DataFrame) -> list[str]:
+    pairs = zip(rows["words_low"], rows["words_high"], strict=True)
+    return [f"{low}" if low == high else f"{low} to {high}" for low, high in pairs]
+
+
+def _deviations(rows: pd.DataFrame, name: str, marker: dict[str, object]) -> go.Scatter:
+    return go.Scatter(
+        x=rows["percent"].to_list(),
+        y=rows["detector"].to_list(),
+        error_x={"type": "data", "array": rows["sd"].fillna(0.0).to_list(), "thickness": 1.3, "width": 4},
+        name=name,
+        mode="markers",
+        marker=marker,
+        hovertemplate="%{y}: %{x:.1f}%",
+    )

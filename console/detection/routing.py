@@ -1,0 +1,169 @@
+"""The routing detector of a run: which one it is, whether its verdicts are locked, and the review items that follow.
+
+Live and gate runs judge each action before it runs, so a later detection cannot change their routing detector or its
+verdicts. In other runs `batch.queue_flagged` updates the queue after each detection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from random import Random
+
+from sqlmodel import Session, col, select
+
+from console import runs
+from console.detection.detectors import detector
+from console.errors import Refused
+from console.runs import costs
+from console.runs.options import RunOptions
+from console.trajectory import Outcome, from_json
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
+from storage import tables
+from storage.queue import HALTED, NewItem
+from storage.tables import ItemStatus, RunKind
+
+_HALTED_PRIORITY = -1.0
+"""Below every score, so that halted trials rank last."""
+
+OWN_DETECTOR = "rules"
+"""The console's own detector: in a gate run it also judges if a policy contains `judge`, whatever the routing detector.
+"""
+
+
+def is_judged_beforehand(run: tables.Run) -> bool:
+    """Return whether the run's actions wait for a verdict; in other kinds of runs a detection judges actions
+    afterwards.
+    """
+    return run.kind in (RunKind.LIVE, RunKind.GATE)
+
+
+def routing_name(run: tables.Run) -> str:
+    """Return the name of the detector that flags and ranks in the run."""
+    return run.detector or OWN_DETECTOR
+
+
+def is_locked(run: tables.Run, name: str) -> bool:
+    """Return whether that detector's verdicts cannot change, because actions ran or were held on their basis."""
+    own = OWN_DETECTOR if run.kind == RunKind.GATE else None
+    return is_judged_beforehand(run) and name in (routing_name(run), own)
+
+
+def refuse_changes(
+    run: tables.Run, methods: Sequence[str], threshold: float | None, seed: int | None, route: str | None
+) -> None:
+    """Raise Refused if a detection would change the routing detector, or its threshold or seed."""
+    routing = detector(routing_name(run))
+    if route is not None and detector(route).name != routing.name:
+        raise Refused(
+            f"Run {run.name!r} is {run.kind}: {routing.name} judges its actions before they run, so --route cannot "
+            "name another detector; leave it out, or start another run."
+        )
+    own_threshold = routing.threshold if run.threshold is None else run.threshold
+    if routing.name in methods and (threshold not in (None, own_threshold) or seed not in (None, run.seed)):
+        raise Refused(
+            f"Run {run.name!r} is {run.kind}: {routing.name} judges its actions before they run, with threshold "
+            f"{own_threshold:g} and seed {run.seed}; leave --threshold and --seed out, or leave {routing.name} out."
+        )
+
+
+def flagged_item(
+    run: tables.Run,
+    options: RunOptions,
+    trial: int,
+    verdict: tables.Verdict,
+    checkpoint: Callable[[], Checkpoint],
+    at_ms: int,
+) -> NewItem:
+    """Return the review item of a flagged checkpoint, which is read only if the options contain costs."""
+    priority = verdict.score
+    if options.costs:
+        priority = costs.priority(options.costs, checkpoint(), verdict.score, verdict.probability)
+    return NewItem(
+        run_id=run.id or 0,
+        trial=trial,
+        trajectory_id=verdict.trajectory_id,
+        step=verdict.step,
+        kind=verdict.kind,
+        priority=priority,
+        reviews_required=run.reviews_per_item,
+        verdict_id=verdict.id,
+        created_ms=at_ms,
+    )
+
+
+def is_audited(run: tables.Run, options: RunOptions, task_key: str, trial: int) -> bool:
+    """Return whether the trial's action is reviewed even if unflagged: random by the run's seed, task and trial.
+
+    The result is the same in every copy of the task.
+    """
+    return options.audited > 0 and Random(f"{run.seed} audit {task_key} {trial}").random() < options.audited
+
+
+def halted_item(run: tables.Run, trial: int, trajectory_id: int, step: int, at_ms: int) -> NewItem:
+    """Return the review item of a trial that halted after `step` steps; no detector judged it."""
+    return NewItem(
+        run_id=run.id or 0,
+        trial=trial,
+        trajectory_id=trajectory_id,
+        step=step,
+        kind=HALTED,
+        priority=_HALTED_PRIORITY,
+        reviews_required=run.reviews_per_item,
+        verdict_id=None,
+        created_ms=at_ms,
+    )
+
+
+def flagged_and_halted_items(session: Session, run: tables.Run, options: RunOptions, at_ms: int) -> list[NewItem]:
+    """Return the items that a run's queue should hold, created at `at_ms`."""
+    return [*_flagged_items(session, run, options, at_ms), *_halted_items(session, run, at_ms)]
+
+
+def _flagged_items(session: Session, run: tables.Run, options: RunOptions, at_ms: int) -> Iterator[NewItem]:
+    """Yield an item for the first flagged checkpoint of each trajectory, or for its first if it is audited."""
+    verdict, record, task = tables.Verdict, tables.Trajectory, tables.Task
+    statement = (
+        select(verdict, record.trial, task.task_key)
+        .join(record, col(record.id) == verdict.trajectory_id)
+        .join(task, col(task.id) == record.task_id)
+        .where(verdict.run_id == run.id, verdict.detector == run.detector)
+        .order_by(col(verdict.trajectory_id), col(verdict.flagged).desc(), col(verdict.step))
+    )
+    if not options.audited:
+        statement = statement.where(col(verdict.flagged).is_(True))
+    previous = None
+    for found, trial, key in session.exec(statement):
+        if found.trajectory_id != previous and not (options.narrowed and _is_uncritical(session, run, found)):
+            previous = found.trajectory_id
+            if found.flagged or is_audited(run, options, key, trial):
+                yield flagged_item(run, options, trial, found, partial(_checkpoint, session, found), at_ms)
+
+
+def _is_uncritical(session: Session, run: tables.Run, verdict: tables.Verdict) -> bool:
+    """Return whether the run's patterns no longer match the judged action."""
+    body = session.get_one(tables.TrajectoryBody, verdict.trajectory_id).body
+    critical = {(found.index, str(found.kind)) for found in runs.run_checkpoints(run, from_json(body))}
+    return (verdict.step, verdict.kind) not in critical
+
+
+def _checkpoint(session: Session, verdict: tables.Verdict) -> Checkpoint:
+    body = session.get_one(tables.TrajectoryBody, verdict.trajectory_id).body
+    return checkpoint_at(from_json(body), verdict.step, CheckpointKind(verdict.kind))
+
+
+def _halted_items(session: Session, run: tables.Run, at_ms: int) -> Iterator[NewItem]:
+    record = tables.Trajectory
+    statement = select(record.id, record.trial, record.n_steps).where(
+        record.run_id == run.id, col(record.carried_over).is_(False), record.recorded_outcome == Outcome.HALTED
+    )
+    for trajectory_id, trial, n_steps in session.exec(statement.order_by(col(record.id))):
+        yield halted_item(run, trial, trajectory_id or 0, n_steps, at_ms)
+
+
+def obsolete_items(session: Session, run: tables.Run, items: Sequence[NewItem]) -> list[int]:
+    """Return the ids of the pending items that are not among `items`."""
+    wanted = {(item.trajectory_id, item.step, item.kind) for item in items}
+    item = tables.Item
+    statement = select(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING)
+    return [row.id or 0 for row in session.exec(statement) if (row.trajectory_id, row.step, row.kind) not in wanted]

@@ -1,0 +1,236 @@
+"""The outcome of a reviewer's feedback: what the agent did differently in its next attempt, and how that attempt ended.
+
+In a blind run, outcomes are hidden until the run has closed, because they could reveal the outcome of other items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlmodel import Session, col, func, or_, select
+
+from console.language import _, gettext_noop, ngettext
+from console.review.blinding import list_actions_to_checkpoint
+from console.review.reasons import feedback_to_agent
+from console.runs.current_decisions import is_current
+from console.trajectory import Label, Outcome, from_json
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
+from storage import tables
+from storage.tables import UNREVIEWED, DecisionKind, ItemStatus, RunKind
+
+_ENDS = {
+    Outcome.SUCCEEDED: gettext_noop("solved"),
+    Outcome.FAILED: gettext_noop("not solved"),
+    Outcome.HALTED: gettext_noop("halted"),
+    Outcome.REJECTED: gettext_noop("rejected again"),
+    Outcome.PAUSED: gettext_noop("is pending a review"),
+    Outcome.RUNNING: gettext_noop("is running"),
+    Outcome.ERROR: gettext_noop("ended with an error"),
+    Outcome.FINISHED: gettext_noop("ended"),
+}
+_HIDDEN = gettext_noop("This run is blind. You can see the outcome of your feedback once the run has closed.")
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackOutcome:
+    """The outcome of one decision; `after` holds the next attempt's actions, or None if they are unknown or hidden.
+
+    `ending` describes how the next attempt ended; `state` explains why no next attempt is shown.
+    """
+
+    decision: tables.Decision
+    instruction: str
+    trial: int
+    action: str
+    words: str
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] | None = None
+    ending: str = ""
+    state: str = ""
+
+    @property
+    def is_solved(self) -> bool:
+        """Return whether the next attempt solved the task."""
+        return self.ending == _(_ENDS[Outcome.SUCCEEDED])
+
+
+@dataclass(frozen=True, slots=True)
+class RetryTally:
+    """The number of retries with a reviewer's feedback in a run, and the number of tasks that these retries solved.
+
+    `solved` is None if a blind run hides it; `open` counts retries that have not ended.
+    """
+
+    retries: int
+    solved: int | None
+    open: int = 0
+
+    @property
+    def in_words(self) -> str:
+        """Return the tally as one sentence."""
+        said = ngettext("{count} retry with your feedback", "{count} retries with your feedback", self.retries)
+        said = said.format(count=self.retries)
+        if self.solved is None:
+            return _("{tally}. This run is blind: you can see how they ended once it has closed.").format(tally=said)
+        if self.open:
+            pattern = _("{tally}: {solved} solved, {open} still running.")
+            return pattern.format(tally=said, solved=self.solved, open=self.open)
+        return _("{tally}: {solved} solved.").format(tally=said, solved=self.solved)
+
+
+def can_see_outcomes(session: Session, run: tables.Run, *, unblinded: bool) -> bool:
+    """Return whether a reviewer of the run may see the outcome of their feedback."""
+    return unblinded or not run.blind or is_closed(session, run)
+
+
+def is_closed(session: Session, run: tables.Run) -> bool:
+    """Return whether the run has neither decisions to make nor attempts to play."""
+    record, item, budget = tables.Trajectory, tables.Item, tables.Budget
+    undelivered = select(func.count()).where(item.run_id == run.id, item.status == ItemStatus.DECIDED)
+    reviewable = (
+        select(func.count())
+        .select_from(item)
+        .join(budget, (col(budget.run_id) == item.run_id) & (col(budget.trial) == item.trial))
+        .where(item.run_id == run.id, col(item.status).in_(UNREVIEWED))
+        .where(or_(col(budget.cap).is_(None), col(budget.used) < col(budget.cap)))
+    )
+    last = session.exec(select(func.max(record.trial)).where(record.run_id == run.id)).one()
+    if last is None or session.exec(reviewable).one() or session.exec(undelivered).one():
+        return False
+    unsolved = select(func.count()).where(
+        record.run_id == run.id, record.trial == last, record.outcome != Outcome.SUCCEEDED
+    )
+    return last + 1 >= run.trials or not session.exec(unsolved).one()
+
+
+def count_retries(session: Session, run: tables.Run, reviewer: str, *, unblinded: bool) -> RetryTally | None:
+    """Count the retries with the reviewer's feedback in the run; return None if no agent has tried again with it."""
+    following = tables.Trajectory.__table__.alias("following")  # type: ignore[attr-defined]
+    memory, decision, item, record = tables.Memory, tables.Decision, tables.Item, tables.Trajectory
+    statement = (
+        select(following.c.id, following.c.outcome, following.c.released_by)
+        .select_from(memory)
+        .join(decision, col(decision.id) == memory.decision_id)
+        .join(item, col(item.id) == decision.item_id)
+        .join(record, col(record.id) == item.trajectory_id)
+        .join(following, (following.c.task_id == record.task_id) & (following.c.trial == record.trial + 1))
+        .where(item.run_id == run.id, decision.reviewer == reviewer, memory.origin == "words", is_current())
+        .distinct()
+    )
+    found: Sequence[Any] = session.exec(statement).all()
+    if not found:
+        return None
+    if not can_see_outcomes(session, run, unblinded=unblinded):
+        return RetryTally(len(found), None)
+    solved = sum(outcome == Outcome.SUCCEEDED and released is None for _id, outcome, released in found)
+    under_way = sum(outcome in (Outcome.PAUSED, Outcome.RUNNING) for _id, outcome, _released in found)
+    return RetryTally(len(found), solved, under_way)
+
+
+def list_feedback_outcomes(
+    session: Session, run: tables.Run, reviewer: str, *, unblinded: bool, limit: int
+) -> list[FeedbackOutcome]:
+    """List the outcomes of the reviewer's decisions in the run, the latest first."""
+    decision, item, record, task = tables.Decision, tables.Item, tables.Trajectory, tables.Task
+    statement = (
+        select(decision, item, record, task.instruction)
+        .join(item, col(item.id) == decision.item_id)
+        .join(record, col(record.id) == item.trajectory_id)
+        .join(task, col(task.id) == record.task_id)
+        .where(item.run_id == run.id, decision.reviewer == reviewer, is_current())
+        .order_by(col(decision.id).desc())
+        .limit(limit)
+    )
+    told = can_see_outcomes(session, run, unblinded=unblinded)
+    return [_aftermath(session, run, *row, told) for row in session.exec(statement)]
+
+
+def _aftermath(
+    session: Session,
+    run: tables.Run,
+    row: tables.Decision,
+    item: tables.Item,
+    record: tables.Trajectory,
+    instruction: str,
+    told: bool,
+) -> FeedbackOutcome:
+    body = from_json(session.get_one(tables.TrajectoryBody, record.id).body)
+    action = checkpoint_at(body, item.step, CheckpointKind(item.kind)).action
+    # If an edited action ran, show the agent's original action.
+    replaced = next((step.extra.get("instead_of") for step in body.steps[item.step : item.step + 1]), None)
+    bare = FeedbackOutcome(row, instruction, item.trial, str(replaced or action), feedback_to_agent(row))
+    following = _following(session, record)
+    state = _state(session, run, row, following)
+    if not state and following is None and replaced and row.decision == DecisionKind.EDIT:
+        solved = told and record.outcome == Outcome.SUCCEEDED
+        continued = _("The agent continued with your action.")
+        return replace(
+            bare, state=_("The agent continued with your action and solved the task.") if solved else continued
+        )
+    if state or following is None:
+        return replace(bare, state=state or _not_yet(run, row, item))
+    if not told:
+        return replace(bare, state=_(_HIDDEN))
+    made = from_json(session.get_one(tables.TrajectoryBody, following.id).body)
+    stop = session.exec(select(tables.Item).where(tables.Item.trajectory_id == following.id)).first()
+    ending = _(_ENDS[Outcome(following.outcome)])
+    if following.released_by:
+        ending = _("{ending} by the simulation").format(ending=ending)
+    before, after = list_actions_to_checkpoint(run, body, item), list_actions_to_checkpoint(run, made, stop)
+    return replace(bare, before=before, after=after, ending=ending)
+
+
+def _following(session: Session, record: tables.Trajectory) -> tables.Trajectory | None:
+    following = tables.Trajectory
+    return session.exec(
+        select(following)
+        .where(following.task_id == record.task_id, following.trial == record.trial + 1)
+        .where(col(following.carried_over).is_(False))
+    ).first()
+
+
+def _state(session: Session, run: tables.Run, row: tables.Decision, following: tables.Trajectory | None) -> str:
+    """Explain why the decision has no outcome to show; return an empty text if no such reason is known."""
+    if run.kind == RunKind.ARCHIVE:
+        return _("This run is an archive of recorded trials. No agent reads your feedback.")
+    if run.kind == RunKind.REPLAY:
+        return _(
+            "This run replays a log. Its next attempts were recorded before your decision, so they cannot follow it."
+        )
+    if run.kind == RunKind.GATE:
+        received = _("The agent has received your decision. The console does not see what it does next.")
+        return received if row.delivered_ms else _("The agent has not received your decision yet.")
+    if following is None:
+        return ""
+    learnt = session.exec(select(tables.Memory.id).where(tables.Memory.decision_id == row.id)).first()
+    return "" if learnt else _("The agent tried again, but not because of this decision.")
+
+
+def _not_yet(run: tables.Run, row: tables.Decision, item: tables.Item) -> str:
+    if row.decision == DecisionKind.ESCALATE:
+        return _("You escalated this item.")
+    if row.decision == DecisionKind.APPROVE:
+        return _("You approved the action, so no retry was needed.")
+    if item.trial + 1 >= run.trials:
+        return _("This was the last attempt of this run.")
+    waits_for_retry = _("The agent has not tried again yet.")
+    return waits_for_retry if row.delivered_ms else _("The agent has not received your decision yet.")
+
+
+def has_unused_feedback(session: Session, run: tables.Run) -> bool:
+    """Return whether any decision is undelivered, or contains feedback that another attempt could still use."""
+    decision, item, memory = tables.Decision, tables.Item, tables.Memory
+    told = select(memory.id).where(memory.decision_id == decision.id).exists()
+    lesson = (col(item.trial) + 1 < run.trials) & ~told
+    lesson &= (col(decision.label) == Label.MISALIGNED) | (col(decision.decision) == DecisionKind.RESPOND)
+    statement = (
+        select(decision.id)
+        .join(item, col(item.id) == decision.item_id)
+        .where(item.run_id == run.id, is_current(), decision.decision != DecisionKind.ESCALATE)
+        .where(col(decision.delivered_ms).is_(None) | lesson)
+        .where(col(item.status).in_([ItemStatus.DECIDED, ItemStatus.DELIVERED]))
+        .limit(1)
+    )
+    return session.exec(statement).first() is not None

@@ -1,0 +1,321 @@
+"""The exported tables: decisions, items, verdicts, the budget and events.
+
+`with_actions` adds the critical action at a row's own checkpoint, because the row of the trajectory may hold the action
+at another checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from itertools import compress
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from sqlalchemy import func, literal, null, select
+from sqlmodel import Session
+
+from console.runs.export.formats import Page
+from console.runs.export.query import (
+    CONDITION,
+    PARTICIPANT,
+    RUN_NAME,
+    STUDY,
+    Amend,
+    ExportColumn,
+    ExportQuery,
+    integer,
+    json,
+    number,
+    text,
+    time,
+    truth,
+)
+from console.trajectory import from_json
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
+from storage.tables import DecisionKind, SlotStatus, Table
+
+_tables = Table.metadata.tables
+_decision, _item, _task, _verdict = (_tables[name] for name in ("decision", "item", "task", "verdict"))
+_trajectory, _next = _tables["trajectory"], _tables["trajectory"].alias("next_trial")
+_ask, _slot, _ledger, _budget = (_tables[name] for name in ("ask", "slot", "ledger", "budget"))
+_event, _link = (_tables[name] for name in ("event", "event_link"))
+_AT_ONCE = 50
+
+_body = _tables["trajectory_body"]
+
+
+class CheckpointKey(NamedTuple):
+    """The position of a checkpoint."""
+
+    trajectory_id: int
+    step: int
+    kind: CheckpointKind
+
+
+def checkpoint_of(table: Any, action_digest: Any = None) -> tuple[Any, ...]:
+    """Return the cells that `with_actions` needs at the end of a row: the checkpoint, the number of steps and the
+    action's digest if it is known.
+    """
+    steps = Table.metadata.tables["trajectory"].c.n_steps
+    known = null() if action_digest is None else action_digest
+    return table.c.trajectory_id, table.c.step, table.c.kind, steps, known
+
+
+def with_actions(cells: Sequence[ExportColumn]) -> Callable[[], Amend]:
+    """Return an amendment that puts the action at the row's checkpoint into the column `critical_action`."""
+    place = [cell.column.name for cell in cells].index("critical_action")
+
+    spot = itemgetter(place, -4, -3, -2, -1)
+
+    def amend(session: Session, page: Page) -> Page:
+        certain = {seen: _is_certain(*seen) for seen in set(map(spot, page))}
+        if all(certain.values()):
+            return page
+        unsure = [not certain[spot(row)] for row in page]
+        actions = _look_up(session, {CheckpointKey(*row[-5:-2]) for row in compress(page, unsure)})
+        return [
+            (*row[:place], actions.get(CheckpointKey(*row[-5:-2])), *row[place + 1 :]) if doubt else row
+            for row, doubt in zip(page, unsure, strict=True)
+        ]
+
+    return lambda: amend
+
+
+def _is_certain(action: str | None, step: int, kind: str, steps: int, known: str | None) -> bool:
+    if kind == CheckpointKind.HALTED:
+        return action is None
+    return step >= steps or (action is not None and known == digest(action))
+
+
+def _look_up(session: Session, places: Collection[CheckpointKey]) -> dict[CheckpointKey, str]:
+    wanted: dict[int, list[CheckpointKey]] = {}
+    for place in places:
+        wanted.setdefault(place.trajectory_id, []).append(place)
+    found: dict[CheckpointKey, str] = {}
+    ids = sorted(wanted)
+    for start in range(0, len(ids), _AT_ONCE):
+        chosen = _body.c.trajectory_id.in_(ids[start : start + _AT_ONCE])
+        for id, body in session.execute(select(_body.c.trajectory_id, _body.c.body).where(chosen)):
+            record = from_json(body)
+            found.update({place: checkpoint_at(record, place.step, place.kind).action for place in wanted[id]})
+    return {place: action for place, action in found.items() if action}
+
+
+next_outcome: Any = (
+    select(_next.c.outcome)
+    .where(_next.c.task_id == _trajectory.c.task_id, _next.c.trial == _trajectory.c.trial + 1)
+    .order_by(_next.c.id.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+
+
+def _asked(column: str) -> Any:
+    """Return a column of the check that queued the item, or null if no check by an agent did."""
+    return select(_ask.c[column]).where(_ask.c.item_id == _item.c.id).limit(1).scalar_subquery()
+
+
+_DECISION_CELLS = (
+    integer("decision_id", _decision.c.id),
+    integer("item_id", _item.c.id),
+    integer("trajectory_id", _trajectory.c.id),
+    text("task_id", _task.c.task_key),
+    text("run", RUN_NAME),
+    integer("trial", _trajectory.c.trial),
+    text("environment", _trajectory.c.environment),
+    text("study", STUDY),
+    text("condition", CONDITION),
+    text("participant", PARTICIPANT),
+    text("reviewer", _decision.c.reviewer),
+    text("annotator_kind", _decision.c.annotator_kind),
+    text("detector", _verdict.c.detector),
+    text("model", _verdict.c.model),
+    number("score", _verdict.c.score),
+    number("threshold", _verdict.c.threshold),
+    truth("flagged", _verdict.c.flagged),
+    text("critical_action", _trajectory.c.critical_action),
+    text("decision", _decision.c.decision),
+    text("label", _decision.c.label),
+    text("feedback_type", _decision.c.feedback_type),
+    text("feedback_text", _decision.c.feedback_text),
+    text("edited_action", _decision.c.edited_action),
+    time("claimed_at", _decision.c.claimed_ms),
+    time("decided_at", _decision.c.decided_ms),
+    integer("lead_time_ms", _decision.c.decided_ms - _decision.c.claimed_ms),
+    integer("revision", _decision.c.revision),
+    truth("superseded", _decision.c.superseded),
+    integer("budget_cap", _decision.c.budget_cap),
+    integer("budget_used", _decision.c.budget_used),
+    time("delivered_at", _decision.c.delivered_ms),
+    text("next_trial_outcome", next_outcome),
+    text("gold_label", _trajectory.c.label),
+    time("withdrawn_at", _decision.c.withdrawn_ms),
+    truth("edited", _decision.c.decision == DecisionKind.EDIT),
+    text("door", _decision.c.door),
+    integer("policy_version", _asked("policy_version")),
+    text("rule", _asked("rule")),
+    text("seen_digest", _decision.c.seen_digest),
+    text("reason_codes", _decision.c.reason_codes),
+)
+
+DECISIONS = ExportQuery(
+    cells=_DECISION_CELLS,
+    joined=_decision.join(_item, _item.c.id == _decision.c.item_id)
+    .join(_trajectory, _trajectory.c.id == _item.c.trajectory_id)
+    .join(_task, _task.c.id == _trajectory.c.task_id)
+    .outerjoin(_verdict, _verdict.c.id == _item.c.verdict_id),
+    run_id=_item.c.run_id,
+    key=_decision.c.id,
+    needs=checkpoint_of(_item, _decision.c.action_digest),
+    amend=with_actions(_DECISION_CELLS),
+)
+
+
+def _of_claims(value: Any) -> Any:
+    held = (_slot.c.item_id == _item.c.id, _slot.c.status == SlotStatus.CLAIMED)
+    return select(value).where(*held).correlate(_item).scalar_subquery()
+
+
+_ITEM_CELLS = (
+    integer("item_id", _item.c.id),
+    integer("trajectory_id", _trajectory.c.id),
+    text("task_id", _task.c.task_key),
+    text("run", RUN_NAME),
+    integer("trial", _item.c.trial),
+    text("environment", _trajectory.c.environment),
+    text("status", _item.c.status),
+    number("priority", _item.c.priority),
+    number("score", _verdict.c.score),
+    text("detector", _verdict.c.detector),
+    text("model", _verdict.c.model),
+    number("threshold", _verdict.c.threshold),
+    truth("flagged", _verdict.c.flagged),
+    text("claimed_by", _of_claims(func.aggregate_strings(_slot.c.reviewer, ", "))),
+    time("claim_expires_at", _of_claims(func.min(_slot.c.lease_until_ms))),
+    integer("reviews_required", _item.c.reviews_required),
+    integer("open_slots", _item.c.open_slots),
+    integer("step", _item.c.step),
+    text("checkpoint", _item.c.kind),
+    text("critical_action", _trajectory.c.critical_action),
+    time("created_at", _item.c.created_ms),
+)
+
+ITEMS = ExportQuery(
+    cells=_ITEM_CELLS,
+    joined=_item.join(_trajectory, _trajectory.c.id == _item.c.trajectory_id)
+    .join(_task, _task.c.id == _trajectory.c.task_id)
+    .outerjoin(_verdict, _verdict.c.id == _item.c.verdict_id),
+    run_id=_item.c.run_id,
+    key=_item.c.id,
+    needs=checkpoint_of(_item),
+    amend=with_actions(_ITEM_CELLS),
+)
+
+_VERDICT_CELLS = (
+    integer("verdict_id", _verdict.c.id),
+    integer("trajectory_id", _trajectory.c.id),
+    text("task_id", _task.c.task_key),
+    text("run", RUN_NAME),
+    integer("trial", _trajectory.c.trial),
+    text("environment", _trajectory.c.environment),
+    integer("step", _verdict.c.step),
+    text("checkpoint", _verdict.c.kind),
+    text("critical_action", _trajectory.c.critical_action),
+    text("detector", _verdict.c.detector),
+    text("model", _verdict.c.model),
+    number("score", _verdict.c.score),
+    number("probability", _verdict.c.probability),
+    number("threshold", _verdict.c.threshold),
+    truth("flagged", _verdict.c.flagged),
+    text("inferred_task", _verdict.c.inferred_task),
+    text("rationale", _verdict.c.rationale),
+    text("prompt_fingerprint", _verdict.c.prompt_fingerprint),
+    json("parameters", _verdict.c.parameters),
+    integer("seed", _verdict.c.seed),
+    text("raw", _verdict.c.raw),
+    number("latency_ms", _verdict.c.latency_ms),
+    integer("requests", _verdict.c.requests),
+    integer("prompt_tokens", _verdict.c.prompt_tokens),
+    integer("completion_tokens", _verdict.c.completion_tokens),
+    number("cost_usd", _verdict.c.cost_usd),
+    time("created_at", _verdict.c.created_ms),
+    text("outcome", _trajectory.c.outcome),
+    text("gold_label", _trajectory.c.label),
+)
+
+VERDICTS = ExportQuery(
+    cells=_VERDICT_CELLS,
+    joined=_verdict.join(_trajectory, _trajectory.c.id == _verdict.c.trajectory_id).join(
+        _task, _task.c.id == _trajectory.c.task_id
+    ),
+    run_id=_verdict.c.run_id,
+    key=_verdict.c.id,
+    needs=checkpoint_of(_verdict),
+    amend=with_actions(_VERDICT_CELLS),
+    for_researchers=True,
+)
+
+_BUDGET_CELLS = (
+    integer("entry_id", _ledger.c.id),
+    integer("budget_id", _budget.c.id),
+    text("run", RUN_NAME),
+    integer("trial", _budget.c.trial),
+    text("scope", _budget.c.scope),
+    integer("item_id", _ledger.c.item_id),
+    integer("claim_id", _ledger.c.slot_id),
+    text("reviewer", _ledger.c.reviewer),
+    text("entry", _ledger.c.entry),
+    text("reason", _ledger.c.reason),
+    integer("units", _ledger.c.units),
+    integer("cap", _budget.c.cap),
+    integer("used", literal(0)),
+    time("at", _ledger.c.at_ms),
+)
+
+
+def _running() -> Amend:
+    used: Counter[int] = Counter()
+    names = [cell.column.name for cell in _BUDGET_CELLS]
+    budget, units, place = (names.index(name) for name in ("budget_id", "units", "used"))
+
+    def amend(_session: Session, page: Page) -> Page:
+        amended = []
+        for row in page:
+            used[row[budget]] += row[units]
+            amended.append((*row[:place], used[row[budget]], *row[place + 1 :]))
+        return amended
+
+    return amend
+
+
+BUDGET = ExportQuery(
+    cells=_BUDGET_CELLS,
+    joined=_ledger.join(_budget, _budget.c.id == _ledger.c.budget_id),
+    run_id=_budget.c.run_id,
+    key=_ledger.c.id,
+    amend=_running,
+)
+
+EVENTS = ExportQuery(
+    cells=(
+        integer("event_id", _event.c.id),
+        text("run", RUN_NAME),
+        time("at", _event.c.at_ms),
+        text("actor", _event.c.actor),
+        text("kind", _event.c.kind),
+        text("subject", _event.c.subject),
+        json("detail", _event.c.detail),
+        text("door", _event.c.door),
+        text("where", _event.c.place),
+        json("before", _event.c.before),
+        json("after", _event.c.after),
+        text("content_digest", _link.c.content_digest),
+        text("previous_hash", _link.c.previous_hash),
+        text("hash", _link.c.hash),
+    ),
+    joined=_event.outerjoin(_link, _link.c.event_id == _event.c.id),
+    run_id=_event.c.run_id,
+    key=_event.c.id,
+    for_researchers=True,
+)

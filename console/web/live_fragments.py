@@ -1,0 +1,137 @@
+"""Fragments of open tabs that run again when the database changes; one thread watches for all tabs of a server.
+
+Fragments that ran every few seconds would load the server even if nothing had changed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import partial
+from weakref import WeakKeyDictionary
+
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.runtime.app_session import AppSession
+
+from console.database import changes, database_url, reading
+from console.web.streamlit_internals import call_on_event_loop, current_fragment, is_idle
+
+Query = Callable[..., Hashable]
+"""A function of a session and further arguments that returns the value a fragment depends on."""
+
+_EVERY_S = 0.5
+_AFTER_FAILURE_S = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Watch:
+    """A fragment of an open tab, with the query value that the fragment shows and the latest query value."""
+
+    fragment: ClientState
+    query: Query
+    arguments: tuple[Hashable, ...]
+    shows: Hashable
+    pause_s: float
+    latest: Hashable
+    not_before_s: float
+
+
+_watches: WeakKeyDictionary[AppSession, _Watch] = WeakKeyDictionary()
+_guard = threading.Lock()
+_watcher: list[threading.Thread] = []
+_changes = [0]
+_new = threading.Event()
+"""Set by a new watch: its fragment read the database before the watch began, so its query runs at once."""
+
+
+def rerun_on_change(query: Query, *arguments: Hashable, shows: Hashable, pause_s: float = _EVERY_S) -> None:
+    """Run the calling fragment again if `query` no longer returns `shows`, at most every `pause_s` seconds.
+
+    Each tab has at most one such fragment, the last to call this function. Do nothing if no server runs.
+    """
+    running = current_fragment()
+    if running is None:
+        return
+    tab, fragment = running
+    not_before_s = time.monotonic() + pause_s
+    with _guard:
+        _watches[tab] = _Watch(fragment, query, arguments, shows, pause_s, shows, not_before_s)
+        _new.set()
+        if not (_watcher and _watcher[0].is_alive()):
+            _watcher[:] = [threading.Thread(target=_watch_database, name="live-fragments", daemon=True)]
+            _watcher[0].start()
+
+
+def count_changes(_session: object = None) -> int:
+    """Return the number of database changes so far. A fragment with this `query` runs again after every change."""
+    return _changes[0]
+
+
+def _watch_database() -> None:
+    while _is_needed():
+        try:
+            _watch(database_url())
+        except Exception:
+            _log.exception("Could not read what changed for the open tabs; trying again.")
+            time.sleep(_AFTER_FAILURE_S)
+
+
+def _watch(url: str) -> None:
+    """Watch the database at `url` until the settings name another database or no tab is left."""
+    with changes(url) as changed:
+        while _is_needed() and database_url() == url:
+            news = changed()
+            _changes[0] += news
+            if news or _new.is_set():
+                _new.clear()
+                _run_queries()
+            _schedule_reruns()
+            time.sleep(_EVERY_S)
+
+
+def _is_needed() -> bool:
+    """Return whether a tab still shows its fragment and this thread is the current watcher."""
+    with _guard:
+        for gone in [tab for tab, watch in _watches.items() if not tab.has_fragment(watch.fragment.fragment_id)]:
+            del _watches[gone]
+        if not _watches:
+            _watcher.clear()
+        return _watcher == [threading.current_thread()]
+
+
+def _list_watches() -> list[tuple[AppSession, _Watch]]:
+    with _guard:
+        return list(_watches.items())
+
+
+def _run_queries() -> None:
+    """Run each distinct query once."""
+    known: dict[Hashable, Hashable] = {}
+    with reading() as session:
+        for _, watch in _list_watches():
+            question = (watch.query, watch.arguments)
+            if question not in known:
+                known[question] = watch.query(session, *watch.arguments)
+            watch.latest = known[question]
+
+
+def _schedule_reruns() -> None:
+    now_s = time.monotonic()
+    for tab, watch in _list_watches():
+        if watch.latest != watch.shows and now_s >= watch.not_before_s:
+            call_on_event_loop(tab, partial(_rerun, tab, watch))
+
+
+def _rerun(tab: AppSession, watch: _Watch) -> None:
+    """Run the fragment if the tab is idle; otherwise leave it to the next round.
+
+    Overlapping requests could mix up their pages and addresses.
+    """
+    if is_idle(tab):
+        watch.shows, watch.not_before_s = watch.latest, time.monotonic() + watch.pause_s
+        tab.request_rerun(watch.fragment)

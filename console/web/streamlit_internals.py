@@ -1,0 +1,54 @@
+"""The undocumented members of Streamlit that the console uses; no other module of the console uses any of them.
+
+`tests/console/web/test_streamlit_internals.py` lists what breaks if a member is missing. Run that test before you
+widen the range of Streamlit versions in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlit import config, runtime
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
+from streamlit.web import bootstrap
+
+
+def load_options(options: dict[str, object]) -> None:
+    """Set these options of Streamlit; ignore the config files of the working and the home directory."""
+    config.get_config_files = lambda file_name: []
+    bootstrap.load_config_options(options)
+
+
+def is_script_running() -> bool:
+    """Return whether this thread runs the script of a page."""
+    return get_script_run_ctx(suppress_warning=True) is not None
+
+
+def current_fragment() -> tuple[AppSession, ClientState] | None:
+    """Return the tab and the fragment that this thread runs; return None if no server or no fragment is running."""
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None or not runtime.exists():
+        return None
+    fragment_id = ThreadState.get().fragment_id
+    tab = runtime.get_instance().get_app_session(context.session_id)
+    if tab is None or fragment_id is None:
+        return None
+    return tab, ClientState(
+        fragment_id=fragment_id,
+        page_script_hash=context.page_script_hash,
+        query_string=context.query_string,
+        is_auto_rerun=True,
+    )
+
+
+def call_on_event_loop(tab: AppSession, action: Callable[[], None]) -> None:
+    """Call the action on the event loop of the tab's server."""
+    tab._event_loop.call_soon_threadsafe(action)
+
+
+def is_idle(tab: AppSession) -> bool:
+    """Return whether a browser is connected to the tab and no script runs. Call this function on the event loop."""
+    return tab._scriptrunner is None and runtime.get_instance().is_active_session(tab.id)

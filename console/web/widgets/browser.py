@@ -1,0 +1,67 @@
+"""Components that run a script from `scripts` in the browser: cookies, language, watching the page, further steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from zlib import crc32
+
+import streamlit as st
+
+from console.errors import BadInput
+from console.language import COOKIE, _
+
+
+@cache
+def component(name: str, **options: Any) -> Callable[..., Any]:
+    """Return the component for this script; `options` are passed to Streamlit."""
+    sources = {kind: files(__package__) / "scripts" / f"{name}.{kind}" for kind in ("js", "css")}
+    texts: Any = {kind: source.read_text("utf-8") for kind, source in sources.items() if source.is_file()}
+    return st.components.v2.component(f"inferact_{name}", **texts, **options)
+
+
+_COOKIE_NAME = re.compile(r"[A-Za-z][\w-]{0,63}")
+_COOKIE_VALUE = re.compile(r"[\w.~:=-]{1,3000}")
+
+
+def set_cookie(name: str, value: str, *, days: int = 30) -> None:
+    """Store the cookie with SameSite=Strict, and Secure over HTTPS; raise BadInput if name or value is invalid."""
+    if not _COOKIE_NAME.fullmatch(name) or not _COOKIE_VALUE.fullmatch(value):
+        raise BadInput("Invalid cookie name or value. Use only letters, digits, dots and dashes.")
+    component("preference_cookie")(key=f"set-{name}", data={"name": name, "value": value, "seconds": days * 86_400})
+
+
+def watch_page(item_id: int, *, idle_s: int, traced: bool) -> None:
+    """Report how long the visitor is away or inactive while this item is shown; with `traced`, also report a trace.
+
+    The reports are separate requests, so they do not run the page again.
+    """
+    component("page_watch")(key="page-watch", data={"item": item_id, "idle_ms": 1_000 * idle_s, "traced": traced})
+
+
+def watch_session() -> None:
+    """Check the session when the tab gets the focus or loses its connection; if it has ended, open the sign-in page."""
+    component("session_watch")(key="session-watch", data={})
+
+
+_YEAR_S = 365 * 86_400
+
+
+def say_language(code: str, *, keep: bool) -> None:
+    """Set the document's `lang` for screen readers; with `keep`, store the language for the next visit."""
+    component("page_language")(
+        key="page-language", data={"language": code, "cookie": COOKIE if keep else "", "seconds": _YEAR_S}
+    )
+
+
+_HTML = '<div class="ia-sheet"><ol class="ia-steps"></ol></div>'
+
+
+def show_further_steps(rows: Sequence[str], view: str) -> None:
+    """Draw these rows of `timeline_rows` below the view; unfolded steps stay open while the view is shown."""
+    component("steps", html=_HTML, isolate_styles=False)(
+        key="ia-steps", data={"rows": list(rows), "view": crc32(view.encode()), "toggle": _("step {number} in full")}
+    )

@@ -1,0 +1,91 @@
+"""The rows of the pending items: each row links to its item, and a line marks the end of the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlencode
+
+from console.language import _, digits, gettext_noop, ngettext
+from console.review.inbox import WaitingAgent
+from console.review.pending_items import OfferOrder, PendingItem, PendingItems
+from console.web.widgets.browser import component
+from console.web.widgets.markup import plain, show_html
+from console.web.widgets.status import age, waiter_html
+
+_IN_WORDS = {
+    OfferOrder.CLAIMED: gettext_noop("claimed by you"),
+    OfferOrder.FRESH: "",
+    OfferOrder.SKIPPED: gettext_noop("skipped"),
+}
+
+
+def show_pending_rows(waiting: PendingItems, waiters: Mapping[int, WaitingAgent], run: str, now_ms: int) -> int | None:
+    """Draw the list; return the item of a pressed row in the next run of the page, else None."""
+    show_html(pending_rows_html(waiting, waiters, run, now_ms))
+    pressed = component("pending_rows")(key="pending-rows", on_opened_change=_pressed)
+    return int(pressed.opened) if pressed.opened else None
+
+
+def _pressed() -> None:
+    """Do nothing; the next run of the page reads the pressed row."""
+
+
+def pending_rows_html(waiting: PendingItems, waiters: Mapping[int, WaitingAgent], run: str, now_ms: int) -> str:
+    """Return the list as HTML: the items within the budget, in queue order, then the items beyond the budget."""
+    reached = waiting.matching - waiting.beyond
+    parts = [
+        _rows(waiting.offered, waiters, run, now_ms, _("Next items")),
+        _more(reached - len(waiting.offered)),
+    ]
+    if waiting.beyond:
+        unread = _rows(waiting.unread, waiters, run, now_ms, _("Beyond the budget"))
+        parts += [
+            f'<p class="ia-budget-end" role="note">{plain(_budget_end(waiting))}</p>',
+            f'<div class="ia-unread">{unread}</div>',
+            _more(waiting.beyond - len(waiting.unread)),
+        ]
+    return f'<div class="ia-waiting">{"".join(parts)}</div>'
+
+
+def _budget_end(waiting: PendingItems) -> str:
+    if waiting.hidden:
+        words = _("The budget ends here: in this order, {count} of these items stay unreviewed.")
+        return words.format(count=digits(waiting.beyond))
+    words = ngettext(
+        "The budget ends here: {count} more item stays unreviewed.",
+        "The budget ends here: {count} more items stay unreviewed.",
+        waiting.beyond,
+    )
+    return words.format(count=digits(waiting.beyond))
+
+
+def _more(more: int) -> str:
+    words = plain(_("… and {count} more.").format(count=digits(more)))
+    return f'<p class="ia-more">{words}</p>' if more > 0 else ""
+
+
+def _rows(rows: Sequence[PendingItem], waiters: Mapping[int, WaitingAgent], run: str, now_ms: int, label: str) -> str:
+    drawn = "".join(_row(row, waiters.get(row.item.id or 0), run, now_ms) for row in rows)
+    return f'<ol aria-label="{plain(label)}">{drawn}</ol>' if drawn else ""
+
+
+def _row(row: PendingItem, waiter: WaitingAgent | None, run: str, now_ms: int) -> str:
+    item = row.item
+    score, css = (_("halted"), "ia-score ia-score-halted") if row.score is None else (f"{row.score:.2f}", "ia-score")
+    why = (row.rationale or _("The trial halted. It needs feedback.")).splitlines()[0]
+    stamps = [row.escalation.badge if row.escalation else "", _(_IN_WORDS[row.turn])]
+    badges = "".join(f'<span class="ia-stamp">{plain(stamp)}</span> ' for stamp in stamps if stamp)
+    address = plain("/review?" + urlencode({"run": run, "item": item.id}))
+    return (
+        f'<li><span class="{css}">{plain(score)}</span><span class="ia-what">{badges}'
+        f'<a href="{address}" data-item="{item.id}">{plain(_short(row.instruction))}</a>'
+        f"<small>{plain(_short(why))}</small>"
+        f"{f'<small>{waiter_html(waiter, now_ms)}</small>' if waiter else ''}</span>"
+        f'<span class="ia-age">{plain(_("trial {trial}").format(trial=item.trial))} · '
+        f"{age(now_ms - item.created_ms)}</span></li>"
+    )
+
+
+def _short(text: str, limit: int = 180) -> str:
+    one_line = " ".join(text.split())
+    return one_line if len(one_line) <= limit else one_line[: limit - 1] + "…"

@@ -1,0 +1,77 @@
+"""The members of Streamlit that its documentation does not name: each exists, or its line says what breaks."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit import config
+from streamlit.components.v2 import manifest_scanner
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.runtime import Runtime
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import FragmentThreadState, ThreadState
+from streamlit.web import bootstrap
+
+ROOT = Path(__file__).resolve().parents[3]
+FIELDS = ("fragment_id", "page_script_hash", "query_string", "is_auto_rerun")
+
+MEMBERS = {
+    "lists and run overviews do not update by themselves: no tab by its session id": (
+        lambda: list(inspect.signature(Runtime.get_app_session).parameters) == ["self", "session_id"]
+    ),
+    "lists and run overviews do not update by themselves: no check for a connected browser": (
+        lambda: list(inspect.signature(Runtime.is_active_session).parameters) == ["self", "session_id"]
+    ),
+    "lists and run overviews do not update by themselves: no id of the running fragment": (
+        lambda: "fragment_id" in FragmentThreadState.__dataclass_fields__ and hasattr(ThreadState, "get")
+    ),
+    "lists and run overviews do not update by themselves: no request for a fragment": (
+        lambda: set(FIELDS) <= set(ClientState.DESCRIPTOR.fields_by_name)
+    ),
+    "lists and run overviews do not update by themselves: no run from outside": (
+        lambda: list(inspect.signature(AppSession.request_rerun).parameters) == ["self", "client_state"]
+    ),
+    "a closed page is watched for ever: no check for a fragment": (
+        lambda: list(inspect.signature(AppSession.has_fragment).parameters) == ["self", "fragment_id"]
+    ),
+    "two runs of a tab overlap: no event loop, no script runner": (
+        lambda: {"_event_loop", "_scriptrunner"} <= set(AppSession.__init__.__code__.co_names)
+    ),
+    "every page is in the server's language: no check for a running script": (
+        lambda: get_script_run_ctx(suppress_warning=True) is None
+    ),
+    "config files of the working directory change the console": (
+        lambda: list(inspect.signature(config.get_config_files).parameters) == ["file_name"]
+    ),
+    "the console starts without its settings": (
+        lambda: list(inspect.signature(bootstrap.load_config_options).parameters) == ["flag_options"]
+    ),
+    "tests only: the routes of the app cannot be listed": lambda: hasattr(st.App, "_build_starlette_app"),
+    "tests only: no runtime for the frames of a participant": lambda: hasattr(Runtime, "_instance"),
+    "tests only: pages start slowly": lambda: hasattr(manifest_scanner, "scan_component_manifests"),
+}
+
+
+@pytest.mark.parametrize("breaks", MEMBERS)
+def test_member_is_there(breaks):
+    assert MEMBERS[breaks](), breaks
+
+
+def test_no_other_module_of_the_console_uses_one():
+    marks = (
+        "streamlit.runtime",
+        "streamlit.proto",
+        "streamlit.web",
+        "streamlit import runtime",
+        "streamlit import config",
+    )
+    using = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "console").rglob("*.py")
+        for line in path.read_text().splitlines()
+        if "import" in line and any(mark in line for mark in marks)
+    }
+    # The other module names the types of a tab and of a fragment in its signatures.
+    assert using == {"console/web/live_fragments.py", "console/web/streamlit_internals.py"}
