@@ -36,7 +36,7 @@ def test_pages_come_in_the_language_of_the_browser_and_stay_in_the_chosen_one(
     settled(page)
     assert "Prüfen · InferAct Console" in page.title()
     assert page.locator("html").get_attribute("lang") == "de"
-    assert page.get_by_role("textbox", name="Rückmeldung an den Agenten").count()
+    assert page.get_by_role("textbox", name="Rückmeldung, wird mit der Aufzeichnung gespeichert").count()
     press_until_next(page, settled, "x")
     assert page.get_by_text("Als falsch markiert.").count()
     screenshot(page, "german")
@@ -45,8 +45,8 @@ def test_pages_come_in_the_language_of_the_browser_and_stay_in_the_chosen_one(
     page.get_by_role("heading", name="Help", exact=True).wait_for()
     settled(page)
     page.get_by_role("radio", name="Researcher").or_(page.get_by_role("button", name="Researcher")).first.click()
-    page.get_by_role("heading", name="Presets").wait_for()
-    sizes = [page.locator(f".st-key-ia-handbook {level}").first.evaluate(SIZE) for level in ("h2", "h3", "p")]
+    page.get_by_role("heading", name="Start from a preset").wait_for()
+    sizes = [page.locator(f".st-key-ia-handbook {level}").first.evaluate(SIZE) for level in ("h2", "p")]
     assert sizes == sorted(sizes, reverse=True)
     page.goto(f"{address}/review")
     shown_item(page)

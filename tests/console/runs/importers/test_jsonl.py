@@ -111,7 +111,7 @@ def test_half_characters_are_replaced_and_the_text_can_be_stored(write, trajecto
         ({"steps": {}}, '"steps" is not a list'),
         ({"steps": ["look"]}, "step 1 is not an object"),
         ({"steps": [{"action": 3}]}, '"action" is not a text'),
-        ({"trial": -1}, "count from 0"),
+        ({"trial": -1}, "Use a whole number from 0"),
         ({"outcome": "great"}, "outcome 'great' is none of"),
         ({"gold": {"label": "bad"}}, "gold label"),
     ],

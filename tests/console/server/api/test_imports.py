@@ -55,7 +55,7 @@ def test_a_damaged_log_leaves_nothing_behind_and_names_its_line(admin, log):
         ("", "?run=NAME"),
         ("?run=", "?run=NAME"),
         ("?run=a/b", "not a valid run name"),
-        ("?run=a&format=no", "no format"),
+        ("?run=a&format=no", "Unknown format 'no'"),
     ],
 )
 def test_a_request_that_cannot_be_used_is_refused(admin, log, query, named):

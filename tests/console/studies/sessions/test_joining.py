@@ -172,7 +172,7 @@ def test_a_link_opens_one_place_once_and_again_after_its_person_has_declined(stu
     person = joining.join("", link)
     with pytest.raises(Refused, match="was already used"):
         joining.join("", link)
-    with pytest.raises(BadInput, match="opens no place"):
+    with pytest.raises(BadInput, match="link is not valid"):
         joining.join("", Arrival(invitation="made-up"))
     with reading() as session:
         assert joining.find_place(session, person.secret, link).id == person.id

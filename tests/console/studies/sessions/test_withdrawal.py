@@ -218,7 +218,7 @@ def test_withdrawing_twice_is_once(study, walk, rows):
 
 def test_a_free_place_cannot_withdraw(study, rows):
     study()
-    with pytest.raises(Refused, match="No participant has the place"):
+    with pytest.raises(Refused, match="The place P01 has no participant to withdraw"):
         withdraw(rows(tables.Participant)[0].id)
 
 
