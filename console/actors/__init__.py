@@ -1,6 +1,6 @@
 """Actors do tasks. An Actor is a function that returns its next move for its current view.
 
-A new Actor needs one file here and one line in BUILT_IN. Other packages add Actors as plug-ins.
+A new Actor is one file here and one line in BUILT_IN; other packages add theirs as plug-ins.
 """
 
 from console.actors.autoplan import AUTOPLAN

@@ -3,8 +3,8 @@
 Each action takes three calls: a thought that names the step of the plan, the action in the model's own words, and a
 formalizer that rewrites it in the grammar of the environment. While a plan is learnt, replies are sampled with top-p
 0.9; at the test they are greedy. After a batch, each trial gets a summary, a flaw and a revision, then one call updates
-the plan. Reviewers' feedback is part of the batch; each feedback has a mark, which the updated plan can cite. The first
-batch has no plan, so its trials get no revisions and, in HotPotQA, no flaws.
+the plan; it can cite the marks of trials and of reviewers' feedback. The first batch has no plan, so its trials get no
+revisions and, in HotPotQA, no flaws.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The introspective Actor: it plans, lists remedies, acts, goes back and replans (Devil's Advocate, Alg. 1).
 
-If an action missed its purpose, the Actor goes back and tries the latest remedy. If no remedy is left, the Actor
-revises the plan. The Actor never goes back over an irreversible action, such as a critical one. The algorithm leaves
-two cases open: here, a revised plan starts from the present state with an empty stack, and a completed plan without a
-completed task is revised.
+If an action missed its purpose, the Actor goes back and tries the latest remedy, or revises the plan if none is left.
+It never goes back over an irreversible action. The algorithm leaves two cases open: here, a revised plan starts from
+the present state with an empty stack, and a completed plan without a completed task is revised.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ class PlannedAttempt:
 class PlanningState:
     """The Actor's state: plan, stack (the next attempt last), history, notes, and the counts that the paper reports.
 
-    `doing` is the attempt of the present step or, while `going_back`, the attempt that the Actor goes back to try.
-    `refused` lists the attempts that the Actor could not go back to.
+    `doing` is the attempt of the present step or, while `going_back`, the one to try there. `refused` lists the
+    attempts that the Actor could not go back to.
     """
 
     plan: list[str] = field(default_factory=list)
@@ -239,10 +238,7 @@ class PlannerTurn:
 
 
 async def act(llm: LLM, view: ActorView) -> Move:
-    """Return the next move; raise ModelError if a call gives no usable reply.
-
-    A turn after an aligned action takes 4 + R calls: align and describe, task done, subtask done, action, R remedies.
-    """
+    """Return the next move, after an aligned action with 4 + R calls; raise ModelError if a reply is not usable."""
     state = read_state(view.steps) or PlanningState()
     ask = Questions(ModelCalls(llm, view.seed + _A_STEP * len(view.steps), _SAMPLING), view, state)
     turn = PlannerTurn(view, state, ask, list_standing_steps(view.surroundings, view.steps))

@@ -23,10 +23,9 @@ def format_memory(memory: Sequence[str]) -> str:
 class ActorView:
     """The view of an Actor: the task, its steps and observations in this trial, and its memory of earlier trials.
 
-    `memory` holds the last entries, oldest first (window 3; Reflexion, InferAct section 4.4): each entry is the
-    feedback of a reviewer, or the plan that the Actor wrote after a rejection. `surroundings` is the environment;
-    `critical` holds the patterns of actions that the gate may hold. `plan` is the plan for tasks of this type, if the
-    run uses one; `explores` is true in a trial from which a plan is learnt.
+    `memory` holds the last entries, oldest first: feedback of a reviewer, or the plan that the Actor wrote after a
+    rejection. `critical` holds the patterns of actions that the gate may hold. `plan` is the plan for tasks of this
+    type; `explores` is true in a trial from which a plan is learnt.
     """
 
     environment: str
@@ -43,11 +42,10 @@ class ActorView:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A move: the next thought and action.
+    """A move: the next thought and action. A move without an action ends the trial; `done` is then the answer.
 
-    `extra` is stored with the step of the move and returned in later views, so that an Actor keeps its state during a
-    trial. The key `remedies` holds alternative actions. A move without an action ends the trial; `done` is then the
-    answer.
+    `extra` is stored with the step and returned in later views, so that an Actor keeps its state during a trial. Its
+    key `remedies` holds alternative actions.
     """
 
     thought: str
@@ -71,8 +69,7 @@ class Reflection:
 class Actor:
     """An Actor: `act` returns the next move; `reflect` writes a plan for the memory after binary feedback.
 
-    `description` summarises how the Actor works. `step_caps` holds limits of actions per trial that replace the
-    environment's own limit: by environment, or under `any` for every environment.
+    `step_caps` replaces the environment's limit of actions per trial: by environment, or under `any`.
     """
 
     name: str

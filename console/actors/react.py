@@ -62,8 +62,7 @@ def build_chat(view: ActorView) -> list[Message]:
 def read_move(reply: str) -> Move:
     """Parse the thought and the action of a reply; without a labelled action, use the last line.
 
-    Text after the first action is dropped: an observation in a model's reply is invented. An invalid action is kept as
-    it is: the environment responds to it, and the trial goes on.
+    Text after the first action is dropped, because an observation in a reply is invented. An invalid action is kept.
     """
     text = _FENCE.sub("", reply).strip()
     invented = (label.start() for label in _LABEL.finditer(text) if label[1].lower() == "observation")
@@ -92,7 +91,6 @@ def _first_call(text: str) -> str:
 
 
 def _bare(action: str) -> str:
-    """Remove quotation marks, emphasis and a leading prompt sign from an action."""
     text = action.strip().removeprefix(">").strip()
     for sign in ("**", "`", '"'):
         if len(text) > 2 * len(sign) and text.startswith(sign) and text.endswith(sign):

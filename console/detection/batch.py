@@ -164,13 +164,10 @@ def run_detection(
 ) -> Detection:
     """Judge the pending checkpoints of a run, queue those flagged by the routing detector, and return the reports.
 
-    The first method used on a run becomes its routing detector; `route` names another one. Verdicts are computed
-    outside transactions and stored in short transactions, so an interrupted detection can be continued. Live and gate
-    runs keep their queue, settings and routing verdicts, because their actions were judged before they ran. `progress`
-    counts trajectories, once for each offline detector and once for all detectors that use models.
-
-    Raises Refused, NoModel, SpendingCapReached, or ModelError if every request fails; verdicts stored before an error
-    remain.
+    The first method used on a run becomes its routing detector, unless `route` names another one. An interrupted
+    detection can be continued. Live and gate runs keep their queue, settings and routing verdicts. `progress` counts
+    trajectories, once for each offline detector and once for all detectors that use models.
+    Raises Refused, NoModel, SpendingCapReached, or ModelError if every request fails.
     """
     judges, asking = [detector(name) for name in dict.fromkeys(methods)], asking or ModelOptions()
     labels = {judge.name: asking.label(judge) for judge in judges if judge.ask}
@@ -259,7 +256,6 @@ def _prepare(
 
 
 def _settings(run: tables.Run) -> dict[str, object]:
-    """Return the settings of a run that determine which actions are reviewed."""
     return {"detector": run.detector, "threshold": run.threshold, "seed": run.seed}
 
 
@@ -289,7 +285,7 @@ def _judge_offline(backlog: PendingCheckpoints, judge: Detector, bar: float, pro
 def _ask_models(
     backlog: PendingCheckpoints, judges: Sequence[Detector], bars: Mapping[str, float], progress: Progress | None
 ) -> DetectionUsage:
-    """Run all detectors that use models at once, checkpoint by checkpoint, and return the usage."""
+    """Run all detectors that use models at once, checkpoint by checkpoint."""
     pages = backlog.pages() if judges else []
     count = _Count(sum(map(len, pages)), progress)
     if not pages:

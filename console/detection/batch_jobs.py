@@ -26,9 +26,7 @@ Tell = Callable[[str], None]
 def detect(
     run_name: str, methods: Sequence[str], asking: ModelOptions, *, every_s: float, tell: Tell, **options: Any
 ) -> Detection:
-    """Run a detection until all its batches are done, and return the detection; raise the same errors as
-    `run_detection`.
-    """
+    """Run a detection until all its batches are done; raise the same errors as `run_detection`."""
     office = BatchOffice(settings().data_dir / "cache")
     asking = replace(asking, transport=office.transport)
     rounds: list[Detection] = []
@@ -61,7 +59,6 @@ def _combine(rounds: Sequence[Detection]) -> Detection:
 
 
 def _wait(office: BatchOffice, every_s: float, tell: Tell) -> None:
-    """Wait until the endpoint has no open batch."""
     told = ""
     while states := asyncio.run(office.collect(Endpoint())):
         if (now := " ".join(map(_describe, states))) != told:

@@ -1,6 +1,4 @@
-"""Concurrent detection by models: each checkpoint is opened once for all detectors, and verdicts are stored as they
-arrive.
-"""
+"""Concurrent detection by models: checkpoints are opened once for all detectors, and verdicts stored as they arrive."""
 
 from __future__ import annotations
 
@@ -41,9 +39,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class ConcurrentJudge:
-    """The options and callbacks of a detection: `judged` gets a row, `failed` an endpoint's error, `over` a finished
-    job.
-    """
+    """The options of a detection; `judged` gets a row, `failed` an endpoint's error, `over` a finished job."""
 
     run: tables.Run
     bars: Mapping[str, float]
@@ -57,8 +53,7 @@ class ConcurrentJudge:
 def judge(panel: ConcurrentJudge, pages: Iterable[Callable[[], Sequence[Job]]]) -> DetectionUsage:
     """Judge the jobs of all pages and return the usage; only failed checkpoints do not get a verdict.
 
-    Raises NoModel, SpendingCapReached, ModelSilent, or the last ModelError if every request fails; verdicts stored
-    before an error remain.
+    Raises NoModel, SpendingCapReached, ModelSilent, or the last ModelError if every request fails.
     """
     return asyncio.run(_Worker(panel).judge(pages))
 

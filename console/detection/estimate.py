@@ -1,8 +1,7 @@
-"""Cost estimate of a detection: every request is counted without sending it, and a few are sent to scale the result.
+"""Cost estimate of a detection: a rehearsal counts every request, and a few real checkpoints scale the counts.
 
-Tokenizers and reply lengths differ between models. A rehearsal counts the tokens of each request itself; judging a few
-of the same checkpoints gives the endpoint's counts. The replies for these checkpoints are cached, so they are paid for
-only once.
+Tokenizers and reply lengths differ between models. The replies for the real checkpoints are cached, so they are paid
+for only once.
 """
 
 from __future__ import annotations
@@ -84,10 +83,7 @@ def asks_models(methods: Iterable[str]) -> bool:
 def estimate_cost(
     run_name: str, methods: Sequence[str], *, asking: ModelOptions | None = None, seed: int | None = None
 ) -> CostEstimate:
-    """Estimate the cost of judging a run's pending checkpoints, without changing the run.
-
-    Raises NoModel if no model is configured, and ModelError if the endpoint does not answer.
-    """
+    """Estimate the cost of judging a run's pending checkpoints, without changing it; raise NoModel or ModelError."""
     asking = asking or ModelOptions()
     judges = [judge for judge in map(detector, dict.fromkeys(methods)) if judge.ask]
     with reading() as session:

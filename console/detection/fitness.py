@@ -36,9 +36,7 @@ _BASES = {
 
 @dataclass(frozen=True, slots=True)
 class Fitness:
-    """The result for one detector: whether it can use the model, how or why not, and the requests and tokens of one
-    checkpoint.
-    """
+    """The result for one detector: whether and how it can use the model, and the usage of one checkpoint."""
 
     detector: str
     serves: bool
@@ -49,10 +47,7 @@ class Fitness:
 
 
 async def measure_fitness(model: str) -> list[Fitness]:
-    """Return the model's fitness for every detector that uses models, without cached replies.
-
-    Detectors share requests.
-    """
+    """Return the model's fitness for every detector that uses models, without cached replies."""
     async with LLM(model, ClientOptions(timeout_s=_PATIENCE_S, deadline_s=_PATIENCE_S, retries=1)) as llm:
         cache = QueryCache(_SHOP, Models(llm, llm))
         asking = [judge for judge in DETECTORS.values() if judge.ask]

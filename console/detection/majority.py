@@ -27,8 +27,8 @@ def find_majority_labels(
 ) -> dict[Key, tuple[bool, str]]:
     """Return for each labelled checkpoint whether it is misaligned, and its task.
 
-    In a tie the result is `tie`; if `tie` is None, the checkpoint is left out. `labels` selects trajectory id, step,
-    kind, label and task key, one row for each label.
+    `labels` selects trajectory id, step, kind, label and task key. A tie gives `tie`; if it is None, the checkpoint is
+    left out.
     """
     votes: dict[Key, list[bool]] = defaultdict(list)
     tasks: dict[Key, str] = {}

@@ -1,6 +1,6 @@
 """Recalibration: probabilities from a detector's scores, learnt from reviewers' decisions, never from gold labels.
 
-The probabilities are stored as verdicts of another detector, `NAME+platt` or `NAME+isotonic`.
+They are stored as verdicts of another detector, `NAME+platt` or `NAME+isotonic`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,7 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Recalibration:
-    """The labels from which a curve was learnt, and the curve's calibration on held-out tasks.
-
-    `ece_before` and `brier_before` are those of the detector's own scores on the same checkpoints.
-    """
+    """The labels of a curve, and its calibration on held-out tasks; `*_before` is that of the detector's own scores."""
 
     run: str
     detector: str

@@ -18,9 +18,8 @@ class DetectionReport:
     """The counts of one detector; `excluded` trajectories have no critical action.
 
     `unparsed` verdicts come from unreadable replies and are flagged. `errors` checkpoints have no verdict, for the
-    reasons in `problems`; `waiting` checkpoints have none until a batch is done. `mode` is `paper` if models are used
-    as in the paper's reference code. Requests, tokens and USD are those of the new verdicts: each detector that shares
-    a reply counts the reply.
+    reasons in `problems`; `waiting` ones have none until a batch is done. Usage is that of the new verdicts: each
+    detector that shares a reply counts it.
     """
 
     run: str
@@ -98,10 +97,7 @@ def _lack(model: str, names: Sequence[str], instead: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """The report of each detector, the usage of models, and a sentence for each endpoint that lacks a feature.
-
-    `queue_note` explains an empty queue; it is "" if the queue has items.
-    """
+    """The reports, the usage of models, a sentence for each lacking endpoint, and why the queue is empty (or "")."""
 
     reports: list[DetectionReport]
     asked: DetectionUsage

@@ -32,9 +32,7 @@ OWN_DETECTOR = "rules"
 
 
 def is_judged_beforehand(run: tables.Run) -> bool:
-    """Return whether the run's actions wait for a verdict; in other kinds of runs a detection judges actions
-    afterwards.
-    """
+    """Return whether the run's actions wait for a verdict; other runs are judged afterwards."""
     return run.kind in (RunKind.LIVE, RunKind.GATE)
 
 
@@ -93,10 +91,7 @@ def flagged_item(
 
 
 def is_audited(run: tables.Run, options: RunOptions, task_key: str, trial: int) -> bool:
-    """Return whether the trial's action is reviewed even if unflagged: random by the run's seed, task and trial.
-
-    The result is the same in every copy of the task.
-    """
+    """Return whether the trial's action is reviewed even if unflagged: random by seed, task and trial."""
     return options.audited > 0 and Random(f"{run.seed} audit {task_key} {trial}").random() < options.audited
 
 

@@ -39,11 +39,7 @@ class StackFit:
 def fit_stack(
     session: Session, run: tables.Run, inputs: Sequence[str], *, labels: str = "reviewers", seed: int = 0
 ) -> tuple[Stack, StackFit]:
-    """Fit a stack of the detectors to the run's labelled checkpoints that all of them have judged.
-
-    Labels are the reviewers' decisions or the source's own. Raises BadInput, Unknown, and Refused if there are too few
-    labels.
-    """
+    """Fit a stack to the run's labelled checkpoints (by reviewers or gold); raise BadInput, Unknown or Refused."""
     for name in inputs:
         if "@" in name or detector(name).name == "stacked":
             raise BadInput(f"{name} cannot be an input of a stack; name detectors without models.")
@@ -53,7 +49,6 @@ def fit_stack(
 
 
 def _labels(session: Session, run: tables.Run, source: str) -> dict[Key, tuple[bool, str]]:
-    """Return for each labelled checkpoint whether it is misaligned, and its task."""
     if source not in LABELS:
         raise Unknown("source of labels", source, LABELS)
     # Reviewers who disagree half and half count as misaligned: an alarm too many costs less.

@@ -90,10 +90,7 @@ def build_row(
 
 
 def store_verdicts(session: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """Store verdicts; a new verdict reuses the row of the old one, so that items still refer to it.
-
-    A locked verdict is not replaced, because an action ran or was held on its basis.
-    """
+    """Store verdicts in the rows of old ones, so that items still refer to them; locked verdicts are not replaced."""
     verdict, run = tables.Verdict, tables.Run
     ids = {row["trajectory_id"] for row in rows}
     statement = select(verdict, run).join(run, col(run.id) == verdict.run_id).where(col(verdict.trajectory_id).in_(ids))

@@ -25,7 +25,7 @@ _ENDING = frozenset({"finish", "answer", "final_answer", "submit", "submit_answe
 class Act:
     """An executed action: its number, its calls, the observation, and whether the observation reports a failure.
 
-    `talks` is true if the action is a message to the user; the observation is then the user's reply.
+    If the action is a message to the user (`talks`), the observation is the user's reply.
     """
 
     step: int

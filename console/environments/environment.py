@@ -23,10 +23,7 @@ class TaskSpec:
 
 
 class World(Protocol):
-    """The world of a running task.
-
-    At the end `info` contains `success` (bool) and `score` (0 to 1); Actors do not get them.
-    """
+    """The world of a running task; at the end `info` contains `success` (bool) and `score` (0 to 1), not for Actors."""
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Set the task up and return the agent's first observation."""
@@ -50,14 +47,12 @@ class Environment:
     """An environment: `critical` holds the default patterns of a run; `ends` adds a checkpoint at the end of a trial.
 
     `terminal` are the critical patterns that end a trial. `not_executed` holds the first words of an observation after
-    an action that did not run. `tasks(seed, count)` and `start(task)` are set if there is an embedded edition.
-    `replayable` is true if the recorded actions restore an equal state. `verbs` are the lower-case names in actions of
-    the form `name[argument]`. `talks` are the calls that send a message to a customer, who then replies. `instructed`
-    is true if the agent's first observation contains its instructions.
-
-    `back` is the action that restores the previous state, like a browser's back button; it is empty if actions cannot
-    be undone. `answering` is the action that answers a task, with the slot `{answer}`. `type_option` is the task option
-    that contains the task type, if the environment has several types.
+    an action that did not run. `tasks(seed, count)` and `start(task)` are set if there is an embedded edition, which is
+    `replayable` if the recorded actions restore an equal state. `verbs` are the lower-case names in actions of the form
+    `name[argument]`. `talks` are the calls that send a message to a customer, who then replies. `instructed` is true if
+    the agent's first observation contains its instructions. `back` is the action that restores the previous state, if
+    any; `answering` is the action that answers a task, with the slot `{answer}`. `type_option` is the task option with
+    the task type, if the environment has several types.
     """
 
     name: str

@@ -1,7 +1,6 @@
-"""Evidence of a checkpoint, computed once: requested terms, offered and chosen options, text read, and argument
-sources.
+"""Evidence of a checkpoint, computed once for detectors' sentences and a page's highlights and table.
 
-Detectors' sentences and a page's highlights and table all use this object, so they cannot contradict each other.
+It holds requested terms, offered and chosen options, text read, and argument sources.
 """
 
 from __future__ import annotations
@@ -115,9 +114,7 @@ class Evidence:
 
     @cached_property
     def reading(self) -> Reading | None:
-        """The pages that the agent read before its answer; None if the action is not an answer, or if the agent ran
-        code.
-        """
+        """The pages read before the answer; None if the action is not an answer, or if the agent ran code."""
         given = answer_given(self.pending)
         if given is None or len(given) > 600 or len(self.pending.calls[0].arguments) > 1:
             return None
@@ -215,9 +212,7 @@ class Evidence:
 
     @cached_property
     def table(self) -> EvidenceTable | None:
-        """The options of a purchase (asked, offered, chosen), or else the arguments of the pending calls; None if there
-        are none.
-        """
+        """The options of a purchase (asked, offered, chosen), or else the arguments of the pending calls, or None."""
         if self.purchase and self.purchase.choices:
             return EvidenceTable(_CHOICES, tuple(self._choices()))
         rows = [(one.name, one.value, one.origin) for call in self.pending_calls for one in call.arguments]

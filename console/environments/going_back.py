@@ -1,7 +1,4 @@
-"""Going back: which steps lead to the current state of a world, and which of these steps can be undone.
-
-A separate module, because Actors use it to plan and the engine uses it to check every Actor.
-"""
+"""Going back: which steps lead to the current state of a world, and which of these steps can be undone."""
 
 from __future__ import annotations
 
@@ -16,10 +13,7 @@ REFUSED = "not_run"
 
 
 def list_standing_steps(environment: Environment, steps: Sequence[Step]) -> tuple[int, ...]:
-    """Return the positions of the steps that lead to the current state.
-
-    Thoughts, and steps that the world did not run, are left out because they do not change the state.
-    """
+    """Return the positions of the steps that lead to the current state, without thoughts and steps that did not run."""
     path: list[int] = []
     for position, step in enumerate(steps):
         if is_thought(step.action) or _not_executed(environment, step):

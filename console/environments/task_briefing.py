@@ -1,5 +1,4 @@
-"""Task briefings: the user's goal in plain words, for participants who get a briefing; a briefing never contains a
-label.
+"""Task briefings: the user's goal in plain words, for participants who get a briefing.
 
 A new environment is one function here and one line in BRIEFS. Each function names the gold entries that it uses, so
 that nothing else (label, score, outcome, the actions that solve the task) can enter a briefing.

@@ -1,6 +1,4 @@
-"""Tool use: each call that changes something, its effects, the sources of its arguments, and whether the user asked for
-it.
-"""
+"""Tool use: calls that change something, the sources of their arguments, and whether the user asked for them."""
 
 from __future__ import annotations
 
@@ -76,11 +74,10 @@ _SYNONYMS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class TracedCall:
-    """A call that changes something: its step, its effects, the sources of its arguments, and whether the user asked
-    for it.
+    """A call that changes something: its effects, the sources of its arguments, and whether the user asked for it.
 
-    `ordered` is the sentence in a tool's result that asks for the call, or empty; `ordered_by` is the step of that
-    result. `agreed_in` is the step in which the agent offered the call and the user agreed, else 0.
+    `ordered` is the sentence in the result of step `ordered_by` that asks for the call, or empty. `agreed_in` is the
+    step in which the agent offered the call and the user agreed, else 0.
     """
 
     step: int
@@ -101,9 +98,7 @@ class TracedCall:
 
 
 def trace_calls(done: Sequence[Act], pending: Act, user: str, policy: str) -> tuple[TracedCall, ...]:
-    """Return the earlier calls that changed something, and all pending calls, each traced with the information
-    available at its step.
-    """
+    """Return the earlier calls that changed something and all pending calls, each with what was known at its step."""
     results = tuple(
         ToolResult(act.step, _tool_name(act), lowered(act.observation[:60_000]))
         for act in done
@@ -126,9 +121,9 @@ def _tool_name(act: Act) -> str:
 
 
 def _agreed_in(one: TracedCall, done: Sequence[Act]) -> int:
-    """Return the step of the agent's last message if the message offers the call and the user agrees, else 0.
+    """Return the step of the agent's last message if it offers the call and the user agrees, else 0.
 
-    A message offers a call if it contains the call's verb, or its object and every number among its arguments.
+    An offer contains the call's verb, or its object and every number among its arguments.
     """
     talks = [act for act in done if act.talks and act.step < one.step]
     if not talks:

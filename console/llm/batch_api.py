@@ -1,8 +1,7 @@
 """The Batch API: requests that can wait are sent as files, which many endpoints process at a lower price.
 
-A BatchOffice collects requests without a reply, posts them together and fetches the replies. Open batches are stored as
-files beside the cache of replies, so that another process can fetch the replies. Until a reply arrives, its call raises
-Deferred.
+Open batches are stored as files beside the cache of replies, so that another process can fetch the replies. Until a
+reply arrives, its call raises Deferred.
 """
 
 from __future__ import annotations
@@ -215,7 +214,6 @@ def _parts(requests: Mapping[str, Request], without: frozenset[str]) -> Iterator
 
 
 def _write(file: Path, document: object) -> None:
-    """Write the file atomically."""
     draft = file.with_suffix(".part")
     draft.write_bytes(orjson.dumps(document))
     draft.replace(file)

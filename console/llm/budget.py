@@ -1,7 +1,4 @@
-"""The budget of a model client: token prices, spending, and the cap.
-
-Prices are a table; the user's own file adds prices and overrides them.
-"""
+"""The budget of a model client: token prices (a table, and the user's own file), spending, and the cap."""
 
 from __future__ import annotations
 
@@ -99,7 +96,7 @@ class Purse:
     def reserving(self, request: Request, price: Price | None) -> Iterator[Bill]:
         """Reserve the maximum cost of a call; raise SpendingCapReached if this cost would exceed the cap.
 
-        A failed call costs nothing. With several processes, their calls in progress may exceed the cap.
+        A failed call costs nothing. Calls in progress of several processes may exceed the cap.
         """
         bill = Bill(self._most(request, price))
         most = bill.usd

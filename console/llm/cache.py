@@ -1,7 +1,6 @@
-"""The cache of replies on disk, so that no request is paid for twice.
+"""The cache of replies on disk, so that no request is paid for twice, for any number of threads and processes.
 
-One SQLite file, safe for any number of threads and processes. The file holds replies with their usage and cost, and
-digests of requests, but neither requests nor API keys.
+The SQLite file holds replies with usage and cost, and digests of requests, but neither requests nor API keys.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ _PATIENCE_S = 20.0
 class Capabilities:
     """The capabilities of a model's endpoint, or one sentence with the reason why the endpoint did not reply.
 
-    `choices`: several answers per request; `logprobs`: probabilities of tokens; `alternatives`: how many alternative
-    tokens have probabilities; `left_out`: parameters that the endpoint does not accept.
+    `choices`: several answers per request; `alternatives`: tokens with probabilities; `left_out`: parameters not
+    accepted.
     """
 
     model: str

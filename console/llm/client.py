@@ -26,11 +26,9 @@ _GROWTH, _GROWTH_OF_SILENCE = 4, 16
 class ClientOptions:
     """Options of a model client: the endpoint, its limits, the cache and the budget.
 
-    At most `concurrency` requests run at a time. A request may take `timeout_s` seconds, and a call with all its
-    retries `deadline_s` seconds. Replies are cached under `cache_dir`, if this folder is set. `spending_cap_usd` is
-    checked before each call and covers every process with the same `account`. `reasoning_effort` (low, medium, high
-    ...) applies to models that accept it. `transport` may replace the connection to the endpoint. If `keep` is false,
-    new replies are not cached.
+    A request may take `timeout_s` seconds, and a call with all its retries `deadline_s` seconds. Replies are cached
+    under `cache_dir`, if it is set, unless `keep` is false. `spending_cap_usd` is checked before each call and covers
+    every process with the same `account`. `reasoning_effort` (low, medium, high ...) applies to models that accept it.
     """
 
     base_url: str | None = field(default=None, repr=False)
@@ -115,11 +113,10 @@ class LLM:
     ) -> Reply:
         """Return the model's reply from the cache or from the endpoint.
 
-        If a reply is incomplete because of the length limit, the request is repeated with more tokens. If the endpoint
-        returns fewer than `n` choices, the missing ones are requested one by one. If the endpoint does not offer
-        logprobs or JSON schemas, `without` of the reply lists them. Equal requests at the same time are sent once.
+        A reply cut by the length limit is requested again with more tokens, and missing choices one by one. `without`
+        of the reply lists features that the endpoint does not offer. Equal requests at the same time are sent once.
         Raise ModelError if no usable reply arrives, SpendingCapReached if the cap does not cover the call, or NoModel
-        if the endpoint has no address and key.
+        without address and key.
         """
         options = asdict(sampling) | {"reasoning_effort": self.reasoning_effort, "schema": schema}
         request = Request(self.model, _encodable(messages), **options)

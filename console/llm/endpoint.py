@@ -96,11 +96,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """The state of a batch.
-
-    `files` are the ids of the files with replies and errors after the batch has ended, and `problem` is the reason if
-    the batch failed.
-    """
+    """The state of a batch: the ids of its files once it has ended, and the `problem` if it failed."""
 
     id: str
     status: str

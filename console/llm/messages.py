@@ -53,8 +53,8 @@ class Usage:
 class Reply:
     """The texts of one call, one per choice; `token_logprobs` has None for a choice without log probabilities.
 
-    Usage, requests, latency and cost (USD, None if the price is unknown) are those of the original call; a `cached`
-    reply costs nothing now. `without` lists the requested parameters that the endpoint did not provide.
+    Usage, latency and cost (USD, None if unknown) are those of the original call, also if the reply is `cached`.
+    `without` lists the requested parameters that the endpoint did not provide.
     """
 
     texts: tuple[str, ...]
@@ -111,10 +111,7 @@ def parse_stored_reply(text: bytes) -> Reply:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Sampling options of a model call: temperature, length in tokens, number of choices and seed.
-
-    `top_logprobs` is the number of alternatives per token. Calls that differ only in `take` give separate samples.
-    """
+    """Sampling options of a model call; calls that differ only in `take` give separate samples."""
 
     temperature: float = 0.0
     max_tokens: int = 512
@@ -131,11 +128,7 @@ GREEDY = Sampling()
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One model call, with every option that affects the reply.
-
-    Requests that differ only in `take` give separate samples. `schema` is a JSON schema (object) for the reply, used if
-    the endpoint offers structured outputs.
-    """
+    """One model call, with every option that affects the reply; `schema` is a JSON schema (object) for the reply."""
 
     model: str
     messages: tuple[Message, ...]

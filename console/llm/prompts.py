@@ -114,8 +114,7 @@ def fingerprint(name: str) -> str:
 def fence(text: object, kind: str) -> str:
     """Enclose a text between two marker lines that do not occur in it, so that the text cannot fake its end.
 
-    The marker depends only on the text: equal texts give equal prompts, in every process. Control tokens of chat
-    templates are neutralised, since some servers would interpret these tokens.
+    Equal texts give equal prompts. Control tokens of chat templates, which some servers interpret, are neutralised.
     """
     harmless = _CHAT_CONTROL.sub(lambda found: f"{found[0]} ", str(text))
     mark = _digest(harmless)

@@ -1,7 +1,4 @@
-"""Refused optional parameters: find the parameter that a provider's error message rejects.
-
-This module is separate from the endpoint because the wordings of errors change more often than the protocol.
-"""
+"""Refused optional parameters: find the parameter that a provider's error message rejects."""
 
 from __future__ import annotations
 
@@ -43,10 +40,7 @@ _IN_RESPONSES = {"include": "logprobs", "reasoning": "reasoning_effort", "text":
 
 
 def find_refused_parameter(status: int, message: str, param: object, body: Mapping[str, Any]) -> str | None:
-    """Return the optional parameter that the endpoint rejects, or CHAT if it requires the Responses API.
-
-    Return None for other errors, such as an invalid key or a prompt that is too long.
-    """
+    """Return the rejected optional parameter, CHAT if the Responses API is required, or None for other errors."""
     if "input" not in body and status in (400, 404) and _OTHER_FORM.search(message):
         return CHAT
     if status not in _REFUSING:

@@ -80,8 +80,7 @@ class _Clock:
 class Transport:
     """The connection to one endpoint.
 
-    `without` holds the parameters that the endpoint does not accept. `lacking` holds the requested parameters that the
-    endpoint did not provide, whether it returned an error or not.
+    `without` holds the parameters that it does not accept; `lacking` holds all requested ones that it did not provide.
     """
 
     def __init__(self, endpoint: Endpoint, limits: Limits) -> None:
@@ -178,10 +177,7 @@ def estimate_tokens(text: str) -> int:
 
 
 class Rehearsal(Transport):
-    """A transport that sends nothing.
-
-    It counts requests and returns plausible replies, so that costs can be estimated.
-    """
+    """A transport that sends nothing: it counts requests and returns plausible replies, to estimate costs."""
 
     async def exchange(self, request: Request) -> Reply:
         """Return a made-up reply to the request."""

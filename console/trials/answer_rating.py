@@ -1,7 +1,7 @@
 """Ratings of free-text answers: each answer is rated by three annotators, and their majority counts (AutoPlan).
 
-A rating is a run on the usual queue with one item per answer: approved means correct, rejected means incorrect, and
-feedback is the comment. Its items show the reference answer from the data. No agent receives the ratings.
+A rating is a run on the usual queue with one item per answer, which shows the reference answer: approved means correct,
+rejected means incorrect, and feedback is the comment. No agent receives the ratings.
 """
 
 from __future__ import annotations
@@ -58,11 +58,7 @@ class Ratings:
 
 
 def start_rating(name: str, source: str, annotators: int = ANNOTATORS) -> int:
-    """Queue the last answer of every task of a run in a new run; return the number of answers.
-
-    Raise BadInput if an argument is invalid, Unknown if the source run does not exist, or Refused if it holds no
-    answers.
-    """
+    """Queue the last answer of every task of a run in a new run; return their number. Raises BadInput, Refused."""
     if annotators < 1:
         raise BadInput("--annotators is less than 1. Give at least one annotator per answer.")
     with writing() as session:

@@ -50,10 +50,7 @@ def advance(
     concurrency: int | None = None,
     progress: Progress | None = None,
 ) -> Advance:
-    """Continue open trials, deliver due decisions, and run the next trial of every task with feedback.
-
-    Raise Refused if another process works on the run. If the process is killed, another call continues the round.
-    """
+    """Play a round of a run, which a later call continues; raise Refused if another process works on the run."""
     return _round(run_name, actor_and_environments, concurrency, progress, onward=True)
 
 

@@ -1,7 +1,7 @@
 """The play of one trial: view, move, step. Each step is stored immediately.
 
-The trial stops before a critical action, which is then judged. A world is restored by repeating the recorded steps in a
-new world. The end of a trial and its outcome follow InferAct, section 4.1, and the limits of the reference loop.
+The trial stops before a critical action, which is then judged. A world is restored by repeating the recorded steps. The
+end of a trial and its outcome follow InferAct, section 4.1, and the limits of the reference loop.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The replay of a recorded log, which reveals the next recorded trial of a task as feedback unlocks it.
 
-The first recorded trial is available from the start. When the decision on an approved action is delivered, the recorded
-outcome becomes the outcome. An edited action has no recorded outcome, so its trial ends as rejected. Feedback on a task
-reveals the task's next recorded trial. `advance` passes live runs to their engine.
+When the decision on an approved action is delivered, the recorded outcome becomes the outcome. An edited action has no
+recorded outcome, so its trial ends as rejected. `advance` passes live runs to their engine.
 """
 
 from __future__ import annotations
@@ -34,10 +33,7 @@ from storage.tables import UNREVIEWED, ItemStatus, RunKind
 
 
 def start_replay(name: str, source: str, detector: str, **settings: Unpack[RunSettings]) -> tables.Run:
-    """Create a replay run of an archive run and judge its first trial.
-
-    Raise Refused if the archive run has no trajectories.
-    """
+    """Create a replay run of an archive run and judge its first trial; raise Refused if it has no trajectories."""
     with writing() as session:
         run = add_replay_run(session, name, source, **settings)
         session.flush()
@@ -56,10 +52,7 @@ def add_replay_run(
     detector: str | None = None,
     **settings: Unpack[RunSettings],
 ) -> tables.Run:
-    """Add a replay run to the caller's transaction, with the first recorded trial of all tasks or of `task_keys`.
-
-    Raise Refused if there is nothing to replay. `judge_replay` then fills the queue of the run.
-    """
+    """Add a replay run with the first recorded trial of all tasks or of `task_keys`; raise Refused if none exists."""
     origin = runs.get(session, source)
     if origin.kind != RunKind.ARCHIVE:
         raise Refused(f"Run {source!r} is not an archive of imported logs. Choose an archive run to replay.")
@@ -111,10 +104,7 @@ def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
 
 
 def list_lineage(session: Session, run: tables.Run, task_id: int) -> list[dict[str, Any]]:
-    """List a task's trials with outcome, decisions and feedback; for live runs, add memory and actions.
-
-    The list is only for researchers, or for runs that are not blind.
-    """
+    """List a task's trials with decisions, and in live runs memory and actions: for researchers, or unblinded runs."""
     record = tables.Trajectory
     trials = session.exec(
         select(record).where(record.run_id == run.id, record.task_id == task_id).order_by(col(record.trial))

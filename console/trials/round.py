@@ -33,9 +33,8 @@ from storage.queue import NewItem
 class Advance:
     """The result of a round: its counts, and its `problems` as sentences.
 
-    `revealed` counts the tasks that got their next trial. `unknown` counts the trials that were ended because their
-    action may have run. `undoable` counts the decisions that were not due yet; the first is due at `due_ms` (ms since
-    1970).
+    `revealed` counts the tasks that got their next trial, and `unknown` the trials that were ended because their action
+    may have run. `undoable` decisions were not due yet; the first is due at `due_ms` (ms since 1970).
     """
 
     delivered: int = 0
@@ -96,10 +95,7 @@ NO_FEEDBACK = "none"
 
 @dataclass(frozen=True, slots=True)
 class RoundContext:
-    """One round of one run, with `limit` simultaneous trials.
-
-    Threads of `pool` judge actions, so that trials do not block each other. `plans` holds the plans by task type.
-    """
+    """One round of one run, with `limit` trials at a time; `pool` judges actions; `plans` are by task type."""
 
     run: tables.Run
     actor_and_environments: ActorAndEnvironments

@@ -57,10 +57,7 @@ def new_trial(task: TaskSpec, trial: int, memory: Sequence[str] = ()) -> Traject
 def insert_trials(
     session: Session, run: tables.Run, trials: Sequence[tuple[int, Trajectory]], at_ms: int, **more: object
 ) -> list[int]:
-    """Store trajectories with their task ids; return the trajectory ids in order. `more` are columns for all rows.
-
-    The digest covers task and trial, so the insert fails if the run already has this trial of the task.
-    """
+    """Store trajectories with their task ids (`more` are columns for all), unless a trial exists; return the ids."""
     if not trials:
         return []
     rows = [_row(run, task_id, record, at_ms) | more for task_id, record in trials]
@@ -131,11 +128,10 @@ def start_run(
     task_options: Mapping[str, Any] | None = None,
     **settings: Unpack[RunSettings],
 ) -> tables.Run:
-    """Create a run with this number of tasks per environment and its first trials; `engine.resume` plays them.
+    """Create a run with this number of tasks per environment and its first trials, which the engine plays.
 
-    `plan` names the plan of the run; the tasks then exclude those that the plan was learnt from. `task_options` are
-    added to the options of every task. Raise BadInput or Unknown if an argument is invalid, or Refused if the name is
-    taken.
+    The tasks exclude those that `plan` was learnt from; `task_options` are added to each. Raise BadInput or Unknown if
+    an argument is invalid, or Refused if the name is taken.
     """
     actor_and_environments = actor_and_environments or ActorAndEnvironments(actor(actor_name))
     plan_choice = _choose_plan(plan, list(counts)) if plan else _NO_PLAN
@@ -247,10 +243,7 @@ def task_digest(task: TaskSpec) -> str:
 def draw_tasks(
     environment: Environment, seed: int, count: int, *, types: Collection[str] = (), without: Collection[str] = ()
 ) -> list[TaskSpec]:
-    """Return the first tasks of the seed with one of these types (any if empty) and a digest not in `without`.
-
-    Raise BadInput if there are not enough such tasks.
-    """
+    """Return the first tasks of the seed of these types (any if empty) that are not in `without`; raise BadInput."""
     wanted, taken = count, environment.tasks
     while taken is not None and wanted <= _MOST_DRAWN:
         drawn = list(taken(seed, wanted))

@@ -1,8 +1,7 @@
 """The scripted Actor: offline, without a model, deterministic, with documented weaknesses.
 
-The Actor reads its memory: feedback changes what it searches, checks, chooses and inspects. After a rejection without
-feedback, it writes a plan from its own trajectory. A move is a pure function of the view, so that a trial can resume at
-any step. A new environment needs one file here, one line in MOVES and one in PLANS.
+Feedback in its memory changes what it searches, checks, chooses and inspects. After a rejection without feedback, it
+writes a plan from its own trajectory. A new environment needs one file here, one line in MOVES and one in PLANS.
 """
 
 from __future__ import annotations

@@ -2,12 +2,8 @@
 
 The Actor visits receptacles until it sees the object, takes the object, treats it as the task requires, and puts it in
 the target receptacle. The task determines its weaknesses: it gives up after a few places, leaves doors closed, takes a
-similar object, forgets to clean, heat or cool, confuses hot and cold, or brings one of two objects. If it believes the
-task is done, it walks around until its steps are used up.
-
-Feedback in the memory corrects these weaknesses: the Actor searches named places first and opens doors, applies a
-treatment that the feedback mentions, and avoids refused objects. The state is derived from the steps alone, and the
-task from the words of the instruction.
+similar object, forgets or confuses treatments, or brings one of two objects. If it believes the task is done, it walks
+around until its steps are used up. Feedback in the memory corrects these weaknesses.
 """
 
 from __future__ import annotations
@@ -221,10 +217,7 @@ _HOW = {"clean": "clean", "wash": "clean", "rinse": "clean", "hot": "heat", "hea
 
 @dataclass(frozen=True, slots=True)
 class HouseholdTask:
-    """A household task: object, place, number and treatment.
-
-    If `looks` is true, the task is to examine the object under the lamp named by `place`.
-    """
+    """A household task; if `looks` is true, the task is to examine the object under the lamp named by `place`."""
 
     thing: str
     place: str

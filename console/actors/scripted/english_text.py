@@ -34,9 +34,8 @@ _WORDS = read_data(files(__package__) / "english_text.yaml", QuestionWords)
 class ParsedQuestion:
     """A parsed question: its entities, their kinds, and the words about them.
 
-    `near` holds the words that lead from the first entity to another thing, and `far` the words that ask about that
-    other thing; both start with the most informative word. `form` is the type of answer: year, number, word, person,
-    yes or name.
+    `near` holds the words that lead from the first entity to another thing, and `far` those that ask about that thing,
+    each with the most informative word first. `form` is the type of answer: year, number, word, person, yes or name.
     """
 
     entities: tuple[str, ...]
@@ -66,10 +65,7 @@ def parse_question(text: str) -> ParsedQuestion:
 
 
 def _parts(rest: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the words that describe the thing to find from the entity, and the words that ask about that thing.
-
-    They are `near` and `far` of `ParsedQuestion`. In the question, `#` stands for each entity.
-    """
+    """Return `near` and `far` of `ParsedQuestion`; `#` stands for each entity in the question."""
     before, _, after = rest.partition("#")
     head, the, phrase = before.partition(" the ")
     related = re.search(r"\b(?:where|which|that|who|whose)\b", phrase)

@@ -1,7 +1,4 @@
-"""Hints in free feedback: the topics that the feedback mentions, and the things that it names, wanted or refused.
-
-Words are recognised by stems, and things by the names in the task and on pages; whole sentences are not interpreted.
-"""
+"""Hints in free feedback: its topics, recognised by stems, and the things that it names, wanted or refused."""
 
 from __future__ import annotations
 

@@ -1,13 +1,11 @@
 """The scripted Actor on the pages of HotPotQA.
 
 The Actor searches for the entities of the question, follows the name in the best matching sentence to a second page,
-and answers with the best match on that page. The question determines the Actor's weaknesses: it trusts the first
-paragraph, overlooks that a page is about a namesake, or answers from the first page. If a page cannot be found, the
-Actor may search for the same name until its steps are used up.
+and answers with the best match there. The question determines the Actor's weaknesses: it trusts the first paragraph,
+overlooks a namesake, answers from the first page, or searches for a missing page until its steps are used up.
 
-Feedback in the memory corrects these weaknesses. After "read further" the Actor looks up keywords, after a hint at a
-namesake it searches for the name with its kind, and after "that is only half of it" it goes on to the second page. The
-Actor also searches for and looks up names in the feedback. Its state is derived from its steps alone.
+Feedback in the memory corrects these weaknesses: after "read further" the Actor looks up keywords, after a hint at a
+namesake it searches for the name with its kind, and after "that is only half of it" it goes on to the second page.
 """
 
 from __future__ import annotations
@@ -144,10 +142,7 @@ def _find(page: OpenedPage, relations: Sequence[str], form: str, known: Sequence
 
 
 def _keyword(page: OpenedPage, relations: Sequence[str], advice: Advice) -> str | None:
-    """Return the next word to look up: the previous word if the page contains it again, else the next relation.
-
-    Relations named in the memory come first.
-    """
+    """Return the next word to look up: the last one if the page has it again, else the next (advised) relation."""
     if page.more:
         return page.looked_up[-1]
     ordered = sorted(relations, key=lambda word: not advice.names(word))

@@ -1,13 +1,11 @@
 """The scripted Actor in the shop.
 
 The Actor searches for the words of the request, opens the result whose title contains most of these words, chooses the
-requested options, and buys. The request determines the Actor's weaknesses: it overlooks an option, ignores the price,
-or believes a title without reading the features (so a near-duplicate misleads it); sometimes the Actor browses without
-deciding.
+requested options, and buys. The request determines its weaknesses: it overlooks an option, ignores the price, believes
+a title without reading the features (so a near-duplicate misleads it), or browses without deciding.
 
-Feedback in the memory corrects these weaknesses. If the feedback mentions prices, the Actor checks the price. If it
-mentions options, the Actor chooses every option. If it mentions properties, the Actor reads the features and rejects
-products without these properties. The Actor avoids a refused product. Its state is derived from its steps alone.
+Feedback in the memory corrects these weaknesses: the Actor checks prices, chooses every option, rejects products
+without the mentioned properties, and avoids a refused product.
 """
 
 from __future__ import annotations
@@ -43,11 +41,7 @@ class ShoppingRequest:
 
 @dataclass(frozen=True, slots=True)
 class ShoppingCare:
-    """The Actor's care in shopping.
-
-    `checked` are the words that the features must contain, `stressed` are the words of the request that also occur in
-    the memory.
-    """
+    """The Actor's care: words to check in the features, and `stressed` words of the request, also in the memory."""
 
     heeds_price: bool
     skipped_option: float | None
@@ -130,10 +124,7 @@ def _query(request: ShoppingRequest, shop: ObservedShop) -> str:
 
 
 def _ranked(request: ShoppingRequest, care: ShoppingCare, shop: ObservedShop) -> list[ListedProduct]:
-    """Rank the visible unopened results by the words they share with the request; stressed words count twice.
-
-    Brands that the Actor has opened without success come later.
-    """
+    """Rank the visible unopened results by shared words (stressed ones twice), those of brands tried in vain last."""
     fresh = [shop.offers[asin] for asin in shop.visible if asin not in shop.opened and asin not in care.left_alone]
     if care.heeds_price and care.limit is not None:
         fresh = [offer for offer in fresh if offer.price <= care.limit]

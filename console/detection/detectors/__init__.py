@@ -46,8 +46,8 @@ __all__ = ["DETECTORS", "UNPARSED", "Detector", "Verdict", "detector"]
 def detector(name: str) -> Detector:
     """Return the detector with this name; `NAME@MODEL` or `NAME@INFERENCE+VERIFICATION` binds it to models.
 
-    `stacked@NAME` is the stack fitted as NAME. Raises Unknown, with the known names, if no detector has this name;
-    BadInput if an offline detector is bound to a model; and Refused if the name of the stack is missing.
+    `stacked@NAME` is the stack fitted as NAME. Raises Unknown, BadInput if an offline detector is bound to a model, and
+    Refused if the name of the stack is missing.
     """
     bare, _, models = name.partition("@")
     found = DETECTORS.pick(bare)

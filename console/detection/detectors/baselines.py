@@ -45,7 +45,6 @@ def _reading(cache: QueryCache, prompt: str) -> tuple[ReplyForm, Callable[[str],
 
 
 def _why(text: str, form: ReplyForm) -> str:
-    """Return the reason in a reply."""
     told = reply_parsing.read_label(text, form.reason, form.patterns.get("reason"))
     return told or "The model gives no reason."
 

@@ -1,7 +1,4 @@
-"""Multi-step: one reply gives a probability of correctness for each step (InferAct, section 4.1).
-
-The product of the probabilities is the headline score; minimum, maximum and mean are other summaries of the reply.
-"""
+"""Multi-step: one reply gives a probability of correctness for each step (InferAct, section 4.1)."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ class Verdict:
     """A verdict: a detector's result for one checkpoint.
 
     `score` is in [0, 1], higher if misaligned is more likely; `probability` is set only by detectors whose score is a
-    calibrated P(misaligned). `rationale` gives the reasons, one sentence per line. `raw` holds the replies behind the
-    verdict as JSON; `spent` is their cost.
+    calibrated P(misaligned). `rationale` has one sentence per line; `raw` is the replies as JSON, and `spent` their
+    cost.
     """
 
     score: float
@@ -69,9 +69,8 @@ class Verdict:
 class Detector:
     """A named judge; a checkpoint is flagged if its score is strictly above the threshold.
 
-    A detector has `judge` (checkpoint and seed; offline) or `ask` (the query cache of a checkpoint). `prompts` holds
-    its (method, step) pairs; `models` holds the models in its name (inference, verification). A change of `version`, or
-    of the seed if `seeded`, makes earlier verdicts stale.
+    It has `judge` (checkpoint and seed; offline) or `ask` (query cache). `prompts` are (method, step) pairs; `models`
+    are those in its name. A change of `version`, or of the seed if `seeded`, makes earlier verdicts stale.
     """
 
     name: str

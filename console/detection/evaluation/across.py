@@ -1,8 +1,7 @@
 """Evaluation across sources: whether models and thresholds learnt on some logs hold on another log.
 
-Every metric is computed twice: within its source (learnt on one half of the tasks, measured on the other, both ways)
-and across (learnt on all other sources). Two controls that use only the length of a record are measured in the same
-way.
+Every metric is computed within its source (learnt on one half of the tasks, measured on the other, both ways) and
+across (learnt on all other sources), also for two controls that use only the length of a record.
 """
 
 from __future__ import annotations
@@ -80,8 +79,8 @@ class SourceRow:
 def evaluate_across(sources: Mapping[str, Cases]) -> list[SourceRow]:
     """Return the rows of every detector that judged all sources, of a stack of them, and of the controls.
 
-    Fitted detectors (stacks, recalibrated scores) are left out, because they may have learnt from any source; the stack
-    here is fitted again each time. Raises Refused if there are fewer than two sources.
+    Stacks and recalibrated scores are left out, because they may have learnt from any source. Raises Refused if there
+    are fewer than two sources.
     """
     if len(sources) < 2:
         raise Refused(

@@ -137,10 +137,7 @@ def sweep_table(one: Scores, population: Population, *, halted_free: bool) -> pd
 def inspections_table(
     one: Scores, population: Population, threshold: float, cap: int | None, *, halted_free: bool
 ) -> pd.DataFrame:
-    """Return the number of inspections that a threshold requires in each trial.
-
-    Columns: trial, flagged, halted, inspections, budget (missing if `cap` is None), beyond_budget.
-    """
+    """Return columns trial, flagged, halted, inspections, budget and beyond_budget (both missing without a `cap`)."""
     flagged, rows = one.flagged(threshold), []
     for trial in sorted({*np.unique(one.trials).tolist(), *population.halted}):
         n, halted = int((flagged & (one.trials == trial)).sum()), population.halted.get(trial, 0)

@@ -71,10 +71,9 @@ def keep_common(several: Sequence[Scores]) -> list[Scores]:
 
 
 def tabulate_overlap(found: Mapping[str, Scores]) -> pd.DataFrame:
-    """Return for each pair of detectors the number of trajectories flagged by both and by either, and their ratio.
+    """Return for each pair of detectors the number of trajectories flagged by both and by either.
 
-    Columns: first, second, both, either, misaligned (among both, if labelled), share (the ratio, 0 to 1; missing if
-    neither flags any).
+    Columns: first, second, both, either, misaligned (among both, if labelled), share (both / either, missing if 0 / 0).
     """
     rows = []
     for first in found.values():
@@ -108,10 +107,7 @@ def read_mix(one: Scores) -> Mix | None:
 
 
 def tabulate_mixes(found: Mapping[str, Scores], figures: Mapping[str, Mapping[str, Any]], metric: str) -> pd.DataFrame:
-    """Return a metric by method and models, for methods with verdicts from several models.
-
-    Columns: method, inference, verification, detector, value.
-    """
+    """Return columns method, inference, verification, detector, value, of methods with several models."""
     rows = []
     for name, one in found.items():
         used = read_mix(one)
@@ -122,10 +118,9 @@ def tabulate_mixes(found: Mapping[str, Scores], figures: Mapping[str, Mapping[st
 
 
 def tabulate_spending(session: Session, run: tables.Run) -> pd.DataFrame:
-    """Return the cost of each detector's verdicts; requests, tokens and USD are missing if it uses no model.
+    """Return columns detector, verdicts, requests, prompt_tokens, completion_tokens, seconds, cost_usd.
 
-    USD are also missing if a price is unknown. Columns: detector, verdicts, requests, prompt_tokens, completion_tokens,
-    seconds, cost_usd.
+    Requests, tokens and USD are missing if the detector uses no model; USD also if a price is unknown.
     """
     verdict = tables.Verdict
     summed = (verdict.requests, verdict.prompt_tokens, verdict.completion_tokens, verdict.latency_ms, verdict.cost_usd)

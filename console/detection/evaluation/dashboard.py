@@ -68,9 +68,9 @@ class Dashboard:
         return ordered_alike | {"flag-overlap": comparison.tabulate_overlap(self.scores)}
 
     def figure_table(self) -> pd.DataFrame:
-        """Return the metrics as a tidy table, with a second set (`parsed_only`) for readable replies.
+        """Return columns detector, cases, figure, value, low, high (missing if undefined).
 
-        Columns: detector, cases (all or parsed_only), figure, value, low, high (missing if undefined).
+        `cases` is `all`, or `parsed_only` for the metrics of readable replies alone.
         """
         rows: list[tuple[Any, ...]] = []
         for name, known in self.figures.items():
@@ -84,7 +84,6 @@ class Dashboard:
 
 
 def _plain(known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metrics that are single numbers."""
     return {name: value for name, value in known.items() if name not in ("intervals", "parsed_only")}
 
 

@@ -69,10 +69,7 @@ def read_labelled_scores(session: Session, run: tables.Run) -> dict[str, Scores]
 
 
 def tune(session: Session, run: tables.Run, method: str, dev_size: int, seed: int) -> dict[str, Any]:
-    """Return the threshold with the best Macro-F1 on a seeded dev set, and the metrics on the other trajectories.
-
-    Raises Refused if the run has too few labelled trajectories for both.
-    """
+    """Return the best threshold by Macro-F1 on a dev set, and the metrics on the rest; raise BadInput, Refused."""
     scores = read_labelled_scores(session, run)
     if method not in scores or not scores[method].n:
         raise BadInput(
@@ -104,7 +101,7 @@ def tune(session: Session, run: tables.Run, method: str, dev_size: int, seed: in
 def measure_detector(one: Scores) -> dict[str, Any]:
     """Return one detector's metrics on labelled trajectories with 95% intervals, and again without unreadable replies.
 
-    ECE and Brier use the trajectories with a probability; they are None if the detector does not output any.
+    ECE and Brier use the trajectories with a probability, and are None if there are none.
     """
     known = _figures(one) | {
         "intervals": _intervals(one),

@@ -1,7 +1,4 @@
-"""Metrics printed in the InferAct paper for its detectors (v3, Tables 1, 2 and 9), for comparison with measured ones.
-
-The printed metrics come from the paper's models and tasks; the console has not measured them.
-"""
+"""Metrics printed in the InferAct paper (v3, Tables 1, 2 and 9), from the paper's models and tasks."""
 
 from __future__ import annotations
 

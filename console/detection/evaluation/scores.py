@@ -30,8 +30,8 @@ OWN = "console"
 class Scores:
     """One detector's trajectories by rising id; `labels` are 1 misaligned, 0 aligned, -1 unknown.
 
-    `probabilities` are NaN if the detector does not output any; `unparsed` marks scores from unreadable replies. `mode`
-    is `paper` if all verdicts were computed as in the paper, and `mixed` if only some were.
+    `probabilities` may be NaN; `unparsed` marks scores from unreadable replies. `mode` is `paper` or `mixed` if all or
+    some verdicts were computed as in the paper.
     """
 
     detector: str
@@ -109,10 +109,7 @@ def scores_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The number of a run's trajectories by kind, without those carried over from an earlier trial.
-
-    `halted` counts halted trajectories by trial, because reviewers see them too.
-    """
+    """The number of a run's trajectories, without carried-over ones; reviewers see `halted` ones too, by trial."""
 
     judgeable: int
     halted: dict[int, int]

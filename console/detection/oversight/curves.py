@@ -131,8 +131,7 @@ def compute_curves(
     """Return the curves of a trial (the first if None) and its detectors (all if None), up to the budget.
 
     The budget is a number, P% of the trial's non-halted trajectories, or None for the number of inspections so far.
-    Raises BadInput if the budget is invalid, Unknown if an order or the trial is unknown, Refused if labels are
-    missing.
+    Raises BadInput (budget), Unknown (order or trial), or Refused if labels are missing.
     """
     for name in orders:
         if name not in ORDERS:

@@ -27,9 +27,7 @@ _FIELDS = ("tp", "fp", "fn", "tn")
 
 
 def tabulate_matrices(pool: Pool, trial: int | None = None) -> list[Row]:
-    """Return a row for each detector of a run: run, detector, trial and its confusion matrix over labelled
-    trajectories.
-    """
+    """Return run, detector, trial and the confusion matrix over labelled trajectories, for each detector of a run."""
     known = pool.rows[pool.rows["label"].notna()]
     if known.empty:
         raise Refused(f"No judged trajectory of {pool.run} has a label, so a confusion matrix cannot be computed.")
@@ -44,10 +42,7 @@ def tabulate_matrices(pool: Pool, trial: int | None = None) -> list[Row]:
 
 
 def read_matrices(path: Path) -> list[Row]:
-    """Read the rows of a CSV with columns tp, fp, fn, tn; keep other columns as names.
-
-    Raises BadInput, with the line number, if the file is invalid.
-    """
+    """Read the rows of a CSV with columns tp, fp, fn, tn and others; raise BadInput with the line number."""
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as failure:
@@ -66,7 +61,7 @@ def read_published_matrices() -> list[Row]:
 
 
 def quota_table(rows: Sequence[Mapping[str, Any]], budget: str) -> pd.DataFrame:
-    """Return each matrix with its n, the budget (a number, or P% of n), and the TP that are kept if FP come first.
+    """Return each matrix with the TP that are kept if FP come first.
 
     Columns: those of the row, n, budget, kept, lost (TP beyond the budget), caught (kept as a share of TP + FN).
     """

@@ -96,8 +96,7 @@ def pool_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
 def read_reviews(session: Session, run: tables.Run) -> pd.DataFrame:
     """Return columns trajectory_id, inspected_ms, reported, corrected; undone and replaced decisions do not count.
 
-    `corrected` shows whether the task of a reported action then succeeded, in the next trial or with the edited action
-    (1 or 0); it is missing if no further attempt was made.
+    `corrected` is 1 or 0 if the task of a reported action was tried again, in the next trial or with the edited action.
     """
     item, decision, record = tables.Item, tables.Decision, tables.Trajectory
     following = aliased(record)
@@ -124,7 +123,6 @@ def read_reviews(session: Session, run: tables.Run) -> pd.DataFrame:
 
 
 def _is_next(following: Any) -> Any:
-    """Return the condition for the next trial of the task."""
     record = tables.Trajectory
     return and_(following.task_id == record.task_id, following.trial == col(record.trial) + 1)
 
@@ -145,9 +143,7 @@ def read_checkpoints(session: Session, keys: Iterable[Key]) -> dict[Key, Checkpo
 
 
 def simulate_labels(session: Session, run: tables.Run, keys: Collection[Key]) -> dict[Key, str]:
-    """Return the label of each checkpoint of a live run, simulated in a copy of its world; {} for other runs and
-    worlds.
-    """
+    """Return the labels of a live run, simulated in a copy of its world; {} for other runs and worlds."""
     if run.kind != RunKind.LIVE or not keys:
         return {}
     tasks = _tasks(session, run)

@@ -1,8 +1,4 @@
-"""The catalogue of a household: rooms, receptacles, things, the things that each receptacle can hold, and possible
-treatments.
-
-The tables are in the YAML file in this folder, which explains each of them.
-"""
+"""The catalogue of a household: rooms, receptacles, things and treatments, from the YAML file that explains them."""
 
 from __future__ import annotations
 

@@ -57,9 +57,8 @@ MIDDLE_OF_THE_ROOM = 0
 class State:
     """The state of a household: the location of every thing, and the treatments so far.
 
-    `held` is the thing in the agent's hand. `done` maps a treatment (`clean`, `heat`, `cool`, `use`, `slice`) to the
-    names of the treated things. `taken_from` holds (thing, receptacle) for each thing that was moved away from a
-    receptacle.
+    `done` maps a treatment (`clean`, `heat`, `cool`, `use`, `slice`) to the treated things. `taken_from` holds (thing,
+    receptacle) for each thing that was moved away from a receptacle.
     """
 
     household: Household

@@ -1,7 +1,4 @@
-"""Observations of a household, word for word as in ALFWorld 0.4.2, and the commands that only observe.
-
-These commands do not change the state.
-"""
+"""Observations of a household, word for word as in ALFWorld 0.4.2, and the commands that only observe."""
 
 from __future__ import annotations
 

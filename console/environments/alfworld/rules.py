@@ -1,8 +1,7 @@
 """The rules of a household: the effect of every command, as in ALFWorld 0.4.2.
 
-A rule takes the state and the names in the command. The rule returns the observation, or None if the command is
-impossible; an impossible command does not change the state. Some oddities of the original are kept, because agents
-encounter them there: a lamp stays on after its use, heating and cooling work through a closed door, and going to the
+A rule returns the observation, or None if the command is impossible and the state unchanged. Some oddities of the
+original are kept: a lamp stays on after its use, heating and cooling work through a closed door, and going to the
 current place does nothing.
 """
 

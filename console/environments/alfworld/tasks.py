@@ -60,8 +60,6 @@ def _setup(seed: int, index: int) -> TaskSetup:
 
 
 class _Route:
-    """The agent's position and the doors that the agent has opened."""
-
     def __init__(self, household: Household) -> None:
         self._receptacles, self._starts = household.receptacles, household.starts
         self._place = MIDDLE_OF_THE_ROOM

@@ -20,20 +20,14 @@ STEP_LIMIT = 50
 
 
 class HouseholdWorld:
-    """The world of one household task. Worlds share no state, so each world can run in its own thread.
-
-    `options["errors"]` is "plain", as in ALFWorld, or "fine", which adds a reason after `Nothing happens.`
-    """
+    """The world of one household task; with `options["errors"]` "fine", a reason follows `Nothing happens.`"""
 
     def __init__(self, task: TaskSpec) -> None:
         self._options = task.options
         self.reset()
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Restore the initial state, or set up another task from `options`; `seed` has no effect.
-
-        Raises BadInput if the options do not describe a household task.
-        """
+        """Restore the initial state, or set up another task from `options`; raise BadInput if they are invalid."""
         self._options = self._options if options is None else options
         self._fine = _wants_fine(self._options)
         self._setup = task_setup(self._options)

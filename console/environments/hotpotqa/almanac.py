@@ -20,10 +20,7 @@ _DEEPENED_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """An entity: the title of its page, its name, its facts, and the facts below the first paragraph (`deep`).
-
-    A fact about another entity holds that entity's title.
-    """
+    """An entity; facts about another entity hold its title, and `deep` facts are below the first paragraph."""
 
     kind: EntityKind
     title: str

@@ -1,7 +1,4 @@
-"""A corpus of pages that can be found by title or by text.
-
-A corpus is immutable, so that any number of threads may read it.
-"""
+"""An immutable corpus of pages that can be found by title or by text, from any number of threads."""
 
 from __future__ import annotations
 
@@ -64,10 +61,7 @@ class Corpus:
         self.similar = lru_cache(maxsize=8192)(self._similar)
 
     def find(self, title: str) -> WikiPage | None:
-        """Return the page with this title, or None.
-
-        Case and blanks are ignored; punctuation is ignored if only one page then matches.
-        """
+        """Return the page with this title, or None; case, blanks and (if one page is left) punctuation are ignored."""
         found = unescape(title).strip()
         if found not in self.pages:
             found = self._by_case.get(_fold(found)) or self._by_letters.get(_letters(found)) or ""

@@ -37,10 +37,7 @@ def tasks_from_file(path: str | Path) -> list[TaskSpec]:
 
 
 def corpus_of(path: str) -> Corpus:
-    """Return the corpus of all pages in the file, rebuilt only if the file changes.
-
-    Raise UnreadableFile if the file is missing or invalid.
-    """
+    """Return the corpus of all pages in the file, rebuilt only if the file changes; raise UnreadableFile."""
     try:
         state = Path(path).stat()
     except OSError as missing:

@@ -32,10 +32,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Reading:
-    """The answer, the pages read, the failed searches, and the question's names that no page mentions.
-
-    A list of titles from a search mentions a name if one title contains all of it.
-    """
+    """The answer, the pages read, the failed searches, and the question's names that no page or list mentions."""
 
     answer: str
     pages: tuple[Page, ...]

@@ -45,10 +45,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class EntityKind:
-    """A kind of entity: the number of entities, their phrase in questions, and the sentences of their pages.
-
-    `names` is the list of its names; `mark` is added to the title if two entities share a name.
-    """
+    """A kind of entity; `names` is its list of names, and `mark` tells the titles of entities that share one apart."""
 
     name: str
     count: int

@@ -23,10 +23,7 @@ _COMPARISON_SHARE = 0.2
 
 
 def tasks(seed: int, count: int) -> list[TaskSpec]:
-    """Return `count` different questions about the embedded world, a fifth of them comparisons; equal for equal seeds.
-
-    Raises BadInput if there are fewer questions.
-    """
+    """Return `count` different questions, a fifth of them comparisons; raise BadInput if there are fewer questions."""
     most = min(int(len(list_comparisons()) / _COMPARISON_SHARE), int(len(list_bridges()) / (1 - _COMPARISON_SHARE)))
     if not 0 <= count <= most:
         raise BadInput(f"{count} tasks were asked of hotpotqa; it has between 0 and {most}, or give a question file")

@@ -1,7 +1,6 @@
-"""The HotPotQA world: search, look up and answer in an encyclopedia.
+"""The HotPotQA world: search, look up and answer, with the grammar and wording of ReAct's WikiEnv.
 
-Grammar and wording are those of ReAct's WikiEnv. An action runs only if it is exactly one call, so that only an action
-that matches the pattern `Finish[*]` can end a trial.
+An action runs only if it is exactly one call, so that only an action that matches `Finish[*]` can end a trial.
 """
 
 from __future__ import annotations
@@ -26,10 +25,7 @@ _GRAMMAR = "Search[entity], Lookup[keyword] or Finish[answer]"
 
 
 class Encyclopedia:
-    """The encyclopedia for one question.
-
-    The option `step_cap` sets the number of steps; `lenient_em` accepts lenient matches as success.
-    """
+    """The encyclopedia for one question; the option `lenient_em` accepts lenient matches as success."""
 
     def __init__(self, task: TaskSpec, corpus: Corpus) -> None:
         self._task, self._corpus = task, corpus

@@ -14,8 +14,7 @@ _DEPARTMENTS = ("clothing", "home", "care", "grocery", "electronics", "outdoors"
 
 @dataclass(frozen=True, slots=True)
 class ProductKind:
-    """A kind of product: `traits` follow "that is", `parts` follow "with" (with article), and `price` is a range in
-    USD.
+    """A kind of product: `traits` follow "that is", `parts` follow "with" (with article), `price` is a range in USD.
 
     `options` are the buyer's choices, name -> values. `bare` nouns take no article: plurals and substances.
     """

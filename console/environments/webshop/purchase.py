@@ -45,10 +45,7 @@ _GENERIC = frozenset(_GENERIC_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A group of options: its name, its values, the option that the user asked for, and the one chosen last.
-
-    `asked` and `chosen` are empty if the group has no such option.
-    """
+    """A group of options: the option that the user asked for and the one chosen last, both "" if there is none."""
 
     name: str
     options: tuple[str, ...]
@@ -58,11 +55,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """A pending purchase: the prices shown, the choices, and the text read, in lower case.
-
-    `offered` is the text of all options, `refused` holds the failed clicks, and `unopened` holds the sub-pages that
-    were not opened.
-    """
+    """The prices, the choices, the text read and offered (lower case), failed clicks, and sub-pages not opened."""
 
     low: float
     high: float
@@ -92,11 +85,7 @@ class _Product:
 
 
 def find_purchase(acts: Sequence[Act], instruction: str, stated: Sequence[Term]) -> Purchase | None:
-    """Return the purchase of the product whose page was opened last, or None if no page showed one price.
-
-    Some shops repeat the instruction on every page; the instruction is removed, because it does not describe the
-    product.
-    """
+    """Return the purchase of the product opened last, or None; the instruction, which shops repeat, does not count."""
     products: dict[str, _Product] = {}
     listed: dict[str, str] = {}
     at, searches = "", 0
@@ -169,8 +158,8 @@ def _groups(page: str) -> list[tuple[str, list[tuple[str, bool]]]]:
 def _choice(name: str, options: tuple[str, ...], chosen: str, stated: Sequence[Term], title: str) -> Choice:
     """Return the choice in a group, with the option that the user clearly asked for.
 
-    That option states a size, quantity, colour or material of the request, or only words of the request that do not
-    name the product. No other option matches the request as well, and the chosen option matches it less.
+    That option states a size, quantity, colour or material of the request, or only words that do not name the product;
+    no other option matches as well.
     """
     fits = {option: _fit(name, option, stated, title) for option in options}
     best = max(options, key=lambda option: fits[option], default="")
@@ -183,9 +172,7 @@ def _choice(name: str, options: tuple[str, ...], chosen: str, stated: Sequence[T
 
 
 def _fit(name: str, option: str, stated: Sequence[Term], title: str) -> tuple[float, float]:
-    """Return the number of stated terms in the option (exact kinds count twice), and a score that is higher for fewer
-    other words.
-    """
+    """Return the number of stated terms in the option (exact kinds count twice), and minus that of other words."""
     text, own = lowered(option), [word for word in words(option) if word not in _GENERIC]
     said = [term for term in stated if _belongs(term, name) and mentions(term, text)]
     said = [term for term in said if term.kind in EXACT or not all(word in title for word in words(term.text))]

@@ -85,11 +85,9 @@ _NOT_A_WORD = re.compile(r"[^a-z0-9]+")
 
 @lru_cache(maxsize=65536)
 def token_set_ratio(one: str, other: str) -> int:
-    """Return the similarity, 0 to 100: the best ratio of any two of three strings: the common words, alone or followed
-    by the other words of either text.
+    """Return the similarity of two texts as sets of words, 0 to 100; it is 100 if one has all words of the other.
 
-    Case, order and repetition of words do not matter; the similarity is 100 if one text contains all words of the
-    other.
+    It is the best ratio of any two of three strings: the common words, alone or followed by the other words of a text.
     """
     left, right = _words(one), _words(other)
     if not left or not right:

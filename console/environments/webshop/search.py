@@ -37,10 +37,7 @@ class _Index:
 
 
 def search(query: str) -> tuple[str, ...]:
-    """Return the ASINs of the products that share a word with the query, best first, at most 50.
-
-    As in the original, the index holds title, description, first feature and options only.
-    """
+    """Return the ASINs of up to 50 products that share a word with the query in the original's fields, best first."""
     return _ranked(query_words(query))
 
 

@@ -20,10 +20,7 @@ _PRICE_STEP = 10.0
 
 
 def tasks(seed: int, count: int) -> Sequence[TaskSpec]:
-    """Return `count` shopping tasks, each for a different product; with the same seed, a larger count only adds tasks.
-
-    Raises BadInput if `count` is negative or above the number of products.
-    """
+    """Return `count` shopping tasks for different products; a larger count only adds tasks. Raises BadInput."""
     products = list(catalogue().values())
     if not 0 <= count <= len(products):
         raise BadInput(f"The webshop has tasks for 0 to {len(products)} at a time, not {count}; ask for fewer.")
@@ -85,9 +82,7 @@ _SPEAK_FOR_THEMSELVES = ("color", "shade", "finish")
 
 @dataclass(frozen=True, slots=True)
 class InstructionParts:
-    """The parts of an instruction by their position in the sentence; `part` has an article, and `price` is a limit in
-    USD.
-    """
+    """The parts of an instruction by position; `part` has an article, and `price` is a limit in USD."""
 
     kind: ProductKind
     style: str | None

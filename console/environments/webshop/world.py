@@ -25,8 +25,7 @@ _SUB_PAGES = {name.lower(): name for name in SUB_PAGES}
 class Shop:
     """One session of the shop. Clicks ignore case; `click[Buy Now]` buys the item, on item pages only.
 
-    `options["observation"]` is "full" (ten products a page) or "react": as in ReAct, only the first three products of
-    the first page, and no next page.
+    `options["observation"]` is "full" (ten products a page) or "react" (only the first three products, no next page).
     """
 
     def __init__(self, task: TaskSpec) -> None:

@@ -45,7 +45,7 @@ _TYPES = {
 class TrainedPlan:
     """A row of the ablation: the test success of plans with one kind of training, over the training seeds.
 
-    `success` and `sd` are shares; `sd` is None if there is only one seed. Costs are means in USD, or None if unknown.
+    `success` and `sd` (None with one seed) are shares. Costs are means in USD, or None if unknown.
     """
 
     environment: str

@@ -1,7 +1,7 @@
 """Plan training: batches of trials with the current plan, reflection on each, and one update per batch (AutoPlan).
 
-Each batch is a live run, so its critical actions are reviewed and the batch includes the reviewers' feedback. All
-progress is stored, so an interrupted training continues when it is called again.
+Each batch is a live run, so its critical actions are reviewed and the feedback is learnt from. A later call continues
+an interrupted training.
 """
 
 from __future__ import annotations
@@ -91,8 +91,7 @@ def train_plan(
 ) -> TrainingReport:
     """Train the plan, or continue its training; return early if a batch is pending a review or a model fails.
 
-    Raise BadInput if the options are invalid or differ from those of an existing plan with this name. Raise Unknown if
-    the environment does not exist, and Refused if a batch cannot be played.
+    Raise BadInput if the options are invalid or differ from those of this plan, Unknown, or Refused as `advance` does.
     """
     training.check()
     players = actor_and_environments or ActorAndEnvironments(actor("autoplan"))

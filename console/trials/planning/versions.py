@@ -25,10 +25,7 @@ _NAME = re.compile(r"[\w][\w.-]{0,39}")
 
 @dataclass(frozen=True, slots=True)
 class LineOrigin:
-    """The origin of one line: the version that added it, its author, and the sources that the model reported.
-
-    `decisions` holds the ids of reviewers' decisions; `tasks` holds the task keys of the reported trials.
-    """
+    """The origin of one line: its version and author, and the decisions (ids) and tasks (keys) that the model cited."""
 
     line: str
     version: int
@@ -47,8 +44,7 @@ def list_plans(session: Session) -> list[tuple[str, str]]:
 def list_versions(session: Session, name: str, task_type: str = "") -> Sequence[tables.PlanVersion]:
     """List the versions of a plan, the oldest first; `task_type` may be empty if the plan has only one type.
 
-    Raise Unknown, with the existing plans, if the plan does not exist. Raise Refused if it has several types and none
-    is given.
+    Raise Unknown if the plan does not exist, or Refused if it has several types and none is given.
     """
     plan = tables.PlanVersion
     statement = select(plan).where(plan.name == name, plan.task_type == task_type).order_by(col(plan.version))
@@ -85,10 +81,7 @@ def choose_current(found: Sequence[tables.PlanVersion]) -> tables.PlanVersion:
 
 
 def choose_versions(session: Session, name: str, environments: Sequence[str]) -> dict[str, int]:
-    """Return the version ids for a new run by task type.
-
-    Raise Unknown if the plan does not exist, or Refused if it was made for other environments.
-    """
+    """Return the version ids for a new run by task type; raise Unknown, or Refused for another environment."""
     types = [task_type for known, task_type in list_plans(session) if known == name]
     if not types:
         raise Unknown("plan", name, [known for known, _ in list_plans(session)])
@@ -144,10 +137,7 @@ def add_learnt_version(
 
 
 def edit_plan(session: Session, before: tables.PlanVersion, text: str, author: str, at_ms: int) -> tables.PlanVersion:
-    """Add a person's version of the plan.
-
-    Raise BadInput if the text is too long or unchanged, or Refused if another version was added first.
-    """
+    """Add a person's version; raise BadInput if it is too long or unchanged, or Refused if it is not of the latest."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").strip().split("\n")]
     if len(text) > MAX_CHARS:
         raise BadInput(f"The plan has {len(text):,} characters; the maximum is {MAX_CHARS:,}. Shorten it.")

@@ -59,9 +59,7 @@ def failure_ignored(evidence: Evidence) -> Finding | None:
 
 
 def _mends(before: Act, now: Act) -> bool:
-    """Return whether an action retries the same tool, or passes another value for an id argument that both actions
-    have.
-    """
+    """Return whether an action retries the same tool, or passes another value for an id that both actions have."""
     first, second = (
         {name: value for call in act.calls for name, value in leaves(call.arguments) if tool_calls.ID_NAME.search(name)}
         for act in (before, now)
@@ -201,7 +199,6 @@ def _arguments(findings: list[Finding]) -> list[str]:
 
 
 def _is_told(fact: str, told: set[str]) -> bool:
-    """Return whether `told` contains the fact, or a longer fact that includes it."""
     return any(f" {fact} " in f" {longer} " for longer in told)
 
 

@@ -89,12 +89,10 @@ def answer_out_of_context(evidence: Evidence) -> Finding | None:
 
 
 def _bare(term: Term) -> str:
-    """Return a name without quotation marks and possessive ending."""
     return re.sub(r"['’]s?$", "", term.text.strip('"“”?'))
 
 
 def _telling_words(answer: str) -> list[str]:
-    """Return the distinct words of an answer, without common ones."""
     found = dict.fromkeys(re.findall(r"[^\W_]+", answer))
     return [word for word in found if len(word) > 2 and word.lower() not in FUNCTION_WORDS]
 
@@ -217,7 +215,6 @@ def _all_said(reading: Reading) -> bool:
 
 
 def _parts(answer: str) -> list[str]:
-    """Return the things that an answer lists."""
     return [part for part in _LISTED.split(answer) if normalise_words(part)]
 
 

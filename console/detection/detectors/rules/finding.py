@@ -10,8 +10,7 @@ from dataclasses import dataclass
 class Finding:
     """The result of a check: its strength in [0, 1], a sentence for people, and the facts that the sentence mentions.
 
-    A finding that only affects the score has no sentence. A sentence is left out if stronger findings mention its
-    facts.
+    A finding without a sentence only affects the score. Facts that stronger findings mention are not repeated.
     """
 
     strength: float

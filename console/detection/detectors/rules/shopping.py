@@ -134,10 +134,9 @@ def _choices(evidence: Evidence) -> tuple[Choice, ...]:
 
 
 def _phrases(missing: Sequence[Term], evidence: Evidence) -> list[str]:
-    """Return the missing words as phrases: words that are adjacent in the instruction are joined.
+    """Return the missing words as phrases: adjacent words are joined, with the words that complete them.
 
-    A phrase includes the words that complete it. A single missing word between two found words is omitted, because the
-    page may use a shorter name.
+    A single missing word between two found words is omitted, because the page may use a shorter name.
     """
     text, found = evidence.checkpoint.instruction, list[tuple[int, int]]()
     plain = sorted((term for term in missing if term.kind in WORDS), key=lambda term: term.start)

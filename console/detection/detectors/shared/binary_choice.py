@@ -40,9 +40,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class BinaryAnswer:
-    """The answer to a binary choice: one side for each label order, and the calls of earlier questions in the same
-    chat.
-    """
+    """The answer to a binary choice: one side for each label order, and the calls of earlier questions in the chat."""
 
     sides: tuple[Side, ...]
     before: tuple[ModelCall, ...] = ()
@@ -158,10 +156,7 @@ JUDGE, PROGRESS = ("token", "judge"), ("token", "progress")
 
 
 async def ask_whole_record(cache: QueryCache) -> BinaryAnswer:
-    """Ask about the whole record, for both token-prob and token-entropy.
-
-    If the answer is B and more actions can follow, ask about progress and return the answer to that question.
-    """
+    """Ask about the whole record; if the answer is B and more actions can follow, ask about progress instead."""
     llm, view, before = cache.models.verify, cache.full_view, cache.before
     history = (await before.once(WHOLE_RECORD, ask_whole_record)).history if before else ()
     first = await ask(cache, llm, cache.prompt(*JUDGE), view, history)

@@ -68,10 +68,7 @@ CURVES: dict[str, Callable[[Sequence[float], Sequence[bool]], Curve]] = {
 def fit_curve(
     kind: str, scores: Sequence[float], bad: Sequence[bool], tasks: Sequence[str], seed: int = 0
 ) -> tuple[Curve, list[float]]:
-    """Fit a curve of this kind, and predict each case with a curve fitted without the case's task.
-
-    Raises Unknown if the kind does not exist, and Refused if there are too few labels.
-    """
+    """Fit a curve, and predict each case with a curve fitted without the case's task; raise Unknown or Refused."""
     from sklearn.model_selection import StratifiedGroupKFold
 
     if kind not in CURVES:

@@ -31,10 +31,7 @@ _PAPER_READING = 2
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The setup of a verdict: model, prompts, and a digest of everything else that it depends on.
-
-    The digest excludes the checkpoint. A verdict with another digest is stale.
-    """
+    """The setup of a verdict: model, prompts, and a digest of all it depends on except the checkpoint."""
 
     digest: str
     model: str | None = None
@@ -46,9 +43,8 @@ class ModelOptions:
     """Options for using models; None means the value in the settings. `concurrency` counts requests to one model.
 
     `infer_model` and `verify_model` replace `model` for the two halves of InferAct. The spending cap (USD) applies to
-    one set of clients, or to all clients that share the `account`. `paper` writes prompts and parses replies as the
-    reference code does. `explain` adds a call in which InferAct gives a reason for a flag. `transport` replaces the
-    endpoint.
+    one set of clients, or to all clients of the `account`. `paper` writes prompts and parses replies as the reference
+    code does. `explain` adds a call in which InferAct gives a reason for a flag. `transport` replaces the endpoint.
     """
 
     model: str | None = None
@@ -115,7 +111,6 @@ def _digest(parts: list[object]) -> str:
 
 
 def _fingerprint(judge: Detector, environment: str) -> str:
-    """Return the fingerprint of the detector's prompts for an environment."""
     found = [prompts.fingerprint(prompts.name_for(method, environment, step)) for method, step in judge.prompts]
     return found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
 
@@ -123,8 +118,8 @@ def _fingerprint(judge: Detector, environment: str) -> str:
 class Clients:
     """The clients of one concurrent detection, one for each model, opened when first needed.
 
-    `transport` replaces the endpoint; If `keep` is false, replies are not stored in the cache. If `cached` is false,
-    replies are not read from the cache.
+    `transport` replaces the endpoint; `keep` and `cached` are false if replies are not written to, or read from, the
+    cache.
     """
 
     def __init__(

@@ -37,8 +37,8 @@ def build_full_view(checkpoint: Checkpoint) -> PromptView:
 def build_masked_view(checkpoint: Checkpoint, *, with_thoughts: bool = False, paper: bool = False) -> PromptView:
     """Return the view of actions and observations without the user's words, so that the inferred task is not copied.
 
-    As in the reference code, `paper` hides every shop action that contains "search", and shows only the part of a shop
-    page below the instruction.
+    `paper` hides every shop action with "search" and a shop page's part above the instruction, as the reference code
+    does.
     """
     hide = (_PAPER_MASKS if paper else MASKS).get(checkpoint.environment, _respondent)
     before = _below_headers(checkpoint.steps) if paper and checkpoint.environment == _SHOP else checkpoint.steps

@@ -31,8 +31,7 @@ class Models:
     """The models of a detector: `infer` infers the agent's task, `verify` answers everything else.
 
     `swap_labels` asks each A-or-B question again with the labels exchanged and takes the mean; `with_thoughts` shows
-    the inference the agent's thoughts. `paper` follows the paper's reference code: no rubric, no second request, and
-    its parsing.
+    the agent's thoughts. `paper` follows the reference code: no rubric, no second request, and its parsing.
     """
 
     infer: LLM
@@ -52,10 +51,7 @@ class ModelCall:
 
 
 class QueryCache:
-    """The queries of one checkpoint, shared by its detectors; endpoint errors are raised; a refusal has no text.
-
-    `calls` are all calls, in the order of their replies.
-    """
+    """The queries of one checkpoint, shared by its detectors; `calls` are in the order of their replies."""
 
     def __init__(self, checkpoint: Checkpoint, models: Models, seed: int = 0) -> None:
         self.checkpoint, self.models, self.seed = checkpoint, models, seed
@@ -115,10 +111,10 @@ class QueryCache:
         schema: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> ModelCall:
-        """Return the model's reply to the chat, at temperature 0 by default.
+        """Return the model's reply to the chat, at temperature 0 by default; a refusal has no text.
 
         A reply that was cut off and is unreadable (`read` gives None) is requested again. `schema` describes the lines
-        that the prompt requests; with a user's own template, no schema is sent.
+        that the prompt requests; it is not sent with a user's own template.
         """
         plain = schema is None or self.models.paper or prompts.is_own(prompt)
 

@@ -1,7 +1,4 @@
-"""Reply parsing: the value in a reply, or None if the reply is ambiguous.
-
-Detectors flag a checkpoint if the value is None.
-"""
+"""Reply parsing: the value in a reply, or None if the reply is ambiguous; detectors then flag the checkpoint."""
 
 from __future__ import annotations
 
@@ -59,10 +56,7 @@ def _says(value: str, form: ReplyForm) -> bool | None:
 
 
 def read_label(text: str, label: str, pattern: str | None = None) -> str:
-    """Return the rest of the first line that begins with the label, without formatting, or "" if no line does.
-
-    A `pattern` replaces the label: its first group is the value.
-    """
+    """Return the rest of the first line with the label (or the first group of `pattern`), without formatting, or ""."""
     if pattern:
         found = re.search(pattern, text)
         return " ".join(found[1].split()).strip(_ENDS) if found else ""
@@ -84,8 +78,7 @@ def read_justification(text: str, label: str = DEFAULT.justification) -> str:
 def read_letter(text: str, pattern: str | None = None) -> Letter | None:
     """Return the answer letter (A or B) at the start of a line, or None if neither or both occur.
 
-    An announced answer ("Answer: A") counts before bare ones; a letter within a sentence does not count. The first
-    group of a `pattern` is the letter.
+    An announced answer ("Answer: A") counts before bare ones. The first group of a `pattern` is the letter.
     """
     if pattern:
         places = [Letter(match[1], match.start(1)) for match in re.finditer(pattern, text)]

@@ -39,10 +39,7 @@ def verdict_from_replies(
 def unparsed_verdict(
     calls: Sequence[ModelCall], lacking: str, *, inferred_task: str | None = None, paper_score: float | None = None
 ) -> Verdict:
-    """Return a flagged verdict for an unreadable reply; `paper_score` is the reference code's score for such a reply.
-
-    If the reply is empty, the rationale and the parameters name the cause.
-    """
+    """Return a flagged verdict for an unreadable or empty reply; the reference code gives it `paper_score`."""
     silence = explain_silence(calls[-1])
     told: dict[str, Any] = {NO_REPLY: silence} if silence else {}
     if paper_score is not None:
@@ -65,10 +62,7 @@ def explain_silence(call: ModelCall) -> str:
 
 
 def compute_vote_share(votes: Sequence[bool | None]) -> float | None:
-    """Return the share of true among the readable votes, or None if no vote is readable.
-
-    A tie is possible only if a vote is unreadable; one unreadable vote then counts as true.
-    """
+    """Return the share of true among the readable votes (in a tie, one unreadable vote counts as true), or None."""
     read = [vote for vote in votes if vote is not None]
     if not read:
         return None

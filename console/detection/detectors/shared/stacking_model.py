@@ -35,10 +35,7 @@ class LabelledCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A fitted combination of the detectors `inputs`, with the number of labels it was learnt from.
-
-    `traits` are the names of the features, as in stack files.
-    """
+    """A fitted combination of the detectors `inputs` and the features `traits`, learnt from `labels` labels."""
 
     inputs: tuple[str, ...]
     traits: tuple[str, ...]
@@ -54,9 +51,7 @@ class Stack:
         return 1 / (1 + math.exp(-self.intercept - sum(self.shares(scores, checkpoint).values())))
 
     def shares(self, scores: Mapping[str, float], checkpoint: Checkpoint) -> dict[str, float]:
-        """Return the contribution of each input and feature to the log odds, relative to its mean over the labelled
-        cases.
-        """
+        """Return each input's and feature's contribution to the log odds, relative to its mean over the cases."""
         row = _row(self.inputs, scores, checkpoint)
         parts = zip(row, self.centres, self.spreads, self.weights, strict=True)
         added = [weight * (value - centre) / spread for value, centre, spread, weight in parts]
@@ -82,10 +77,7 @@ def read_stack(text: bytes) -> Stack:
 
 
 def fit_model(cases: Sequence[LabelledCheckpoint], inputs: Sequence[str], seed: int = 0) -> tuple[Stack, list[float]]:
-    """Fit the stack, and predict each case with a stack fitted without the case's task.
-
-    Raise Refused if there are too few labels.
-    """
+    """Fit the stack, and predict each case with a stack fitted without the case's task; raise Refused."""
     from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
 
     check_labels([case.misaligned for case in cases], [case.task for case in cases])
