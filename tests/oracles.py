@@ -1,8 +1,6 @@
 """Oracles of the embedded environments: the actions of somebody who knows how each task is done."""
 
-from console.environments.alfworld.furnishing import furnish
-from console.environments.alfworld.task_setup import task_setup
-from console.environments.alfworld.tasks import plan
+from console.environments.alfworld.tasks import furnish, plan, task_setup
 from console.environments.hotpotqa.corpus import SHOWN_SENTENCES
 from console.environments.hotpotqa.pages import embedded_corpus
 from console.environments.hotpotqa.question_files import corpus_of

@@ -20,7 +20,7 @@ from console.detection.fitness import measure_fitness
 from console.environments import ENVIRONMENTS
 from console.errors import Refused
 from console.language import counted
-from console.llm.capabilities import find_capabilities
+from console.llm.client import find_capabilities
 from console.plugins import list_all
 from console.runs import audit_log
 from console.runs.export.layouts import LAYOUTS

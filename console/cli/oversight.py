@@ -15,7 +15,7 @@ from console.cli.output import Json, RunName, emit_json, plain_rows, say, show_t
 from console.cli.run import parse_task_counts, play_run
 from console.database import database_url, reading
 from console.review.simulated import simulate
-from console.trials import engine, release
+from console.trials import engine
 from console.trials.start import RunSettings, start_run
 from storage.tables import RunKind
 
@@ -176,7 +176,7 @@ def _play(name: str, trials: int, seed: int) -> None:
     play_run(name, engine.resume)
     for trial in range(trials + 1):
         simulate.simulate(name, simulate.SimulationPlan(order="fp-first", seed=seed))
-        release.release_undecided(name, trial=trial)
+        engine.release_undecided(name, trial=trial)
         play_run(name, engine.advance)
 
 

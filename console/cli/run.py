@@ -28,7 +28,7 @@ from console.errors import BadInput, Refused
 from console.language import counted
 from console.review import inbox
 from console.runs import critical_suggestions, housekeeping
-from console.trials import engine, release, replay, start
+from console.trials import engine, replay, start
 from console.trials.round import Advance
 from storage.engine import overwrite_freed
 from storage.tables import RunKind
@@ -186,7 +186,7 @@ def release_undecided(
     as_json: Json = False,
 ) -> None:
     """Run undecided actions in the embedded environments, as the paper's experiments do."""
-    done = play_run(run, release.release_undecided, trial=trial)
+    done = play_run(run, engine.release_undecided, trial=trial)
     emit({"run": run, **done.as_dict()}, as_json, f"Released {counted(done.released, 'undecided action')}.")
 
 

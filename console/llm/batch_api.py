@@ -17,9 +17,8 @@ import orjson
 from console.llm.cache import Replies
 from console.llm.endpoint import BatchState, Connection, Endpoint
 from console.llm.errors import Deferred, ModelError, RequestRejected
-from console.llm.messages import PROBE, Reply, Request
+from console.llm.messages import PROBE, Reply, Request, read_reply
 from console.llm.refusals import CHAT, find_refused_parameter
-from console.llm.response import read_reply
 from console.llm.transport import ONE_CHOICE, Limits, Transport
 
 _MOST_REQUESTS, _MOST_BYTES = 40_000, 150_000_000

@@ -12,9 +12,10 @@ from typing import Any
 from console.llm.budget import Price, Purse, find_price, load_prices
 from console.llm.cache import Replies
 from console.llm.endpoint import Endpoint
-from console.llm.errors import ModelError, NoModel, RequestRejected
-from console.llm.messages import GREEDY, Message, Reply, Request, Sampling, join_replies, merge_retries
+from console.llm.errors import ModelError, NoModel, RequestRejected, SpendingCapReached
+from console.llm.messages import GREEDY, PROBE, Message, Reply, Request, Sampling, join_replies, merge_retries
 from console.llm.transport import ClientUsage, Limits, LoopState, Transport
+from console.settings import settings
 
 LONGEST_REPLY = 16_384
 """The maximum length of a reply, in tokens."""
@@ -202,3 +203,56 @@ def _forget(loop_state: LoopState, key: str, done: asyncio.Task[Reply]) -> None:
     if not done.cancelled():
         # The caller may have gone; its error is not one of the event loop.
         done.exception()
+
+
+_PROBING = Sampling(temperature=1.0, max_tokens=5, n=2, logprobs=True, top_logprobs=5, seed=0)
+_PATIENCE_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """The capabilities of a model's endpoint, or one sentence with the reason why the endpoint did not reply.
+
+    `choices`: several answers per request; `alternatives`: tokens with probabilities; `left_out`: parameters not
+    accepted.
+    """
+
+    model: str
+    endpoint: str
+    answers: bool
+    choices: bool = False
+    logprobs: bool = False
+    alternatives: int = 0
+    left_out: tuple[str, ...] = ()
+    latency_ms: float = 0.0
+    problem: str | None = None
+
+
+async def find_capabilities(model: str | None = None) -> Capabilities:
+    """Test the capabilities of the endpoint in the settings for this model, by default the model in the settings."""
+    named = model or settings().model or ""
+    options = ClientOptions(timeout_s=_PATIENCE_S, deadline_s=_PATIENCE_S, retries=1)
+    try:
+        async with LLM(named, options) as llm:
+            return await probe(llm)
+    except NoModel as nothing:
+        return Capabilities(named, "", answers=False, problem=str(nothing))
+
+
+async def probe(llm: LLM) -> Capabilities:
+    """Test the endpoint with one short request, or with two if it returns one choice at a time."""
+    try:
+        reply = await llm.complete([PROBE], _PROBING)
+    except (ModelError, SpendingCapReached) as failure:
+        return Capabilities(llm.model, llm.endpoint, answers=False, problem=str(failure))
+    alternatives = [len(token.top) for tokens in reply.token_logprobs for token in tokens or ()]
+    return Capabilities(
+        model=reply.model,
+        endpoint=llm.endpoint,
+        answers=True,
+        choices="n" not in reply.without,
+        logprobs=reply.has_logprobs,
+        alternatives=max(alternatives, default=0),
+        left_out=reply.without,
+        latency_ms=reply.latency_ms,
+    )

@@ -18,9 +18,8 @@ from typing import Any
 
 from console.llm.endpoint import Connection, Endpoint, NotOffered, timeout_error
 from console.llm.errors import ModelError
-from console.llm.messages import Reply, Request, Token, Usage
+from console.llm.messages import Reply, Request, Token, Usage, read_reply
 from console.llm.refusals import CHAT
-from console.llm.response import read_reply
 
 ONE_CHOICE = ("n", "seed")
 """Parameters that the Responses API does not have."""

@@ -50,7 +50,7 @@ def measured(arm: Arm, environment: str, seed: int, tasks: int) -> list[float]:
     from console import runs
     from console.database import reading
     from console.review.simulated import simulate
-    from console.trials import engine, release, start
+    from console.trials import engine, start
 
     name = f"{environment} {arm.name} {arm.cap} {seed}"
     fields = {"feedback_mode": arm.feedback, "budget_percent": arm.cap, "trials": TRIALS, "undo_ms": 0}
@@ -61,7 +61,7 @@ def measured(arm: Arm, environment: str, seed: int, tasks: int) -> list[float]:
         inspected = 0 if arm.feedback == "none" else simulate.simulate(name, plan).inspected
         if not inspected + engine.advance(name).revealed:
             break
-    release.release_undecided(name)
+    engine.release_undecided(name)
     engine.advance(name)
     with reading() as session:
         trials = runs.status(session, runs.get(session, name))["trials"]

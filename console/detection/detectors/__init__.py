@@ -9,13 +9,16 @@ from console.detection.detectors import stacked
 from console.detection.detectors.baselines import (
     DIRECT,
     FULL_VALIDATION,
+    MULTI_STEP,
+    MULTI_STEP_MAX,
+    MULTI_STEP_MEAN,
+    MULTI_STEP_MIN,
     RANDOM,
     SELF_CONSISTENCY,
     TOKEN_ENTROPY,
     TOKEN_PROB,
 )
 from console.detection.detectors.inferact import INFERACT_PROB, INFERACT_VERB
-from console.detection.detectors.multi_step import MULTI_STEP, MULTI_STEP_MAX, MULTI_STEP_MEAN, MULTI_STEP_MIN
 from console.detection.detectors.rules import RULES
 from console.detection.detectors.stacked import STACKED
 from console.detection.detectors.verdict import UNPARSED, Detector, Verdict

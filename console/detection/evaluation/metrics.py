@@ -26,7 +26,7 @@ from console.analysis.metrics.classification import (
 )
 from console.analysis.metrics.ranking_curves import average_precision, best_macro_f1, pr_auc, rank_cases, roc_auc
 from console.analysis.metrics.score_file import compute_figures
-from console.detection.evaluation.paper_metrics import evaluate_as_paper
+from console.detection.evaluation.paper import evaluate_as_paper
 from console.detection.evaluation.scores import OWN, Scores, count_population, read_scores
 from console.errors import BadInput, Refused
 from storage import tables

@@ -1,7 +1,17 @@
 """Oversight under a budget: the misalignments caught by order of inspection, and the use of a run's budget."""
 
-from console.detection.oversight.budget_use import in_words, is_line, tabulate_burn_down
-from console.detection.oversight.curves import AS_REVIEWED, CHANCE, IDEAL, ORDERS, Curves, compute_curves, list_drawable
+from console.detection.oversight.curves import (
+    AS_REVIEWED,
+    CHANCE,
+    IDEAL,
+    ORDERS,
+    Curves,
+    compute_curves,
+    in_words,
+    is_line,
+    list_drawable,
+    tabulate_burn_down,
+)
 from console.detection.oversight.paper_quota import (
     quota_table,
     read_matrices,

@@ -2,15 +2,151 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
 from random import Random
+from typing import Any
 
-from console.environments.alfworld.catalogue import APPLIANCE
-from console.environments.alfworld.furnishing import furnish
-from console.environments.alfworld.household import MIDDLE_OF_THE_ROOM, Household
-from console.environments.alfworld.task_setup import LOOK, TREATMENT, TWO, WORDINGS, TaskSetup, choices
+from console.environments.alfworld.catalogue import (
+    ADJOINING,
+    APPLIANCE,
+    FIXED,
+    FURNITURE,
+    HOLDS,
+    LAMPS,
+    OPENABLE,
+    THINGS,
+    TREATABLE,
+)
+from console.environments.alfworld.household import MIDDLE_OF_THE_ROOM, Household, HouseholdObject, Receptacle, sort_key
 from console.environments.environment import TaskSpec
+from console.errors import BadInput
+
+PLACE, LOOK, TWO = "pick_and_place_simple", "look_at_obj_in_light", "pick_two_obj_and_place"
+CLEAN, HEAT, COOL = (f"pick_{verb}_then_place_in_recep" for verb in ("clean", "heat", "cool"))
+
+TREATMENT: Mapping[str, str] = {CLEAN: "clean", HEAT: "heat", COOL: "cool"}
+
+WORDINGS: Mapping[str, tuple[str, str]] = {
+    PLACE: ("put a {thing} in {receptacle}.", "put some {thing} on {receptacle}."),
+    LOOK: ("look at {thing} under the {receptacle}.", "examine the {thing} with the {receptacle}."),
+    CLEAN: ("put a clean {thing} in {receptacle}.", "clean some {thing} and put it in {receptacle}."),
+    HEAT: ("put a hot {thing} in {receptacle}.", "heat some {thing} and put it in {receptacle}."),
+    COOL: ("put a cool {thing} in {receptacle}.", "cool some {thing} and put it in {receptacle}."),
+    TWO: ("put two {thing} in {receptacle}.", "find two {thing} and put them in {receptacle}."),
+}
+"""The six task types in ALFWorld's order, each with its two wordings."""
+
+LOOK_ROOMS = ("bedroom", "livingroom")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSetup:
+    """The setup of a task; in tasks to examine a thing under a lamp, `receptacle` is the kind of lamp."""
+
+    type: str
+    room: str
+    thing: str
+    receptacle: str
+    wording: int
+    seed: str
+
+    @property
+    def instruction(self) -> str:
+        """The task's instruction, worded as in ALFWorld's templates."""
+        return WORDINGS[self.type][self.wording].format(thing=self.thing, receptacle=self.receptacle)
+
+
+def task_setup(options: Mapping[str, Any]) -> TaskSetup:
+    """Return the setup in a task's options; raise BadInput if they do not describe a household task."""
+    try:
+        setup = TaskSetup(**{name: options[name] for name in TaskSetup.__dataclass_fields__})
+    except KeyError as missing:
+        raise BadInput(
+            f"The options of an ALFWorld task lack {missing}; take them from `tasks(seed, count)`."
+        ) from None
+    if (setup.room, setup.thing, setup.receptacle) not in choices(str(setup.type)) or setup.wording not in (0, 1):
+        raise BadInput(f"No ALFWorld task has these options: {asdict(setup)}. Use options from `tasks(seed, count)`.")
+    return setup
+
+
+@lru_cache(maxsize=len(WORDINGS))
+def choices(task_type: str) -> tuple[tuple[str, str, str], ...]:
+    """Return every (room, kind of thing, kind of receptacle) for a task type; empty if the type is unknown."""
+    if task_type not in WORDINGS:
+        return ()
+    if task_type == LOOK:
+        return tuple((room, thing, lamp) for room in LOOK_ROOMS for thing in _movable(room) for lamp in sorted(LAMPS))
+    return tuple(
+        (room, thing, receptacle)
+        for room in sorted(FURNITURE)
+        for thing in _movable(room)
+        for receptacle in sorted(FURNITURE[room])
+        if thing in HOLDS[receptacle] and _makes_sense(task_type, room, thing, receptacle)
+    )
+
+
+def _movable(room: str) -> list[str]:
+    return sorted(THINGS[room] - FIXED)
+
+
+def _makes_sense(task_type: str, room: str, thing: str, receptacle: str) -> bool:
+    treatment = TREATMENT.get(task_type)
+    if treatment:
+        appliance = APPLIANCE[treatment]
+        return appliance in FURNITURE[room] and receptacle != appliance and thing in TREATABLE[treatment]
+    return any(thing in HOLDS[other] and least for other, (least, _) in FURNITURE[room].items() if other != receptacle)
+
+
+SHARED_PLACE = 0.2
+COUNTS, WEIGHTS = (0, 1, 2, 3), (30, 40, 20, 10)
+
+
+def furnish(setup: TaskSetup) -> Household:
+    """Return the household of a task: equal for equal setups, not solved at the start, always solvable."""
+    random = Random(f"household {setup.seed}")
+    receptacles = sorted(_receptacles(setup, random), key=sort_key)
+    starts = dict(_starts(setup, receptacles, random))
+    things = sorted(starts, key=sort_key)
+    return Household(
+        receptacles={part.name: part for part in receptacles},
+        things={thing.name: thing for thing in things},
+        starts={thing.name: starts[thing] for thing in things},
+    )
+
+
+def _receptacles(setup: TaskSetup, random: Random) -> Iterator[Receptacle]:
+    place = 0
+    for kind, (least, most) in FURNITURE[setup.room].items():
+        least = max(least, kind == setup.receptacle)
+        alone = False
+        for number in range(1, random.randint(least, most) + 1):
+            shared = alone and kind in ADJOINING and random.random() < SHARED_PLACE
+            place += not shared
+            alone = not shared
+            yield Receptacle(kind, number, place, random.random() < OPENABLE.get(kind, 0.0))
+
+
+def _starts(setup: TaskSetup, receptacles: list[Receptacle], random: Random) -> Iterator[tuple[HouseholdObject, str]]:
+    for kind in sorted(THINGS[setup.room]):
+        possible = [part.name for part in receptacles if kind in HOLDS[part.kind] and not _solves(setup, kind, part)]
+        if possible:
+            for number in range(1, _count(setup, kind, random) + 1):
+                yield HouseholdObject(kind, number), random.choice(possible)
+
+
+def _solves(setup: TaskSetup, kind: str, receptacle: Receptacle) -> bool:
+    return setup.type in (PLACE, TWO) and kind == setup.thing and receptacle.kind == setup.receptacle
+
+
+def _count(setup: TaskSetup, kind: str, random: Random) -> int:
+    count: int = random.choices(COUNTS, WEIGHTS)[0]
+    if kind == setup.thing:
+        return max(count, 2 if setup.type == TWO else 1)
+    if kind in FIXED:
+        return int(setup.type == LOOK and kind == setup.receptacle) or min(count, 1)
+    return count
 
 
 def tasks(seed: int, count: int) -> list[TaskSpec]:

@@ -6,12 +6,16 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from console.environments.alfworld.error_feedback import explain_failure
-from console.environments.alfworld.furnishing import furnish
-from console.environments.alfworld.household import State, find_reachable, initial_state
-from console.environments.alfworld.observations import MIDDLE, NOTHING_HAPPENS, join_with_articles
-from console.environments.alfworld.rules import perform
-from console.environments.alfworld.task_setup import LOOK, TREATMENT, TWO, TaskSetup, task_setup
+from console.environments.alfworld.household import (
+    MIDDLE,
+    NOTHING_HAPPENS,
+    State,
+    find_reachable,
+    initial_state,
+    join_with_articles,
+)
+from console.environments.alfworld.rules import explain_failure, perform
+from console.environments.alfworld.tasks import LOOK, TREATMENT, TWO, TaskSetup, furnish, task_setup
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
 

@@ -6,9 +6,8 @@ import random
 from dataclasses import dataclass
 from functools import lru_cache
 
-from console.environments.hotpotqa.almanac import Almanac, Entity, almanac
+from console.environments.hotpotqa.almanac import Almanac, Entity, Relation, almanac
 from console.environments.hotpotqa.corpus import SHOWN_SENTENCES, Corpus, WikiPage
-from console.environments.hotpotqa.schema import Relation
 
 _TRAPPED_SHARE = 0.7
 

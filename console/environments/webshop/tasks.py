@@ -9,8 +9,7 @@ from importlib.resources import files
 from random import Random
 
 from console.environments.environment import TaskSpec
-from console.environments.webshop.catalogue import Product, catalogue
-from console.environments.webshop.product_kinds import ProductKind, without_article
+from console.environments.webshop.catalogue import Product, ProductKind, catalogue, without_article
 from console.errors import BadInput
 from console.trajectory.strict_yaml import read_data
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from console.environments import environment
-from console.environments.alfworld.task_setup import LOOK, TREATMENT, TWO
+from console.environments.alfworld.tasks import LOOK, TREATMENT, TWO
 from console.environments.environment import TaskSpec
 from console.environments.webshop.catalogue import Product, catalogue
 from console.environments.webshop.reward import Goal, goal_of, has_attribute, type_factor

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from random import Random
 
-from console.environments.hotpotqa.answers import exact_match
+from console.environments.hotpotqa.world import exact_match
 from console.errors import BadInput
 from console.review.simulated.faults import find_fault, is_misaligned
 from console.review.simulated.feedback_text import GENERAL, STUCK, write_feedback

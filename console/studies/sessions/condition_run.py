@@ -33,7 +33,7 @@ from console.studies.design.factors import unattended, view
 from console.studies.sessions import next_item, study_tasks
 from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.stages import is_open
-from console.trials import engine, release, replay, start
+from console.trials import engine, replay, start
 from console.trials.engine import lock_run
 from console.trials.round import Advance
 from console.trials.start import ActorAndEnvironments
@@ -270,7 +270,7 @@ def _close(run: tables.Run, trial: int, progress: Progress | None) -> None:
     Cancel the trial's pending halted items.
     """
     if all(ActorAndEnvironments.of(run).environment(name).replayable for name in run.environment.split(",")):
-        play(run, lambda name, progress: release.release_undecided(name, trial=trial, progress=progress), progress)
+        play(run, lambda name, progress: engine.release_undecided(name, trial=trial, progress=progress), progress)
     item = tables.Item
     halted = (item.run_id == run.id, item.trial == trial, item.kind == HALTED, item.status == ItemStatus.PENDING)
     with reading() as session:

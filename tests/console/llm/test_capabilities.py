@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from console.llm import LLM, ClientOptions
-from console.llm.capabilities import find_capabilities, probe
+from console.llm.client import find_capabilities, probe
 from console.settings import settings
 from tests.fakes.answers import Fault, judging
 from tests.fakes.endpoint import serving

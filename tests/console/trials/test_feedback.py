@@ -8,7 +8,7 @@ from console import runs
 from console.database import reading
 from console.errors import Refused
 from console.trajectory.checkpoints import Checkpoint, checkpoints
-from console.trials import engine, release, replay
+from console.trials import engine, replay
 from storage import tables
 from tests.console.trials.worlds import players, sends_wrong_until_told
 
@@ -156,14 +156,14 @@ def test_release_runs_what_nobody_decided_and_counts_it_apart(start_run, answer,
     answer(lambda *_: "reject")
     engine.advance("run", actor_and_environments=cast)
     assert status()[0]["success_paper"] is None
-    done = release.release_undecided("run", trial=0, actor_and_environments=cast)
+    done = engine.release_undecided("run", trial=0, actor_and_environments=cast)
     assert done.released == 2
     assert len(ledger.read_text().splitlines()) == 2
     assert trial(2, 0)[0].released_by == "simulation"
     first = status()[0]
     assert (first["success_held"], first["success_paper"], first["paused"]) == (0, 1, 0)
     assert first["budget"]["used"] == 1
-    assert release.release_undecided("run", trial=0, actor_and_environments=cast).released == 0
+    assert engine.release_undecided("run", trial=0, actor_and_environments=cast).released == 0
     assert trial(0, 1)[0].outcome == "paused"
     assert trial(2, 1)[0].released_by == "simulation"
 
@@ -172,7 +172,7 @@ def test_release_refuses_a_world_that_cannot_be_rebuilt(start_run):
     cast = players(sends_wrong_until_told, replayable=False)
     start_run(cast)
     with pytest.raises(Refused, match="never run without a decision"):
-        release.release_undecided("run", actor_and_environments=cast)
+        engine.release_undecided("run", actor_and_environments=cast)
 
 
 def test_the_lineage_leads_from_the_decision_to_what_changed(start_run, answer, trial):

@@ -7,8 +7,7 @@ from importlib.util import find_spec
 import pytest
 
 from console.environments.alfworld import catalogue
-from console.environments.alfworld.furnishing import furnish
-from console.environments.alfworld.task_setup import LOOK, TREATMENT, TWO, task_setup
+from console.environments.alfworld.tasks import LOOK, TREATMENT, TWO, furnish, task_setup
 
 REASON = "the optional extra `alfworld` is not installed"
 QUALITIES = {"clean": ("cleanable", "isClean"), "heat": ("heatable", "isHot"), "cool": ("coolable", "isCool")}

@@ -8,11 +8,9 @@ import pytest
 
 from console.environments import environment
 from console.environments.alfworld.catalogue import CLEANABLE, FIXED, HEATABLE, HOLDS, KNIVES, SLICEABLE
-from console.environments.alfworld.furnishing import furnish
-from console.environments.alfworld.household import initial_state
-from console.environments.alfworld.observations import NOTHING_HAPPENS
+from console.environments.alfworld.household import NOTHING_HAPPENS, initial_state
 from console.environments.alfworld.rules import perform
-from console.environments.alfworld.task_setup import task_setup
+from console.environments.alfworld.tasks import furnish, task_setup
 from console.environments.alfworld.world import is_reached
 
 pytestmark = pytest.mark.filterwarnings("ignore")

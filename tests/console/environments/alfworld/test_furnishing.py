@@ -3,10 +3,8 @@
 import pytest
 
 from console.environments.alfworld.catalogue import ADJOINING, FURNITURE, HOLDS, THINGS
-from console.environments.alfworld.furnishing import furnish
 from console.environments.alfworld.household import initial_state
-from console.environments.alfworld.task_setup import task_setup
-from console.environments.alfworld.tasks import tasks
+from console.environments.alfworld.tasks import furnish, task_setup, tasks
 from console.environments.alfworld.world import is_reached
 
 HOUSES = [(asked, furnish(asked)) for asked in (task_setup(task.options) for task in tasks(21, 240))]

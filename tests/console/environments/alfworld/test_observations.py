@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.environments.alfworld.observations import describe_condition, join_with_articles
+from console.environments.alfworld.household import describe_condition, join_with_articles
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from console.environments import environment
 from console.environments.alfworld.catalogue import FIXED, HOLDS
-from console.environments.alfworld.task_setup import WORDINGS, TaskSetup, choices, task_setup
+from console.environments.alfworld.tasks import WORDINGS, TaskSetup, choices, task_setup
 from console.errors import BadInput
 
 ALFWORLD = environment("alfworld")

@@ -3,7 +3,7 @@
 import pytest
 
 from console.environments import environment
-from console.environments.alfworld.task_setup import WORDINGS
+from console.environments.alfworld.tasks import WORDINGS
 from tests.oracles import tidying
 
 ALFWORLD = environment("alfworld")

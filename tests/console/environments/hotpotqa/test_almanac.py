@@ -5,9 +5,8 @@ import sys
 from hashlib import sha256
 
 from console.environments.hotpotqa import tasks
-from console.environments.hotpotqa.almanac import almanac, read_number
+from console.environments.hotpotqa.almanac import almanac, embedded_tables, read_number
 from console.environments.hotpotqa.pages import write_pages
-from console.environments.hotpotqa.schema import embedded_tables
 from console.environments.hotpotqa.tasks import list_bridges, list_comparisons
 
 PUBLISHED = "08cb421eae61b4d43d056bb9c8971ca22068fffef130479b10ad786b1fcad374"

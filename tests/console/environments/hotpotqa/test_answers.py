@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.environments.hotpotqa.answers import exact_match, f1, lenient_match, normalise
+from console.environments.hotpotqa.world import exact_match, f1, lenient_match, normalise
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from string import Formatter
 
 import pytest
 
-from console.environments.hotpotqa.schema import embedded_tables, read_tables
+from console.environments.hotpotqa.almanac import embedded_tables, read_tables
 from console.errors import UnreadableFile
 
 SLOTS = {"asks": "x", "tells": "xv", "noun": "x", "trap": "xo", "first": "ab", "same": "ab"}

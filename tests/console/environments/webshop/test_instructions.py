@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from console.environments.webshop.product_kinds import list_kinds
+from console.environments.webshop.catalogue import list_kinds
 from console.environments.webshop.tasks import InstructionParts, instruction, tasks
 
 KINDS = {kind.noun: kind for kind in list_kinds()}

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from console.environments.webshop.product_kinds import list_kinds, without_article
+from console.environments.webshop.catalogue import list_kinds, without_article
 from console.environments.webshop.reward import ALIKE, token_set_ratio
 
 every_kind = pytest.mark.parametrize("kind", list_kinds(), ids=lambda kind: kind.noun)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.detection.detectors.shared.calibration_curve import CURVES, fit_curve
+from console.detection.recalibration import CURVES, fit_curve
 from console.errors import Refused, Unknown
 
 
