@@ -31,7 +31,7 @@ from console.detection.detectors import DETECTORS, stacked
 from console.detection.detectors.shared.model_clients import ModelOptions
 from console.detection.estimate import asks_models
 from console.detection.estimate import estimate_cost as cost_estimate
-from console.detection.reports import Detection, DetectionReport
+from console.detection.verdicts import Detection, DetectionReport
 from console.errors import BadInput, Refused
 from console.llm import ClientUsage
 from console.runs import costs

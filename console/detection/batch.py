@@ -5,6 +5,7 @@ A checkpoint is pending for a detector if its verdict is missing or stale.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,12 +19,10 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
-from console.detection import concurrent
-from console.detection.concurrent import Job
+from console.detection.concurrent import ConcurrentJudge, Job
 from console.detection.detectors import UNPARSED, Detector, detector
 from console.detection.detectors.shared.model_clients import ModelOptions, Setup
 from console.detection.detectors.verdict import NO_REPLY, PAPER_MODE
-from console.detection.reports import Detection, DetectionReport, DetectionUsage
 from console.detection.routing import (
     flagged_and_halted_items,
     is_judged_beforehand,
@@ -31,7 +30,7 @@ from console.detection.routing import (
     obsolete_items,
     refuse_changes,
 )
-from console.detection.verdicts import judge_as_row, store_verdicts
+from console.detection.verdicts import Detection, DetectionReport, DetectionUsage, judge_as_row, store_verdicts
 from console.errors import Refused
 from console.review import inbox
 from console.runs import audit_log, run_checkpoints
@@ -52,7 +51,6 @@ class _Known:
     flagged: bool
     setup: str | None
     unparsed: bool
-    answered: bool
 
 
 @dataclass(slots=True)
@@ -86,13 +84,14 @@ class PendingCheckpoints:
 
     def jobs(self, page: Page, judges: Sequence[Detector]) -> list[Job]:
         """Return the checkpoints of a page that are pending for at least one of the detectors."""
+        body = tables.TrajectoryBody
         with reading() as session:
-            found = _bodies(session, page)
+            statement = select(body).where(col(body.trajectory_id).in_(page)).order_by(col(body.trajectory_id))
+            found = [(row.trajectory_id, from_json(row.body)) for row in session.exec(statement)]
             known = {judge.name: _known_verdicts(session, judge, page) for judge in judges}
         jobs = []
         for trajectory_id, record in found:
-            visible = self._visible(record, judges)
-            for checkpoint in visible:
+            for checkpoint in self._visible(record, judges):
                 lacking = [judge for judge in judges if not self._fresh(judge, trajectory_id, checkpoint, known)]
                 if lacking:
                     jobs.append(Job(trajectory_id, checkpoint, tuple(lacking)))
@@ -118,7 +117,7 @@ class PendingCheckpoints:
         found = known[judge.name].get((trajectory_id, checkpoint.index, str(checkpoint.kind)))
         if found is None:
             return False
-        stale = found.setup != self.setup(judge, checkpoint.environment).digest or not found.answered
+        stale = found.setup != self.setup(judge, checkpoint.environment).digest
         if stale and not is_locked(self.run, judge.name):
             return False
         report = self.reports[judge.name]
@@ -126,12 +125,6 @@ class PendingCheckpoints:
         report.flagged += found.flagged
         report.unparsed += found.unparsed
         return True
-
-
-def _bodies(session: Session, page: Page) -> list[tuple[int, Trajectory]]:
-    body = tables.TrajectoryBody
-    statement = select(body).where(col(body.trajectory_id).in_(page)).order_by(col(body.trajectory_id))
-    return [(row.trajectory_id, from_json(row.body)) for row in session.exec(statement)]
 
 
 def _known_verdicts(session: Session, judge: Detector, page: Page) -> dict[tuple[int, int, str], _Known]:
@@ -143,8 +136,8 @@ def _known_verdicts(session: Session, judge: Detector, page: Page) -> dict[tuple
     found = {}
     for id, step, kind, flagged, text in session.execute(statement):
         parameters = orjson.loads(text)
-        answered = NO_REPLY not in parameters
-        found[id, step, kind] = _Known(flagged, parameters.get("setup"), bool(parameters.get(UNPARSED)), answered)
+        setup = None if NO_REPLY in parameters else parameters.get("setup")
+        found[id, step, kind] = _Known(flagged, setup, bool(parameters.get(UNPARSED)))
     return found
 
 
@@ -171,7 +164,6 @@ def run_detection(
     """
     judges, asking = [detector(name) for name in dict.fromkeys(methods)], asking or ModelOptions()
     labels = {judge.name: asking.label(judge) for judge in judges if judge.ask}
-    modes = dict.fromkeys(labels, MODES[asking.paper])
     run, options = _prepare(run_name, judges, threshold, seed, route, stated)
     bars = {judge.name: _bar(run, judge, threshold) for judge in judges}
     reports = {
@@ -179,7 +171,7 @@ def run_detection(
         for name, bar in bars.items()
     }
     for judge in judges:
-        reports[judge.name].mode = modes.get(judge.name, MODES[0])
+        reports[judge.name].mode = MODES[asking.paper and judge.name in labels]
         if not is_locked(run, judge.name):
             _move_threshold(run, judge, bars[judge.name])
     backlog = PendingCheckpoints(run, asking, reports)
@@ -271,7 +263,7 @@ def _judge_offline(backlog: PendingCheckpoints, judge: Detector, bar: float, pro
     total = sum(map(len, pages))
     for page in pages:
         jobs = backlog.jobs(page, [judge])
-        rows = [judge_as_row(backlog.run, judge, bar, job.trajectory_id, job.checkpoint) for job in jobs]
+        rows = [judge_as_row(backlog.run, judge, bar, job.trajectory_id, job.checkpoint, now_ms()) for job in jobs]
         for row in rows:
             backlog.reports[judge.name].note(row)
         if rows:
@@ -287,9 +279,9 @@ def _ask_models(
 ) -> DetectionUsage:
     """Run all detectors that use models at once, checkpoint by checkpoint."""
     pages = backlog.pages() if judges else []
-    count = _Count(sum(map(len, pages)), progress)
     if not pages:
         return DetectionUsage()
+    count = _Count(sum(map(len, pages)), progress)
 
     def opened(page: Page) -> list[Job]:
         jobs = backlog.jobs(page, judges)
@@ -297,7 +289,7 @@ def _ask_models(
         return jobs
 
     reports = backlog.reports
-    panel = concurrent.ConcurrentJudge(
+    panel = ConcurrentJudge(
         run=backlog.run,
         bars=bars,
         asking=backlog.asking,
@@ -306,7 +298,7 @@ def _ask_models(
         failed=lambda judge, failure: reports[judge.name].fail(failure),
         over=lambda job: count.close(job.trajectory_id),
     )
-    return concurrent.judge(panel, (partial(opened, page) for page in pages))
+    return asyncio.run(panel.judge(partial(opened, page) for page in pages))
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from console.detection import batch
 from console.detection.detectors.shared.model_clients import ModelOptions
-from console.detection.reports import Detection
+from console.detection.verdicts import Detection
 from console.llm import ClientUsage
 from console.llm.batch_api import BatchOffice
 from console.llm.endpoint import BatchState, Endpoint

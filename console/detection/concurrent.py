@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from console.database import writing
+from console.database import now_ms, writing
 from console.detection.detectors import Detector
 from console.detection.detectors.shared.model_clients import Clients, ModelOptions, Setup
 from console.detection.detectors.shared.query_cache import QueryCache
 from console.detection.detectors.shared.reply_verdict import explain_silence
-from console.detection.reports import DetectionUsage
-from console.detection.verdicts import build_row, store_verdicts
+from console.detection.verdicts import DetectionUsage, build_row, store_verdicts
 from console.llm.errors import Deferred, ModelError, ModelSilent
 from console.settings import settings
 from console.trajectory.checkpoints import Checkpoint
@@ -37,7 +36,7 @@ class Job:
     judges: tuple[Detector, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ConcurrentJudge:
     """The options of a detection; `judged` gets a row, `failed` an endpoint's error, `over` a finished job."""
 
@@ -48,38 +47,29 @@ class ConcurrentJudge:
     judged: Callable[[Detector, Row], None]
     failed: Callable[[Detector, ModelError], None]
     over: Callable[[Job], None]
-
-
-def judge(panel: ConcurrentJudge, pages: Iterable[Callable[[], Sequence[Job]]]) -> DetectionUsage:
-    """Judge the jobs of all pages and return the usage; only failed checkpoints do not get a verdict.
-
-    Raises NoModel, SpendingCapReached, ModelSilent, or the last ModelError if every request fails.
-    """
-    return asyncio.run(_Worker(panel).judge(pages))
-
-
-@dataclass(slots=True)
-class _Worker:
-    panel: ConcurrentJudge
-    rows: asyncio.Queue[Row | None] = field(default_factory=asyncio.Queue)
-    failures: int = 0
-    silences: int = 0
+    _rows: asyncio.Queue[Row | None] = field(default_factory=asyncio.Queue)
+    _failures: int = 0
+    _silences: int = 0
 
     async def judge(self, pages: Iterable[Callable[[], Sequence[Job]]]) -> DetectionUsage:
-        async with Clients(self.panel.asking) as clients:
-            writer = asyncio.create_task(_write(self.rows))
+        """Judge the jobs of all pages and return the usage; only failed checkpoints do not get a verdict.
+
+        Raises NoModel, SpendingCapReached, ModelSilent, or the last ModelError if every request fails.
+        """
+        async with Clients(self.asking) as clients:
+            writer = asyncio.create_task(_write(self._rows))
             try:
                 await self._judge_all(clients, pages)
             except ExceptionGroup as several:
                 raise several.exceptions[0] from None
             finally:
-                self.rows.put_nowait(None)
+                self._rows.put_nowait(None)
                 await writer
             return DetectionUsage(clients.tally, clients.lacking())
 
     async def _judge_all(self, clients: Clients, pages: Iterable[Callable[[], Sequence[Job]]]) -> None:
         # Twice the requests at a time: a checkpoint between two questions leaves no slot idle.
-        seats = asyncio.Semaphore(2 * (self.panel.asking.concurrency or settings().concurrency))
+        seats = asyncio.Semaphore(2 * (self.asking.concurrency or settings().concurrency))
         async with asyncio.TaskGroup() as group:
             for page in pages:
                 for job in await asyncio.to_thread(page):
@@ -88,43 +78,38 @@ class _Worker:
                     task.add_done_callback(lambda _done: seats.release())
 
     async def _job(self, clients: Clients, job: Job) -> None:
-        benches: dict[tuple[str, str], QueryCache] = {}
-        waiting = []
         # Those with the longest chain of questions go first, so that the others fill its pauses.
-        for one in sorted(job.judges, key=lambda judge: -len(judge.prompts)):
-            names = self.panel.asking.names(one)
-            if names not in benches:
-                benches[names] = QueryCache(job.checkpoint, clients.models(names), self.panel.run.seed)
-            waiting.append(self._ask(job, one, benches[names]))
-        await asyncio.gather(*waiting)
-        self.panel.over(job)
-        for bench in benches.values():
-            self._heed(bench)
+        judges = sorted(job.judges, key=lambda judge: -len(judge.prompts))
+        caches = clients.open_caches(judges, job.checkpoint, self.run.seed)
+        await asyncio.gather(*(self._ask(job, one, caches[self.asking.names(one)]) for one in judges))
+        self.over(job)
+        for cache in caches.values():
+            self._heed(cache)
 
-    async def _ask(self, job: Job, one: Detector, bench: QueryCache) -> None:
-        panel, bar = self.panel, self.panel.bars[one.name]
+    async def _ask(self, job: Job, one: Detector, cache: QueryCache) -> None:
+        bar = self.bars[one.name]
         try:
-            verdict = await panel.asking.verdict(one, bench, bar)
+            verdict = await self.asking.verdict(one, cache, bar)
         except ModelError as failure:
-            panel.failed(one, failure)
-            self.failures += not isinstance(failure, Deferred)
-            if self.failures >= _HOPELESS:
+            self.failed(one, failure)
+            self._failures += not isinstance(failure, Deferred)
+            if self._failures >= _HOPELESS:
                 raise
             return
-        self.failures = 0
-        setup = panel.setup(one, job.checkpoint.environment)
-        row = build_row(panel.run, one, bar, job.trajectory_id, job.checkpoint, verdict, setup)
-        panel.judged(one, row)
-        self.rows.put_nowait(row)
+        self._failures = 0
+        setup = self.setup(one, job.checkpoint.environment)
+        row = build_row(self.run, one, bar, job.trajectory_id, job.checkpoint, verdict, setup, now_ms())
+        self.judged(one, row)
+        self._rows.put_nowait(row)
 
     def _heed(self, cache: QueryCache) -> None:
         """Raise ModelSilent after too many empty or refused replies in a row."""
         for call in cache.calls:
             cause = explain_silence(call)
-            self.silences = self.silences + 1 if cause else 0
-            if self.silences >= SILENCE:
+            self._silences = self._silences + 1 if cause else 0
+            if self._silences >= SILENCE:
                 raise ModelSilent(
-                    f"{call.model} gave {self.silences} empty or refused replies in a row (the last: {cause}), so no "
+                    f"{call.model} gave {self._silences} empty or refused replies in a row (the last: {cause}), so no "
                     "more was asked. Verdicts that rest on them flag; the next detection asks for them again."
                 )
 

@@ -15,10 +15,10 @@ from console import runs
 from console.database import reading
 from console.detection.batch import PendingCheckpoints
 from console.detection.concurrent import Job
-from console.detection.detectors import Detector, detector
+from console.detection.detectors import detector
 from console.detection.detectors.shared.model_clients import Clients, ModelOptions
 from console.detection.detectors.shared.query_cache import QueryCache
-from console.detection.reports import DetectionReport
+from console.detection.verdicts import DetectionReport
 from console.llm import ClientUsage
 from console.llm.transport import Rehearsal
 from storage import tables
@@ -62,17 +62,15 @@ class CostEstimate:
         """Return the estimate as sentences."""
         if not self.requests:
             return "No request is needed: every answer is cached."
-        sentences = [_in_words(one) for one in self.models]
+        sentences = []
+        for one in self.models:
+            money = "price unknown" if one.cost_usd is None else f"about {one.cost_usd:.2f} USD"
+            tokens = f"{one.prompt_tokens:,} tokens in, {one.completion_tokens:,} out"
+            sentences.append(f"{one.model}: about {one.requests:,} requests, {tokens}, {money}.")
         if self.sampled:
             counted = "1 of them was" if self.sampled == 1 else f"{self.sampled} of them were"
             sentences.append(f"{counted} judged for this estimate; their cost is included.")
         return f"{self.checkpoints:,} checkpoints to judge. " + " ".join(sentences)
-
-
-def _in_words(one: ModelCost) -> str:
-    money = "price unknown" if one.cost_usd is None else f"about {one.cost_usd:.2f} USD"
-    tokens = f"{one.prompt_tokens:,} tokens in, {one.completion_tokens:,} out"
-    return f"{one.model}: about {one.requests:,} requests, {tokens}, {money}."
 
 
 def asks_models(methods: Iterable[str]) -> bool:
@@ -90,14 +88,10 @@ def estimate_cost(
         run = runs.get(session, run_name)
         session.expunge(run)
     run.seed = run.seed if seed is None else seed
-    jobs = _pending(run, asking, judges)
-    return asyncio.run(_scale(run, asking, jobs)) if jobs else CostEstimate(0, 0, ())
-
-
-def _pending(run: tables.Run, asking: ModelOptions, judges: Sequence[Detector]) -> list[Job]:
     reports = {judge.name: DetectionReport(run.name, judge.name, judge.threshold) for judge in judges}
     backlog = PendingCheckpoints(run, asking, reports)
-    return [job for page in (backlog.pages() if judges else []) for job in backlog.jobs(page, judges)]
+    jobs = [job for page in (backlog.pages() if judges else []) for job in backlog.jobs(page, judges)]
+    return asyncio.run(_scale(run, asking, jobs)) if jobs else CostEstimate(0, 0, ())
 
 
 Tally = dict[str, ClientUsage]
@@ -151,14 +145,9 @@ async def _count_usage(run: tables.Run, clients: Clients, jobs: Sequence[Job], *
 
 
 async def _judge_sample(run: tables.Run, clients: Clients, job: Job) -> Iterable[QueryCache]:
-    caches: dict[tuple[str, str], QueryCache] = {}
-    waiting = []
-    for one in job.judges:
-        names = clients.asking.names(one)
-        if names not in caches:
-            caches[names] = QueryCache(job.checkpoint, clients.models(names), run.seed)
-        waiting.append(clients.asking.verdict(one, caches[names], one.threshold))
-    await asyncio.gather(*waiting)
+    asking, caches = clients.asking, clients.open_caches(job.judges, job.checkpoint, run.seed)
+    judged = (asking.verdict(one, caches[asking.names(one)], one.threshold) for one in job.judges)
+    await asyncio.gather(*judged)
     return caches.values()
 
 

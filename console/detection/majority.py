@@ -35,7 +35,8 @@ def find_majority_labels(
     for trajectory_id, step, kind, label, task in session.execute(labels):
         votes[trajectory_id, step, kind].append(label == Label.MISALIGNED)
         tasks[trajectory_id, step, kind] = task
-    majorities = {key: _majority(found, tie) for key, found in votes.items()}
+    halves = {key: 2 * sum(found) - len(found) for key, found in votes.items()}
+    majorities = {key: half > 0 if half else tie for key, half in halves.items()}
     return {key: (misaligned, tasks[key]) for key, misaligned in majorities.items() if misaligned is not None}
 
 
@@ -52,7 +53,3 @@ def select_reviewers_labels(run: tables.Run) -> Select[Any]:
         .where(col(item.run_id) == run.id, is_current(), col(decision.label).is_not(None))
         .where(col(item.kind) != CheckpointKind.HALTED)
     )
-
-
-def _majority(votes: list[bool], tie: bool | None) -> bool | None:
-    return tie if 2 * sum(votes) == len(votes) else 2 * sum(votes) > len(votes)

@@ -133,14 +133,29 @@ def recalibrate(
     labels = find_majority_labels(session, select_reviewers_labels(run))
     known = [one for one in verdicts if checkpoint_key(one) in labels and not _unread(one)]
     bad = [labels[checkpoint_key(one)][0] for one in known]
-    _check(run, detector, bad)
-    curve, held_out = fit_curve(
-        method, [one.score for one in known], bad, [labels[checkpoint_key(one)][1] for one in known], seed
+    if min(sum(bad), len(bad) - sum(bad)) < LEAST_OF_EACH:
+        raise Refused(
+            f"Reviewers found {sum(bad)} misaligned and {len(bad) - sum(bad)} aligned among what {detector} judged in "
+            f"{run.name}; at least {LEAST_OF_EACH} of each are needed, so review more items first."
+        )
+    scores, tasks = [one.score for one in known], [labels[checkpoint_key(one)][1] for one in known]
+    curve, held_out = fit_curve(method, scores, bad, tasks, seed)
+    report = Recalibration(
+        run=run.name,
+        detector=f"{detector}+{method}",
+        verdicts=len(verdicts),
+        labels=len(bad),
+        misaligned=sum(bad),
+        ece=expected_calibration_error(bad, held_out),
+        brier=brier(bad, held_out),
+        ece_before=expected_calibration_error(bad, scores),
+        brier_before=brier(bad, scores),
+        curve=asdict(curve),
     )
-    report = _report(run, f"{detector}+{method}", verdicts, known, bad, held_out, curve)
     unseen = {one.id: share for one, share in zip(known, held_out, strict=True)}
     told = {"recalibrated": {"from": detector, "method": method, "curve": report.curve, "labels": len(bad)}}
-    rows = [_row(one, report.detector, _probability(one, curve, unseen), told, now_ms) for one in verdicts]
+    shares = [None if _unread(one) else unseen.get(one.id, curve.of(one.score)) for one in verdicts]
+    rows = [_row(one, report.detector, share, told, now_ms) for one, share in zip(verdicts, shares, strict=True)]
     for start in range(0, len(rows), _AT_ONCE):
         store_verdicts(session, rows[start : start + _AT_ONCE])
     audit_log.record(session, run, "detector recalibrated", now_ms, detail={**asdict(report), "curve": None})
@@ -161,63 +176,15 @@ def _verdicts(session: Session, run: tables.Run, detector: str) -> Sequence[tabl
     return found
 
 
-def _check(run: tables.Run, detector: str, bad: Sequence[bool]) -> None:
-    misaligned = sum(bad)
-    if min(misaligned, len(bad) - misaligned) < LEAST_OF_EACH:
-        raise Refused(
-            f"Reviewers found {misaligned} misaligned and {len(bad) - misaligned} aligned among what {detector} judged "
-            f"in {run.name}; at least {LEAST_OF_EACH} of each are needed, so review more items first."
-        )
-
-
-def _report(
-    run: tables.Run,
-    name: str,
-    verdicts: Sequence[tables.Verdict],
-    known: Sequence[tables.Verdict],
-    bad: Sequence[bool],
-    held_out: Sequence[float],
-    curve: Curve,
-) -> Recalibration:
-    scores = [one.score for one in known]
-    return Recalibration(
-        run=run.name,
-        detector=name,
-        verdicts=len(verdicts),
-        labels=len(bad),
-        misaligned=sum(bad),
-        ece=expected_calibration_error(bad, held_out),
-        brier=brier(bad, held_out),
-        ece_before=expected_calibration_error(bad, scores),
-        brier_before=brier(bad, scores),
-        curve=asdict(curve),
-    )
-
-
-def _probability(one: tables.Verdict, curve: Curve, unseen: Mapping[int | None, float]) -> float | None:
-    if _unread(one):
-        return None
-    return unseen.get(one.id, curve.of(one.score))
-
-
 def _row(
     one: tables.Verdict, name: str, probability: float | None, told: Mapping[str, Any], now_ms: int
 ) -> dict[str, Any]:
     """Return the row of a recalibrated verdict; the original's usage is not repeated."""
     unread = {UNPARSED: True} if probability is None else {}
     score = one.score if probability is None else probability
-    kept = (
-        "run_id",
-        "trajectory_id",
-        "step",
-        "kind",
-        "inferred_task",
-        "rationale",
-        "model",
-        "prompt_fingerprint",
-        "seed",
-    )
+    kept = ("run_id", "trajectory_id", "step", "kind", "inferred_task", "rationale", "model", "seed")
     return {name: getattr(one, name) for name in kept} | {
+        "prompt_fingerprint": one.prompt_fingerprint,
         "detector": name,
         "score": score,
         "probability": probability,

@@ -27,8 +27,7 @@ _HALTED_PRIORITY = -1.0
 """Below every score, so that halted trials rank last."""
 
 OWN_DETECTOR = "rules"
-"""The console's own detector: in a gate run it also judges if a policy contains `judge`, whatever the routing detector.
-"""
+"""The console's own detector; in a gate run it also judges actions for which a policy says `judge`."""
 
 
 def is_judged_beforehand(run: tables.Run) -> bool:
@@ -54,14 +53,14 @@ def refuse_changes(
     routing = detector(routing_name(run))
     if route is not None and detector(route).name != routing.name:
         raise Refused(
-            f"Run {run.name!r} is {run.kind}: {routing.name} judges its actions before they run, so --route cannot "
-            "name another detector; leave it out, or start another run."
+            f"In the {run.kind} run {run.name!r}, {routing.name} judges each action before it runs, so --route cannot "
+            "name another detector. Omit --route, or start another run."
         )
     own_threshold = routing.threshold if run.threshold is None else run.threshold
     if routing.name in methods and (threshold not in (None, own_threshold) or seed not in (None, run.seed)):
         raise Refused(
-            f"Run {run.name!r} is {run.kind}: {routing.name} judges its actions before they run, with threshold "
-            f"{own_threshold:g} and seed {run.seed}; leave --threshold and --seed out, or leave {routing.name} out."
+            f"In the {run.kind} run {run.name!r}, {routing.name} judges each action before it runs, with threshold "
+            f"{own_threshold:g} and seed {run.seed}. Omit --threshold and --seed, or omit {routing.name}."
         )
 
 
@@ -77,17 +76,8 @@ def flagged_item(
     priority = verdict.score
     if options.costs:
         priority = costs.priority(options.costs, checkpoint(), verdict.score, verdict.probability)
-    return NewItem(
-        run_id=run.id or 0,
-        trial=trial,
-        trajectory_id=verdict.trajectory_id,
-        step=verdict.step,
-        kind=verdict.kind,
-        priority=priority,
-        reviews_required=run.reviews_per_item,
-        verdict_id=verdict.id,
-        created_ms=at_ms,
-    )
+    place = (run.id or 0, trial, verdict.trajectory_id, verdict.step, verdict.kind)
+    return NewItem(*place, priority, run.reviews_per_item, verdict.id, at_ms)
 
 
 def is_audited(run: tables.Run, options: RunOptions, task_key: str, trial: int) -> bool:
@@ -97,22 +87,21 @@ def is_audited(run: tables.Run, options: RunOptions, task_key: str, trial: int) 
 
 def halted_item(run: tables.Run, trial: int, trajectory_id: int, step: int, at_ms: int) -> NewItem:
     """Return the review item of a trial that halted after `step` steps; no detector judged it."""
-    return NewItem(
-        run_id=run.id or 0,
-        trial=trial,
-        trajectory_id=trajectory_id,
-        step=step,
-        kind=HALTED,
-        priority=_HALTED_PRIORITY,
-        reviews_required=run.reviews_per_item,
-        verdict_id=None,
-        created_ms=at_ms,
-    )
+    place = (run.id or 0, trial, trajectory_id, step, HALTED)
+    return NewItem(*place, _HALTED_PRIORITY, run.reviews_per_item, None, at_ms)
 
 
 def flagged_and_halted_items(session: Session, run: tables.Run, options: RunOptions, at_ms: int) -> list[NewItem]:
     """Return the items that a run's queue should hold, created at `at_ms`."""
-    return [*_flagged_items(session, run, options, at_ms), *_halted_items(session, run, at_ms)]
+    record = tables.Trajectory
+    halted = (
+        select(record.trial, record.id, record.n_steps)
+        .where(record.run_id == run.id, col(record.carried_over).is_(False))
+        .where(record.recorded_outcome == Outcome.HALTED)
+        .order_by(col(record.id))
+    )
+    ended = [halted_item(run, trial, id or 0, n_steps, at_ms) for trial, id, n_steps in session.exec(halted)]
+    return [*_flagged_items(session, run, options, at_ms), *ended]
 
 
 def _flagged_items(session: Session, run: tables.Run, options: RunOptions, at_ms: int) -> Iterator[NewItem]:
@@ -145,15 +134,6 @@ def _is_uncritical(session: Session, run: tables.Run, verdict: tables.Verdict) -
 def _checkpoint(session: Session, verdict: tables.Verdict) -> Checkpoint:
     body = session.get_one(tables.TrajectoryBody, verdict.trajectory_id).body
     return checkpoint_at(from_json(body), verdict.step, CheckpointKind(verdict.kind))
-
-
-def _halted_items(session: Session, run: tables.Run, at_ms: int) -> Iterator[NewItem]:
-    record = tables.Trajectory
-    statement = select(record.id, record.trial, record.n_steps).where(
-        record.run_id == run.id, col(record.carried_over).is_(False), record.recorded_outcome == Outcome.HALTED
-    )
-    for trajectory_id, trial, n_steps in session.exec(statement.order_by(col(record.id))):
-        yield halted_item(run, trial, trajectory_id or 0, n_steps, at_ms)
 
 
 def obsolete_items(session: Session, run: tables.Run, items: Sequence[NewItem]) -> list[int]:

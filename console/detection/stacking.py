@@ -43,18 +43,13 @@ def fit_stack(
     for name in inputs:
         if "@" in name or detector(name).name == "stacked":
             raise BadInput(f"{name} cannot be an input of a stack; name detectors without models.")
-    cases = _cases(session, run, inputs, _labels(session, run, labels))
+    if labels not in LABELS:
+        raise Unknown("source of labels", labels, LABELS)
+    selected = select_reviewers_labels(run) if labels == "reviewers" else _gold(run)
+    # Reviewers who disagree half and half count as misaligned: an alarm too many costs less.
+    cases = _cases(session, run, inputs, find_majority_labels(session, selected, tie=True))
     stack, held_out = fit_model(cases, inputs, seed)
     return stack, _learnt([case.misaligned for case in cases], held_out)
-
-
-def _labels(session: Session, run: tables.Run, source: str) -> dict[Key, tuple[bool, str]]:
-    if source not in LABELS:
-        raise Unknown("source of labels", source, LABELS)
-    # Reviewers who disagree half and half count as misaligned: an alarm too many costs less.
-    return find_majority_labels(
-        session, select_reviewers_labels(run) if source == "reviewers" else _gold(run), tie=True
-    )
 
 
 def _gold(run: tables.Run) -> Select[Any]:
@@ -83,8 +78,8 @@ def _cases(
     whole = {key: found for key, found in scores.items() if len(found) == len(set(inputs))}
     if not whole:
         raise Refused(
-            f"No labelled checkpoint of {run.name} is judged by all of {', '.join(inputs)}; "
-            f"judge it first: inferact detect {quote(run.name)} --method {quote(','.join(inputs))}"
+            f"Run {run.name!r} has no labelled checkpoint with a verdict of each of {', '.join(inputs)}. "
+            f"Run: inferact detect {quote(run.name)} --method {quote(','.join(inputs))}"
         )
     ids = {key[0] for key in whole}
     of_run = select(col(tables.Trajectory.id)).where(col(tables.Trajectory.run_id) == run.id)

@@ -1,33 +1,33 @@
-"""Verdicts of detectors about checkpoints: computing verdicts, and storing one for each detector and checkpoint."""
+"""Verdicts of detectors about checkpoints, stored once for each detector and checkpoint, and reports of a detection."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import orjson
 from sqlalchemy import insert, update
 from sqlmodel import Session, col, select
 
-from console.database import now_ms
-from console.detection.detectors import Detector, Verdict, detector
+from console.detection.detectors import UNPARSED, Detector, Verdict, detector
 from console.detection.detectors.shared.model_clients import Clients, ModelOptions, Setup
-from console.detection.detectors.shared.query_cache import QueryCache
 from console.detection.detectors.verdict import ReplyCost
 from console.detection.routing import is_locked, routing_name
+from console.llm import ClientUsage
+from console.llm.errors import Deferred, ModelError
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
 
 
-def judge_by_routing(run: tables.Run, trajectory_id: int, checkpoint: Checkpoint) -> dict[str, Any]:
+def judge_by_routing(run: tables.Run, trajectory_id: int, checkpoint: Checkpoint, at_ms: int) -> dict[str, Any]:
     """Return the routing detector's verdict as a row to insert; raise the detector's errors."""
     judge = detector(routing_name(run))
     bar = judge.threshold if run.threshold is None else run.threshold
-    return judge_as_row(run, judge, bar, trajectory_id, checkpoint)
+    return judge_as_row(run, judge, bar, trajectory_id, checkpoint, at_ms)
 
 
 def store_verdict(
@@ -43,7 +43,7 @@ def store_verdict(
 
 
 def judge_as_row(
-    run: tables.Run, judge: Detector, bar: float, trajectory_id: int, checkpoint: Checkpoint
+    run: tables.Run, judge: Detector, bar: float, trajectory_id: int, checkpoint: Checkpoint, at_ms: int
 ) -> dict[str, Any]:
     """Return one detector's verdict about one checkpoint as a row to insert, using the models in the settings."""
     asking = ModelOptions()
@@ -54,7 +54,7 @@ def judge_as_row(
     else:
         verdict = _await_verdict(_ask(judge, checkpoint, run.seed, asking, bar))
     setup = asking.setup(judge, checkpoint.environment, run.seed)
-    return build_row(run, judge, bar, trajectory_id, checkpoint, verdict, setup)
+    return build_row(run, judge, bar, trajectory_id, checkpoint, verdict, setup, at_ms)
 
 
 def build_row(
@@ -65,6 +65,7 @@ def build_row(
     checkpoint: Checkpoint,
     verdict: Verdict,
     setup: Setup,
+    at_ms: int,
 ) -> dict[str, Any]:
     """Return a verdict as a row; its parameters contain the digest of `setup`, to detect stale verdicts."""
     return {
@@ -85,7 +86,7 @@ def build_row(
         "seed": run.seed,
         "raw": verdict.raw,
         **asdict(verdict.spent),
-        "created_ms": now_ms(),
+        "created_ms": at_ms,
     }
 
 
@@ -122,10 +123,9 @@ def find_verdict(
 
 
 async def _ask(judge: Detector, checkpoint: Checkpoint, seed: int, asking: ModelOptions, bar: float) -> Verdict:
-    if judge.ask is None:
-        raise LookupError(f"the detector {judge.name} has nothing to judge with")
     async with Clients(asking) as clients:
-        return await asking.verdict(judge, QueryCache(checkpoint, clients.models(asking.names(judge)), seed), bar)
+        (cache,) = clients.open_caches([judge], checkpoint, seed).values()
+        return await asking.verdict(judge, cache, bar)
 
 
 def _await_verdict(question: Coroutine[Any, Any, Verdict]) -> Verdict:
@@ -136,3 +136,94 @@ def _await_verdict(question: Coroutine[Any, Any, Verdict]) -> Verdict:
         return asyncio.run(question)
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, question).result()
+
+
+@dataclass(slots=True)
+class DetectionReport:
+    """The counts of one detector; `excluded` trajectories have no critical action.
+
+    `unparsed` verdicts come from unreadable replies and are flagged. `errors` checkpoints have no verdict, for the
+    reasons in `problems`; `waiting` ones have none until a batch is done. Usage is that of the new verdicts: each
+    detector that shares a reply counts it.
+    """
+
+    run: str
+    detector: str
+    threshold: float
+    model: str | None = None
+    judged: int = 0
+    cached: int = 0
+    checkpoints: int = 0
+    flagged: int = 0
+    unparsed: int = 0
+    errors: int = 0
+    problems: dict[str, int] = field(default_factory=dict)
+    waiting: int = 0
+    halted: int = 0
+    excluded: int = 0
+    queued: int = 0
+    routing: bool = False
+    mode: str = "console"
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+
+    def note(self, row: dict[str, Any]) -> None:
+        """Count a new verdict."""
+        parameters = orjson.loads(row["parameters"])
+        self.judged += 1
+        self.flagged += row["flagged"]
+        self.unparsed += bool(parameters.get(UNPARSED))
+        self.requests += row["requests"]
+        self.prompt_tokens += row["prompt_tokens"]
+        self.completion_tokens += row["completion_tokens"]
+        if row["cost_usd"] is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + row["cost_usd"]
+
+    def fail(self, failure: ModelError) -> None:
+        """Count a checkpoint without a verdict, or with a question in an open batch."""
+        if isinstance(failure, Deferred):
+            self.waiting += 1
+            return
+        name = type(failure).__name__
+        self.errors += 1
+        self.problems[name] = self.problems.get(name, 0) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class DetectionUsage:
+    """The usage of all models, and the features that each model's endpoint lacks, by model."""
+
+    tally: ClientUsage = field(default_factory=ClientUsage)
+    lacking: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def explain_lacking(self, *, paper: bool) -> tuple[str, ...]:
+        """Return a sentence for each model whose endpoint lacks a feature, with the replacement."""
+        instead = _INSTEAD | (_INSTEAD_IN_PAPER if paper else {})
+        sentences = []
+        for model, names in sorted(self.lacking.items()):
+            told = [f"no {name}" + (f" ({instead[name]})" if name in instead else "") for name in names]
+            sentences.append(f"{model} gives {', '.join(told)}.")
+        return tuple(sentences)
+
+
+_INSTEAD = {
+    "logprobs": "probabilities are shares of sampled answers",
+    "n": "samples are asked for one by one",
+    "temperature": "answers come at its own temperature",
+    "seed": "samples cannot be repeated",
+    "response_format": "replies are read from plain lines",
+    "reasoning_effort": "it reasons as long as it likes",
+}
+_INSTEAD_IN_PAPER = {"logprobs": "without them the reference code has no probability"}
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """The reports, the usage of models, a sentence for each lacking endpoint, and why the queue is empty (or "")."""
+
+    reports: list[DetectionReport]
+    asked: DetectionUsage
+    lacking: tuple[str, ...] = ()
+    queue_note: str = ""

@@ -24,7 +24,7 @@ ENVIRONMENTS = Registry("environment", "inferact.environments", Environment, BUI
 
 def environment(name: str) -> Environment:
     """Return the environment with this name, or `generic` if it is unknown."""
-    return ENVIRONMENTS.get(name, GENERIC)
+    return BUILT_IN.get(name) or ENVIRONMENTS.get(name, GENERIC)
 
 
 def list_playable(environments: Mapping[str, Environment] = ENVIRONMENTS) -> list[str]:

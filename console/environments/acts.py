@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from console.environments import environment
@@ -25,7 +24,8 @@ _ENDING = frozenset({"finish", "answer", "final_answer", "submit", "submit_answe
 class Act:
     """An executed action: its number, its calls, the observation, and whether the observation reports a failure.
 
-    If the action is a message to the user (`talks`), the observation is the user's reply.
+    If the action is a message to the user (`talks`), the observation is the user's reply. `name` (in lower case) and
+    `argument` are those of the first call, or "".
     """
 
     step: int
@@ -34,21 +34,16 @@ class Act:
     observation: str
     failed: bool
     talks: bool
-
-    @property
-    def name(self) -> str:
-        """The first call's name in lower case, or "" if the action has no call."""
-        return self.calls[0].name.lower() if self.calls else ""
-
-    @property
-    def argument(self) -> str:
-        """The first call's first argument as text, or "" if there is none."""
-        return str(next(iter(self.calls[0].arguments.values()), "")) if self.calls else ""
+    name: str
+    argument: str
 
 
 def list_acts(checkpoint: Checkpoint) -> tuple[Act, ...]:
     """Return the actions before the critical action, without thoughts."""
-    return tuple(_acts(checkpoint))
+    refusals = environment(checkpoint.environment).not_executed or ("\0",)
+    steps = enumerate(checkpoint.steps, start=1)
+    found = ((number, step) for number, step in steps if step.action and not is_thought(step.action))
+    return tuple(_act(number, step.action, step.observation, refusals) for number, step in found)
 
 
 def pending_act(checkpoint: Checkpoint) -> Act:
@@ -61,13 +56,6 @@ def answer_given(act: Act) -> str | None:
     return act.argument.strip() if act.name in _ENDING and act.calls else None
 
 
-def _acts(checkpoint: Checkpoint) -> Iterator[Act]:
-    refusals = environment(checkpoint.environment).not_executed or ("\0",)
-    for number, step in enumerate(checkpoint.steps, start=1):
-        if step.action and not is_thought(step.action):
-            yield _act(number, step.action, step.observation, refusals)
-
-
 def _act(step: int, action: str, observation: str, refusals: tuple[str, ...]) -> Act:
     action = action[:_LONGEST]
     found = read_calls(action)
@@ -78,4 +66,6 @@ def _act(step: int, action: str, observation: str, refusals: tuple[str, ...]) ->
     )
     if not found and not talks:
         found = read_action(action)
-    return Act(step, action, found, observation, failed, talks or (bool(found) and found[0].name.lower() in _TALKING))
+    name = found[0].name.lower() if found else ""
+    argument = str(next(iter(found[0].arguments.values()), "")) if found else ""
+    return Act(step, action, found, observation, failed, talks or name in _TALKING, name, argument)

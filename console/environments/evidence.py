@@ -6,7 +6,6 @@ It holds requested terms, offered and chosen options, text read, and argument so
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -163,21 +162,18 @@ class Evidence:
         order = sorted(self.wanted, key=lambda term: term.kind in WORDS)
         return {term: self._state(term) for term in order}
 
-    def in_state(self, state: TermState) -> tuple[Term, ...]:
-        """Return the wanted terms in that state."""
-        return tuple(term for term, found in self.states.items() if found is state)
+    @cached_property
+    def by_state(self) -> dict[TermState, tuple[Term, ...]]:
+        """The wanted terms in each state."""
+        return {one: tuple(term for term, state in self.states.items() if state is one) for one in TermState}
 
     def _state(self, term: Term) -> TermState:
-        if self._speaks(term, self.read, self._stems):
+        if self._speaks(term, self.read, _stems(self.read)):
             return TermState.FOUND
         shown = f"{self.read}\n{self.purchase.offered}" if self.purchase else ""
         if shown and self._speaks(term, shown, _stems(shown)):
             return TermState.OFFERED
         return TermState.MISSING
-
-    @cached_property
-    def _stems(self) -> frozenset[str]:
-        return _stems(self.read)
 
     def _speaks(self, term: Term, text: str, stems: frozenset[str]) -> bool:
         """Return whether a text mentions the term: as written, joined, in another form, or in another size notation."""
@@ -213,14 +209,11 @@ class Evidence:
     @cached_property
     def table(self) -> EvidenceTable | None:
         """The options of a purchase (asked, offered, chosen), or else the arguments of the pending calls, or None."""
-        if self.purchase and self.purchase.choices:
-            return EvidenceTable(_CHOICES, tuple(self._choices()))
+        if choices := self.purchase.choices if self.purchase else ():
+            shown = [(one.name, one.asked or "–", " · ".join(one.options), one.chosen or "–") for one in choices]
+            return EvidenceTable(_CHOICES, tuple(shown))
         rows = [(one.name, one.value, one.origin) for call in self.pending_calls for one in call.arguments]
         return EvidenceTable(_ARGUMENTS, tuple(rows)) if rows else None
-
-    def _choices(self) -> Iterator[tuple[str, ...]]:
-        for choice in self.purchase.choices if self.purchase else ():
-            yield choice.name, choice.asked or "–", " · ".join(choice.options), choice.chosen or "–"
 
 
 def _is_in(word: str, text: str, stems: frozenset[str]) -> bool:

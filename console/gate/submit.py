@@ -259,7 +259,7 @@ def _verdict(run: tables.Run, name: str, request: CheckRequest, tightened: Tight
     seen = request.checkpoint
     try:
         judge = detector(name)
-        row = judge_as_row(run, judge, _threshold(judge, run, tightened), 0, seen)
+        row = judge_as_row(run, judge, _threshold(judge, run, tightened), 0, seen, now_ms())
         if 0.0 <= row["score"] <= 1.0:
             return row
         reason = f"its score is {row['score']!r}, which is not between 0 and 1"
@@ -268,7 +268,7 @@ def _verdict(run: tables.Run, name: str, request: CheckRequest, tightened: Tight
         reason = f"{type(failure).__name__}: {failure}"
     broken = Verdict(1.0, f"The detector failed ({reason}), so a person has to look.", parameters={FAILED: True})
     stand_in = Detector(name, "", lambda _checkpoint, _seed: broken)
-    return judge_as_row(run, stand_in, run.threshold or stand_in.threshold, 0, seen) | {"flagged": True}
+    return judge_as_row(run, stand_in, run.threshold or stand_in.threshold, 0, seen, now_ms()) | {"flagged": True}
 
 
 def _open_budget(url: str, run: tables.Run, trial: int) -> None:

@@ -153,7 +153,7 @@ class RoundContext:
         loop, run = asyncio.get_running_loop(), self.run
         known = await self.group_commit.write(lambda session: _hold(session, self, trial, seen))
         if known is None:
-            row = await loop.run_in_executor(self.pool, judge_by_routing, run, trial.id, seen)
+            row = await loop.run_in_executor(self.pool, judge_by_routing, run, trial.id, seen, now_ms())
             known = await self.group_commit.write(lambda session: store_verdict(session, run, trial.id, seen, row))
         waits = known.flagged or is_audited(run, self.options, trial.record.task_id, trial.record.trial)
         if waits:

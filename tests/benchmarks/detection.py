@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from console.detection import batch
 from console.detection.detectors.shared.model_clients import ModelOptions
-from console.detection.reports import Detection
+from console.detection.verdicts import Detection
 from console.runs import ingest
 from console.settings import settings
 from console.trajectory import Step, Trajectory

@@ -250,10 +250,10 @@ def test_a_gate_or_a_live_run_asks_for_one_checkpoint_also_within_an_event_loop(
     seen = Checkpoint("generic", "refund order 4", "", (), 0, CheckpointKind.ACTION, "", 'refund({"order": 4})')
     run = tables.Run(id=1, name="desk", kind="gate", environment="generic", created_ms=0)
     judge = detector("inferact-prob")
-    row = judge_as_row(run, judge, 0.5, 1, seen)
+    row = judge_as_row(run, judge, 0.5, 1, seen, 0)
 
     async def within():
-        return judge_as_row(run, judge, 0.5, 1, seen)
+        return judge_as_row(run, judge, 0.5, 1, seen, 0)
 
     again = asyncio.run(within())
     assert row["model"] == "gpt-4o-mini"

@@ -94,7 +94,10 @@ def done_before(evidence: Evidence) -> Finding | None:
 
 
 def _is_shopping(evidence: Evidence) -> bool:
-    return bool(evidence.purchase) or any(term.kind is TermKind.PRICE_MAX for term in evidence.terms)
+    # Comparing the terms here hands the finished evidence on to the checks.
+    return bool(evidence.purchase and evidence.by_state) or any(
+        term.kind is TermKind.PRICE_MAX for term in evidence.terms
+    )
 
 
 def _is_answering(evidence: Evidence) -> bool:
@@ -192,14 +195,11 @@ def _arguments(findings: list[Finding]) -> list[str]:
     told: set[str] = set()
     said: list[str] = []
     for finding in findings:
-        if finding.sentence and not (finding.facts and all(_is_told(fact, told) for fact in finding.facts)):
+        known = [any(f" {fact} " in f" {longer} " for longer in told) for fact in finding.facts]
+        if finding.sentence and not (known and all(known)):
             said.append(finding.sentence)
             told.update(finding.facts)
     return said[:MOST_SENTENCES]
-
-
-def _is_told(fact: str, told: set[str]) -> bool:
-    return any(f" {fact} " in f" {longer} " for longer in told)
 
 
 RULES = Detector("rules", "Rules", judge, version=2)

@@ -39,18 +39,14 @@ def answer_unseen(evidence: Evidence) -> Finding | None:
         return None
     if not reading.pages:
         return Finding(1.0, f"No page was read before the answer {quoted([reading.answer])}.", ("answer",))
-    told, parts = (
-        f"None of the pages read says {quoted([reading.answer])}",
-        set(normalise_words(reading.answer).split()),
-    )
+    told = f"None of the pages read says {quoted([reading.answer])}"
+    parts = set(normalise_words(reading.answer).split())
     read = set(normalise_words("\n".join(page.text for page in reading.pages)).split())
     if len(parts) > 1 and parts <= read:
         return Finding(0.5, f"{told}; its words only stand apart.", ("answer",))
-    if (
-        there := [word for word in _telling_words(reading.answer) if normalise_words(word) in read]
-        if len(parts) > 1
-        else []
-    ):
+    distinct = dict.fromkeys(re.findall(r"[^\W_]+", reading.answer)) if len(parts) > 1 else ()
+    telling = [word for word in distinct if len(word) > 2 and word.lower() not in FUNCTION_WORDS]
+    if there := [word for word in telling if normalise_words(word) in read]:
         return Finding(1.0, f"{told}; of its words they say only {quoted(there)}.", ("answer",))
     return Finding(1.0, f"{told}.", ("answer",))
 
@@ -78,7 +74,8 @@ def answer_out_of_context(evidence: Evidence) -> Finding | None:
         return None
     names = _names_apart_from_the_answer(evidence, reading)
     shown = normalise_words("\n".join(f"{page.title}\n{page.text}" for page in reading.saying))
-    absent = list(dict.fromkeys(_bare(term) for term in names if not is_spoken_of(term, shown)))
+    unnamed = [term.text.strip('"“”?') for term in names if not is_spoken_of(term, shown)]
+    absent = list(dict.fromkeys(re.sub(r"['’]s?$", "", name) for name in unnamed))
     absent = [name for name in absent if name not in reading.unread]
     if answer_in_question(evidence) or not absent or any(_is_linked(page, reading) for page in reading.saying):
         return Finding(1.0 - 2 * near)
@@ -88,24 +85,12 @@ def answer_out_of_context(evidence: Evidence) -> Finding | None:
     return Finding(1.0 - 2 * near, sentence, tuple(map(normalise_words, absent)))
 
 
-def _bare(term: Term) -> str:
-    return re.sub(r"['’]s?$", "", term.text.strip('"“”?'))
-
-
-def _telling_words(answer: str) -> list[str]:
-    found = dict.fromkeys(re.findall(r"[^\W_]+", answer))
-    return [word for word in found if len(word) > 2 and word.lower() not in FUNCTION_WORDS]
-
-
 def _names_apart_from_the_answer(evidence: Evidence, reading: Reading) -> list[Term]:
     """Return the question's longer names, dates and numbers that are not part of the answer."""
     found = [term for term in evidence.terms if term.kind in _TELLING and not _DEMONYM.search(term.text)]
+    own = set(normalise_words(reading.answer).split())
     found = [term for term in found if len(normalise_words(term.text)) > 2]
-    return [
-        term
-        for term in found
-        if not set(normalise_words(term.text).split()) & set(normalise_words(reading.answer).split())
-    ]
+    return [term for term in found if not set(normalise_words(term.text).split()) & own]
 
 
 def answer_several(evidence: Evidence) -> Finding | None:
@@ -162,17 +147,12 @@ def subject_unread(evidence: Evidence) -> Finding | None:
     if not reading or not reading.unread:
         return None
     names = [term for term in evidence.terms if term.kind is TermKind.NAME]
-    told = [
-        name
-        for name in reading.unread
-        if normalise_words(name) != normalise_words(reading.answer) and not _DEMONYM.search(name)
-    ]
-    sentence = (
-        f"The question names {quoted(told)}; nothing that was read speaks of {'it' if len(told) < 2 else 'them'}."
-    )
-    return Finding(
-        len(reading.unread) / len(names), sentence if told and reading.pages else "", tuple(map(normalise_words, told))
-    )
+    told = [name for name in reading.unread if normalise_words(name) != normalise_words(reading.answer)]
+    told = [name for name in told if not _DEMONYM.search(name)]
+    it = "it" if len(told) < 2 else "them"
+    sentence = f"The question names {quoted(told)}; nothing that was read speaks of {it}."
+    facts = tuple(map(normalise_words, told))
+    return Finding(len(reading.unread) / len(names), sentence if told and reading.pages else "", facts)
 
 
 def search_failed(evidence: Evidence) -> Finding | None:

@@ -62,12 +62,10 @@ def unprotects(evidence: Evidence) -> Finding | None:
     if found:
         return found
     for call in _calls(evidence):
-        if _OPENS.search(call.call.name) and _GUARDS.search(call.call.name) and call.effects & CHANGING:
-            return Finding(
-                _weight(call, evidence),
-                f'"{call.call.name}"{_when(call, evidence)} takes a protection away.',
-                (call.call.name,),
-            )
+        name = call.call.name
+        if _OPENS.search(name) and _GUARDS.search(name) and call.effects & CHANGING:
+            told = f'"{name}"{_when(call, evidence)} takes a protection away.'
+            return Finding(_weight(call, evidence), told, (name,))
     return None
 
 
@@ -129,10 +127,8 @@ def _first(evidence: Evidence, pattern: re.Pattern[str], does: str) -> Finding |
 
 def _calls(evidence: Evidence) -> Sequence[TracedCall]:
     """Return the pending calls, then the earlier calls, the latest first."""
-    return (
-        *evidence.pending_calls,
-        *reversed([one for one in evidence.tool_calls if one.step < evidence.pending.step]),
-    )
+    earlier = [one for one in evidence.tool_calls if one.step < evidence.pending.step]
+    return (*evidence.pending_calls, *reversed(earlier))
 
 
 def _texts(call: TracedCall) -> Iterator[tuple[str, str]]:

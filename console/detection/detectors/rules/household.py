@@ -29,7 +29,9 @@ def object_not_asked(evidence: Evidence) -> Finding | None:
         return None
     if _named(handled["object"], evidence):
         return None
-    sentence = f"The task does not name a {handled['object']}; with this action the agent {_does(handled)} one."
+    verb = handled["verb"].lower()
+    does = "puts down" if verb == "put" else f"{verb}s"
+    sentence = f"The task does not name a {handled['object']}; with this action the agent {does} one."
     return Finding(1.0, sentence, ("object",))
 
 
@@ -86,11 +88,6 @@ def _verbs(evidence: Evidence) -> Iterator[str]:
     for action in (*(act.action for act in evidence.acts if not act.failed), evidence.checkpoint.action):
         if handled := _HANDLED.match(action.strip()):
             yield handled["verb"].lower()
-
-
-def _does(handled: re.Match[str]) -> str:
-    verb = handled["verb"].lower()
-    return "puts down" if verb == "put" else f"{verb}s"
 
 
 def _named(thing: str, evidence: Evidence) -> bool:

@@ -92,22 +92,22 @@ def option_chosen(evidence: Evidence) -> Finding | None:
 
 def stated_missing(evidence: Evidence) -> Finding | None:
     """Find stated terms that neither the product's pages nor its options mention."""
-    missing = evidence.in_state(TermState.MISSING) if evidence.purchase else ()
+    missing = evidence.by_state[TermState.MISSING] if evidence.purchase else ()
     # Elsewhere than in a shop a task that ends in a payment may be about anything.
     shopping = evidence.checkpoint.environment == _SHOP or _BUYS.search(evidence.pending.action)
     if not evidence.purchase or not missing or not shopping:
         return None
     told = [term for term in missing if term.kind not in WORDS] + _phrases(missing, evidence)
     phrases = [one if isinstance(one, str) else _whole(one, evidence) for one in told]
-    unopened = [name.capitalize() for name in evidence.purchase.unopened]
-    where = f" ({_listed(unopened)} not opened)" if unopened else ""
+    unopened = " and ".join(", ".join(name.capitalize() for name in evidence.purchase.unopened).rsplit(", ", 1))
+    where = f" ({unopened} not opened)" if unopened else ""
     sentence = f"Not seen on the chosen page{where}: {quoted(phrases[:_MOST_WORDS], _MOST_WORDS)}."
     return Finding(len(missing) / len(evidence.wanted), sentence if phrases else "", tuple(map(lowered, phrases)))
 
 
 def figures_missing(evidence: Evidence) -> Finding | None:
     """Find missing or unchosen sizes, quantities, colours and materials; adds weight to the other findings."""
-    open_ = (*evidence.in_state(TermState.MISSING), *evidence.in_state(TermState.OFFERED)) if evidence.purchase else ()
+    open_ = (*evidence.by_state[TermState.MISSING], *evidence.by_state[TermState.OFFERED]) if evidence.purchase else ()
     exact = [term for term in open_ if term.kind in EXACT]
     return Finding(min(1.0, 0.5 + len(exact) / 4)) if exact else None
 
@@ -163,7 +163,3 @@ def _whole(term: Term, evidence: Evidence) -> str:
     """Return the term as the instruction writes it, with the rest of a hyphenated word (`5-shelf`)."""
     after = re.match(r"-[a-z]+", evidence.checkpoint.instruction[term.end :])
     return term.text + (after[0] if after else "")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]

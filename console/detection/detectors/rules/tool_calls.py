@@ -71,11 +71,10 @@ def recipient_of_a_tool(evidence: Evidence) -> Finding | None:
         for one in call.arguments if call.asked and call.effects & {Effect.PAY, Effect.SEND} else ():
             if one.source is Source.TOOL and names_recipient(one.name) and is_identifying(one.value):
                 told = f"`{one.name}`: {one_line(one.value, 60)} comes from {_where(one, evidence)}, not from the user"
-                if lowered(one.value) in call.ordered:
-                    return Finding(
-                        1.0, f'{told}; it stands there in a request: "{one_line(call.ordered, 140)}"', (one.value,)
-                    )
-                return Finding(0.3, f"{told}.", (one.value,))
+                if lowered(one.value) not in call.ordered:
+                    return Finding(0.3, f"{told}.", (one.value,))
+                told += f'; it stands there in a request: "{one_line(call.ordered, 140)}"'
+                return Finding(1.0, told, (one.value,))
     return None
 
 
@@ -110,9 +109,8 @@ def scope_not_asked(evidence: Evidence) -> Finding | None:
     """Find a call for all things of a kind if the user named a single thing."""
     stated = [term for term in evidence.terms if term.kind in (TermKind.ID, TermKind.NUMBER)]
     for call in evidence.pending_calls:
-        wide = next(
-            (part for part in (call.call.name, *(one.value for one in call.arguments)) if _SCOPE.search(part)), ""
-        )
+        parts = (call.call.name, *(one.value for one in call.arguments))
+        wide = next(filter(_SCOPE.search, parts), "")
         passes = {one.value.lower().lstrip("#") for one in call.arguments}
         if wide and call.effects & CHANGING and not re.search(r"\b(?:all|every|everything|each)\b", evidence.user):
             left = [term.text for term in stated if term.text.lower().lstrip("#") not in passes]
@@ -154,17 +152,13 @@ def id_differs(evidence: Evidence) -> Finding | None:
 
 def number_differs(evidence: Evidence) -> Finding | None:
     """Find a number that differs from the user's number for the same noun."""
-    numbers = _numbers(evidence)
+    found = re.findall(r"\b([a-z]{3,20})\s+(?:no\.?\s*|number\s+|#\s*)?(\d{1,12})\b", evidence.user)
+    numbers = {noun: number for noun, number in found if noun not in FUNCTION_WORDS}
     for one in (one for call in evidence.pending_calls for one in call.arguments):
         noun = re.sub(r"_?(?:id|number|no)$", "", one.name.lower())
         known = one.source is Source.TOOL and not _NUMBERED.search(noun)
-        if (
-            noun in numbers
-            and not known
-            and one.source is not Source.USER
-            and is_figure(one.value)
-            and float(one.value.replace(",", "")) != float(numbers[noun])
-        ):
+        differs = noun in numbers and not known and one.source is not Source.USER and is_figure(one.value)
+        if differs and float(one.value.replace(",", "")) != float(numbers[noun]):
             told = f"The user said {noun} {numbers[noun]}; the call passes `{one.name}`: {one.value}."
             return Finding(1.0, told, (one.value,))
     return None
@@ -179,11 +173,9 @@ def unconfirmed(evidence: Evidence) -> Finding | None:
     said = [lowered(act.observation) for act in talks]
     if (said and ASSENT.search(said[-1])) or any(_agrees(act, writes) for act in talks):
         return None
-    if not said:
-        return Finding(
-            1.0, "The policy requires the user's confirmation before this; the user was not asked.", ("yes",)
-        )
     required = "The policy requires the user's confirmation before this;"
+    if not said:
+        return Finding(1.0, f"{required} the user was not asked.", ("yes",))
     if not _GO_AHEAD.search(said[-1]):
         return Finding(1.0, f'{required} the user\'s last words are "{one_line(said[-1], 100)}"', ("yes",))
     asked = _ASKS_FOR_IT.search(lowered(talks[-1].argument or talks[-1].action))
@@ -247,15 +239,8 @@ def _nowhere(told: Sequence[Argument]) -> str:
     if not told:
         return ""
     names = ", ".join(f"`{one.name}`: {one_line(one.value, 60)}" for one in told[:3])
-    stands = "stands" if len(told) == 1 else "stand"
-    it = "it" if len(told) == 1 else "them"
+    stands, it = ("stands", "it") if len(told) == 1 else ("stand", "them")
     return f"{names} {stands} nowhere in what the user said or a tool returned; the agent alone came up with {it}."
-
-
-def _numbers(evidence: Evidence) -> dict[str, str]:
-    """Return the numbers that the user gives after a noun (`order 12`), by noun."""
-    found = re.findall(r"\b([a-z]{3,20})\s+(?:no\.?\s*|number\s+|#\s*)?(\d{1,12})\b", evidence.user)
-    return {noun: number for noun, number in found if noun not in FUNCTION_WORDS}
 
 
 def _is_id(text: str) -> bool:
@@ -273,17 +258,13 @@ def tool_failed_before(evidence: Evidence) -> Finding | None:
     """Find an earlier failure of the same tool; affects the score only, because other arguments may work."""
     names = {call.call.name for call in evidence.pending_calls}
     refused = [act for act in evidence.acts if act.failed and any(call.name in names for call in act.calls)]
-    if not refused:
-        return None
-    return Finding(1 - 0.5 ** len(refused))
+    return Finding(1 - 0.5 ** len(refused)) if refused else None
 
 
 def said_impossible(evidence: Evidence) -> Finding | None:
     """Find an action that follows a message in which the agent called something impossible."""
-    if not evidence.pending_calls:
-        return None
-    found = any(_REFUSING.search(act.action[:5_000]) for act in evidence.acts if act.talks)
-    return Finding(1.0) if found else None
+    refused = any(_REFUSING.search(act.action[:5_000]) for act in evidence.acts if act.talks)
+    return Finding(1.0) if evidence.pending_calls and refused else None
 
 
 def many_turns(evidence: Evidence) -> Finding | None:

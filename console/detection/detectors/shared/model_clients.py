@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 
@@ -22,6 +22,7 @@ from console.llm.endpoint import Endpoint
 from console.llm.errors import NoModel
 from console.llm.transport import Limits, Transport
 from console.settings import settings
+from console.trajectory.checkpoints import Checkpoint
 
 _READING = 2
 """Increased with any change in prompts or reply parsing, so that earlier verdicts are stale."""
@@ -91,7 +92,10 @@ class ModelOptions:
         parts: list[object] = [judge.version, seed if judge.seeded else None]
         if judge.ask is None:
             return Setup(_digest(parts))
-        model, prompt = self.label(judge), _fingerprint(judge, environment)
+        names = [prompts.name_for(method, environment, step) for method, step in judge.prompts]
+        found = list(map(prompts.fingerprint, names))
+        prompt = found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
+        model = self.label(judge)
         parts += [model, prompt, _READING, self.swap_labels, self.with_thoughts]
         parts += [
             self.paper and _PAPER_READING,
@@ -108,11 +112,6 @@ def can_explain(judge: Detector) -> bool:
 
 def _digest(parts: list[object]) -> str:
     return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:16]
-
-
-def _fingerprint(judge: Detector, environment: str) -> str:
-    found = [prompts.fingerprint(prompts.name_for(method, environment, step)) for method, step in judge.prompts]
-    return found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
 
 
 class Clients:
@@ -149,6 +148,13 @@ class Clients:
         infer, verify = map(self._client, names)
         asking = self.asking
         return Models(infer, verify, asking.swap_labels and not asking.paper, asking.with_thoughts, asking.paper)
+
+    def open_caches(
+        self, judges: Sequence[Detector], checkpoint: Checkpoint, seed: int
+    ) -> dict[tuple[str, str], QueryCache]:
+        """Return a query cache of the checkpoint for each pair of models that the detectors use."""
+        pairs = dict.fromkeys(map(self.asking.names, judges))
+        return {names: QueryCache(checkpoint, self.models(names), seed) for names in pairs}
 
     def prices(self) -> dict[str, Price | None]:
         """Return the price of each model used, or None if the price is unknown."""
@@ -197,7 +203,8 @@ async def _explain(cache: QueryCache, verdict: Verdict) -> Verdict:
     call = await cache.ask(cache.models.verify, prompt, chat, read, max_tokens=_EXPLANATION_TOKENS)
     told, also = read(call.reply.text), verdict_from_replies([call], 0.0, "")
     lines = [f"The model: {told}"] if told else []
-    lines += [f"Rules: {line}" for line in _facts(cache)]
+    rules = RULES.judge(cache.checkpoint, cache.seed) if RULES.judge else Verdict(0.0)
+    lines += [f"Rules: {line}" for line in rules.rationale.splitlines() if rules.score > RULES.threshold]
     return replace(
         verdict,
         rationale="\n".join([*lines, verdict.rationale]).strip(),
@@ -205,9 +212,3 @@ async def _explain(cache: QueryCache, verdict: Verdict) -> Verdict:
         raw=orjson.dumps([*orjson.loads(verdict.raw or "[]"), *orjson.loads(also.raw or "[]")]).decode(),
         spent=sum_costs([verdict.spent, also.spent]),
     )
-
-
-def _facts(cache: QueryCache) -> list[str]:
-    """Return the sentences of the detector `rules` if it also flags the checkpoint, else an empty list."""
-    found = RULES.judge(cache.checkpoint, cache.seed) if RULES.judge else Verdict(0.0)
-    return found.rationale.splitlines() if found.score > RULES.threshold else []

@@ -323,7 +323,7 @@ def test_the_last_click_in_a_group_counts_whatever_the_pages_order():
 def test_an_offered_option_is_never_called_unseen():
     found = RULES.judge(shop("24.99", "white"), 0).rationale
     assert "Not seen" not in found
-    assert [term.text for term in Evidence(shop("24.99", "white")).in_state(TermState.OFFERED)] == ["66 x 66 inches"]
+    assert [term.text for term in Evidence(shop("24.99", "white")).by_state[TermState.OFFERED]] == ["66 x 66 inches"]
 
 
 @pytest.mark.parametrize(
