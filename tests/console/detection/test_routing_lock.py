@@ -91,8 +91,8 @@ def test_a_routing_detector_that_would_judge_otherwise_today_is_not_asked_again(
     ("options", "said"),
     [
         (["--method", "rules", "--route", "rules"], "--route cannot name another"),
-        (["--method", "{routing}", "--threshold", "0.77"], "leave --threshold and --seed out"),
-        (["--method", "rules,{routing}", "--seed", "9"], "leave --threshold and --seed out"),
+        (["--method", "{routing}", "--threshold", "0.77"], "Omit --threshold and --seed"),
+        (["--method", "rules,{routing}", "--seed", "9"], "Omit --threshold and --seed"),
     ],
 )
 def test_what_would_change_the_routing_is_refused_in_one_sentence(run_name, options, said, capsys):
