@@ -98,8 +98,37 @@ def _sources():
 
 
 @cache
-def _trees():
-    return {path: ast.parse(text) for path, text in _sources().items()}
+def _bodies():
+    """The top-level statements of every module."""
+    return {path: ast.parse(text).body for path, text in _sources().items()}
+
+
+@cache
+def _statements():
+    """Every statement as (its file, the name of what it stands in, its node)."""
+    found = []
+    for path, body in _bodies().items():
+        left = [(None, node) for node in body]
+        while left:
+            parent, node = left.pop()
+            found.append((path, parent, node))
+            left += [(getattr(node, "name", None), child) for child in _blocks(node)]
+    return found
+
+
+def _blocks(node):
+    """The statements directly below a statement: of its blocks, its handlers and its cases."""
+    for block in ("body", "orelse", "finalbody"):
+        yield from getattr(node, block, ())
+    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield from part.body
+
+
+@cache
+def _functions():
+    """Every function as (module, name of what it stands in, node)."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return [(_name(path), parent, node) for path, parent, node in _statements() if isinstance(node, functions)]
 
 
 @cache
@@ -129,38 +158,27 @@ def _longest_file():
 
 
 def _longest_function():
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return max(
-        (node.end_lineno - node.lineno + 1, f"{_name(path)}.{node.name}")
-        for path, tree in _trees().items()
-        for node in ast.walk(tree)
-        if isinstance(node, functions)
-    )
+    return max((node.end_lineno - node.lineno + 1, f"{module}.{node.name}") for module, _, node in _functions())
 
 
 def _most_parameters():
     """The most parameters that a function has, apart from commands and Gate."""
     found = []
-    for path, tree in _trees().items():
-        name = _name(path)
-        parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-        for node in ast.walk(tree):
-            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                continue
-            is_command = name.startswith("console.cli.") and not node.name.startswith("_")
-            if is_command or getattr(parents[node], "name", None) == "Gate":
-                continue
-            given = node.args
-            named = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
-            found.append((len(named), f"{name}.{node.name}"))
+    for module, parent, node in _functions():
+        is_command = module.startswith("console.cli.") and not node.name.startswith("_")
+        if is_command or parent == "Gate":
+            continue
+        given = node.args
+        named = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+        found.append((len(named), f"{module}.{node.name}"))
     return max(found)
 
 
 def _classes_named_twice():
     names = Counter(
         node.name
-        for tree in _trees().values()
-        for node in tree.body
+        for body in _bodies().values()
+        for node in body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     return sorted(name for name, times in names.items() if times > 1)
@@ -171,10 +189,9 @@ def _twins_without_their_package():
     twins = set(_classes_named_twice())
     return [
         f"{_name(path)}: {alias.name} of {node.module}"
-        for path, tree in _trees().items()
-        if not path.is_relative_to(ROOT / "storage" / "tables")
-        for node in ast.walk(tree)
+        for path, _, node in _statements()
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("storage")
+        if not path.is_relative_to(ROOT / "storage" / "tables")
         for alias in node.names
         if alias.name in twins
     ]

@@ -97,17 +97,18 @@ def list_texts(paths: list[Path]) -> Iterator[Text]:
 
 
 def _list_python(file: Path) -> Iterator[Text]:
-    tree = ast.parse(file.read_text())
+    source = file.read_text()
+    nodes = list(ast.walk(ast.parse(source)))
     docstrings = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         if ast.get_docstring(node) is not None:
             first = node.body[0].value
             docstrings.add(first)
             yield Text(file, first.lineno, "docstring", ast.get_docstring(node), _is_action(node))
-    parts = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    parts = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             text = "".join(part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings | parts:
@@ -116,6 +117,8 @@ def _list_python(file: Path) -> Iterator[Text]:
             continue
         if text.count(" ") >= 3 and not SQL.match(text) and "(?" not in text:
             yield Text(file, node.lineno, "text", text)
+    if "#" not in source:
+        return
     with file.open("rb") as lines:
         for token in tokenize.tokenize(lines.readline):
             if token.type == tokenize.COMMENT:
