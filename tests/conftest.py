@@ -26,7 +26,6 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 # The longest pieces of work; nothing waits for them at the end.
 FIRST = (
     "browser",
-    "tests/console/studies/report/test_analysis_plain.py",
     "tests/test_house.py",
     "tests/console/studies/report/test_report.py",
     "tests/console/studies/sessions/test_simulated.py",

@@ -1,8 +1,6 @@
-"""The report's plain script computes the same numbers where nothing of the console can be imported."""
+"""The report's plain script computes the same numbers; test_report.py runs it where there is no console."""
 
 import runpy
-import subprocess
-import sys
 from importlib.resources import files
 
 import numpy as np
@@ -14,10 +12,7 @@ from console.studies import report
 from console.studies.analysis import computations
 from console.studies.design import Design
 from console.studies.design.contrasts import plan_rows
-from console.studies.report import ReportStamp
 from tests.answered import study
-
-WITHOUT_CONSOLE = "import runpy, sys; sys.modules['console'] = None; runpy.run_path(sys.argv[1], run_name='__main__')"
 
 
 def differing(folder):
@@ -77,14 +72,3 @@ def test_it_computes_contrasts_and_success_of_people_and_simulated_reviewers(kin
     (tmp_path / "analysis_plain.py").write_text(files(report).joinpath("analysis_plain.py").read_text())
     assert differing(tmp_path) == 0
     assert f"contrasts: {len(stated)} of {len(stated)} rows are the same to 1e-09" in capsys.readouterr().out
-
-
-def test_in_a_written_bundle_it_needs_no_console_and_names_the_row_that_is_another(design, tables, tmp_path, capsys):
-    report.write(design, tables, ReportStamp(1_767_268_800_000, "state"), tmp_path)
-    command = [sys.executable, "-I", "-W", "error", "-c", WITHOUT_CONSOLE, str(tmp_path / "analysis_plain.py")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    changed = (tmp_path / "tables/success.csv").read_text().replace("0.75", "0.750001", 1)
-    (tmp_path / "tables/success.csv").write_text(changed)
-    assert differing(tmp_path) == 1
-    assert "DIFFERENT  success: people, undecided run" in capsys.readouterr().out

@@ -4,6 +4,7 @@ import hashlib
 import html
 import io
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 from console.analysis.charts import CHARTS
 from console.runs.export.formats import as_csv
 from console.studies import report
-from console.studies.analysis import ANALYSES, result_tables
+from console.studies.analysis import ANALYSES
 from console.studies.analysis.parts import charts, sentences
 from console.studies.design import Design
 from console.studies.report import ReportStamp
@@ -56,15 +57,22 @@ def page(written, design, tables, computed):
     return written[STAMP]
 
 
-def test_the_same_report_comes_of_the_exported_csvs_alone(page, design, tables, tmp_path):
-    csv_files.write(tables, tmp_path)
-    again = csv_files.read(tmp_path)
-    assert report.html(design, again, STAMP) == page
+@pytest.fixture
+def read_again(written, design, tables, tmp_path):
+    """The tidy tables as they are read from exported CSVs, and every table that the script computes from these."""
+    if "again" not in written:
+        csv_files.write(tables, tmp_path)
+        again = csv_files.read(tmp_path)
+        written["again"] = again, report.report_tables(design, again)
+    return written["again"]
 
 
-def test_every_chart_drawn_from_the_csvs_is_the_same(tables, found, tmp_path):
-    csv_files.write(tables, tmp_path)
-    first, second = _charts(found), _charts(result_tables(csv_files.read(tmp_path)))
+def test_the_same_report_comes_of_the_exported_csvs_alone(page, design, read_again):
+    assert report.html(design, read_again[0], STAMP, read_again[1]) == page
+
+
+def test_every_chart_drawn_from_the_csvs_is_the_same(computed, read_again):
+    first, second = _charts(computed), _charts(read_again[1])
     assert first == second
     assert {"study-success-people", "agreement", "time-over-session"} <= set(first)
 
@@ -73,14 +81,14 @@ def _charts(there):
     return {figure.id: figure.spec for each in ANALYSES.values() for figure in figures(each, there)}
 
 
-def test_every_table_that_has_rows_stands_in_the_report(page, found):
-    page, there = html.unescape(without_plotly(page)), found
+def test_every_table_that_has_rows_stands_in_the_report(page, computed):
+    page, there = html.unescape(without_plotly(page)), computed
     parts = [part for each in ANALYSES.values() for part in each.parts]
     assert all(f"<figcaption>{part.title}" in page for part in parts if len(part.laid_out(there[part.table])))
 
 
-def test_every_part_says_what_its_numbers_say(page, found):
-    there = found
+def test_every_part_says_what_its_numbers_say(page, computed):
+    there = computed
     page = html.unescape(without_plotly(page))
     told = [
         sentence
@@ -181,21 +189,38 @@ def test_the_materials_are_what_participants_read_and_were_asked():
 
 
 def test_a_zip_has_the_same(design, tables, tmp_path):
-    (tmp_path / "out.zip").write_bytes(report.bundle(design, tables, STAMP))
+    # A study that has not begun has every file too, and its numbers take no time.
+    unbegun = {name: frame.iloc[:0] for name, frame in tables.items()}
+    (tmp_path / "out.zip").write_bytes(report.bundle(design, unbegun, STAMP))
     with zipfile.ZipFile(tmp_path / "out.zip") as packed:
         assert BESIDE | {f"{name}.csv" for name in tables} <= set(packed.namelist())
         assert set(packed.read("checksums.sha256").decode().split()) >= {"report.html", "tables/contrasts.csv"}
 
 
-def test_the_script_beside_it_computes_the_same_numbers(folder, computed, tmp_path):
+def test_the_script_beside_it_computes_the_same_numbers(folder, computed, tmp_path, capsys):
     shutil.copytree(folder[0].parent, tmp_path, dirs_exist_ok=True)
     ran = subprocess.run([sys.executable, "analysis.py"], cwd=tmp_path, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.count("same  ") == len(computed)
     changed = (tmp_path / "tables/success.csv").read_text().replace("0.75", "0.76")
     (tmp_path / "tables/success.csv").write_text(changed)
-    again = subprocess.run([sys.executable, "analysis.py"], cwd=tmp_path, capture_output=True, text=True)
-    assert (again.returncode, "DIFFERENT  success" in again.stdout) == (1, True)
+    assert runpy.run_path(str(tmp_path / "analysis.py"))["main"](tmp_path) == 1
+    assert "DIFFERENT  success" in capsys.readouterr().out
+
+
+WITHOUT_CONSOLE = "import runpy, sys; sys.modules['console'] = None; runpy.run_path(sys.argv[1], run_name='__main__')"
+
+
+def test_the_plain_script_needs_no_console_and_names_the_row_that_is_another(folder, tmp_path, capsys):
+    shutil.copytree(folder[0].parent, tmp_path, dirs_exist_ok=True)
+    script = tmp_path / "analysis_plain.py"
+    command = [sys.executable, "-I", "-W", "error", "-c", WITHOUT_CONSOLE, str(script)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    changed = (tmp_path / "tables/success.csv").read_text().replace("0.75", "0.750001", 1)
+    (tmp_path / "tables/success.csv").write_text(changed)
+    assert runpy.run_path(str(script))["main"](tmp_path) == 1
+    assert "DIFFERENT  success: people, undecided run" in capsys.readouterr().out
 
 
 def test_every_number_of_the_page_is_computed_by_the_script(page, computed):
