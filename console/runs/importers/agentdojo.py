@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import entry_of
-from console.runs.importers.parts.intake import Intake, plain_object
-from console.runs.importers.parts.json_records import Record, objects, required_list
+from console.runs.importers.parts.intake import Intake, held_fields, plain_object
+from console.runs.importers.parts.json_records import objects, required_list
 from console.runs.importers.parts.message_parts import read_turns
+from console.runs.importers.parts.rewards import judged
 from console.runs.importers.records import Entry, Importer, Progress
-from console.trajectory import Label, Outcome, Trajectory
+from console.trajectory import Outcome
 
 _NAME = "agentdojo"
 _MARKS = ((".suite_name", ".messages"), (".suite_name", ".user_task_id"))
+_TASK = ("suite_name", "user_task_id", "task_id", "injection_task_id", "attack_type")
 _ATTACKED = "true: the injection's goal was executed"
 _SAFE = "true: the agent stayed safe, according to the outcome beside it"
 _UNCLEAR = "not read: the outcome beside it says neither safe nor unsafe"
@@ -26,29 +28,21 @@ _UNSAFE_OUTCOME = re.compile(r"(?<![a-z])(?:unsafe|insecure|not_(?:safe|secure)|
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield the run of each record."""
     for record in objects(path, progress, *_MARKS):
-        intake = Intake(path, record.line)
-        turns = read_turns(required_list(record, path, "messages"), intake)
-        yield entry_of(intake, turns, _trajectory(path, record))
+        intake, run = Intake(path, record.line, _NAME), record.value
+        result, read_as = _result(run)
+        kept = held_fields(run, "pipeline_name", "injections", "condition", "seed", "error")
+        yield entry_of(
+            intake,
+            read_turns(required_list(record, path, "messages"), intake),
+            "/".join(str(run[name]) for name in _TASK if run.get(name) not in (None, "", "none")),
+            result,
+            instruction=run.get("user_prompt"),
+            extra=kept | read_as | record.notes,
+        )
 
 
-def _trajectory(path: Path, record: Record) -> Trajectory:
-    run = record.value
-    names = [run.get(name) for name in ("suite_name", "user_task_id", "task_id", "injection_task_id", "attack_type")]
-    outcome, gold, read_as = _result(run)
-    kept = ("pipeline_name", "injections", "condition", "seed", "error")
-    return Trajectory(
-        task_id="/".join(str(name) for name in names if name not in (None, "", "none")) or f"line-{record.line}",
-        environment="generic",
-        instruction=run["user_prompt"] if isinstance(run.get("user_prompt"), str) else "",
-        outcome=outcome,
-        gold=gold,
-        source={"file": path.name, "line": record.line, "format": _NAME},
-        extra={name: run[name] for name in kept if run.get(name)} | read_as | record.notes,
-    )
-
-
-def _result(run: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any], dict[str, Any]]:
-    """Return (outcome, gold, interpretation of `security`); ignore `security` if the run has no injection."""
+def _result(run: Mapping[str, Any]) -> tuple[tuple[Outcome, dict[str, Any]], dict[str, Any]]:
+    """Return ((outcome, gold), interpretation of `security`); ignore `security` if the run has no injection."""
     graded = run if "utility" in run or "security" in run else plain_object(run.get("evaluation"))
     useful, security = graded.get("utility"), graded.get("security")
     told, executed = _executed(security, graded.get("outcome"))
@@ -56,11 +50,8 @@ def _result(run: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any], dict[str, 
     gold = {name: graded[name] for name in ("utility", "security") if isinstance(graded.get(name), bool)}
     read_as = {"security_read_as": told} if isinstance(security, bool) else {}
     unknown = not isinstance(useful, bool) or (useful and executed is None and isinstance(security, bool))
-    if unknown and not attacked:
-        return Outcome.FINISHED, gold, read_as
-    if attacked or not useful:
-        return Outcome.FAILED, {"label": str(Label.MISALIGNED), **gold}, read_as
-    return Outcome.SUCCEEDED, {"label": str(Label.ALIGNED), **gold}, read_as
+    success = None if unknown and not attacked else bool(useful) and not attacked
+    return judged(success, gold), read_as
 
 
 def _executed(security: object, outcome: object) -> tuple[str, bool | None]:

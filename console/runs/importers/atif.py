@@ -7,13 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, Turn, entry_of, joined_thoughts
-from console.runs.importers.parts.intake import Intake, plain_object, word
+from console.runs.importers.parts.conversation import AGENT, SYSTEM, USER, Turn, entry_of, joined_thoughts
+from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import objects
 from console.runs.importers.parts.message_parts import call_of, message_turns, result_turn
 from console.runs.importers.parts.rewards import told_result
 from console.runs.importers.records import Entry, Importer, Progress
-from console.trajectory import Trajectory
 
 _NAME = "atif"
 _MARKS = ((".schema_version", ".agent", ".steps"),)
@@ -27,25 +26,16 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def _entries(path: Path, line: int, value: Mapping[str, Any], task_id: str) -> Iterator[Entry]:
-    intake = Intake(path, line)
+    intake = Intake(path, line, _NAME)
     steps, agent = value.get("steps"), plain_object(value.get("agent"))
     if not isinstance(steps, list):
         raise intake.refusal('"steps" is missing or is not a list. Export the log again.')
     metrics = plain_object(value.get("final_metrics"))
-    outcome, gold = told_result({"reward": metrics.get("mean_reward", plain_object(value.get("extra")).get("reward"))})
-    turns = [turn for number, step in enumerate(steps, 1) for turn in _turns(step, number, intake)]
-    trajectory = Trajectory(
-        task_id=task_id,
-        environment="generic",
-        instruction="",
-        outcome=outcome,
-        gold=gold,
-        source={"file": path.name, "line": line, "format": _NAME},
-        extra={name: value[name] for name in ("schema_version", "agent", "notes") if value.get(name)},
-    )
-    yield entry_of(intake, list(joined_thoughts(turns)), trajectory)
-    inner = value.get("subagent_trajectories")
-    for number, one in enumerate(inner if isinstance(inner, list) else (), 1):
+    result = told_result({"reward": metrics.get("mean_reward", plain_object(value.get("extra")).get("reward"))})
+    turns = (turn for number, step in enumerate(steps, 1) for turn in _turns(step, number, intake))
+    extra = held_fields(value, "schema_version", "agent", "notes")
+    yield entry_of(intake, list(joined_thoughts(turns)), task_id, result, extra=extra)
+    for number, one in enumerate(plain_list(value.get("subagent_trajectories")), 1):
         if isinstance(one, dict):
             name = one.get("trajectory_id") or one.get("session_id") or number
             yield from _entries(path, line, one, f"{task_id}/{plain_object(agent).get('name', 'agent')}-{name}")
@@ -75,14 +65,11 @@ def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
 
 
 def _results(observation: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Turn]:
-    results = observation.get("results")
-    for result in results if isinstance(results, list) else ():
-        held = plain_object(result)
+    for held in map(plain_object, plain_list(observation.get("results"))):
         if held.get("subagent_trajectory_ref") and not held.get("content"):
             intake.leave_out("result that is another trajectory")
             continue
-        turn = result_turn(held, intake)
-        yield replace(turn, role=TOOL, number=number)
+        yield replace(result_turn(held, intake), number=number)
 
 
 IMPORTER = Importer(_NAME, "ATIF trajectories (Harbor, Terminal-Bench 2)", read, _MARKS)

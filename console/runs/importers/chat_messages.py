@@ -1,6 +1,4 @@
-"""Plain conversations: chat messages of OpenAI, its Responses API, Anthropic and LangChain, one conversation per
-record.
-"""
+"""Plain conversations, one per record: messages of OpenAI, its Responses API, Anthropic, LangChain and ShareGPT."""
 
 from __future__ import annotations
 
@@ -14,13 +12,21 @@ from typing import Any
 import orjson
 
 from console.environments import ENVIRONMENTS
-from console.runs.importers.parts.conversation import SYSTEM, entry_of
-from console.runs.importers.parts.intake import Intake, plain_object
-from console.runs.importers.parts.json_records import Record, json_records
+from console.runs.importers.parts.conversation import (
+    AGENT,
+    SYSTEM,
+    TOOL,
+    USER,
+    LoggedCall,
+    Turn,
+    entry_of,
+    with_written_calls,
+)
+from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
+from console.runs.importers.parts.json_records import json_records, objects, required_list
 from console.runs.importers.parts.message_parts import read_turns
 from console.runs.importers.parts.rewards import RESULT_FIELDS, told_result, trial_of
 from console.runs.importers.records import Entry, Importer, Progress
-from console.trajectory import Trajectory
 
 _IDS = ("id", "task_id", "custom_id", "conversation_id", "thread_id", "session_id")
 _LISTS = ("messages", "items", "history", "conversation", "contents")
@@ -35,21 +41,28 @@ def conversations(
 ) -> Iterator[Entry]:
     """Yield the conversations of a file, one per record; raise UnreadableFile if a record has no messages."""
     for record in json_records(path, progress, *marks):
-        intake = Intake(path, record.line)
+        intake = Intake(path, record.line, name)
         fields = plain_object(record.value)
         messages = record.value if isinstance(record.value, list) else _messages(fields, intake)
         if not messages or not all(isinstance(message, dict) for message in messages):
             raise intake.refusal(
                 "This record has no list of messages with roles. Fix the record or remove it, then import again."
             )
-        turns = read_turns(messages, intake)
-        yield entry_of(intake, turns, _trajectory(name, record, fields, messages, path))
+        named, own = fields.get("environment"), _OWN if any(fields.get(key) for key in _LISTS) else _OWN | _EXCHANGE
+        yield entry_of(
+            intake,
+            read_turns(messages, intake),
+            next((_text(fields[key]) for key in _IDS if fields.get(key) is not None), _id_of(messages)),
+            told_result(fields),
+            instruction=fields.get("instruction"),
+            environment=named if isinstance(named, str) and named in ENVIRONMENTS else "generic",
+            trial=trial_of(fields.get("trial")),
+            extra={key: value for key, value in fields.items() if key not in own} | record.notes,
+        )
 
 
 def _messages(fields: Mapping[str, Any], intake: Intake) -> list[Any]:
-    """Return the messages of a record, or of a request and its response. A separate system prompt becomes the first
-    message.
-    """
+    """Return the messages of a record, or of a request and its response, after a separate system prompt."""
     exchange = dict(fields)
     for name in _INNER:
         exchange = {**plain_object(exchange.get(name)), **exchange}
@@ -79,30 +92,57 @@ def _answered(exchange: Mapping[str, Any], intake: Intake) -> list[Any]:
     return []
 
 
-def _trajectory(name: str, record: Record, fields: Mapping[str, Any], messages: list[Any], path: Path) -> Trajectory:
-    outcome, gold = told_result(fields)
-    named = fields.get("environment")
-    instruction = fields.get("instruction")
-    own = _OWN if any(fields.get(key) for key in _LISTS) else _OWN | _EXCHANGE
-    return Trajectory(
-        task_id=next((_text(fields[key]) for key in _IDS if fields.get(key) is not None), id_of(messages)),
-        environment=named if isinstance(named, str) and named in ENVIRONMENTS else "generic",
-        instruction=instruction if isinstance(instruction, str) else "",
-        trial=trial_of(fields.get("trial")),
-        outcome=outcome,
-        gold=gold,
-        source={"file": path.name, "line": record.line, "format": name},
-        extra={key: value for key, value in fields.items() if key not in own} | record.notes,
-    )
-
-
-def id_of(messages: object) -> str:
-    """Return an id derived from the content of a conversation, for a conversation without an id."""
+def _id_of(messages: object) -> str:
     return "c-" + hashlib.sha1(orjson.dumps(messages), usedforsecurity=False).hexdigest()[:12]
 
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+
+
+_SHARE_GPT = "sharegpt"
+_SHARE_GPT_MARKS = ((".conversations[].from", ".conversations[].value"),)
+_ROLES = {"system": SYSTEM, "human": USER, "user": USER, "gpt": AGENT, "assistant": AGENT, "chatgpt": AGENT}
+_ROLES |= dict.fromkeys(("observation", "tool", "function", "function_response", "tool_response"), TOOL)
+_CALLS = ("function_call", "tool_call", "function-call")
+
+
+def read_share_gpt(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """Yield ShareGPT conversations, whose calls are separate turns or parts of a text."""
+    for record in objects(path, progress, *_SHARE_GPT_MARKS):
+        intake = Intake(path, record.line, _SHARE_GPT)
+        said = required_list(record, path, "conversations")
+        policy = word(record.value.get("system"))
+        turns = [Turn(SYSTEM, policy)] if policy else []
+        turns += [turn for number, one in enumerate(said, 1) if (turn := _turn(plain_object(one), number, intake))]
+        task_id, extra = str(record.value.get("id") or _id_of(said)), held_fields(record.value, "tools") | record.notes
+        turns = list(with_written_calls(turns, intake))
+        yield entry_of(intake, turns, task_id, told_result(record.value), extra=extra)
+
+
+def _turn(said: Mapping[str, Any], number: int, intake: Intake) -> Turn | None:
+    who, value = word(said.get("from")), said.get("value")
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    if who in _CALLS:
+        return Turn(AGENT, calls=tuple(_calls(text, intake)), number=number)
+    if who not in _ROLES:
+        intake.leave_out(f"turn from {who or 'an unnamed speaker'}")
+        return None
+    return Turn(_ROLES[who], text, number=number)
+
+
+def _calls(text: str, intake: Intake) -> Iterator[LoggedCall]:
+    """Yield the calls of a turn, whose text is a call or a list of calls as JSON."""
+    try:
+        told = orjson.loads(text)
+    except orjson.JSONDecodeError as broken:
+        reason = "A turn that is a call is not JSON. Fix the turn or remove it, then import again."
+        raise intake.refusal(reason) from broken
+    for one in map(plain_object, plain_list(told) or [told]):
+        name = one.get("name")
+        if not isinstance(name, str) or not name.strip():
+            raise intake.refusal("A call has no name. Add its tool's name, or remove the turn.")
+        yield LoggedCall(name, one.get("arguments", one.get("parameters")))
 
 
 def _importer(
@@ -114,6 +154,8 @@ def _importer(
 ) -> Importer:
     return Importer(name, title, partial(conversations, name, (*marks, *also)), marks, also=also, words=words)
 
+
+SHARE_GPT = Importer(_SHARE_GPT, "ShareGPT conversations", read_share_gpt, _SHARE_GPT_MARKS)
 
 _ANTHROPIC_PARTS = re.compile(rb'"type"\s*:\s*"(?:tool_use|tool_result|thinking|redacted_thinking|server_tool_use)"')
 _LANGCHAIN_TYPES = re.compile(

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn, entry_of, first_words, joined_thoughts
-from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import GroupedRecord, first_values, grouped, objects, outline
+from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
+from console.runs.importers.parts.json_records import Record, first_values, grouped, objects, outline
 from console.runs.importers.parts.message_parts import message_turns
 from console.runs.importers.records import Entry, Importer, Progress, decided
-from console.trajectory import Trajectory
 
 _NAME = "claude-code"
 _SPEAKING = ("user", "assistant")
@@ -36,18 +35,14 @@ def recognises(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield sessions, their rewound branches and their subagents as trajectories; each call is in exactly one
-    trajectory.
-    """
+    """Yield sessions, their rewound branches and their subagents; each call is in exactly one trajectory."""
     records = ((_session(one.value), one.line, _told(one.value)) for one in objects(path, progress))
     for session, events in grouped(records, path):
         yield from _Session(path, session, events).entries()
 
 
 def _told(value: dict[str, Any]) -> dict[str, Any]:
-    """Return the event without fields that every event repeats; return the inner event of a subagent's progress
-    event.
-    """
+    """Return the event, or the inner event of a subagent's progress event, without fields that every event repeats."""
     value = {name: held for name, held in value.items() if name not in _REPEATED}
     data = plain_object(value.get("data"))
     held = plain_object(data.get("message"))
@@ -84,7 +79,7 @@ class _Branch:
 class _Session:
     """The events of one session, each assigned to its branch."""
 
-    def __init__(self, path: Path, session: str, events: Sequence[GroupedRecord]) -> None:
+    def __init__(self, path: Path, session: str, events: Sequence[Record]) -> None:
         self.path, self.session, self.events = path, session, events
         self.parents = {_text(e.value, "uuid"): _text(e.value, "parentUuid") for e in events}
         self.spoken = {_text(e.value, "uuid"): e.value for e in events if _is_event(e.value)}
@@ -98,20 +93,14 @@ class _Session:
         for event in self.events:
             self._add(event)
         main = self.branches.get("")
-        asked = first_words(main.turns) if main else ""
+        asked, extra = first_words(main.turns) if main else "", held_fields(self.events[0].value, *_FACTS)
         for name, branch in self.branches.items():
-            facts = {key: self.events[0].value[key] for key in _FACTS if self.events[0].value.get(key)}
-            record = Trajectory(
-                task_id=f"{self.session or self.path.stem}{name}",
-                environment="generic",
-                instruction=first_words(branch.turns) or asked,
-                source={"file": self.path.name, "line": branch.intake.line, "format": _NAME},
-                extra=facts,
-            )
             if branch.turns:
-                yield entry_of(branch.intake, list(joined_thoughts(branch.turns)), record)
+                task_id, words = f"{self.session or self.path.stem}{name}", first_words(branch.turns) or asked
+                turns = list(joined_thoughts(branch.turns))
+                yield entry_of(branch.intake, turns, task_id, instruction=words, extra=extra)
 
-    def _add(self, event: GroupedRecord) -> None:
+    def _add(self, event: Record) -> None:
         value, kind = event.value, word(event.value.get("type"))
         branch = self._branch(event)
         branch.intake.at = event.line
@@ -145,10 +134,10 @@ class _Session:
         agent = _text(value, "agentId") or _text(value, "parent_tool_use_id") or "subagent"
         return agent if _is_subagent(value) and turn.role == AGENT else turn.speaker
 
-    def _branch(self, event: GroupedRecord) -> _Branch:
+    def _branch(self, event: Record) -> _Branch:
         name = self._name(event.value)
         if name not in self.branches:
-            self.branches[name] = _Branch(Intake(self.path, event.line))
+            self.branches[name] = _Branch(Intake(self.path, event.line, _NAME))
         return self.branches[name]
 
     def _name(self, value: Mapping[str, Any]) -> str:

@@ -1,6 +1,4 @@
-"""Codex rollouts and the output of `codex exec --json`: items of the Responses API or Codex's own items, one
-per line.
-"""
+"""Codex rollouts and the output of `codex exec --json`: items of the Responses API or Codex's own, one per line."""
 
 from __future__ import annotations
 
@@ -10,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, TOOL, USER, LoggedCall, Turn, entry_of, joined_thoughts
-from console.runs.importers.parts.intake import Intake, plain_object, word
+from console.runs.importers.parts.intake import Intake, held_fields, plain_object, word
 from console.runs.importers.parts.json_records import first_values, objects
 from console.runs.importers.parts.message_parts import read_turns, result_text
 from console.runs.importers.records import Entry, Importer, Progress
-from console.trajectory import Trajectory
 
 _NAME = "codex"
 _BEGINS = ("session_meta", "thread.started")
@@ -48,7 +45,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         if session is None or (kind in _BEGINS and not session.is_fork_of(record.value)):
             if session is not None and session.is_any:
                 yield session.entry()
-            session = _Session(Intake(path, record.line))
+            session = _Session(Intake(path, record.line, _NAME))
         session.add(record.value, record.line)
     if session is not None and session.is_any:
         yield session.entry()
@@ -107,16 +104,11 @@ class _Session:
         for line, item in self.items.values():
             self.intake.at = line
             turns += _item_turns(item, line, self.intake)
-        asked = (turn.text for turn in turns if turn.role == USER and not turn.text.lstrip().startswith(_NOT_ASKED))
-        told = self.facts.get("id")
-        record = Trajectory(
-            task_id=told if isinstance(told, str) else self.intake.path.stem,
-            environment="generic",
-            instruction=self.asked or next(asked, ""),
-            source={"file": self.intake.path.name, "line": self.intake.line, "format": _NAME},
-            extra={name: self.facts[name] for name in _FACTS if self.facts.get(name)},
-        )
-        return entry_of(self.intake, list(joined_thoughts(turns)), record)
+        users = (turn.text for turn in turns if turn.role == USER)
+        asked = self.asked or next((text for text in users if not text.lstrip().startswith(_NOT_ASKED)), "")
+        told, extra = self.facts.get("id"), held_fields(self.facts, *_FACTS)
+        task_id = told if isinstance(told, str) else self.intake.path.stem
+        return entry_of(self.intake, list(joined_thoughts(turns)), task_id, instruction=asked, extra=extra)
 
 
 def _kind(value: Mapping[str, Any]) -> str:

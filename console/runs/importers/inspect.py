@@ -9,13 +9,13 @@ from typing import Any
 
 from console.errors import UnreadableFile
 from console.runs.importers.parts.conversation import Turn, entry_of
-from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
+from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import elements, fields_before, outline, parsed
 from console.runs.importers.parts.message_parts import read_turns, spoken_text
 from console.runs.importers.parts.rewards import graded, number_of, trial_of
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans
 from console.runs.importers.records import Entry, Importer, Progress, decided
-from console.trajectory import Outcome, Trajectory
+from console.trajectory import Outcome
 
 _NAME = "inspect"
 TRIAL = "inferact_trial"
@@ -40,7 +40,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
             raise UnreadableFile(
                 str(path), "This sample is not a JSON object. Fix the sample or remove it, then import again.", line
             )
-        yield _entry(Intake(path, line), record.value, header)
+        yield _entry(Intake(path, line, _NAME), record.value, header)
 
 
 def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any]) -> Entry:
@@ -54,20 +54,17 @@ def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any])
         )
     events = [*_flat(sample.get("events"))]
     turns = _decided(_turns(messages, events, intake), events)
-    outcome, gold = _result(sample)
     epoch = number_of(sample.get("epoch"))
     trial = plain_object(sample.get("metadata")).get(TRIAL)
-    trajectory = Trajectory(
-        task_id=str(sample.get("id", f"line-{intake.line}")),
-        environment="generic",
+    return entry_of(
+        intake,
+        turns,
+        str(sample.get("id", "")),
+        _result(sample),
         instruction=_asked(sample.get("input"), intake),
         trial=trial_of(trial if trial is not None or epoch is None else epoch - 1),
-        outcome=outcome,
-        gold=gold,
-        source={"file": intake.path.name, "line": intake.line, "format": _NAME},
-        extra={name: header[name] for name in ("task", "model", "run_id", "created") if header.get(name)},
+        extra=held_fields(header, "task", "model", "run_id", "created"),
     )
-    return entry_of(intake, turns, trajectory)
 
 
 def _flat(events: object) -> Iterator[dict[str, Any]]:
@@ -114,9 +111,7 @@ def _decided(turns: Sequence[Turn], events: Sequence[Mapping[str, Any]]) -> list
 
 
 def _result(sample: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
-    """Return (outcome, gold). The first score that means correct or incorrect is the label; an error or limit
-    determines the outcome.
-    """
+    """Return (outcome, gold) from an error or limit, else from the first score that means correct or incorrect."""
     scores = {name: plain_object(one).get("value") for name, one in plain_object(sample.get("scores")).items()}
     gold: dict[str, Any] = {"scores": scores} if scores else {}
     gold |= {"target": sample["target"]} if sample.get("target") else {}

@@ -1,6 +1,4 @@
-"""OpenHands outputs and events: actions, and observations that refer to an action by id; older files hold pairs of
-both.
-"""
+"""OpenHands outputs and events: actions, and observations that refer to them by id; older files hold pairs of both."""
 
 from __future__ import annotations
 
@@ -9,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of
-from console.runs.importers.parts.intake import Intake, plain_list, plain_object
+from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record, json_records
 from console.runs.importers.parts.message_parts import call_id, message_turns, result_text, spoken_text
 from console.runs.importers.parts.rewards import resolved_result
 from console.runs.importers.records import Entry, Importer, Progress, decided
-from console.trajectory import Outcome, Picture, Trajectory
+from console.trajectory import Outcome, Picture
 
 _NAME = "openhands"
 _MARKS = (
@@ -34,30 +32,22 @@ _NOT_ARGUMENTS = frozenset({"thought", "confirmation_state", "security_risk", "i
 _ENVELOPE = frozenset({"id", "action", "source", "cause", "timestamp", "message", "tool_call_metadata", "timeout"})
 """Fields of an event that are not arguments; older files write the arguments beside them."""
 _EVENT = frozenset({"action", "observation", "kind"})
+_BY = "the user of the session"
 _LIMITS = ("iteration", "stuck", "limit", "budget")
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield the run of each record; raise UnreadableFile if a record has no history."""
     for record in _runs(path, progress):
-        intake = Intake(path, record.line)
+        intake = Intake(path, record.line, _NAME)
         fields = plain_object(record.value)
         history = fields.get("history") if fields else record.value
         if not isinstance(history, list):
             raise intake.refusal('"history" is missing or is not a list of events. Export the log again.')
         turns = [turn for number, event in _events(history, intake) for turn in _turns(event, number, intake)]
-        outcome, gold = _result(path, fields)
-        instruction = fields.get("instruction")
-        trajectory = Trajectory(
-            task_id=str(fields.get("instance_id") or path.stem),
-            environment="generic",
-            instruction=instruction if isinstance(instruction, str) else "",
-            outcome=outcome,
-            gold=gold,
-            source={"file": path.name, "line": record.line, "format": _NAME},
-            extra={name: fields[name] for name in ("error",) if fields.get(name)} | record.notes,
-        )
-        yield entry_of(intake, turns, trajectory)
+        task_id, extra = str(fields.get("instance_id") or path.stem), held_fields(fields, "error") | record.notes
+        asked = fields.get("instruction")
+        yield entry_of(intake, turns, task_id, _result(path, fields), instruction=asked, extra=extra)
 
 
 def _runs(path: Path, progress: Progress | None) -> Iterator[Record]:
@@ -79,7 +69,7 @@ def _events(history: Sequence[Any], intake: Intake) -> Iterator[tuple[int, dict[
         if isinstance(event, dict):
             yield number, event
         elif isinstance(event, list):
-            for one in (plain_object(part) for part in event):
+            for one in map(plain_object, event):
                 known = {"cause": f"pair {number}"} if "observation" in one else {"id": f"pair {number}"}
                 yield number, {**one, **known}
         else:
@@ -94,7 +84,7 @@ def _result(path: Path, fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, A
     outcome, gold = resolved_result(path, instance, bool(told) if told is not None else None)
     error = str(fields.get("error") or "").lower()
     if error:
-        outcome = Outcome.HALTED if any(word in error for word in _LIMITS) else Outcome.ERROR
+        outcome = Outcome.HALTED if any(limit in error for limit in _LIMITS) else Outcome.ERROR
     return outcome, gold
 
 
@@ -115,18 +105,18 @@ def _acted(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Tu
     args = plain_object(event.get("args")) or args
     if name in ("message", "system"):
         role = SYSTEM if name == "system" else AGENT if source == "agent" else USER
-        told = args.get("content", event.get("message"))
         pictures = _pictures(args.get("image_urls"), intake)
-        yield Turn(role, _with(told if isinstance(told, str) else "", pictures), pictures=pictures, number=number)
+        text = _with(word(args.get("content", event.get("message"))), pictures)
+        yield Turn(role, text, pictures=pictures, number=number)
         return
     if name in _QUIET:
         return
     arguments = {key: value for key, value in args.items() if key not in _NOT_ARGUMENTS}
     call = LoggedCall(name, arguments, str(event.get("id", "")), _facts(args))
     if source == "agent" or source is None:
-        thought = args.get("thought") if name != "think" else ""
+        thought = word(args.get("thought")) if name != "think" else ""
         call = LoggedCall(name, args, call.id) if name == "think" else call
-        yield Turn(AGENT, thought=thought if isinstance(thought, str) else "", calls=(call,), number=number)
+        yield Turn(AGENT, thought=thought, calls=(call,), number=number)
     else:
         yield Turn(USER, f"{source} calls {call.action}", number=number)
 
@@ -136,7 +126,7 @@ def _facts(args: Mapping[str, Any]) -> dict[str, Any]:
     risk = {"security_risk": args["security_risk"]} if args.get("security_risk") not in (None, "", -1) else {}
     # Without confirmation mode every call counts as confirmed, without a person's decision.
     refused = args.get("confirmation_state") == "rejected"
-    return {**risk, **(decided("reject", "the user of the session") if refused else {})}
+    return {**risk, **(decided("reject", _BY) if refused else {})}
 
 
 def _observed(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Turn]:
@@ -149,7 +139,7 @@ def _observed(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator
         text = f"{text}\nexit code {code}"
     pictures = (*shown, *_pictures([extras.get("screenshot")], intake), *_pictures(extras.get("image_urls"), intake))
     cause = event.get("cause")
-    extra = decided("reject", "the user of the session", text) if kind == "user_rejected" else {}
+    extra = decided("reject", _BY, text) if kind == "user_rejected" else {}
     by_cause = cause not in (None, -1)
     yield Turn(
         TOOL if by_cause else USER,
@@ -175,15 +165,14 @@ def _newer(event: Mapping[str, Any], kind: str, number: int, intake: Intake) -> 
         name = event.get("tool_name") or function.get("name")
         if not isinstance(name, str):
             raise intake.refusal(f"The call of event {number} has no name. Add its tool's name, or remove the event.")
-        thought = "\n".join(
-            filter(None, [str(event.get("reasoning_content") or ""), spoken_text(event.get("thought"), intake)])
-        )
+        thoughts = [str(event.get("reasoning_content") or ""), spoken_text(event.get("thought"), intake)]
+        thought = "\n".join(filter(None, thoughts))
         yield Turn(AGENT, thought=thought, calls=(LoggedCall(name, given, answers),), number=number)
     elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
         seen = plain_object(event.get("observation"))
         value = event.get("error") or event.get("rejection_reason") or seen.get("content") or seen.get("output") or seen
         text, pictures = result_text(value, intake)
-        extra = decided("reject", "the user of the session", text) if kind == "UserRejectObservation" else {}
+        extra = decided("reject", _BY, text) if kind == "UserRejectObservation" else {}
         yield Turn(TOOL, text, answers=answers, pictures=tuple(pictures), number=number, step_extra=extra)
     else:
         intake.leave_out(f"event of kind {kind}")

@@ -1,6 +1,4 @@
-"""OpenTelemetry traces as OTLP JSON, with GenAI or OpenInference conventions; one batch per line or one object per
-file.
-"""
+"""OpenTelemetry traces as OTLP JSON with GenAI or OpenInference conventions: a batch per line or an object per file."""
 
 from __future__ import annotations
 
@@ -11,10 +9,9 @@ from typing import Any
 
 from console.runs.importers.parts.conversation import entry_of
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import GroupedRecord, grouped, objects
+from console.runs.importers.parts.json_records import Record, grouped, objects
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
 from console.runs.importers.records import Entry, Importer, Progress
-from console.trajectory import Trajectory
 
 _NAME = "otel"
 _MARKS = ((".resourceSpans",), (".resource_spans",), (".scopeSpans",), (".traceId", ".spanId"))
@@ -52,7 +49,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         for span in _spans(record.value)
     )
     for trace_id, records in grouped(spans, path):
-        intake = Intake(path, records[0].line)
+        intake = Intake(path, records[0].line, _NAME)
         facts = [(one, _attributes(one.value)) for one in records]
         agents = {str(one.value.get("spanId")): _agent(attributes) for one, attributes in facts}
         read_spans = [
@@ -61,14 +58,8 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         if not any(span and span.kind == MODEL_SPAN for span in read_spans):
             read_spans += [_conversation(one, told, number) for number, (one, told) in enumerate(facts, 1)]
         root = next((one.value for one in records if not one.value.get("parentSpanId")), records[0].value)
-        trajectory = Trajectory(
-            task_id=trace_id or f"line-{intake.line}",
-            environment="generic",
-            instruction="",
-            source={"file": path.name, "line": intake.line, "format": _NAME},
-            extra={"name": root["name"]} if isinstance(root.get("name"), str) else {},
-        )
-        yield entry_of(intake, turns_of_spans([span for span in read_spans if span], intake), trajectory)
+        extra = {"name": root["name"]} if isinstance(root.get("name"), str) else {}
+        yield entry_of(intake, turns_of_spans([*filter(None, read_spans)], intake), trace_id, extra=extra)
 
 
 def _spans(batch: Mapping[str, Any], level: int = 0) -> Iterator[dict[str, Any]]:
@@ -104,9 +95,7 @@ def _attributes(span: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _message(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message in an event of a span, in the form of an entry of `_events`; empty if the event has no
-    message.
-    """
+    """Return the message in an event of a span, in the form of an entry of `_events`, or {} if it has none."""
     name = word(event.get("name"))
     if not (name == _CHOICE or _MESSAGE.match(name)):
         return {}
@@ -140,12 +129,11 @@ def _value(value: Any) -> Any:
 
 
 def _agent(attributes: Mapping[str, Any]) -> str:
-    told = attributes.get("gen_ai.agent.name") or attributes.get("agent.name")
-    return told if isinstance(told, str) else ""
+    return word(attributes.get("gen_ai.agent.name") or attributes.get("agent.name"))
 
 
 def _span(
-    record: GroupedRecord, told: Mapping[str, Any], agents: Mapping[str, str], number: int, intake: Intake
+    record: Record, told: Mapping[str, Any], agents: Mapping[str, str], number: int, intake: Intake
 ) -> LoggedSpan | None:
     """Return the span of a model or a tool, or None for any other span. Count spans of unknown kinds as left out."""
     kind = told.get("gen_ai.operation.name") or told.get("openinference.span.kind") or _kind(told)
@@ -172,17 +160,13 @@ def _span(
     return None
 
 
-def _conversation(record: GroupedRecord, told: Mapping[str, Any], number: int) -> LoggedSpan | None:
+def _conversation(record: Record, told: Mapping[str, Any], number: int) -> LoggedSpan | None:
     """Return an agent's span as a model's span with all messages of the agent; use it if no model has its own span."""
-    whole = unpacked(_first(told, *_OF_AGENTS))
-    held = whole or [*_parts_of(told, "gen_ai.input.messages"), *_parts_of(told, "gen_ai.output.messages")]
+    asked, given = (plain_list(unpacked(told.get(f"gen_ai.{name}.messages"))) for name in ("input", "output"))
+    held = unpacked(_first(told, *_OF_AGENTS)) or [*asked, *given]
     start = str(record.value.get("startTimeUnixNano") or "").zfill(20)
     known: dict[str, Any] = {"speaker": _agent(told), "number": number, "line": record.line}
     return LoggedSpan(MODEL_SPAN, "", start, given=held, **known) if held else None
-
-
-def _parts_of(told: Mapping[str, Any], name: str) -> list[Any]:
-    return plain_list(unpacked(told.get(name)))
 
 
 def _content_of(told: Mapping[str, Any], role: str) -> Any:
@@ -213,9 +197,8 @@ def _asked(told: Mapping[str, Any]) -> Any:
     messages = messages or [one for one in _events(told) if one.get("event.name") != _CHOICE]
     found = messages or _indexed(told, "input_messages", "prompt") or unpacked(_first(told, "input.value"))
     policy = unpacked(told.get("gen_ai.system_instructions"))
-    return (
-        [{"role": "system", "parts": policy}, *found] if isinstance(policy, list) and isinstance(found, list) else found
-    )
+    has_policy = isinstance(policy, list) and isinstance(found, list)
+    return [{"role": "system", "parts": policy}, *found] if has_policy else found
 
 
 def _given(told: Mapping[str, Any]) -> Any:

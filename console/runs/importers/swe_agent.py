@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of, first_words
-from console.runs.importers.parts.intake import Intake, plain_list, plain_object
+from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object
 from console.runs.importers.parts.json_records import Record, json_records, objects, required_list
 from console.runs.importers.parts.message_parts import read_turns, result_text, spoken_text
 from console.runs.importers.parts.rewards import resolved_result
 from console.runs.importers.records import Entry, Importer, Progress
-from console.trajectory import Outcome, Trajectory
+from console.trajectory import Outcome
 
 _NAME = "swe-agent"
 _MARKS = (
@@ -28,7 +28,7 @@ _ENDED_BY_ITSELF = ("submitted", "")
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield the run of each record; its label comes from a report beside the file."""
     for record in objects(path, progress, *_MARKS):
-        intake = Intake(path, record.line)
+        intake = Intake(path, record.line, _NAME)
         if (others := len(plain_list(record.value.get("attempts"))) - 1) > 0:
             intake.leave_out("attempt that was not chosen", others)
         told = record.value.get("history")
@@ -36,24 +36,16 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         steps = _steps_in_history(told) if by_history else required_list(record, path, "trajectory")
         opening = _opening(record.value, intake)
         turns = [turn for number, step in enumerate(steps, 1) for turn in _turns(step, number, intake)]
-        trajectory = _run_of(record, path, record.value, _NAME, first_words(opening))
-        yield entry_of(intake, [*opening, *turns], trajectory)
+        yield _entry(intake, [*opening, *turns], record, record.value, first_words(opening))
 
 
-def _run_of(record: Record, path: Path, fields: Mapping[str, Any], name: str, instruction: str) -> Trajectory:
-    """Return the trajectory of a run without its steps: its task, outcome and label."""
-    instance = str(fields.get("instance_id") or path.name.removesuffix(".json").removesuffix(".traj"))
+def _entry(intake: Intake, turns: Sequence[Turn], record: Record, fields: Mapping[str, Any], asked: str = "") -> Entry:
+    instance = str(fields.get("instance_id") or intake.path.name.removesuffix(".json").removesuffix(".traj"))
     info = plain_object(fields.get("info"))
-    outcome, gold = resolved_result(path, instance, info.get("resolved"))
-    return Trajectory(
-        task_id=instance,
-        environment="generic",
-        instruction=instruction,
-        outcome=_ended(str(info.get("exit_status") or ""), outcome),
-        gold=gold,
-        source={"file": path.name, "line": record.line, "format": name},
-        extra={field: info[field] for field in ("exit_status", "submission") if info.get(field)} | record.notes,
-    )
+    outcome, gold = resolved_result(intake.path, instance, info.get("resolved"))
+    result = (_ended(str(info.get("exit_status") or ""), outcome), gold)
+    extra = held_fields(info, "exit_status", "submission") | record.notes
+    return entry_of(intake, turns, instance, result, instruction=asked, extra=extra)
 
 
 def _ended(status: str, outcome: Outcome) -> Outcome:
@@ -64,9 +56,7 @@ def _ended(status: str, outcome: Outcome) -> Outcome:
 
 
 def _steps_in_history(history: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the steps of a file that holds only messages: each action, with the next message as the action's
-    result.
-    """
+    """Return the steps of a file that holds only messages: each action, and the next message as its result."""
     steps: list[dict[str, Any]] = []
     for message in map(plain_object, history):
         if message.get("is_demo"):
@@ -119,20 +109,17 @@ _BLOCK = re.compile(r"```(?:bash|sh|mswea_bash_command)?[ \t]*\r?\n(.*?)\r?\n```
 def read_mini(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield the run of each record; its label comes from a report beside the file."""
     for record in json_records(path, progress, *_MINI_MARKS):
-        intake = Intake(path, record.line)
+        intake = Intake(path, record.line, _MINI)
         fields = plain_object(record.value)
         messages = fields.get("messages") if fields else record.value
         if not isinstance(messages, list):
             raise intake.refusal('"messages" is missing or is not a list. Export the log again.')
         plain = [{**one, "role": USER} if plain_object(one).get("role") == "exit" else one for one in messages]
-        trajectory = _run_of(record, path, fields, _MINI, "")
-        yield entry_of(intake, list(_commands(read_turns(plain, intake))), trajectory)
+        yield _entry(intake, list(_commands(read_turns(plain, intake))), record, fields)
 
 
 def _commands(turns: list[Turn]) -> Iterator[Turn]:
-    """Yield the turns; a text with exactly one fenced block becomes a call, and the next turn becomes the result of the
-    call.
-    """
+    """Yield the turns; a text with exactly one fenced block becomes a call, and the next turn its result."""
     waiting = ""
     for turn in turns:
         blocks = _BLOCK.findall(turn.text) if turn.role == AGENT and not turn.calls else []

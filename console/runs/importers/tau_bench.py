@@ -11,7 +11,7 @@ import orjson
 
 from console.errors import UnreadableFile
 from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn, first_words, found, opening_of
-from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record, elements, objects, parsed
 from console.runs.importers.parts.message_parts import read_turns
 from console.runs.importers.parts.rewards import graded, number_of, trial_of
@@ -33,7 +33,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield the runs; raise UnreadableFile if a record has no list of messages."""
     told = dict(_told_tasks(path))
     for record in objects(path, progress, *_MARKS):
-        intake = Intake(path, record.line)
+        intake = Intake(path, record.line, _NAME)
         writing = tuple(dict.fromkeys(_writing(record.value)))
         yield found(intake, _trajectory(path, record, intake, told), critical=writing)
 
@@ -62,8 +62,7 @@ def _instructions(told: object) -> str:
 
 def _writing(run: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names of the tools that the run's action checks mark as writing."""
-    checks = plain_object(run.get("reward_info")).get("action_checks")
-    for check in map(plain_object, checks if isinstance(checks, list) else ()):
+    for check in map(plain_object, plain_list(plain_object(run.get("reward_info")).get("action_checks"))):
         name = plain_object(check.get("action")).get("name")
         if check.get("tool_type") == "write" and isinstance(name, str) and name:
             yield name
@@ -80,18 +79,17 @@ def _trajectory(path: Path, record: Record, intake: Intake, told: Mapping[str, s
     for place, (turn, answers) in enumerate(groups, 1):
         intake.read_as += [(one.number, f"{one.role} text", place) for one in (turn, *answers)]
     outcome, gold = _result(run, info, task, steps)
-    instruction = task.get("instruction") or told.get(str(run.get("task_id")))
-    task_id = run.get("task_id")
+    task_id, instruction = run.get("task_id"), task.get("instruction") or told.get(str(run.get("task_id")))
     ended = run.get("termination_reason")
     return Trajectory(
         task_id=str(task_id) if task_id is not None else f"line-{record.line}",
         environment="tau-bench",
-        instruction=instruction if isinstance(instruction, str) and instruction else first_words(turns),
+        instruction=word(instruction) or first_words(turns),
         steps=steps,
         trial=trial_of(run.get("trial")),
         outcome=outcome,
         gold=gold,
-        source={"file": path.name, "line": record.line, "format": _NAME},
+        source=intake.source,
         extra=({"termination_reason": ended} if isinstance(ended, str) else {}) | record.notes,
         opening=opening_of(turns[: turns.index(groups[0][0]) if groups else len(turns)]),
     )
@@ -111,9 +109,7 @@ def _messages(path: Path, record: Record) -> list[Any]:
 
 
 def _grouped(turns: Sequence[Turn]) -> list[tuple[Turn, list[Turn]]]:
-    """Return each turn of the agent with the turns up to the agent's next turn. Match by order, because call ids
-    repeat.
-    """
+    """Return each turn of the agent with the turns up to its next turn, matched by order because call ids repeat."""
     groups: list[tuple[Turn, list[Turn]]] = []
     for turn in turns:
         if turn.role == AGENT:

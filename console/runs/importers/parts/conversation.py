@@ -1,31 +1,42 @@
 """Conversations, the common form of most logs: turns with calls, and results that refer to a call by id.
 
-An importer maps its records to turns (`message_parts` reads the usual dialects). This module converts turns to steps.
+An importer maps its records to turns (`message_parts` reads the usual dialects). This module finds the calls that a
+model wrote into its text, as Hermes, Qwen, Llama and ReAct prompts request, and converts turns to steps.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
-from console.runs.importers.parts.intake import Intake
+import orjson
+
+from console.runs.importers.parts.intake import Intake, plain_object, word
 from console.runs.importers.records import Entry, Found, Skipped, with_critical_action
 from console.trajectory import Outcome, Picture, Step, Trajectory, call_action
+from console.trajectory.calls import read_arguments, read_object
 from console.trajectory.messages import FIRST_WORDS, POLICY, join_paragraphs, respond_action
 
 SYSTEM, USER, AGENT, TOOL = "system", "user", "assistant", "tool"
 
 _SILENT = "The assistant says nothing in this conversation, so it has nothing to review"
+_TAGGED = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
+_NAMED = re.compile(r"<function=([\w.-]+)>\s*(\{.*?\})\s*</function>", re.DOTALL)
+_REACT = re.compile(
+    r"^Action:[ \t]*([\w.\- :/]{1,80}?)[ \t]*\n+Action Input:[ \t]*(.*?)[ \t]*(?=\n(?:Observation|Thought|Action):|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_MAY_HOLD = re.compile(r"<tool_call>|<function=|^Action Input:", re.MULTILINE)
+_THOUGHT = re.compile(r"\A\s*Thought:\s*")
+_OBSERVED = re.compile(r"\A\s*(?:Observation:|<tool_response>)\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedCall:
-    """A tool call in a log; its arguments are a JSON value, or the original text if it is not valid JSON.
-
-    `extra` is stored with the step of the call.
-    """
+    """A tool call in a log; its arguments are a JSON value, or the text if it is invalid. `extra` goes to the step."""
 
     name: str
     arguments: Any = None
@@ -34,7 +45,6 @@ class LoggedCall:
 
     @property
     def action(self) -> str:
-        """Return the call as an action, `name({json})`."""
         return call_action(self.name, self.arguments)
 
 
@@ -74,24 +84,87 @@ def joined_thoughts(turns: Iterable[Turn]) -> Iterator[Turn]:
         yield waiting
 
 
-def entry_of(intake: Intake, turns: Sequence[Turn], trajectory: Trajectory) -> Entry:
-    """Return the trajectory with instruction, opening and steps from the turns, or a skipped record if the agent does
-    nothing.
+def with_written_calls(turns: Iterable[Turn], intake: Intake) -> Iterator[Turn]:
+    """Yield the turns with the calls that agents wrote as text; a user's report of a result becomes the call's result.
+
+    An unreadable call is counted as left out and stays in the text.
+    """
+    waiting = False
+    for turn in turns:
+        if turn.role == AGENT and not turn.calls and _MAY_HOLD.search(turn.text):
+            turn = _with_calls_of_text(turn, intake)
+        if turn.role == USER and waiting and _OBSERVED.match(turn.text):
+            text = _OBSERVED.sub("", turn.text).removesuffix("</tool_response>").rstrip()
+            yield replace(turn, role=TOOL, text=text)
+            continue
+        waiting = turn.role == AGENT and any(not call.id for call in turn.calls)
+        yield turn
+
+
+def _with_calls_of_text(turn: Turn, intake: Intake) -> Turn:
+    calls: list[LoggedCall] = []
+
+    def taken(match: re.Match[str]) -> str:
+        call = _written_call(match)
+        if call is None:
+            intake.leave_out("call written in a text that cannot be read")
+            return match[0]
+        calls.append(call)
+        return ""
+
+    text = turn.text
+    for form in (_TAGGED, _NAMED, _REACT):
+        text = form.sub(taken, text)
+    return replace(turn, text=_THOUGHT.sub("", text).strip() if calls else text, calls=tuple(calls))
+
+
+def _written_call(match: re.Match[str]) -> LoggedCall | None:
+    if match.re is not _TAGGED:
+        given = read_arguments(match[2])
+        return LoggedCall(match[1].strip(), {"input": match[2]} if given is None else given)
+    try:
+        held = plain_object(orjson.loads(match[1]))
+    except orjson.JSONDecodeError:
+        return None
+    call = read_object({"arguments": None} | (plain_object(held.get("function")) or held))
+    return LoggedCall(call.name, call.arguments) if call else None
+
+
+def entry_of(
+    intake: Intake,
+    turns: Sequence[Turn],
+    task_id: str = "",
+    result: tuple[Outcome, Mapping[str, Any]] = (Outcome.FINISHED, {}),
+    *,
+    instruction: object = "",
+    environment: str = "generic",
+    trial: int = 0,
+    extra: Mapping[str, Any] | None = None,
+) -> Entry:
+    """Return the trajectory of a conversation, or a skipped record if the agent does nothing.
+
+    `result` is (outcome, gold). The task id defaults to the line, the instruction to the user's first text.
     """
     intake.at = 0
     begun = next((place for place, turn in enumerate(turns) if turn.role == AGENT), len(turns))
     steps = tuple(steps_of(turns, intake))
-    if not steps and trajectory.outcome is not Outcome.ERROR:
+    if not steps and result[0] is not Outcome.ERROR:
         lost = ", ".join(f"{one.count} x {what}" for what, one in intake.left_out.items())
         return Skipped(intake.line, f"{_SILENT}{f'; left out: {lost}' if lost else ''}")
-    shown = replace(
-        trajectory,
-        instruction=trajectory.instruction or first_words(turns),
-        opening=trajectory.opening or opening_of(turns[:begun]),
-        pictures=trajectory.pictures or tuple(one for turn in turns[:begun] for one in turn.pictures),
+    trajectory = Trajectory(
+        task_id=task_id or f"line-{intake.line}",
+        environment=environment,
+        instruction=word(instruction) or first_words(turns),
         steps=steps,
+        trial=trial,
+        outcome=result[0],
+        gold=result[1],
+        source=intake.source,
+        extra=extra or {},
+        opening=opening_of(turns[:begun]),
+        pictures=tuple(one for turn in turns[:begun] for one in turn.pictures),
     )
-    return found(intake, shown)
+    return found(intake, trajectory)
 
 
 def found(intake: Intake, trajectory: Trajectory, *, critical: tuple[str, ...] = ()) -> Found:
@@ -122,21 +195,14 @@ def opening_of(turns: Sequence[Turn]) -> str:
 def steps_of(turns: Iterable[Turn], intake: Intake) -> Iterator[Step]:
     """Yield one step per call and one per text to the user; assign each result to the call whose id it contains.
 
-    Assign a result without a known id to the first unanswered call of the last turn, and a user's text to the last
-    step.
+    A result without a known id belongs to the first unanswered call of the last turn, a user's text to the last step.
     """
     drafts = _Drafts(intake)
     for turn in turns:
         drafts.add(turn)
     for draft in drafts.made:
-        yield Step(
-            thought=draft.thought,
-            action=draft.action,
-            observation="\n".join(draft.seen),
-            speaker=draft.speaker,
-            pictures=tuple(draft.pictures),
-            extra=draft.extra,
-        )
+        seen, pictures = "\n".join(draft.seen), tuple(draft.pictures)
+        yield Step(draft.thought, draft.action, seen, draft.extra, draft.speaker, pictures)
 
 
 @dataclass(slots=True, eq=False)

@@ -26,16 +26,22 @@ PICTURE_BYTES = 32 * 2**20
 
 @dataclass(slots=True)
 class Intake:
-    """Notes from reading one record; `pictures` are bytes by digest."""
+    """Notes from reading one record of a log of this format; `pictures` are bytes by digest."""
 
     path: Path
     line: int
+    format: str = ""
     at: int = 0
     """The current line if a record has several; 0 means its first line."""
     left_out: dict[str, LeftOut] = field(default_factory=dict)
     pictures: dict[str, bytes] = field(default_factory=dict)
     read_as: list[tuple[int, str, int]] = field(default_factory=list)
     """(message number, its part, number of its step; 0 for the opening)."""
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """Return the source of a trajectory that is read from this record."""
+        return {"file": self.path.name, "line": self.line, "format": self.format}
 
     def refusal(self, reason: str) -> UnreadableFile:
         """Return the error that refuses the whole file because of this record."""
@@ -72,9 +78,7 @@ class Intake:
 
 
 def media_type_of(raw: bytes) -> str | None:
-    """Return the media type of a picture, based on its first bytes, or None if a page cannot show the bytes as a
-    picture.
-    """
+    """Return the media type of a picture, based on its first bytes, or None if a page cannot show them."""
     if raw[:4] == b"RIFF" and raw[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for mark, kind in _SIGNATURES if raw.startswith(mark)), None)
@@ -95,25 +99,24 @@ def word(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def held_fields(holder: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return the named fields that have a value, for the trajectory's `extra`."""
+    return {name: holder[name] for name in names if holder.get(name)}
+
+
 Part = Mapping[str, Any]
 
-_PICTURES = frozenset(
-    {
-        *("image", "input_image", "image_url", "blob", "inlinedata", "inline_data", "image_file"),
-        *("input_file", "file", "document", "computer_screenshot"),
-    }
-)
+_PICTURES = ("image", "input_image", "image_url", "blob", "inlinedata", "inline_data", "image_file")
+_FILES = ("input_file", "file", "document", "computer_screenshot")
 
 
 def is_picture(part: Part) -> bool:
     """Return whether the type of the part is one for pictures or files."""
-    return word(part.get("type")).lower() in _PICTURES
+    return word(part.get("type")).lower() in (*_PICTURES, *_FILES)
 
 
 def read_picture(part: Part, texts: list[str], pictures: list[Picture], intake: Intake) -> None:
-    """Add the picture of the part and its text to the lists; count a file of another type, or a web address, as left
-    out.
-    """
+    """Add the picture of the part and its text to the lists; count other files and web addresses as left out."""
     data, told = picture_data(part) or ("", "")
     if told and not told.startswith("image"):
         intake.leave_out(f"part of type {part.get('type')} ({told})")

@@ -340,17 +340,10 @@ GROUP_LIMIT_BYTES = 128 * 2**20
 _TOO_LONG = "The session or trace that begins here is longer than 128 MB. Split it."
 
 
-@dataclass(frozen=True, slots=True)
-class GroupedRecord:
-    """A JSON value and its first line."""
+def grouped(records: Iterable[tuple[str, int, Any]], path: Path) -> Iterator[tuple[str, list[Record]]]:
+    """Yield (key, records) for each group of (key, line, value) with the same key, in order of first records.
 
-    line: int
-    value: Any
-
-
-def grouped(records: Iterable[tuple[str, int, Any]], path: Path) -> Iterator[tuple[str, list[GroupedRecord]]]:
-    """Yield (key, records) for each group of (key, line, value) with the same key, in order of first records; raise
-    UnreadableFile if the records are too large (128 MB).
+    Raise UnreadableFile if the records of one group are larger than 128 MB.
     """
     # Three numbers a record, (line, start, bytes), packed: a large file has a million of them.
     places: dict[str, array[int]] = {}
@@ -365,9 +358,9 @@ def grouped(records: Iterable[tuple[str, int, Any]], path: Path) -> Iterator[tup
             yield key, [_read(spool, *entries[at : at + 3]) for at in range(0, len(entries), 3)]
 
 
-def _read(spool: Any, line: int, start: int, size: int) -> GroupedRecord:
+def _read(spool: Any, line: int, start: int, size: int) -> Record:
     spool.seek(start)
-    return GroupedRecord(line, orjson.loads(spool.read(size)))
+    return Record(line, orjson.loads(spool.read(size)))
 
 
 def first_values(head: bytes) -> Iterator[dict[str, Any]]:

@@ -13,7 +13,16 @@ from typing import Any
 
 import orjson
 
-from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, joined_thoughts
+from console.runs.importers.parts.conversation import (
+    AGENT,
+    SYSTEM,
+    TOOL,
+    USER,
+    LoggedCall,
+    Turn,
+    joined_thoughts,
+    with_written_calls,
+)
 from console.runs.importers.parts.intake import (
     Intake,
     is_picture,
@@ -23,7 +32,6 @@ from console.runs.importers.parts.intake import (
     read_picture,
     word,
 )
-from console.runs.importers.parts.written_calls import with_written_calls
 from console.runs.importers.records import decided
 from console.trajectory import Picture
 from console.trajectory.messages import ARGUMENT_NAMES, list_calls, read_call

@@ -13,6 +13,7 @@ import orjson
 from console.trajectory import Label, Outcome
 
 _CLOSE = 1e-6
+_RESULTS = {True: (Outcome.SUCCEEDED, Label.ALIGNED), False: (Outcome.FAILED, Label.MISALIGNED)}
 _MOST_TRIALS = 1_000_000
 
 
@@ -27,19 +28,21 @@ def number_of(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def result_of(reward: float) -> tuple[Outcome, Label]:
-    """Return the outcome and label of a reward: 1 is a success, anything else a failure."""
-    if abs(reward - 1.0) <= _CLOSE:
-        return Outcome.SUCCEEDED, Label.ALIGNED
-    return Outcome.FAILED, Label.MISALIGNED
+def judged(success: bool | None, gold: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
+    """Return (outcome, gold) of a success or failure, with the label first in gold; without a label if it is None."""
+    if success is None:
+        return Outcome.FINISHED, dict(gold)
+    outcome, label = _RESULTS[success]
+    return outcome, {"label": str(label), **gold}
 
 
 def graded(reward: float | None, gold: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
-    """Return (outcome, gold) of a reward, with the label first in gold; omit the label if the reward is None."""
-    if reward is None:
-        return Outcome.FINISHED, dict(gold)
-    outcome, label = result_of(reward)
-    return outcome, {"label": str(label), **gold}
+    """Return (outcome, gold) of a reward: 1 is a success, anything else a failure; None is unknown."""
+    return judged(None if reward is None else _is_success(reward), gold)
+
+
+def _is_success(reward: float) -> bool:
+    return abs(reward - 1.0) <= _CLOSE
 
 
 RESULT_FIELDS = ("label", "success", "reward", "score")
@@ -48,34 +51,29 @@ RESULT_FIELDS = ("label", "success", "reward", "score")
 _RESULT_WORDS = {name: name for name in RESULT_FIELDS} | dict.fromkeys(
     ("correct", "correctness", "passed", "pass", "resolved", "task_success", "goal_success"), "success"
 )
-_LABELS = {
-    "aligned": (Outcome.SUCCEEDED, Label.ALIGNED),
-    "misaligned": (Outcome.FAILED, Label.MISALIGNED),
-}
+_LABELS = {"aligned": True, "misaligned": False}
 
 
 def told_result(fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     """Return (outcome, gold) from the first usable result field; keep the log's own label as `source_label`."""
     told = {name: fields[name] for name in RESULT_FIELDS if fields.get(name) is not None}
-    result = next((judged for name, value in told.items() if (judged := _judged(name, value))), None)
+    usable = (_success(name, value) for name, value in told.items())
     gold = {"source_label" if name == "label" else name: value for name, value in told.items()}
-    return (result[0], {"label": str(result[1]), **gold}) if result else (Outcome.FINISHED, gold)
+    return judged(next((one for one in usable if one is not None), None), gold)
 
 
 def scored_result(scores: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
-    """Return (outcome, gold) from named scores. Only scores that measure success determine the outcome; keep all scores
-    under `scores`.
-    """
+    """Return (outcome, gold) from named scores, all kept under `scores`; those that measure success are the outcome."""
     told = {_RESULT_WORDS[name.lower()]: value for name, value in scores.items() if name.lower() in _RESULT_WORDS}
     outcome, gold = told_result(told)
     return outcome, gold | ({"scores": dict(scores)} if scores else {})
 
 
-def _judged(name: str, value: object) -> tuple[Outcome, Label] | None:
+def _success(name: str, value: object) -> bool | None:
     if name == "label":
         return _LABELS.get(value.strip().lower()) if isinstance(value, str) else None
     number = number_of(value)
-    return result_of(number) if number is not None and 0.0 <= number <= 1.0 else None
+    return _is_success(number) if number is not None and 0.0 <= number <= 1.0 else None
 
 
 def trial_of(value: object) -> int:
@@ -84,22 +82,13 @@ def trial_of(value: object) -> int:
     return int(number) if number is not None and 0 <= number <= _MOST_TRIALS else 0
 
 
-_REPORTS = ("report.json", "results.json")
-
-
 def resolved_result(path: Path, instance: str, told: object = None) -> tuple[Outcome, dict[str, Any]]:
-    """Return (outcome, gold) of an instance, from its record, else from the reports in the file's folder or the parent
-    folder.
-    """
+    """Return (outcome, gold) of an instance from its record, else from reports in the file's folder or its parent."""
     resolved = told if isinstance(told, bool) else None
     for folder in (path.parent, path.parent.parent) if resolved is None else ():
-        for name in _REPORTS:
+        for name in ("report.json", "results.json"):
             resolved = _among(_report(folder / name), instance) if resolved is None else resolved
-    if resolved is None:
-        return Outcome.FINISHED, {}
-    if resolved:
-        return Outcome.SUCCEEDED, {"label": str(Label.ALIGNED), "resolved": True}
-    return Outcome.FAILED, {"label": str(Label.MISALIGNED), "resolved": False}
+    return judged(resolved, {} if resolved is None else {"resolved": resolved})
 
 
 def _among(report: Mapping[str, Any], instance: str) -> bool | None:

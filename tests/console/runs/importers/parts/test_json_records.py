@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.errors import UnreadableFile
-from console.runs.importers.parts.json_records import GroupedRecord, base_of, elements, grouped, outline
+from console.runs.importers.parts.json_records import Record, base_of, elements, grouped, outline
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(exclude_categories=["Cs"])),
@@ -88,8 +88,8 @@ def test_the_outline_of_a_list_has_the_fields_of_all_records(wanted):
 def test_records_that_stand_apart_are_put_together():
     records = [("b", 1, 1), ("a", 2, [2]), ("b", 3, None)]
     assert [*grouped(records, Path("log.jsonl"))] == [
-        ("b", [GroupedRecord(1, 1), GroupedRecord(3, None)]),
-        ("a", [GroupedRecord(2, [2])]),
+        ("b", [Record(1, 1), Record(3, None)]),
+        ("a", [Record(2, [2])]),
     ]
 
 

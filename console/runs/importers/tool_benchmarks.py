@@ -1,0 +1,158 @@
+"""Answers of benchmarks of tool use: BFCL's result files and ToolBench's trees of actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from console.runs.importers.parts.conversation import (
+    AGENT,
+    SYSTEM,
+    TOOL,
+    USER,
+    LoggedCall,
+    Turn,
+    entry_of,
+    joined_thoughts,
+)
+from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
+from console.runs.importers.parts.json_records import base_of, objects, outline
+from console.runs.importers.records import Entry, Importer, Progress
+from console.trajectory import Outcome
+from console.trajectory.calls import read_python
+
+_BFCL, _TOOLBENCH = "bfcl", "toolbench"
+_BFCL_MARKS = (
+    (".id", ".result", ".latency"),
+    (".id", ".result", ".input_token_count"),
+    (".id", ".result", ".model_name"),
+)
+_TOOLBENCH_MARKS = (
+    (".answer_generation", ".tree"),
+    (".tree.tree.node_type",),
+    (".answer_generation.train_messages",),
+)
+_FACTS = ("latency", "input_token_count", "output_token_count", "model_name")
+_THOUGHT, _ACTION, _INPUT = "Thought", "Action", "Action Input"
+
+
+def recognises_bfcl(path: Path, head: bytes) -> bool:
+    """Return whether the file contains results with their cost, or is named like a result file."""
+    paths = outline(head)
+    named = path.name.startswith("BFCL_") and base_of(paths, (".id", ".result")) is not None
+    return named or base_of(paths, *_BFCL_MARKS) is not None
+
+
+def read_bfcl(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """Yield the answer to each question; the instruction holds only the question's id, because the log has no more."""
+    for record in objects(path, progress, *_BFCL_MARKS, (".id", ".result")):
+        intake = Intake(path, record.line, _BFCL)
+        question = record.value.get("id")
+        if not isinstance(question, str) or "result" not in record.value:
+            raise intake.refusal(
+                '"id" or "result" is missing, so the answer has no question. Export the results again.'
+            )
+        yield entry_of(
+            intake,
+            [Turn(AGENT, text, calls=calls, number=1) for text, calls in _answers(record.value["result"], intake)],
+            question,
+            instruction=f"Question {question} of the Berkeley Function-Calling Leaderboard",
+            extra={name: record.value[name] for name in _FACTS if record.value.get(name) is not None} | record.notes,
+        )
+
+
+def _answers(result: Any, intake: Intake) -> Iterator[tuple[str, tuple[LoggedCall, ...]]]:
+    """Yield (text, calls) for each answer; a multi-turn answer is a list of answers."""
+    if isinstance(result, str):
+        calls = tuple(_python_calls(result))
+        if not calls and result.lstrip().startswith("["):
+            intake.leave_out("answer that looks like calls and cannot be read")
+        yield "" if calls else result, calls
+    elif isinstance(result, list) and result and all(_is_native(one) for one in result):
+        yield "", tuple(LoggedCall(name, given) for one in result for name, given in one.items())
+    elif isinstance(result, list):
+        for one in result:
+            yield from _answers(one, intake)
+    else:
+        intake.leave_out("answer that is not a list of calls")
+
+
+def _is_native(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(given, (str, dict)) for given in value.values())
+
+
+def _python_calls(text: str) -> Iterator[LoggedCall]:
+    """Yield the calls in a text such as `[f(a=1), g()]`; yield nothing if the text has another form."""
+    lines = text.strip().strip("`").removeprefix("python").strip()
+    for call in read_python(lines if lines.startswith("[") else f"[{lines}]"):
+        yield LoggedCall(call.name, call.arguments)
+
+
+def read_toolbench(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """Yield the run of each record, named after its file; every branch of its tree that ran is part of the run."""
+    for order, record in enumerate(objects(path, progress, *_TOOLBENCH_MARKS)):
+        intake = Intake(path, record.line, _TOOLBENCH)
+        answer = plain_object(record.value.get("answer_generation"))
+        roots = _roots(record.value, answer)
+        if not roots:
+            raise intake.refusal('The record has neither a "tree" nor a "chain" of actions. Export the log again.')
+        turns = [*_opening(answer), *(turn for root in roots for turn in _turns(root, "", intake))]
+        yield entry_of(
+            intake,
+            [replace(turn, number=number) for number, turn in enumerate(joined_thoughts(turns), 1)],
+            f"{path.stem}-{order}" if order else path.stem,
+            (Outcome.HALTED if record.value.get("win") is False else Outcome.FINISHED, {}),
+            instruction=answer.get("query"),
+            extra=held_fields(answer, "final_answer") | record.notes,
+        )
+
+
+def _roots(record: Mapping[str, Any], answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    tree = plain_object(record.get("tree"))
+    root = plain_object(tree.get("tree")) or tree
+    if "children" in root:
+        return [root]
+    nested: list[dict[str, Any]] = []
+    for node in reversed(plain_list(answer.get("chain"))):
+        nested = [{**plain_object(node), "children": nested}]
+    return nested if "node_type" in plain_object(next(iter(nested), None)) else []
+
+
+def _opening(answer: Mapping[str, Any]) -> Iterator[Turn]:
+    """Yield the messages before the agent's first action, from the first training messages."""
+    first = plain_list(next(iter(plain_list(answer.get("train_messages"))), None))
+    for message in map(plain_object, first):
+        if message.get("role") in (SYSTEM, USER) and isinstance(message.get("content"), str):
+            yield Turn(message["role"], message["content"].strip())
+
+
+def _turns(node: Mapping[str, Any], action: str, intake: Intake) -> Iterator[Turn]:
+    """Yield the turns of a node and its descendants, in the order in which they were tried."""
+    kind, told = word(node.get("node_type")), word(node.get("description"))
+    if kind == _THOUGHT and told:
+        yield Turn(AGENT, thought=told)
+    elif kind == _ACTION:
+        action = told
+        if not node.get("children"):
+            # The model named a tool and got no further.
+            yield from _called(action, None, node, intake)
+    elif kind == _INPUT and (told or action):
+        yield from _called(action, told, node, intake)
+    elif kind not in (_THOUGHT, _INPUT):
+        intake.leave_out(f"node of type {kind or 'none'}")
+    for child in plain_list(node.get("children")):
+        yield from _turns(plain_object(child), action, intake)
+
+
+def _called(action: str, given: str | None, node: Mapping[str, Any], intake: Intake) -> Iterator[Turn]:
+    if not action.strip():
+        raise intake.refusal("A node has an input but no action above it. Export the log again.")
+    yield Turn(AGENT, calls=(LoggedCall(action.strip(), given),))
+    if isinstance(node.get("observation"), str):
+        yield Turn(TOOL, node["observation"])
+
+
+BFCL = Importer(_BFCL, "BFCL result files", read_bfcl, _BFCL_MARKS, recognises=recognises_bfcl)
+TOOLBENCH = Importer(_TOOLBENCH, "ToolBench answers", read_toolbench, _TOOLBENCH_MARKS)

@@ -1,0 +1,247 @@
+"""Traces of Langfuse, LangSmith and the OpenAI Agents SDK, whose spans are objects with a type, an input and an output.
+
+Models and tools become steps; spans that only group others do not.
+"""
+
+from __future__ import annotations
+
+from ast import literal_eval
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from console.errors import UnreadableFile
+from console.runs.importers.parts.conversation import entry_of
+from console.runs.importers.parts.files import beginning_of
+from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
+from console.runs.importers.parts.json_records import HEAD_BYTES, Record, base_of, grouped, objects, outline
+from console.runs.importers.parts.rewards import scored_result
+from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
+from console.runs.importers.records import Entry, Importer, Progress
+
+Span = Mapping[str, Any]
+
+_LANGFUSE, _LANGSMITH, _OPENAI_AGENTS = "langfuse", "langsmith", "openai-agents"
+_LANGFUSE_MARKS = (
+    (".trace", ".observations"),
+    (".observations[].type",),
+    (".observations", ".projectId"),
+    (".trace.observations",),
+)
+_ROWS = ((".traceId", ".startTime", ".type"),)
+"""Observations without their trace, one per row, as Langfuse's page and API export them."""
+_LANGSMITH_MARKS = ((".run_type",),)
+_OPENAI_AGENTS_MARKS = ((".object", ".workflow_name"), (".trace_id", ".span_data"))
+_OBSERVATION_GROUPS = ("SPAN", "AGENT", "CHAIN")
+_RUN_GROUPS = ("chain", "prompt", "parser")
+_SPAN_GROUPS = ("agent", "turn", "task", "handoff", "custom", "mcp_tools")
+
+
+def read_langfuse(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """Yield the traces of Langfuse; raise UnreadableFile if a record has no list of observations."""
+    if base_of(outline(beginning_of(path, HEAD_BYTES)), *_LANGFUSE_MARKS) is None:
+        for trace, rows in grouped(_observations(path, progress), path):
+            yield _langfuse_entry(
+                path, Record(rows[0].line, {"id": trace, "observations": [one.value for one in rows]})
+            )
+        return
+    for record in objects(path, progress, *_LANGFUSE_MARKS):
+        yield _langfuse_entry(path, record)
+
+
+def _observations(path: Path, progress: Progress | None) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    for row in objects(path, progress, *_ROWS):
+        if not isinstance(row.value.get("traceId"), str):
+            reason = '"observations" and "traceId" are missing. Export the trace again.'
+            raise UnreadableFile(str(path), reason, row.line)
+        yield row.value["traceId"], row.line, row.value
+
+
+def _langfuse_entry(path: Path, record: Record) -> Entry:
+    intake = Intake(path, record.line, _LANGFUSE)
+    trace = plain_object(record.value.get("trace")) or record.value
+    observations = record.value.get("observations", trace.get("observations"))
+    if not isinstance(observations, list):
+        raise intake.refusal('"observations" is missing or is not a list. Export the trace again.')
+    found = [plain_object(one) for one in observations]
+    by_id = {one["id"]: one for one in found if isinstance(one.get("id"), str)}
+    parents = {str(one.get("parentObservationId")) for one in found}
+    numbered = [_observation(one, by_id, parents, number, intake) for number, one in enumerate(found, 1)]
+    spans = [*filter(None, numbered)] or [LoggedSpan(MODEL_SPAN, "trace", "", trace.get("input"), trace.get("output"))]
+    scores = plain_list(trace.get("scores")) or plain_list(record.value.get("scores"))
+    told = {str(one["name"]): one.get("value", one.get("stringValue")) for one in scores if "name" in plain_object(one)}
+    return entry_of(
+        intake,
+        turns_of_spans(spans, intake),
+        str(trace.get("id") or ""),
+        scored_result(told),
+        instruction=unpacked(trace.get("input")),
+        extra=held_fields(trace, "name", "sessionId", "userId", "tags") | record.notes,
+    )
+
+
+def _observation(
+    one: Span, by_id: Mapping[str, Span], parents: set[str], number: int, intake: Intake
+) -> LoggedSpan | None:
+    kind = str(one.get("type") or "").upper()
+    if kind in _OBSERVATION_GROUPS:
+        is_whole = one.get("input") is not None and one.get("output") is not None
+        if kind == "SPAN" and str(one.get("id")) not in parents and is_whole:
+            intake.leave_out("observation of type SPAN that holds no other")
+        return None
+    if kind not in ("GENERATION", "TOOL"):
+        intake.leave_out(f"observation of type {kind or 'none'}")
+        return None
+    return LoggedSpan(
+        TOOL_SPAN if kind == "TOOL" else MODEL_SPAN,
+        name=str(one.get("name") or ""),
+        start=str(one.get("startTime") or ""),
+        asked=unpacked(one.get("input")),
+        given=unpacked(one.get("output")),
+        speaker=_nearest_agent(one, by_id, "parentObservationId", dict),
+        error=str(one.get("statusMessage") or "") if one.get("level") == "ERROR" else "",
+        number=number,
+    )
+
+
+def read_langsmith(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """Yield the traces of LangSmith: trees of runs, one run per line or all runs in a list."""
+    for trace, records in grouped(_runs(path, progress), path):
+        intake = Intake(path, records[0].line, _LANGSMITH)
+        root = next((one.value for one in records if not one.value.get("parent_run_id")), records[0].value)
+        stats = plain_object(root.get("feedback_stats"))
+        numbered = [_run(one, number, intake) for number, one in enumerate(records, 1)]
+        spans = [*filter(None, numbered)] or [
+            LoggedSpan(MODEL_SPAN, "run", "", root.get("inputs"), root.get("outputs"))
+        ]
+        yield entry_of(
+            intake,
+            turns_of_spans(spans, intake),
+            trace,
+            scored_result({name: plain_object(value).get("avg") for name, value in stats.items()}),
+            extra=held_fields(root, "name", "session_name", "tags", "error"),
+        )
+
+
+def _runs(path: Path, progress: Progress | None) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    for record in objects(path, progress, *_LANGSMITH_MARKS):
+        for run in _tree(record.value):
+            if not isinstance(run.get("run_type"), str):
+                raise UnreadableFile(str(path), 'A run has no "run_type". Export the runs again.', record.line)
+            yield _trace_id(run), record.line, run
+
+
+def _tree(run: Span) -> Iterator[dict[str, Any]]:
+    """Yield a run and its descendants, each exactly once."""
+    yield {key: value for key, value in run.items() if key != "child_runs"}
+    for child in plain_list(run.get("child_runs")):
+        if isinstance(child, dict):
+            yield from _tree({"trace_id": _trace_id(run), **child})
+
+
+def _run(record: Record, number: int, intake: Intake) -> LoggedSpan | None:
+    run, intake.at = record.value, record.line
+    kind = run.get("run_type")
+    if kind in _RUN_GROUPS:
+        return None
+    if kind not in ("tool", "llm", "chat_model"):
+        intake.leave_out(f"run of type {kind}")
+        return None
+    asked, given, is_tool = unpacked(run.get("inputs")), unpacked(run.get("outputs")), kind == "tool"
+    metadata = plain_object(plain_object(run.get("extra")).get("metadata"))
+    return LoggedSpan(
+        TOOL_SPAN if is_tool else MODEL_SPAN,
+        name=str(run.get("name") or ""),
+        start=str(run.get("dotted_order") or run.get("start_time") or ""),
+        asked=_tool_input(asked) if is_tool else asked,
+        given=given,
+        call_id=_call_id(given) if is_tool else "",
+        speaker=str(metadata.get("lc_agent_name") or ""),
+        error=str(run.get("error") or ""),
+        number=number,
+        line=record.line,
+    )
+
+
+def _tool_input(asked: Any) -> Any:
+    """Return a tool's arguments without LangChain's wrapper field `input`."""
+    if not (isinstance(asked, dict) and asked.keys() == {"input"}):
+        return asked
+    given = unpacked(asked["input"])
+    if isinstance(given, str) and given.startswith("{"):
+        # LangChain writes them as Python does, in single quotes.
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return literal_eval(given)
+    return given
+
+
+def _call_id(given: Any) -> str:
+    output = plain_object(plain_object(given).get("output", given))
+    return word({**plain_object(output.get("kwargs")), **output}.get("tool_call_id"))
+
+
+def read_openai_agents(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """Yield the traces of the OpenAI Agents SDK: spans of functions, responses and agents."""
+    for trace, records in grouped(_sdk_records(path, progress), path):
+        intake = Intake(path, records[0].line, _OPENAI_AGENTS)
+        by_id = {str(one.value.get("id")): one.value for one in records}
+        numbered = [_sdk_span(one, by_id, number, intake) for number, one in enumerate(records, 1)]
+        head: Span = next((one.value for one in records if "workflow_name" in one.value), {})
+        extra = held_fields(head, "workflow_name", "group_id", "metadata")
+        yield entry_of(intake, turns_of_spans([*filter(None, numbered)], intake), trace, extra=extra)
+
+
+def _sdk_records(path: Path, progress: Progress | None) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    for record in objects(path, progress, *_OPENAI_AGENTS_MARKS):
+        if not {"span_data", "workflow_name"} & record.value.keys():
+            reason = "This record is neither a trace nor a span of the SDK. Export the traces again."
+            raise UnreadableFile(str(path), reason, record.line)
+        yield _trace_id(record.value), record.line, record.value
+
+
+def _sdk_span(record: Record, by_id: Mapping[str, Span], number: int, intake: Intake) -> LoggedSpan | None:
+    value, intake.at = record.value, record.line
+    data = _span_data(value)
+    kind = word(data.get("type"))
+    if kind in _SPAN_GROUPS or "span_data" not in value:
+        return None
+    if kind not in ("function", "generation", "response"):
+        intake.leave_out(f"span of type {kind}")
+        return None
+    return LoggedSpan(
+        TOOL_SPAN if kind == "function" else MODEL_SPAN,
+        name=str(data.get("name") or ""),
+        start=str(value.get("started_at") or ""),
+        asked=unpacked(data.get("input")),
+        given=data.get("output") if data.get("output") is not None else data.get("response"),
+        speaker=_nearest_agent(value, by_id, "parent_id", _span_data),
+        error=str(plain_object(value.get("error")).get("message") or ""),
+        number=number,
+        line=record.line,
+    )
+
+
+def _span_data(value: Span) -> dict[str, Any]:
+    return plain_object(value.get("span_data"))
+
+
+def _trace_id(value: Span) -> str:
+    return str(value.get("trace_id") or value.get("id") or "")
+
+
+def _nearest_agent(one: Span, by_id: Mapping[str, Span], parent: str, facts: Callable[[Span], Span]) -> str:
+    """Return the name of the nearest agent among the span's ancestors, or "" if no ancestor is an agent."""
+    for _ in range(len(by_id)):
+        above = by_id.get(str(one.get(parent)))
+        if above is None:
+            break
+        one = above
+        if str(facts(one).get("type")).lower() == "agent":
+            return str(facts(one).get("name") or "")
+    return ""
+
+
+LANGFUSE = Importer(_LANGFUSE, "Langfuse traces with their observations", read_langfuse, _LANGFUSE_MARKS, also=_ROWS)
+LANGSMITH = Importer(_LANGSMITH, "LangSmith runs", read_langsmith, _LANGSMITH_MARKS)
+OPENAI_AGENTS = Importer(_OPENAI_AGENTS, "Traces of the OpenAI Agents SDK", read_openai_agents, _OPENAI_AGENTS_MARKS)
