@@ -1,7 +1,6 @@
 """Export of a run's records to a file: a table of one kind of record, or the layout of another tool.
 
-To add a kind, write an ExportQuery in `kinds` and a line in KINDS. To add a layout, write a file in `layouts` and a
-line in its BUILT_IN.
+To add a kind, write an ExportQuery in `kinds`; to add a layout, write a file in `layouts`. Both need a line in a table.
 """
 
 from __future__ import annotations
@@ -62,8 +61,7 @@ _OUTCOME = "next_trial_outcome"
 def export(
     url: str, kind: str, run_name: str, path: Path, *, researcher: bool = True, pictures: bool = False
 ) -> int:  # fmt: skip
-    """Write a run's records to a file in the format of its suffix, and return the number of rows. Write no file after
-    an error.
+    """Write a run's records in the format of the file's suffix and return the number of rows; on error, write no file.
 
     `pictures` adds the bytes of each picture once, to trajectories in a .jsonl file only. Raise Unknown for an unknown
     kind, run or format; raise BadInput if the file cannot be written or cannot contain pictures.
@@ -78,8 +76,7 @@ def export(
 def download(
     url: str, kind: str, run_name: str, format: str, *, researcher: bool, by: By | None = None, pictures: bool = False
 ) -> bytes:  # fmt: skip
-    """Return a run's records as bytes of a csv, jsonl or parquet file. Raise the errors of `export`, and Refused if the
-    user may not export them.
+    """Return a run's records as a csv, jsonl or parquet file; raise the errors of `export`, and Refused.
 
     Only researchers may export gold labels and the kinds that contain outcomes.
     """
@@ -94,11 +91,10 @@ def download(
 def export_layout(
     url: str, layout: str, run_name: str, path: Path, asked_for: Collection[str] = (), licence: str = "unknown"
 ) -> int:
-    """Write a run in the layout of another tool, and return the number of units written. Write no file after an error.
+    """Write a run in the layout of another tool and return the number of units written; on error, write no file.
 
     A zipped folder is unpacked to a new folder if the path has no suffix. Raise Unknown for an unknown layout, run or
-    option; raise BadInput if the suffix is not the layout's or the path cannot be written. Errors of the layout are
-    raised too.
+    option, BadInput if the suffix is wrong or the path cannot be written, and errors of the layout.
     """
     chosen = _layout(layout)
     source = _records(url, chosen, run_name, asked_for, licence)
@@ -150,9 +146,7 @@ def _tell(
 
 
 def record_file(url: str, run_name: str | None, by: By | None, file: str) -> None:
-    """Record that a file with data from a run leaves the console; call this before the file is written. `run_name` is
-    None if the data come from several runs.
-    """
+    """Record that a file with data of a run, or of several runs if None, leaves the console; call before writing it."""
     _record(url, run_name, f"file {file}", by, {"format": file.rpartition(".")[2]})
 
 
@@ -164,9 +158,7 @@ def _record(url: str, run_name: str | None, subject: str, by: By | None, detail:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """Yield a stream, and replace the file with the stream's bytes at the end; raise BadInput if the file cannot be
-    written.
-    """
+    """Yield a stream whose bytes replace the file at the end; raise BadInput if the file cannot be written."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as stream:

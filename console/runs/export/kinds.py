@@ -1,7 +1,6 @@
 """The exported tables: decisions, items, verdicts, the budget and events.
 
-`with_actions` adds the critical action at a row's own checkpoint, because the row of the trajectory may hold the action
-at another checkpoint.
+`with_actions` adds the critical action at a row's own checkpoint; the row of the trajectory may hold another one.
 """
 
 from __future__ import annotations
@@ -54,9 +53,7 @@ class CheckpointKey(NamedTuple):
 
 
 def checkpoint_of(table: Any, action_digest: Any = None) -> tuple[Any, ...]:
-    """Return the cells that `with_actions` needs at the end of a row: the checkpoint, the number of steps and the
-    action's digest if it is known.
-    """
+    """Return the cells that `with_actions` needs after a row: checkpoint, steps, and the action's digest if known."""
     steps = Table.metadata.tables["trajectory"].c.n_steps
     known = null() if action_digest is None else action_digest
     return table.c.trajectory_id, table.c.step, table.c.kind, steps, known

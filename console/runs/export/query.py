@@ -75,8 +75,7 @@ class ExportQuery:
 
 
 def pages(opened: Open, source: ExportQuery, run: tables.Run) -> Iterator[Page]:
-    """Yield pages of rows in id order, up to the row that is newest at the start. Read each page separately, so that
-    writers are never blocked.
+    """Yield pages of rows in id order, up to the row that is newest at the start; short reads block no writer.
 
     Later pages may contain changes made during the export, but not rows added during the export.
     """
@@ -100,9 +99,7 @@ def _page(opened: Open, select_page: Select[Any], chosen: dict[str, Any], amend:
 
 
 def statement(source: ExportQuery) -> Select[Any]:
-    """Return the select statement for one page; its parameters are run, run_name, the owner, and low and high (ids,
-    both inclusive).
-    """
+    """Return the select of one page; parameters: run, run_name, the owner, and low and high (ids, both inclusive)."""
     # Adding 0 hides the index on run from the planner, which would walk the whole run for every page.
     of_run = source.run_id + literal_column("0") == bindparam("run")
     values = [cell.value.label(cell.column.name) for cell in source.cells]

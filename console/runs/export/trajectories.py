@@ -1,6 +1,4 @@
-"""The exported table of trajectories. In JSON Lines, each line is the canonical record, which can be imported again;
-pictures have lines of their own.
-"""
+"""The exported table of trajectories; in JSON Lines, canonical records that can be imported, and lines of pictures."""
 
 from __future__ import annotations
 
@@ -51,9 +49,7 @@ TRAJECTORIES = ExportQuery(
 
 
 def _with_pictures() -> Amend:
-    """Return an amendment that adds a line for each new picture before the record that shows it, with the picture's
-    bytes in base64.
-    """
+    """Return an amendment that adds a line for each new picture, in base64, before the record that shows it."""
     written: set[str] = set()
     place = next(number for number, cell in enumerate(TRAJECTORIES.cells) if cell.column.name == "trajectory")
 

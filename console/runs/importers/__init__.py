@@ -1,7 +1,6 @@
-"""Importers of the logs of other tools.
+"""Importers of the logs of other tools; `parts` holds code that formats share.
 
-To add a format, write a file here and a line in BUILT_IN; formats of other packages are plug-ins. `parts` holds code
-that formats share.
+To add a format, write a file here and a line in BUILT_IN; formats of other packages are plug-ins.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from console.runs.importers import (
 )
 from console.runs.importers.parts.files import beginning_of
 from console.runs.importers.parts.json_records import base_of, outline
-from console.runs.importers.parts.likeness import companion_sentence, likeness
+from console.runs.importers.parts.likeness import likeness, refuse_companion
 from console.runs.importers.records import Entry, Importer, Progress
 
 BUILT_IN: dict[str, Importer] = {
@@ -69,14 +68,12 @@ _LONG_HEAD_BYTES = 2**23
 
 
 def read_log(path: Path, format: str = "auto", progress: Progress | None = None) -> tuple[str, Iterator[Entry]]:
-    """Return (format name, entries read lazily). Raise UnreadableFile if the file cannot be read, or Unknown if the
-    format is unknown.
-    """
+    """Return (format name, entries read lazily); raise UnreadableFile, or Unknown if the format is unknown."""
     chosen = None if format == "auto" else IMPORTERS.pick(format, also=["auto"])
     head = beginning_of(path, _HEAD_BYTES)
     importer = chosen or _recognised(path, head)
     if chosen and not _recognises(chosen, path, head):
-        _refuse_companion(path, head)
+        refuse_companion(path, head)
     return importer.name, _entries(importer, path, progress)
 
 
@@ -87,7 +84,7 @@ def _recognised(path: Path, head: bytes) -> Importer:
         for importer in IMPORTERS.values():
             if _recognises(importer, path, beginning):
                 return importer
-    _refuse_companion(path, head)
+    refuse_companion(path, head)
     told = likeness(path, head, {name: importer.marks for name, importer in IMPORTERS.items()})
     raise UnreadableFile(str(path), f"The file has no known log format. {told}")
 
@@ -99,17 +96,11 @@ def _recognises(importer: Importer, path: Path, head: bytes) -> bool:
     return found and (importer.words is None or importer.words.search(head) is not None)
 
 
-def _refuse_companion(path: Path, head: bytes) -> None:
-    if sentence := companion_sentence(head):
-        raise UnreadableFile(str(path), sentence)
-
-
 def _entries(importer: Importer, path: Path, progress: Progress | None) -> Iterator[Entry]:
     empty = True
     for entry in importer.read(path, progress):
         empty = False
         yield entry
     if empty:
-        raise UnreadableFile(
-            str(path), f"The file has no record of the format {importer.name}. Choose another --format."
-        )
+        reason = f"The file has no record of the format {importer.name}. Choose another --format."
+        raise UnreadableFile(str(path), reason)

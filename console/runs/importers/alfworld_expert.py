@@ -22,14 +22,11 @@ _MARKS = ((".expert_traj", ".gamefile"), (".expert_traj[].action",))
 _SENTENCES = read_data(files(__package__) / "alfworld_expert.yaml", dict[str, str])
 _SUFFIX = re.compile(r"___\d+\s*$")
 _TASK = "Your task is to:"
-_COMPANION = "alfworld_tasks_suffix.json"
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield the runs. Take task sentences from alfworld_tasks_suffix.json in the same folder, or derive them from the
-    game's name.
-    """
-    goals = _goals(path.with_name(_COMPANION))
+    """Yield the runs; task sentences come from alfworld_tasks_suffix.json beside the file or the game's name."""
+    goals = _goals(path.with_name("alfworld_tasks_suffix.json"))
     for record in objects(path, progress, *_MARKS):
         yield Found(record.line, with_critical_action(_trajectory(path, record, goals)))
 
@@ -37,9 +34,8 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 def _trajectory(path: Path, record: Record, goals: Mapping[str, str]) -> Trajectory:
     entries = required_list(record, path, "expert_traj")
     if not all(isinstance(entry, dict) and "action" in entry for entry in entries):
-        raise UnreadableFile(
-            str(path), "An entry of expert_traj is not an object with an action. Export the log again.", record.line
-        )
+        reason = "An entry of expert_traj is not an object with an action. Export the log again."
+        raise UnreadableFile(str(path), reason, record.line)
     steps = tuple(
         Step(action=content_text(e.get("action")), observation=content_text(e.get("observation"))) for e in entries
     )

@@ -1,12 +1,10 @@
-"""The trajectory files of the InferAct reference: one JSON object per task, with the steps as chat messages under
-`path`.
-"""
+"""The trajectory files of the InferAct reference: one JSON object per task, its steps as chat messages in `path`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +31,7 @@ _NOT_GOLD = frozenset({"path", "trace_correct", "is_halted", "reflection", "env_
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield the trajectories of the file, with task ids based on the file's name; raise UnreadableFile if a record has
-    no path.
-    """
+    """Yield the trajectories, with task ids based on the file's name; raise UnreadableFile if a record has no path."""
     for order, record in enumerate(objects(path, progress, *_MARKS)):
         task_id = f"{path.stem}-{order}" if order else path.stem
         yield Found(record.line, with_critical_action(_trajectory(path, record, task_id)))
@@ -46,9 +42,10 @@ def _trajectory(path: Path, record: Record, task_id: str) -> Trajectory:
     messages = _messages(path, record)
     environment = _environment(fields, messages)
     told = _PATHS[environment](messages)
-    outcome, gold = _result(fields)
+    outcome, gold = _result(fields) if told.steps else (Outcome.ERROR, {})
     folder = _TRIAL_FOLDER.search(path.parent.name)
-    trajectory = Trajectory(
+    world = {"env_name": fields["env_name"]} if "env_name" in fields else {}
+    return Trajectory(
         task_id=task_id,
         environment=environment,
         instruction=told.instruction,
@@ -56,31 +53,25 @@ def _trajectory(path: Path, record: Record, task_id: str) -> Trajectory:
         trial=int(folder[1]) if folder else 0,
         outcome=outcome,
         gold=gold,
-        source={"file": path.name, "line": record.line, "format": _NAME}
-        | {name: fields[name] for name in ("env_name",) if name in fields},
+        source={"file": path.name, "line": record.line, "format": _NAME, **world},
         extra=record.notes,
         opening=told.opening,
         memory=(*_reflections(fields.get("reflection")), *told.memory),
     )
-    return trajectory if told.steps else replace(trajectory, outcome=Outcome.ERROR, gold={})
 
 
 def _messages(path: Path, record: Record) -> list[Said]:
     found = required_list(record, path, "path")
     if not all(isinstance(message, dict) for message in found):
-        raise UnreadableFile(
-            str(path), "A message of the path is not an object with a type and data. Export the log again.", record.line
-        )
-    return [(_speaker(message), _content(message)) for message in found]
+        reason = 'A message in "path" is not an object. Export the log again, then import it.'
+        raise UnreadableFile(str(path), reason, record.line)
+    return [_said(message) for message in found]
 
 
-def _speaker(message: Mapping[str, Any]) -> str:
-    return "ai" if message.get("type", message.get("role")) in ("ai", "assistant") else "human"
-
-
-def _content(message: Mapping[str, Any]) -> str:
+def _said(message: Mapping[str, Any]) -> Said:
     data = message.get("data")
-    return content_text((data if isinstance(data, dict) else message).get("content"))
+    who = "ai" if message.get("type", message.get("role")) in ("ai", "assistant") else "human"
+    return who, content_text((data if isinstance(data, dict) else message).get("content"))
 
 
 def _environment(fields: Mapping[str, Any], messages: Sequence[Said]) -> str:
@@ -119,9 +110,7 @@ class RecordedPath:
 
 
 def webshop_path(path: Sequence[Said]) -> RecordedPath:
-    """Return the episode after the worked example; the episode begins at the first occurrence of the last
-    instruction.
-    """
+    """Return the episode after the worked example, from the first occurrence of the last instruction."""
     named = [_shop_instruction(text) if who == "human" else "" for who, text in path]
     last = next((name for name in reversed(named) if name), "")
     begin = named.index(last) if last else 0

@@ -18,9 +18,7 @@ Progress = Callable[[int], None]
 
 @dataclass(slots=True)
 class LeftOut:
-    """The number of things of one kind that the importer did not understand, and the line (from 1) of the first of
-    them.
-    """
+    """The number of things of one kind that an importer did not understand, and the line (from 1) of the first."""
 
     line: int
     count: int = 0
@@ -51,12 +49,8 @@ class Skipped:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Duplicate:
+class Duplicate(Skipped):
     """A record that repeats an earlier record of the file."""
-
-    line: int
-    reason: str
 
 
 Entry = Found | Skipped | Duplicate
@@ -67,9 +61,7 @@ DECIDED = "decided"
 
 
 def decided(decision: str, who: str, words: str = "") -> dict[str, dict[str, str]]:
-    """Return the `extra` of a step for a decision made in another tool: `approve`, `reject` or `edit`, the decider and
-    the feedback.
-    """
+    """Return the `extra` of a step that was decided elsewhere: `approve`, `reject` or `edit`, decider and feedback."""
     return {DECIDED: {"decision": decision, "who": who, "words": words}}
 
 
@@ -100,9 +92,7 @@ class Importer:
 
 
 def with_critical_action(trajectory: Trajectory, further: tuple[str, ...] = ()) -> Trajectory:
-    """Return the trajectory with its critical action: the last action that its environment or its log marks as
-    critical, if any.
-    """
+    """Return the trajectory with its critical action: the last that its environment or its log marks, if any."""
     patterns = (*environment(trajectory.environment).critical, *further)
     actions = (step.action for step in reversed(trajectory.steps) if is_critical(step.action, patterns))
     action = next(actions, None) if patterns else None

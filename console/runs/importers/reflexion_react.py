@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from os import SEEK_END
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import orjson
 
@@ -30,24 +30,12 @@ _PROMPT = re.compile(r"^Solve a question answering task")
 
 
 @dataclass(frozen=True, slots=True)
-class TrialHeader:
-    """A trial header and its number."""
+class Header:
+    """A header: of a trial with its `number`, of the `records` in it, or of a `section` of CORRECT, ... attempts."""
 
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """The number of records that a trial header states."""
-
-    records: int
-
-
-@dataclass(frozen=True, slots=True)
-class OutcomeSection:
-    """A section header: CORRECT, INCORRECT or HALTED."""
-
-    name: str
+    number: int | None = None
+    records: int | None = None
+    section: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +50,7 @@ class Attempt:
     answer: str | None
 
 
-Block = TrialHeader | Summary | OutcomeSection | Attempt
+Block = Header | Attempt
 
 
 def blocks(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[Block]:
@@ -104,11 +92,11 @@ class _Log:
 
     def between(self, text: str) -> Iterator[Block]:
         if trial := _TRIAL.match(text):
-            yield TrialHeader(int(trial[1]))
+            yield Header(number=int(trial[1]))
         elif section := _SECTION.match(text):
-            yield OutcomeSection(section[1].upper())
+            yield Header(section=section[1].upper())
         elif _SUMMARY.match(text):
-            yield Summary(sum(int(count) for count in _COUNT.findall(text)))
+            yield Header(records=sum(map(int, _COUNT.findall(text))))
         elif text.startswith("Question:"):
             self.begun, self.record, self.previous = self.number, [text], False
         elif not _RULE.match(text):
@@ -187,9 +175,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield the attempts of every trial, each task once per trial; raise UnreadableFile if the end of a record is
-    missing.
-    """
+    """Yield the attempts, each task once per trial; raise UnreadableFile if the end of a record is missing."""
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
         listing = _Listing(path, spool)
         for block in blocks(path, text_lines(path, progress)):
@@ -218,19 +204,18 @@ class _Listing:
     solved: set[str] = field(default_factory=set)
 
     def take(self, block: Block) -> Iterator[Entry]:
-        match block:
-            case TrialHeader(number=number):
-                yield from self._begin_trial(number)
-            case Summary(records=records):
-                self.expected = records
-            case OutcomeSection(name=name):
-                self.passed.add(self.section)
-                self.section = name
-                if self._no_better_can_come():
-                    yield from self._release()
-            case Attempt():
-                self.listed += 1
-                yield from self._attempt(block)
+        if isinstance(block, Attempt):
+            self.listed += 1
+            yield from self._attempt(block)
+        elif block.number is not None:
+            yield from self._begin_trial(block.number)
+        elif block.records is not None:
+            self.expected = block.records
+        else:
+            self.passed.add(self.section)
+            self.section = block.section
+            if self._no_better_can_come():
+                yield from self._release()
 
     def close(self) -> Iterator[Entry]:
         if self.expected is not None and self.listed < self.expected:
@@ -250,16 +235,13 @@ class _Listing:
     def _attempt(self, block: Attempt) -> Iterator[Entry]:
         found = Found(block.line, self._trajectory(block))
         task_id = found.trajectory.task_id
-        has_rival = task_id in self.waiting
-        if (task_id, self.trial) in self.digests:
+        is_replaceable = found.trajectory.outcome in (Outcome.HALTED, Outcome.ERROR) and not self._no_better_can_come()
+        if (task_id, self.trial) in self.digests or (is_replaceable and task_id in self.waiting):
             yield self._twice(found.line)
-        elif found.trajectory.outcome in (Outcome.HALTED, Outcome.ERROR) and not self._no_better_can_come():
-            if has_rival:
-                yield self._twice(found.line)
-            else:
-                self._put_by(found)
+        elif is_replaceable:
+            self._put_by(found)
         else:
-            if has_rival:
+            if task_id in self.waiting:
                 yield self._twice(self.waiting.pop(task_id)[1])
             yield self._pass_on(found)
 
@@ -285,7 +267,8 @@ class _Listing:
         trajectory = found.trajectory
         task_id, key = trajectory.task_id, (trajectory.task_id, self.trial)
         before = self.digests.get((task_id, self.trial - 1))
-        self.digests[key] = _digest(trajectory.steps)
+        parts = [[step.thought, step.action, step.observation] for step in trajectory.steps]
+        self.digests[key] = hashlib.blake2b(orjson.dumps(parts), digest_size=16).digest()
         same = self.digests[key] == before if trajectory.steps else task_id in self.solved
         if trajectory.outcome is Outcome.SUCCEEDED:
             self.solved.add(task_id)
@@ -294,9 +277,7 @@ class _Listing:
     def _trajectory(self, block: Attempt) -> Trajectory:
         steps = steps_of(block.steps)
         outcome, label = _outcome(self.section, steps)
-        gold: dict[str, Any] = {"label": str(label)} if label else {}
-        if block.answer:
-            gold["answer"] = block.answer
+        gold = ({"label": str(label)} if label else {}) | ({"answer": block.answer} if block.answer else {})
         trajectory = Trajectory(
             task_id=task_id_of(block.question),
             environment="hotpotqa",
@@ -324,11 +305,6 @@ def _outcome(section: str, steps: tuple[Step, ...]) -> tuple[Outcome, Label | No
         return _OUTCOMES[section]
     answered = _ANSWERED.match(steps[-1].observation)
     return _OUTCOMES[answered[1]] if answered else (Outcome.FINISHED, None)
-
-
-def _digest(steps: tuple[Step, ...]) -> bytes:
-    parts = [[step.thought, step.action, step.observation] for step in steps]
-    return hashlib.blake2b(orjson.dumps(parts), digest_size=16).digest()
 
 
 IMPORTER = Importer(_NAME, "Reflexion's ReAct text logs (HotPotQA)", read, recognises=recognises)

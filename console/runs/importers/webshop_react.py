@@ -11,8 +11,9 @@ from typing import Any
 from console.environments import environment
 from console.errors import UnreadableFile
 from console.runs.importers.parts.files import CUT, text_lines
+from console.runs.importers.parts.rewards import judged
 from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
-from console.trajectory import Label, Outcome, Step, Trajectory
+from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import is_critical
 
 _NAME = "webshop-react"
@@ -48,7 +49,8 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     measured = False
     for episode in _episodes(path, text_lines(path, progress)):
         found = Found(episode.line, _trajectory(path, episode))
-        if not episode.measured and (measured or (episode.last and not _ends_by_itself(found.trajectory))):
+        ends_by_itself = "score" in found.trajectory.gold
+        if not episode.measured and (measured or (episode.last and not ends_by_itself)):
             reason = f"Episode {episode.number} lacks the line of running means at its end. {CUT}"
             raise UnreadableFile(str(path), reason, episode.line)
         measured = episode.measured
@@ -79,12 +81,11 @@ def _episodes(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_Episode
 
 def _trajectory(path: Path, episode: _Episode) -> Trajectory:
     opening, steps = _steps(episode.lines)
-    bought = [step for step in steps if _buys(step)]
-    outcome, gold = _result(steps, bought)
+    outcome, gold = _result(steps)
     trajectory = Trajectory(
         task_id=f"fixed_{episode.number}",
         environment="webshop",
-        instruction=_instruction(opening),
+        instruction=" ".join(asked[1].split()) if (asked := _INSTRUCTION.search(opening)) else "",
         steps=steps,
         outcome=outcome,
         gold=gold,
@@ -118,31 +119,19 @@ def _tidy(lines: list[str]) -> str:
     return "\n".join(line.rstrip() for line in lines).strip()
 
 
-def _instruction(opening: str) -> str:
-    found = _INSTRUCTION.search(opening)
-    return " ".join(found[1].split()) if found else ""
-
-
 def _buys(step: Step) -> bool:
     return is_critical(step.action, _WORLD.critical) and not step.observation.startswith(_WORLD.not_executed)
 
 
-def _ends_by_itself(trajectory: Trajectory) -> bool:
-    return "score" in trajectory.gold
-
-
-def _result(steps: tuple[Step, ...], bought: list[Step]) -> tuple[Outcome, dict[str, Any]]:
-    if not steps:
-        return Outcome.ERROR, {}
+def _result(steps: tuple[Step, ...]) -> tuple[Outcome, dict[str, Any]]:
+    bought = [step for step in steps if _buys(step)]
     if not bought:
-        return Outcome.HALTED, {}
+        return Outcome.HALTED if steps else Outcome.ERROR, {}
     printed = _SCORE.search(bought[-1].observation)
     if not printed:
         return Outcome.FINISHED, {}
     score = float(printed[1])
-    if score >= 1.0:
-        return Outcome.SUCCEEDED, {"label": str(Label.ALIGNED), "score": score}
-    return Outcome.FAILED, {"label": str(Label.MISALIGNED), "score": score}
+    return judged(score >= 1.0, {"score": score})
 
 
 IMPORTER = Importer(_NAME, "ReAct on WebShop, printed episodes", read, recognises=recognises)

@@ -42,9 +42,7 @@ def format_of(path: PurePath) -> Format:
 
 
 def as_csv(frame: pd.DataFrame) -> bytes:
-    """Return the table as CSV with empty cells for missing values; escape cells that a spreadsheet would run as
-    formulas.
-    """
+    """Return the table as CSV with empty cells for missing values; escape cells that spreadsheets run as formulas."""
     columns = [Column(str(name), _kind(frame[name])) for name in frame.columns]
     rows = frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None)
     stream = BytesIO()

@@ -20,8 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class ColumnKind(StrEnum):
     """The kind of value in a column's cells.
 
-    `time`: whole milliseconds since 1970 UTC; `json`: JSON text; `record`: JSON text that replaces the whole line in
-    JSON Lines.
+    `time`: whole milliseconds since 1970 UTC; `json`: JSON text; `record`: JSON text, the whole line in JSON Lines.
     """
 
     TEXT = "text"

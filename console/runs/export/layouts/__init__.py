@@ -1,8 +1,4 @@
-"""Layouts that other tools read. Each layout has one file here and one line in BUILT_IN; layouts of other packages are
-plug-ins.
-
-`parts` holds code that layouts share.
-"""
+"""Layouts that other tools read: a file here and a line in BUILT_IN each, or a plug-in; `parts` is shared code."""
 
 from __future__ import annotations
 

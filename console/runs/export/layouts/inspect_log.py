@@ -51,10 +51,9 @@ def write(source: RunRecords, stream: BinaryIO) -> int:
 
 
 def _with_own_epochs(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the samples, each with a unique (id, epoch), because Inspect uses this pair as the key.
+    """Return the samples, each with a unique (id, epoch), the key of Inspect.
 
-    If several trajectories have the same task and trial, each further trajectory gets the next free epoch. Its metadata
-    still contains the trial.
+    If several trajectories have one task and trial, each further one gets the next free epoch; metadata hold its trial.
     """
     held = {(sample["id"], sample["epoch"]) for sample in samples}
     written: set[tuple[str, int]] = set()

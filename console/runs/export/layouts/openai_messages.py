@@ -76,9 +76,7 @@ def _call(id: str, call: Call, whole: bool) -> dict[str, Any]:
 
 
 def _name(name: str, whole: bool) -> str:
-    """Return a function's name in the form that OpenAI accepts: at most 64 letters, digits, `_` and `-`. Return it
-    unchanged if `whole` is set.
-    """
+    """Return a function's name as OpenAI accepts it (at most 64 letters, digits, `_`, `-`), or unchanged if `whole`."""
     return name if whole else _NOT_IN_A_NAME.sub("_", name)[:_LONGEST_NAME]
 
 

@@ -35,9 +35,7 @@ _REPORT_EVERY_BYTES = 2**18
 
 
 def byte_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, bytes]]:
-    """Yield (number from 1, line with its line end), without a byte order mark; raise UnreadableFile if a line exceeds
-    64 MB.
-    """
+    """Yield (number from 1, line with its end) without a byte order mark; raise UnreadableFile if one exceeds 64 MB."""
     number = done = reported = 0
     with path.open("rb", buffering=2**20) as stream:
         while line := stream.readline(LINE_LIMIT_BYTES + 1):
@@ -54,9 +52,7 @@ def byte_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[i
 
 
 def text_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text log without line ends; raise UnreadableFile if a line is not UTF-8 or has no
-    line end.
-    """
+    """Yield the lines of a text log without line ends; raise UnreadableFile if one is not UTF-8 or has no end."""
     for number, raw in byte_lines(path, progress):
         if not raw.endswith(b"\n"):
             # A text log has no closing bracket: only the end of its last line tells a whole answer from half of one.
@@ -65,18 +61,15 @@ def text_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[i
 
 
 def broken_json(broken: JSONDecodeError, raw: bytes, path: Path, line: int) -> UnreadableFile:
-    """Return the error for invalid JSON. It states that the file is cut off if the JSON ends early, else the position
-    of the error.
-    """
+    """Return the error for invalid JSON: the file is cut off if the JSON ends early, else the position of the error."""
     text = raw.decode(errors="replace").rstrip()
     ends_early = broken.pos >= len(text)
     where = line + (text.count("\n") if ends_early else broken.lineno - 1)
     if ends_early and not raw.endswith(b"\n"):
         return UnreadableFile(str(path), CUT, where)
     fault = broken.msg if ends_early else f"{broken.msg}, column {broken.colno}"
-    return UnreadableFile(
-        str(path), f"This is not valid JSON ({fault}). Fix the line or export the log again, then import it.", where
-    )
+    reason = f"This is not valid JSON ({fault}). Fix the line or export the log again, then import it."
+    return UnreadableFile(str(path), reason, where)
 
 
 def decoded(raw: bytes, path: Path, line: int) -> str:
@@ -97,9 +90,7 @@ _EMPTY = "The file is empty. Check that the log was written completely."
 
 
 def beginning_of(path: Path, size: int) -> bytes:
-    """Return the first bytes, without a byte order mark; raise UnreadableFile if the file is empty or is not a text
-    file.
-    """
+    """Return the first bytes without a byte order mark; raise UnreadableFile if the file is empty or not text."""
     try:
         if path.is_dir():
             raise UnreadableFile(str(path), "This is a folder. Name the files in it.")
@@ -110,9 +101,8 @@ def beginning_of(path: Path, size: int) -> bytes:
     except FileNotFoundError as missing:
         raise UnreadableFile(str(path), "The file does not exist. Check the path.") from missing
     except OSError as refused:
-        raise UnreadableFile(
-            str(path), f"The file cannot be opened ({refused.strerror}). Check its permissions."
-        ) from refused
+        reason = f"The file cannot be opened ({refused.strerror}). Check its permissions."
+        raise UnreadableFile(str(path), reason) from refused
     _refuse_other_than_text(path, head)
     return head.removeprefix(codecs.BOM_UTF8)
 
@@ -145,22 +135,21 @@ _ORDER = {"thought": 0, "action": 1, "observation": 2}
 def steps_of(lines: Iterable[str]) -> tuple[Step, ...]:
     """Return the steps in these lines; a line without a marker belongs to the part before it.
 
-    A numbered marker counts only if its number continues the sequence, so that markers quoted in an observation are
-    ignored.
+    A numbered marker counts only if its number continues the sequence; others are quoted in an observation.
     """
     steps: list[dict[str, list[str]]] = []
     part, number = "", 0
     for line in lines:
         match = _MARKER.match(line)
         if match and _goes_on(match, part, number):
-            name, given = match[1].lower(), match[2]
-            if not steps or _begins_step(name, part, int(given or 0), number):
+            name, given = match[1].lower(), int(match[2] or 0)
+            if not steps or given != number or _ORDER[name] <= _ORDER[part]:
                 steps.append({})
-            part, number = name, int(given or 0)
+            part, number = name, given
             steps[-1][part] = [match[3]]
         elif steps:
             steps[-1][part].append(line)
-    return tuple(_step(parts) for parts in steps)
+    return tuple(Step(**{name: "\n".join(held).strip() for name, held in parts.items()}) for parts in steps)
 
 
 def starts_step(line: str) -> bool:
@@ -176,15 +165,6 @@ def _goes_on(match: re.Match[str], part: str, number: int) -> bool:
     return follows or (given == number and _ORDER[match[1].lower()] > _ORDER[part])
 
 
-def _begins_step(name: str, part: str, given: int, number: int) -> bool:
-    return given != number or _ORDER[name] <= _ORDER[part]
-
-
-def _step(parts: dict[str, list[str]]) -> Step:
-    texts = {name: "\n".join(lines).strip() for name, lines in parts.items()}
-    return Step(texts.get("thought", ""), texts.get("action", ""), texts.get("observation", ""))
-
-
 UNPACKED_BYTES = 4 * 2**30
 """The largest unpacked size; a bigger archive is an attack or should be split."""
 
@@ -192,16 +172,16 @@ _GZIP, _ZSTD, _ZIP, _PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", 
 _ZSTD_MEMBER = 93
 _DEEPEST = 3
 _DAMAGED = "The archive is damaged or cut off. Get the whole file, then import it again."
+_LOCKED = "The archive has a password. Unpack it, then import the files."
 _TOO_LARGE = f"It unpacks to more than {UNPACKED_BYTES // 2**30} GB. Split it."
 # What pyarrow raises are kinds of ValueError and OSError; it is loaded only when needed, because of its size.
 _BROKEN = (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 
 
 def plain_files(path: Path, folder: Path, label: str = "", depth: int = 0) -> Iterator[tuple[str, Path]]:
-    """Yield (label, path) of each file in an archive, or of a file that is not an archive. Raise UnreadableFile if a
-    file cannot be unpacked.
+    """Yield (label, path) of the file, or of each file in it if it is an archive; raise UnreadableFile on failure.
 
-    Write unpacked files to `folder`; members of an archive keep their names.
+    Unpacked files are written to `folder`; they keep their names, and archives in archives are unpacked three deep.
     """
     label = label or str(path)
     kind = _beginning(path)
@@ -216,10 +196,7 @@ def plain_files(path: Path, folder: Path, label: str = "", depth: int = 0) -> It
     except UnreadableFile:
         raise
     except _BROKEN as broken:
-        locked = "password" in str(broken)
-        raise UnreadableFile(
-            label, "The archive has a password. Unpack it, then import the files." if locked else _DAMAGED
-        ) from broken
+        raise UnreadableFile(label, _LOCKED if "password" in str(broken) else _DAMAGED) from broken
     for name, member in members:
         yield from plain_files(member, inner, f"{label}/{name}" if name else label, depth + 1)
 

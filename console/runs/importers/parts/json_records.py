@@ -1,5 +1,4 @@
-"""The records of a JSON file: one record per line, a list of records, an object with a list of records, or a single
-record.
+"""The records of a JSON file: one record per line, a list, an object with a list, or a single record.
 
 `outline` lists the field paths in the first bytes of a file, which show where the records are. `elements` scans only
 brackets and strings to find the end of each record, so that memory holds one record, every record keeps its line
@@ -87,9 +86,7 @@ _GARBLED = "This is not valid JSON: exactly one comma must separate two records.
 
 
 def elements(path: Path, base: str, progress: Progress | None = None) -> Iterator[tuple[int, bytes]]:
-    """Yield (first line, bytes) of each value at `base` (see `base_of`); raise UnreadableFile if the file is not valid
-    JSON.
-    """
+    """Yield (first line, bytes) of each value at `base` (see `base_of`); raise UnreadableFile for invalid JSON."""
     with path.open("rb") as stream:
         yield from _Scan(path, stream, progress, base).run()
 
@@ -195,21 +192,16 @@ class _Scan:
     def _outside(self, kind: int, start: int, end: int) -> None:
         if kind == _QUOTE and self.level == 1:
             self.key = self.buffer[start + 1 : end - 1]
-        elif kind == _LIST and self.level == self.depth and self.first and self._is_base():
-            self.inside = True
+        elif kind == _LIST and self.level == self.depth and self.first:
+            self.inside = self.depth == 1 or self.key == self.base[1:-2].encode()
         self._keep(end)
-
-    def _is_base(self) -> bool:
-        return self.depth == 1 or self.key == self.base[1:-2].encode()
 
     def _keep(self, position: int) -> None:
         self.line += self.buffer.count(b"\n", self.kept, position)
         self.kept = position
 
     def _unclosed(self) -> UnreadableFile:
-        """Return the error for an unclosed bracket: the JSON error if the JSON parser finds one, else that the file is
-        cut off.
-        """
+        """Return the error of the JSON parser for an unclosed bracket, else that the file is cut off."""
         rest = self.buffer[self.kept :].rstrip()
         try:
             orjson.loads(rest if self.reading else b"{}")
@@ -230,9 +222,7 @@ _GOES_ON_NEXT_LINE = (b"{", b"[", b",", b":")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One JSON value with its first line; `replaced` is the number of characters replaced because text cannot contain
-    them.
-    """
+    """One JSON value with its first line; `replaced` counts characters that text cannot contain."""
 
     line: int
     value: Any
@@ -245,9 +235,7 @@ class Record:
 
 
 def json_records(path: Path, progress: Progress | None, *alternatives: tuple[str, ...]) -> Iterator[Record]:
-    """Yield the records at the base that matches one of the alternatives; raise UnreadableFile if the JSON is
-    invalid.
-    """
+    """Yield the records at the base that matches an alternative; raise UnreadableFile if the JSON is invalid."""
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES).removeprefix(BOM)
     base = base_of(outline(head), *alternatives)
@@ -264,11 +252,8 @@ def objects(path: Path, progress: Progress | None, *alternatives: tuple[str, ...
     """Yield the records of `json_records`; raise UnreadableFile if a record is not an object."""
     for record in json_records(path, progress, *alternatives):
         if not isinstance(record.value, dict):
-            raise UnreadableFile(
-                str(path),
-                "This record is not a JSON object. Fix the record or remove it, then import again.",
-                record.line,
-            )
+            reason = "This record is not a JSON object. Fix the record or remove it, then import again."
+            raise UnreadableFile(str(path), reason, record.line)
         yield record
 
 
@@ -287,11 +272,8 @@ def required_list(record: Record, path: Path, name: str) -> list[Any]:
     """Return the list of that name; raise UnreadableFile if the field is missing or is not a list."""
     value = record.value.get(name)
     if not isinstance(value, list):
-        raise UnreadableFile(
-            str(path),
-            f'"{name}" is missing or is not a list, so the record has no steps. Export the log again.',
-            record.line,
-        )
+        reason = f'"{name}" is missing or is not a list, so the record has no steps. Export the log again.'
+        raise UnreadableFile(str(path), reason, record.line)
     return value
 
 
@@ -341,9 +323,9 @@ _TOO_LONG = "The session or trace that begins here is longer than 128 MB. Split 
 
 
 def grouped(records: Iterable[tuple[str, int, Any]], path: Path) -> Iterator[tuple[str, list[Record]]]:
-    """Yield (key, records) for each group of (key, line, value) with the same key, in order of first records.
+    """Yield (key, records) for each key of (key, line, value), in the order of the first records of the keys.
 
-    Raise UnreadableFile if the records of one group are larger than 128 MB.
+    Raise UnreadableFile if the records of one key exceed 128 MB of JSON.
     """
     # Three numbers a record, (line, start, bytes), packed: a large file has a million of them.
     places: dict[str, array[int]] = {}

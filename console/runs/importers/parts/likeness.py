@@ -1,6 +1,4 @@
-"""Descriptions of files without a known format: the most similar format, or the reason why the file has nothing to
-review.
-"""
+"""Descriptions of files without a known format: the nearest format, or the reason why there is nothing to review."""
 
 from __future__ import annotations
 
@@ -42,9 +40,7 @@ def likeness(path: Path, head: bytes, marks: Mapping[str, tuple[tuple[str, ...],
 
 
 def _break(path: Path, head: bytes) -> str | None:
-    """Return a sentence on the JSON error in the first record, or None if the record is valid or the file is
-    not JSON.
-    """
+    """Return a sentence on the JSON error in the first record, or None if it is valid or not JSON."""
     if head.lstrip()[:1] not in (b"{", b"["):
         return None
     try:
@@ -62,23 +58,16 @@ def _looks(head: bytes, paths: frozenset[str]) -> str:
             return f"a table with the columns {', '.join(first.split(separator)[:_FIELDS])}"
         return f"text that begins with {first[:60]!r}"
     base = next((one for one in reversed(BASES) if any(path.startswith(f"{one}.") for path in paths)), "")
-    named = sorted(
-        {path[len(base) :].lstrip(".").partition(".")[0].partition("[")[0] for path in paths if _under(path, base)}
-    )
+    under = (path[len(base) + 1 :] for path in paths if path.startswith(f"{base}."))
+    named = sorted({name for path in under if (name := path.lstrip(".").partition(".")[0].partition("[")[0])})
     listed = "JSON objects" if not base else f"a JSON list of objects{f' under {base[1:-2]}' if base != '[]' else ''}"
     return f"{listed} with the fields {', '.join(named[:_FIELDS])}" if named else "JSON without any named field"
-
-
-def _under(path: str, base: str) -> bool:
-    return path.startswith(f"{base}.") and len(path) > len(base) + 1
 
 
 def _nearest(
     paths: Iterable[str], marks: Mapping[str, tuple[tuple[str, ...], ...]]
 ) -> Iterator[tuple[float, int, str, tuple[str, ...]]]:
-    """Yield (share of marks present, minus the number of marks, format, missing marks) for each alternative and
-    base.
-    """
+    """Yield (share of marks present, minus number of marks, format, missing marks) for each alternative and base."""
     known = frozenset(paths)
     for name, alternatives in marks.items():
         for alternative in alternatives:
@@ -90,9 +79,7 @@ def _nearest(
 
 @dataclass(frozen=True, slots=True)
 class CompanionFile:
-    """A file that accompanies logs: the paths that identify the file, and a sentence that explains why the file has
-    nothing to review.
-    """
+    """A file that accompanies logs: the paths that identify it, and a sentence why it has nothing to review."""
 
     marks: tuple[str, ...]
     sentence: str
@@ -102,11 +89,9 @@ _COMPANIONS = read_data(files(__package__) / "companions.yaml", tuple[CompanionF
 _SENTENCES = "This is a list of texts without actions, such as WebShop's human goals. Import the log of a run."
 
 
-def companion_sentence(head: bytes) -> str | None:
-    """Return a sentence that explains why the file has nothing to review, or None if the file is not a known
-    companion.
-    """
+def refuse_companion(path: Path, head: bytes) -> None:
+    """Raise UnreadableFile, with the reason, if the file accompanies logs and has nothing to review."""
     paths = outline(head)
-    if "[]" in paths and not any(path != "[]" for path in paths):
-        return _SENTENCES
-    return next((one.sentence for one in _COMPANIONS if base_of(paths, one.marks) is not None), None)
+    told = (one.sentence for one in _COMPANIONS if base_of(paths, one.marks) is not None)
+    if sentence := _SENTENCES if paths == {"[]"} else next(told, None):
+        raise UnreadableFile(str(path), sentence)

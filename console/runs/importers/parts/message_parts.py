@@ -135,9 +135,7 @@ def call_id(holder: Part) -> str:
 
 
 def result_turn(holder: Part, intake: Intake, *, own_id: bool = False) -> Turn:
-    """Return the turn of a tool's result, including its error. If `own_id` is set, the field `id` holds the id of the
-    call.
-    """
+    """Return the turn of a tool's result or error; `own_id`: the field `id` holds the id of the call."""
     value = next((holder[key] for key in _RESULTS if holder.get(key) is not None), None)
     text, pictures = result_text(value, intake)
     error = holder.get("error", holder.get("errorText"))
@@ -187,8 +185,7 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
         text = "\n".join([*parts.texts, *(f"user calls {call.action}" for call in calls)])
         calls = []
     thought = _thought(message, parts)
-    nothing = not (text or calls or thought or parts.pictures)
-    if not nothing or not (parts.results or intake.how_much > before):
+    if text or calls or thought or parts.pictures or not (parts.results or intake.how_much > before):
         speaker, pictures = _speaker(message, role), tuple(parts.pictures)
         yield Turn(role, text, thought=thought, calls=tuple(calls), speaker=speaker, pictures=pictures)
     if role == AGENT:
@@ -233,8 +230,7 @@ def _calls(message: Part, intake: Intake) -> list[LoggedCall]:
         raise intake.refusal(
             '"tool_calls" is not a list of calls. Write each call as an object with a name and arguments.'
         )
-    invalid = message.get("invalid_tool_calls")
-    for broken in invalid if isinstance(invalid, list) else ():
+    for broken in plain_list(message.get("invalid_tool_calls")):
         intake.leave_out(f"call of {plain_object(broken).get('name') or 'no tool'} that the model wrote incorrectly")
     return [call_of(call, intake) for call in list_calls(message)]
 
@@ -264,9 +260,7 @@ def _item(item: Part, intake: Intake) -> Iterator[Turn]:
         extra = decided("approve" if item.get("approve") else "reject", _BY, word(item.get("reason")))
         yield Turn(TOOL, answers=_id(item.get("approval_request_id")), step_extra=extra)
     elif _is_call(item):
-        agent = item.get("agent")
-        speaker = agent if isinstance(agent, str) else ""
-        yield Turn(AGENT, calls=(_item_call(item, kind, intake),), speaker=speaker)
+        yield Turn(AGENT, calls=(_item_call(item, kind, intake),), speaker=word(item.get("agent")))
         if _ANSWERING.search(kind) and any(item.get(key) is not None for key in _GIVEN):
             shown = {**item, "result": [{"type": "image", "data": item["result"]}]} if kind == _DRAWN else item
             yield replace(result_turn(shown, intake), answers=call_id(item) or _id(item.get("id")))
@@ -292,7 +286,7 @@ def _read(content: object, into: _Parts) -> None:
         if isinstance(part, dict):
             _read_part(_typed(part), into)
         else:
-            into.texts.append(part if isinstance(part, str) else orjson.dumps(part).decode())
+            into.texts.append(_json_text(part))
 
 
 def _read_part(part: Part, into: _Parts) -> None:
@@ -329,18 +323,13 @@ def _read_thought(part: Part, into: _Parts) -> None:
 
 
 def _read_result_part(part: object, texts: list[str], pictures: list[Picture], intake: Intake) -> None:
-    if part is None:
-        return
-    if isinstance(part, str):
-        texts.append(part)
-        return
     typed = _typed(part) if isinstance(part, dict) else {}
     if typed.get("type") in _TEXTS and isinstance(typed.get("text", typed.get("content")), str):
         texts.append(_first_text(typed, "text", "content"))
     elif is_picture(typed) and picture_data(typed) is not None:
         read_picture(typed, texts, pictures, intake)
-    else:
-        texts.append(orjson.dumps(part, default=str).decode())
+    elif part is not None:
+        texts.append(_json_text(part))
 
 
 def _typed(part: Part) -> Part:
@@ -392,9 +381,12 @@ def _unwrapped(message: Part) -> Part:
 
 
 def _first_text(part: Part, *names: str) -> str:
-    value = next((part[name] for name in names if part.get(name) is not None), "")
-    return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+    return _json_text(next((part[name] for name in names if part.get(name) is not None), ""))
 
 
 def _id(value: object) -> str:
-    return value if isinstance(value, str) else "" if value is None else orjson.dumps(value, default=str).decode()
+    return "" if value is None else _json_text(value)
+
+
+def _json_text(value: object) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()

@@ -15,16 +15,18 @@ from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, Logge
 from console.runs.importers.parts.intake import Intake, plain_object
 from console.runs.importers.parts.message_parts import read_turns, result_text
 
-_TIMES = 3
+_HOLDING = (
+    *("messages", "input", "output", "contents", "choices", "generations", "candidates"),
+    *("message", "content"),
+)
+"""The fields that hold the messages of a span, the most specific first."""
 _RUNS = "execute_tool "
 MODEL_SPAN, TOOL_SPAN = "model", "tool"
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedSpan:
-    """A span of a model or a tool. `asked` and `given` are the messages to a model and its answer, or a tool's input
-    and output.
-    """
+    """A span of a model with its messages and answer (`asked`, `given`), or of a tool with its input and output."""
 
     kind: str
     name: str
@@ -51,10 +53,8 @@ def turns_of_spans(spans: Sequence[LoggedSpan], intake: Intake) -> list[Turn]:
 
 
 def unpacked(value: Any) -> Any:
-    """Return the value encoded in a JSON text, or the value itself if it is not JSON text; some exporters encode JSON
-    two or three times.
-    """
-    for _ in range(_TIMES):
+    """Return the value of a JSON text, which some exporters encode two or three times; keep other values."""
+    for _ in range(3):
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
             break
         try:
@@ -82,10 +82,10 @@ class _Trace:
             raw = orjson.dumps(message, default=str)
             if raw not in self.asked:
                 self.asked.add(raw)
-                for turn in self._read(message, span):
+                for turn in read_turns([message], self.intake, span.number):
                     self._recall(turn)
         for message in _messages(span.given, AGENT):
-            for turn in self._read(message, span):
+            for turn in read_turns([message], self.intake, span.number):
                 self._add(replace(turn, speaker=turn.speaker or span.speaker) if turn.role == AGENT else turn)
         if span.error:
             self.intake.leave_out("error of a model's span")
@@ -107,20 +107,15 @@ class _Trace:
             self.answered.add(call.id)
             self.turns.append(Turn(TOOL, text, answers=call.id, pictures=tuple(pictures), number=span.number))
 
-    def _read(self, message: Any, span: LoggedSpan) -> list[Turn]:
-        return read_turns([message], self.intake, span.number)
-
     def _written(self, span: LoggedSpan, given: Any) -> LoggedCall | None:
         """Return the model's call that the span ran, matched by id, else by name and arguments, else by name alone."""
         if span.call_id:
             # Some models number the calls of each turn from 1 again, so a call that ran is not run again under its id.
-            named = next((call for call in self.unrun if call.id == span.call_id), None)
-            self.unrun = [call for call in self.unrun if call is not named]
-            return named
-        same = [call for call in self.unrun if call.name == span.name]
-        wanted = _same(given)
-        fits = next((call for call in same if _same(call.arguments) == wanted), None)
-        found = fits or (same[0] if same and (given in (None, "", {}) or len(same) == 1) else None)
+            found = next((call for call in self.unrun if call.id == span.call_id), None)
+        else:
+            same, wanted = [call for call in self.unrun if call.name == span.name], _same(given)
+            fits = next((call for call in same if _same(call.arguments) == wanted), None)
+            found = fits or (same[0] if same and (given in (None, "", {}) or len(same) == 1) else None)
         self.unrun = [call for call in self.unrun if call is not found]
         return found
 
@@ -133,7 +128,8 @@ class _Trace:
                 self.answered.add(call_id)
                 self.turns.append(replace(turn, answers=call_id))
         elif turn.role == AGENT and turn.calls:
-            fresh = tuple(call for call in turn.calls if not self._is_known(call))
+            named = ((call, call.id or (call.name, _same(call.arguments))) for call in turn.calls)
+            fresh = tuple(call for call, key in named if key not in self.known)
             if fresh:
                 self._add(replace(turn, calls=fresh))
         elif turn.role == AGENT:
@@ -145,9 +141,6 @@ class _Trace:
     def _know(self, call: LoggedCall) -> None:
         self.called.append(call)
         self.known |= {call.id, (call.name, _same(call.arguments))}
-
-    def _is_known(self, call: LoggedCall) -> bool:
-        return (call.id or (call.name, _same(call.arguments))) in self.known
 
     def _add(self, turn: Turn) -> None:
         calls = []
@@ -180,24 +173,11 @@ def _of_object(value: dict[str, Any], role: str) -> Iterator[Any]:
     if "role" in value or value.get("type") in ("ai", "human", "system", "tool", "constructor", "function_call"):
         yield value
         return
-    config = plain_object(value.get("config"))
-    named = (
-        holder.get(name) for holder in (value, config) for name in ("system", "instructions", "system_instruction")
-    )
-    policy = next(filter(None, named), None)
+    holders, names = (value, plain_object(value.get("config"))), ("system", "instructions", "system_instruction")
+    policy = next(filter(None, (holder.get(name) for holder in holders for name in names)), None)
     if role != AGENT and policy and isinstance(policy, (str, list)):
         yield {"role": SYSTEM, "content": policy}
-    for name in (
-        "messages",
-        "input",
-        "output",
-        "contents",
-        "choices",
-        "generations",
-        "candidates",
-        "message",
-        "content",
-    ):
+    for name in _HOLDING:
         held = unpacked(value.get(name))
         if isinstance(held, (list, dict)) or (isinstance(held, str) and held):
             yield from _messages(held, role)
@@ -207,30 +187,22 @@ def _of_object(value: dict[str, Any], role: str) -> Iterator[Any]:
 
 
 def _as_message(value: Any, role: str) -> Any:
-    """Return an element of a message list as a message. The element is a message with role or type, a choice, or a
-    single part.
-    """
+    """Return an element of a message list (a message with role or type, a choice, or a single part) as a message."""
     one = plain_object(value)
     if isinstance(one.get("message"), dict):
         return one["message"]
     if isinstance(one.get("content"), dict) and "parts" in one["content"]:
         return {"role": role, **one["content"]}
-    if (
-        "role" in one
-        or "source" in one
-        or one.get("type") in ("ai", "human", "system", "tool", "constructor", "message")
-    ):
+    kinds = ("ai", "human", "system", "tool", "constructor", "message")
+    if "role" in one or "source" in one or one.get("type") in kinds:
         return one
     if "type" not in one and "parts" not in one and isinstance(one.get("text"), str):
         return {"role": role, "content": one["text"]}
     if "type" not in one:
         return {"role": role, **one}
-    return one if _is_item(one) else {"role": role, "content": [one]}
-
-
-def _is_item(one: dict[str, Any]) -> bool:
-    kind = one.get("type")
-    return isinstance(kind, str) and ("call_id" in one or kind == "reasoning" or kind.endswith("_call"))
+    kind = one["type"]
+    is_item = isinstance(kind, str) and ("call_id" in one or kind == "reasoning" or kind.endswith("_call"))
+    return one if is_item else {"role": role, "content": [one]}
 
 
 def _content(value: Any) -> Any:

@@ -51,9 +51,7 @@ def spoken(call: Call) -> str | None:
 
 
 def calls_of(step: Step) -> list[Call]:
-    """Return the calls of a step's action; if the action is not a call, return one call of `act` with the action's
-    text.
-    """
+    """Return the calls of a step's action; an action that is not a call becomes one call of `act` with its text."""
     return list(read_action(step.action)) or ([Call("act", {"argument": step.action})] if step.action else [])
 
 

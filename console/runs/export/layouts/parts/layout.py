@@ -89,9 +89,7 @@ class RunRecords:
         return trial | {"step": stop.index + 1, "run": self.run.name}
 
     def next_trial(self, trajectory_id: int) -> Trajectory | None:
-        """Return the next trial of the same task, or None if that trial does not exist or a reviewer did not approve
-        its critical action.
-        """
+        """Return the next trial of the task, or None without one or if a reviewer refused its critical action."""
         row, other, item, answer = tables.Trajectory, tables.Trajectory, tables.Item, tables.Decision
         refused = (
             select(item.trajectory_id)
@@ -141,9 +139,7 @@ class RunRecords:
         return found
 
     def _names(self, session: Session) -> dict[str, str]:
-        """Return the exported name by reviewer: the reviewer's real name on request, else `reviewer N` in order of
-        decisions.
-        """
+        """Return the exported name by reviewer: the real one on request, else `reviewer N` in order of decisions."""
         item, answer = tables.Item, tables.Decision
         statement = (
             select(answer.reviewer)
