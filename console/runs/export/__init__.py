@@ -21,22 +21,12 @@ from console.auth.origin import By
 from console.errors import BadInput, Refused, Unknown
 from console.runs import audit_log
 from console.runs.export.formats import FORMATS, Format, format_of
-from console.runs.export.kinds import BUDGET, DECISIONS, EVENTS, ITEMS, VERDICTS
+from console.runs.export.kinds import KINDS, TRAJECTORIES, WITH_PICTURES
 from console.runs.export.layouts import LAYOUTS, Layout
 from console.runs.export.layouts.parts.layout import ASKED_FOR, RunRecords
-from console.runs.export.query import ExportQuery, Open, pages
-from console.runs.export.trajectories import TRAJECTORIES, WITH_PICTURES
+from console.runs.export.query import Open, pages
 from storage import tables
 from storage.engine import reading, writing
-
-KINDS: dict[str, ExportQuery] = {
-    "decisions": DECISIONS,
-    "items": ITEMS,
-    "trajectories": TRAJECTORIES,
-    "verdicts": VERDICTS,
-    "budget": BUDGET,
-    "events": EVENTS,
-}
 
 __all__ = [
     "ASKED_FOR",
@@ -96,8 +86,7 @@ def export_layout(
     A zipped folder is unpacked to a new folder if the path has no suffix. Raise Unknown for an unknown layout, run or
     option, BadInput if the suffix is wrong or the path cannot be written, and errors of the layout.
     """
-    chosen = _layout(layout)
-    source = _records(url, chosen, run_name, asked_for, licence)
+    chosen, source = _records(url, layout, run_name, asked_for, licence)
     unpacked = chosen.suffix == "zip" and not path.suffix
     if not unpacked and path.suffix != f".{chosen.suffix}":
         raise BadInput(f"The {layout} layout needs a .{chosen.suffix} file; {path.name!r} has another suffix.")
@@ -118,23 +107,20 @@ def download_layout(
     url: str, layout: str, run_name: str, asked_for: Collection[str] = (), *, by: By | None = None
 ) -> bytes:
     """Return a run in the layout of another tool as bytes, for researchers; raise the errors of `export_layout`."""
-    chosen = _layout(layout)
-    source = _records(url, chosen, run_name, asked_for, "unknown")
+    chosen, source = _records(url, layout, run_name, asked_for, "unknown")
     stream = BytesIO()
     _tell(url, run_name, layout, chosen.suffix, chosen.write(source, stream), by, asked_for)
     return stream.getvalue()
 
 
-def _layout(name: str) -> Layout:
-    return LAYOUTS.pick(name, also=KINDS)
-
-
-def _records(url: str, layout: Layout, run_name: str, asked_for: Collection[str], licence: str) -> RunRecords:
+def _records(
+    url: str, layout: str, run_name: str, asked_for: Collection[str], licence: str
+) -> tuple[Layout, RunRecords]:
+    chosen, opened = LAYOUTS.pick(layout, also=KINDS), partial(reading, url)
     for name in asked_for:
-        if name not in layout.takes:
-            raise Unknown("export option", name, layout.takes)
-    opened = partial(reading, url)
-    return RunRecords(opened, _find(opened, run_name), frozenset(asked_for), licence)
+        if name not in chosen.takes:
+            raise Unknown("export option", name, chosen.takes)
+    return chosen, RunRecords(opened, _find(opened, run_name), frozenset(asked_for), licence)
 
 
 def _tell(

@@ -1,16 +1,19 @@
-"""The exported tables: decisions, items, verdicts, the budget and events.
+"""The exported tables: decisions, items, trajectories, verdicts, the budget and events.
 
 `with_actions` adds the critical action at a row's own checkpoint; the row of the trajectory may hold another one.
 """
 
 from __future__ import annotations
 
+import base64
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict, replace
 from itertools import compress
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+import orjson
 from sqlalchemy import func, literal, null, select
 from sqlmodel import Session
 
@@ -26,11 +29,13 @@ from console.runs.export.query import (
     integer,
     json,
     number,
+    record,
     text,
     time,
     truth,
 )
-from console.trajectory import from_json
+from console.runs.trajectory_rows import load_pictures
+from console.trajectory import Picture, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
 from storage.tables import DecisionKind, SlotStatus, Table
 
@@ -39,9 +44,8 @@ _decision, _item, _task, _verdict = (_tables[name] for name in ("decision", "ite
 _trajectory, _next = _tables["trajectory"], _tables["trajectory"].alias("next_trial")
 _ask, _slot, _ledger, _budget = (_tables[name] for name in ("ask", "slot", "ledger", "budget"))
 _event, _link = (_tables[name] for name in ("event", "event_link"))
-_AT_ONCE = 50
-
 _body = _tables["trajectory_body"]
+_AT_ONCE = 50
 
 
 class CheckpointKey(NamedTuple):
@@ -62,7 +66,6 @@ def checkpoint_of(table: Any, action_digest: Any = None) -> tuple[Any, ...]:
 def with_actions(cells: Sequence[ExportColumn]) -> Callable[[], Amend]:
     """Return an amendment that puts the action at the row's checkpoint into the column `critical_action`."""
     place = [cell.column.name for cell in cells].index("critical_action")
-
     spot = itemgetter(place, -4, -3, -2, -1)
 
     def amend(session: Session, page: Page) -> Page:
@@ -94,8 +97,8 @@ def _look_up(session: Session, places: Collection[CheckpointKey]) -> dict[Checkp
     for start in range(0, len(ids), _AT_ONCE):
         chosen = _body.c.trajectory_id.in_(ids[start : start + _AT_ONCE])
         for id, body in session.execute(select(_body.c.trajectory_id, _body.c.body).where(chosen)):
-            record = from_json(body)
-            found.update({place: checkpoint_at(record, place.step, place.kind).action for place in wanted[id]})
+            trajectory = from_json(body)
+            found.update({place: checkpoint_at(trajectory, place.step, place.kind).action for place in wanted[id]})
     return {place: action for place, action in found.items() if action}
 
 
@@ -209,6 +212,64 @@ ITEMS = ExportQuery(
     amend=with_actions(_ITEM_CELLS),
 )
 
+TRAJECTORIES = ExportQuery(
+    cells=(
+        integer("trajectory_id", _trajectory.c.id),
+        text("task_id", _task.c.task_key),
+        text("run", RUN_NAME),
+        integer("trial", _trajectory.c.trial),
+        text("environment", _trajectory.c.environment),
+        text("instruction", _task.c.instruction),
+        text("outcome", _trajectory.c.outcome),
+        text("recorded_outcome", _trajectory.c.recorded_outcome),
+        text("released_by", _trajectory.c.released_by),
+        integer("n_steps", _trajectory.c.n_steps),
+        integer("n_critical_actions", _trajectory.c.n_critical),
+        text("critical_action", _trajectory.c.critical_action),
+        truth("carried_over", _trajectory.c.carried_over),
+        text("gold_label", _trajectory.c.label),
+        json("source", _trajectory.c.source),
+        time("created_at", _trajectory.c.created_ms),
+        record("trajectory", _body.c.body),
+    ),
+    joined=_trajectory.join(_task, _task.c.id == _trajectory.c.task_id).join(
+        _body, _body.c.trajectory_id == _trajectory.c.id
+    ),
+    run_id=_trajectory.c.run_id,
+    key=_trajectory.c.id,
+    page=50,
+    for_researchers=True,
+)
+
+
+def _with_pictures() -> Amend:
+    """Return an amendment that adds a line for each new picture, in base64, before the record that shows it."""
+    written: set[str] = set()
+    place = next(number for number, cell in enumerate(TRAJECTORIES.cells) if cell.column.name == "trajectory")
+
+    def amend(session: Session, page: Page) -> Page:
+        return [(*row[:place], "\n".join([*_picture_lines(session, row[place], written), row[place]])) for row in page]
+
+    return amend
+
+
+def _picture_lines(session: Session, body: str, written: set[str]) -> Iterator[str]:
+    shown: dict[Picture, None] = {}
+    if '"pictures"' in body:
+        trajectory = from_json(body)
+        shown = dict.fromkeys([*trajectory.pictures, *(one for step in trajectory.steps for one in step.pictures)])
+    fresh = [picture for picture in shown if picture.digest not in written]
+    stored = load_pictures(session, fresh)
+    for picture in fresh:
+        if picture.digest in stored:
+            written.add(picture.digest)
+            data = base64.b64encode(stored[picture.digest][1]).decode()
+            yield orjson.dumps({"picture": asdict(picture) | {"data": data}}).decode()
+
+
+WITH_PICTURES = replace(TRAJECTORIES, page=1, amend=_with_pictures)
+"""Trajectories with the bytes of their pictures, one trajectory at a time: it may contain a hundred."""
+
 _VERDICT_CELLS = (
     integer("verdict_id", _verdict.c.id),
     integer("trajectory_id", _trajectory.c.id),
@@ -316,3 +377,12 @@ EVENTS = ExportQuery(
     key=_event.c.id,
     for_researchers=True,
 )
+
+KINDS: dict[str, ExportQuery] = {
+    "decisions": DECISIONS,
+    "items": ITEMS,
+    "trajectories": TRAJECTORIES,
+    "verdicts": VERDICTS,
+    "budget": BUDGET,
+    "events": EVENTS,
+}

@@ -63,7 +63,7 @@ def _trajectory(path: Path, record: Record, task_id: str) -> Trajectory:
 def _messages(path: Path, record: Record) -> list[Said]:
     found = required_list(record, path, "path")
     if not all(isinstance(message, dict) for message in found):
-        reason = 'A message in "path" is not an object. Export the log again, then import it.'
+        reason = 'A message in "path" is not an object with "type" and "data". Export the log again, then import it.'
         raise UnreadableFile(str(path), reason, record.line)
     return [_said(message) for message in found]
 

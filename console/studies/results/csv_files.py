@@ -13,8 +13,8 @@ import pandas as pd
 
 from console.errors import BadInput, Unknown
 from console.runs.export import atomic_file
-from console.runs.export.formats import FORMATS, ColumnKind, arrow, as_csv
-from console.runs.export.formats.columns import Page
+from console.runs.export.formats import FORMATS, ColumnKind, as_csv
+from console.runs.export.formats.columns import Page, read_csv
 from console.studies.results.data_dictionary import FACTOR, FRAMES, Field, columns, fields, rows, table, typed
 
 DICTIONARY = "dictionary.csv"
@@ -128,7 +128,7 @@ def _read(name: str, path: Path) -> pd.DataFrame:
     # New columns are only added at the end, so an older export lacks the last columns.
     if header != names[: len(header)] or not header:
         raise BadInput(f"{path} does not have the columns of {name}; export the results again.")
-    raw = pd.DataFrame(list(arrow.read_csv(path)), columns=header, dtype="str").reindex(columns=names, fill_value="")
+    raw = pd.DataFrame(list(read_csv(path)), columns=header, dtype="str").reindex(columns=names, fill_value="")
     return typed(described, pd.DataFrame({field.name: _cells(field, raw[field.name]) for field in described}))
 
 

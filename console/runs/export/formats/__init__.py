@@ -9,8 +9,15 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from console.errors import Unknown
-from console.runs.export.formats import arrow, jsonl
-from console.runs.export.formats.columns import Column, ColumnKind, Page, Row
+from console.runs.export.formats.columns import (
+    Column,
+    ColumnKind,
+    Page,
+    Row,
+    write_csv,
+    write_json_lines,
+    write_parquet,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,9 +34,9 @@ class Format:
 
 
 FORMATS: dict[str, Format] = {
-    "csv": Format(arrow.write_csv, "text/csv"),
-    "jsonl": Format(jsonl.write, "application/jsonl"),
-    "parquet": Format(arrow.write_parquet, "application/vnd.apache.parquet"),
+    "csv": Format(write_csv, "text/csv"),
+    "jsonl": Format(write_json_lines, "application/jsonl"),
+    "parquet": Format(write_parquet, "application/vnd.apache.parquet"),
 }
 
 

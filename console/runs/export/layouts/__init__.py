@@ -5,20 +5,19 @@ from __future__ import annotations
 from console.plugins import Registry
 from console.runs.export.layouts import (
     annotation,
+    fine_tuning,
     hugging_face,
     inspect_log,
-    openai_messages,
     otlp,
-    preferences,
 )
 from console.runs.export.layouts.parts.layout import Layout
 
 __all__ = ["LAYOUTS", "Layout"]
 
 BUILT_IN: dict[str, Layout] = {
-    "openai-messages": openai_messages.LAYOUT,
-    "dpo": preferences.DPO,
-    "kto": preferences.KTO,
+    "openai-messages": fine_tuning.OPENAI_MESSAGES,
+    "dpo": fine_tuning.DPO,
+    "kto": fine_tuning.KTO,
     "datasets": hugging_face.LAYOUT,
     "inspect": inspect_log.LAYOUT,
     "label-studio": annotation.LABEL_STUDIO,

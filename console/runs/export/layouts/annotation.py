@@ -9,7 +9,6 @@ from typing import Any, BinaryIO
 
 from console.runs.export.layouts.parts.conversation import in_words
 from console.runs.export.layouts.parts.layout import GivenAnswer, Layout, Reviewed, RunRecords, write_list
-from console.trajectory.checkpoints import Checkpoint
 
 _PEOPLE = uuid.UUID("6f1c4b0e-3b1d-5a53-9a57-9f5d8a1f9c11")
 INTERFACE = """<View>
@@ -35,26 +34,18 @@ def write_argilla(source: RunRecords, stream: BinaryIO) -> int:
 
 
 def _records(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
+    label = one.record.label if "gold" in source.asked_for else None
     for checkpoint, answers in source.stops(one):
         shown = answers if "answers" in source.asked_for else []
         yield {
             "id": f"{one.id}-{checkpoint.index}-{checkpoint.kind}",
             "status": "completed" if shown else "pending",
-            "fields": _fields(checkpoint),
-            "metadata": _metadata(source, one, checkpoint),
+            "fields": {"task": checkpoint.instruction, "chat": in_words(checkpoint), "action": checkpoint.action},
+            "metadata": source.place(one, checkpoint) | ({"gold_label": str(label)} if label else {}),
             "suggestions": {},
             "responses": _responses(shown),
             "vectors": {},
         }
-
-
-def _fields(checkpoint: Checkpoint) -> dict[str, Any]:
-    return {"task": checkpoint.instruction, "chat": in_words(checkpoint), "action": checkpoint.action}
-
-
-def _metadata(source: RunRecords, one: Reviewed, checkpoint: Checkpoint) -> dict[str, Any]:
-    gold = {"gold_label": str(one.record.label)} if "gold" in source.asked_for and one.record.label else {}
-    return {**source.place(one, checkpoint), **gold}
 
 
 def _responses(answers: list[GivenAnswer]) -> dict[str, Any]:
@@ -79,18 +70,14 @@ def write_label_studio(source: RunRecords, stream: BinaryIO) -> int:
 
 
 def _tasks(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
+    gold = {"gold_label": one.record.label} if "gold" in source.asked_for else {}
     for checkpoint, answers in source.stops(one):
-        task: dict[str, Any] = {"data": _data(source, one, checkpoint)}
+        steps = [{"author": turn["role"], "text": turn["content"]} for turn in in_words(checkpoint)]
+        data = {"task": checkpoint.instruction, "steps": steps, "action": checkpoint.action}
+        task: dict[str, Any] = {"data": {**data, **source.place(one, checkpoint), **gold}}
         if "answers" in source.asked_for and answers:
             task["annotations"] = [_annotation(given) for given in answers]
         yield task
-
-
-def _data(source: RunRecords, one: Reviewed, checkpoint: Checkpoint) -> dict[str, Any]:
-    steps = [{"author": turn["role"], "text": turn["content"]} for turn in in_words(checkpoint)]
-    data = {"task": checkpoint.instruction, "steps": steps, "action": checkpoint.action}
-    gold = {"gold_label": one.record.label} if "gold" in source.asked_for else {}
-    return {**data, **source.place(one, checkpoint), **gold}
 
 
 def _annotation(given: GivenAnswer) -> dict[str, Any]:

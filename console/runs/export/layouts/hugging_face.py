@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 from zipfile import ZIP_STORED, ZipFile
 
 import pyarrow as pa
 import yaml
-from pyarrow.parquet import ParquetWriter
 
-from console.runs.export.formats.arrow import little_memory
-from console.runs.export.layouts.parts.layout import Layout, Reviewed, RunRecords
+from console.runs.export.formats.columns import array_of, write_row_groups
+from console.runs.export.layouts.parts.layout import Layout, RunRecords
 from console.trajectory.checkpoints import checkpoint_at
 from storage import tables
 
@@ -43,42 +43,24 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000
 def write(source: RunRecords, stream: BinaryIO) -> int:
     """Write the zipped folder; return the number of trajectories."""
     counts: Counter[str] = Counter()
-    trajectories, answers = _trajectories(source), _answers
+    tables = (("trajectories", _TRAJECTORY, _trajectories), ("answers", _ANSWER, _answers))
     with tempfile.TemporaryDirectory() as folder, ZipFile(stream, "w", ZIP_STORED) as archive:
-        for name, schema, rows in (("trajectories", _TRAJECTORY, trajectories), ("answers", _ANSWER, answers)):
+        for name, schema, rows in tables:
             path = Path(folder, f"{name}.parquet")
-            _write_parquet(path, schema, source, rows, counts)
+            write_row_groups(schema, _batches(rows(source, counts), schema), path)
             archive.write(path, f"data/{name}.parquet")
         archive.writestr("README.md", _card(source, counts))
     return counts["trajectories"]
 
 
-def _write_parquet(
-    path: Path, schema: Any, source: RunRecords, rows: Callable[[Reviewed, Counter[str]], Iterator[Any]],
-    counts: Counter[str],
-) -> None:  # fmt: skip
-    waiting: list[Any] = []
-    with little_memory(), ParquetWriter(path, schema) as writer:
-        for one in source.reviewed():
-            waiting += rows(one, counts)
-            if len(waiting) >= _AT_ONCE:
-                writer.write_table(_table(waiting, schema))
-                waiting = []
-        writer.write_table(_table(waiting, schema))
+def _batches(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[list[pa.Array]]:
+    while some := list(islice(rows, _AT_ONCE)):
+        yield [array_of([row[field.name] for row in some], field.type) for field in schema]
 
 
-def _table(rows: Sequence[Mapping[str, Any]], schema: Any) -> Any:
-    columns = [
-        pa.scalar([row[name] for row in rows], pa.list_(schema.field(name).type)).values for name in schema.names
-    ]
-    return pa.table(columns, schema=schema)
-
-
-def _trajectories(source: RunRecords) -> Callable[[Reviewed, Counter[str]], Iterator[Any]]:
+def _trajectories(source: RunRecords, counts: Counter[str]) -> Iterator[dict[str, Any]]:
     has_gold = "gold" in source.asked_for
-
-    def rows(one: Reviewed, counts: Counter[str]) -> Iterator[Any]:
-        record = one.record
+    for record in (one.record for one in source.reviewed()):
         counts["trajectories"] += 1
         counts["steps"] += len(record.steps)
         counts[f"trial {record.trial}"] += 1
@@ -92,20 +74,19 @@ def _trajectories(source: RunRecords) -> Callable[[Reviewed, Counter[str]], Iter
             "gold_label": str(record.label) if has_gold and record.label else None,
         }
 
-    return rows
 
-
-def _answers(one: Reviewed, counts: Counter[str]) -> Iterator[Any]:
-    for given in one.answers:
+def _answers(source: RunRecords, counts: Counter[str]) -> Iterator[dict[str, Any]]:
+    answers = ((one.record, given) for one in source.reviewed() for given in one.answers)
+    for record, given in answers:
         counts["answers"] += 1
         counts[f"answer {given.decision}"] += 1
         counts[f"label of a reviewer {given.label or 'missing'}"] += 1
         yield {
-            "task_id": one.record.task_id,
-            "trial": one.record.trial,
+            "task_id": record.task_id,
+            "trial": record.trial,
             "step": given.step + 1,
             "checkpoint": str(given.kind),
-            "action": checkpoint_at(one.record, given.step, given.kind).action,
+            "action": checkpoint_at(record, given.step, given.kind).action,
             "reviewer": given.reviewer,
             "decision": given.decision,
             "label": given.label,
@@ -132,14 +113,11 @@ def _card(source: RunRecords, counts: Counter[str]) -> str:
 
 def _instructions(run: tables.Run) -> str:
     """Return the instructions for reviewers, according to the run's settings."""
+    feedback = "possible" if run.feedback_mode == "nl" else "not possible"
     told = [
         "Reviewers saw the task, the steps before a critical action and the action itself, but nothing after it.",
         "They were asked to approve the action if it does what the user asked, and otherwise to reject it; "
-        + (
-            "feedback to the agent was possible."
-            if run.feedback_mode == "nl"
-            else "feedback to the agent was not possible."
-        ),
+        f"feedback to the agent was {feedback}.",
         "Gold labels, outcomes and the decisions of others were hidden."
         if run.blind
         else "The run was not blind: reviewers could see the decisions of others.",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from console.errors import Refused
-from console.runs.export.layouts.parts.conversation import given, numbered, spoken
+from console.runs.export.layouts.parts.conversation import given, numbered
 from console.runs.export.layouts.parts.layout import GivenAnswer, Layout, Reviewed, RunRecords
 from console.runs.importers.inspect import TRIAL
 from console.trajectory import Label
@@ -31,9 +31,8 @@ def write(source: RunRecords, stream: BinaryIO) -> int:
     try:
         from inspect_ai import log
     except ModuleNotFoundError as missing:
-        raise Refused(
-            "Inspect is needed to write its logs. Install it: pip install 'inferact-console[inspect]'"
-        ) from missing
+        advice = "Inspect is needed to write its logs. Install it: pip install 'inferact-console[inspect]'"
+        raise Refused(advice) from missing
     samples = _with_own_epochs([_sample(source, one) for one in source.reviewed()])
     spec = {
         "created": _iso(source.run.created_ms),
@@ -58,20 +57,17 @@ def _with_own_epochs(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
     held = {(sample["id"], sample["epoch"]) for sample in samples}
     written: set[tuple[str, int]] = set()
     for sample in samples:
-        key = (sample["id"], sample["epoch"])
-        if key in written:
-            trial, free = sample["epoch"] - 1, (epoch for epoch in count(1) if (sample["id"], epoch) not in held)
-            sample["epoch"] = next(free)
-            sample["metadata"] |= {TRIAL: trial}
-            key = (sample["id"], sample["epoch"])
-            held.add(key)
-        written.add(key)
+        if (sample["id"], sample["epoch"]) in written:
+            sample["metadata"] |= {TRIAL: sample["epoch"] - 1}
+            sample["epoch"] = next(epoch for epoch in count(1) if (sample["id"], epoch) not in held)
+            held.add((sample["id"], sample["epoch"]))
+        written.add((sample["id"], sample["epoch"]))
     return samples
 
 
 def _sample(source: RunRecords, one: Reviewed) -> dict[str, Any]:
     record = one.record
-    has_gold = "gold" in source.asked_for and record.label
+    label = record.label if "gold" in source.asked_for else None
     return {
         "id": record.task_id,
         "epoch": record.trial + 1,
@@ -80,16 +76,15 @@ def _sample(source: RunRecords, one: Reviewed) -> dict[str, Any]:
         "messages": list(_messages(one)),
         "events": [_approval(one, answer) for answer in one.answers if answer.kind is CheckpointKind.ACTION],
         "metadata": {"environment": record.environment},
-        **({"scores": {"gold": {"value": _SCORES[record.label]}}} if has_gold and record.label else {}),
+        **({"scores": {"gold": {"value": _SCORES[label]}}} if label else {}),
     }
 
 
 def _messages(one: Reviewed) -> Iterator[dict[str, Any]]:
     yield from given(one.record.instruction, one.record.opening)
-    for step, named in numbered(one.record.steps):
-        words = spoken(named[0][1]) if len(named) == 1 else None
-        if words is not None or not named:
-            yield {"role": "assistant", "content": _thinking(step.thought, words or "")}
+    for step, named, words in numbered(one.record.steps):
+        if words is not None:
+            yield {"role": "assistant", "content": _thinking(step.thought, words)}
             if step.observation:
                 yield {"role": "user", "content": step.observation}
             continue
@@ -111,8 +106,8 @@ def _call(id: str, call: Call) -> dict[str, Any]:
 
 def _approval(one: Reviewed, answer: GivenAnswer) -> dict[str, Any]:
     action = checkpoint_at(one.record, answer.step, answer.kind).action
-    named = [id for index, (_, ids) in enumerate(numbered(one.record.steps)) if index == answer.step for id, _ in ids]
-    id = named[0] if named else "call_pending"
+    named = next((named for _, named, _ in islice(numbered(one.record.steps), answer.step, None)), [])
+    id = named[0][0] if named else "call_pending"
     event = {
         "event": "approval",
         "message": action,

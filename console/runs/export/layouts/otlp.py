@@ -50,11 +50,11 @@ def _spans(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
     times = (begun, begun + (len(record.steps) + 1) * _STEP)
     yield _span(trace, root, "", "invoke_agent", times, about)
     heard = given(record.instruction, record.opening)
-    for index, (step, named) in enumerate(numbered(record.steps)):
+    for index, (step, named, words) in enumerate(numbered(record.steps)):
         at = begun + (index + 1) * _STEP
         events = [_event(answer, at) for answer in one.answers if answer.step == index]
         yield from _step(trace, root, index, at, step, named, heard, events)
-        heard = [{"role": "user", "content": step.observation}] if step.observation and _is_words(named) else []
+        heard = [{"role": "user", "content": step.observation}] if step.observation and words is not None else []
 
 
 def _trace_id(source: RunRecords, one: Reviewed) -> str:

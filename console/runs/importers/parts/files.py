@@ -149,7 +149,12 @@ def steps_of(lines: Iterable[str]) -> tuple[Step, ...]:
             steps[-1][part] = [match[3]]
         elif steps:
             steps[-1][part].append(line)
-    return tuple(Step(**{name: "\n".join(held).strip() for name, held in parts.items()}) for parts in steps)
+    return tuple(_step(parts) for parts in steps)
+
+
+def _step(parts: dict[str, list[str]]) -> Step:
+    thought, action, observation = ("\n".join(parts.get(name, ())).strip() for name in _ORDER)
+    return Step(thought, action, observation)
 
 
 def starts_step(line: str) -> bool:

@@ -10,7 +10,8 @@ from console.analysis.metrics.ranking_curves import average_precision, rank_case
 from console.detection.evaluation import chart_data
 from console.detection.evaluation.metrics import count_matrix
 from console.detection.evaluation.scores import Population, Scores, read_scores
-from console.runs.export.formats import arrow, as_csv
+from console.runs.export.formats import as_csv
+from console.runs.export.formats.columns import read_csv
 from console.trajectory import Label
 from tests.verdicts import a_run, judge, of_run
 
@@ -90,7 +91,7 @@ def test_the_figures_can_be_worked_out_again_from_the_csv_of_scores(tmp_path):
     path = tmp_path / "scores.csv"
     path.write_bytes(as_csv(chart_data.score_table(found.values())))
     assert "'=rules" in path.read_text()
-    rows = [row for row in arrow.read_csv(path) if row["gold_label"]]
+    rows = [row for row in read_csv(path) if row["gold_label"]]
     assert {row["detector"] for row in rows} == {"=rules"}
     again = rank_cases([row["gold_label"] == "misaligned" for row in rows], [float(row["score"]) for row in rows])
     known = found["=rules"].labelled

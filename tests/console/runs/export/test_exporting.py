@@ -11,9 +11,8 @@ from sqlalchemy import event, text
 from console.errors import BadInput, Refused, Unknown
 from console.runs import export
 from console.runs.export import kinds
-from console.runs.export.formats import arrow
+from console.runs.export.formats.columns import read_csv
 from console.runs.export.query import ExportQuery, pages
-from console.runs.export.trajectories import TRAJECTORIES
 from console.trajectory import from_json
 from storage.engine import engine, reading, writing
 from storage.tables import Run
@@ -32,7 +31,7 @@ COLUMNS = [
 def as_csv(url, kind, path, **options):
     path = path / f"{kind}.csv"
     count = export.export(url, kind, "shop", path, **options)
-    found = list(arrow.read_csv(path))
+    found = list(read_csv(path))
     assert count == len(found)
     return found
 
@@ -204,7 +203,7 @@ def test_a_writer_never_waits_for_an_export(url):
 
 def test_every_kind_is_listed():
     written = [value for value in vars(kinds).values() if isinstance(value, ExportQuery)]
-    assert set(map(id, [*written, TRAJECTORIES])) == set(map(id, export.KINDS.values()))
+    assert set(map(id, written)) == set(map(id, [*export.KINDS.values(), kinds.WITH_PICTURES]))
 
 
 @pytest.mark.parametrize("kind", export.KINDS)

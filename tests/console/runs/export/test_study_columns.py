@@ -4,7 +4,7 @@ import pytest
 from sqlmodel import select
 
 from console.runs import export
-from console.runs.export.formats import arrow
+from console.runs.export.formats.columns import read_csv
 from storage import tables
 from storage.engine import writing
 
@@ -34,7 +34,7 @@ def in_study(url):
 def _owner(url, tmp_path):
     export.export(url, "decisions", "shop", tmp_path / "decisions.csv")
     return {
-        (row["study"], row["condition"], row["participant"]) for row in arrow.read_csv(tmp_path / "decisions.csv")
+        (row["study"], row["condition"], row["participant"]) for row in read_csv(tmp_path / "decisions.csv")
     }  # fmt: skip
 
 

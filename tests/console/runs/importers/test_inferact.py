@@ -119,5 +119,5 @@ def test_a_path_without_actions_is_an_error(imported):
 def test_a_path_of_something_else_is_refused(write, entries):
     with pytest.raises(UnreadableFile, match='"path" is missing or is not a list'):
         entries(write("1.json", b'{"path": "here", "trace_correct": 1}'))
-    with pytest.raises(UnreadableFile, match="not an object with a type"):
+    with pytest.raises(UnreadableFile, match='message in "path" is not an object'):
         entries(write("1.json", b'{"path": ["a"], "trace_correct": 1}'))

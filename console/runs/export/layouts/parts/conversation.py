@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 from typing import Any
 
 import orjson
@@ -44,10 +45,10 @@ def assistant(thought: str, action: str) -> Chat:
 
 def spoken(call: Call) -> str | None:
     """Return the text that a call sends to the user, or None if the call does not send a text to the user."""
-    content = call.arguments.get("content")
-    return (
-        content if call.name == "respond" and list(call.arguments) == ["content"] and isinstance(content, str) else None
-    )
+    if call.name != "respond" or list(call.arguments) != ["content"]:
+        return None
+    content = call.arguments["content"]
+    return content if isinstance(content, str) else None
 
 
 def calls_of(step: Step) -> list[Call]:
@@ -55,15 +56,16 @@ def calls_of(step: Step) -> list[Call]:
     return list(read_action(step.action)) or ([Call("act", {"argument": step.action})] if step.action else [])
 
 
-def numbered(steps: Sequence[Step]) -> Iterator[tuple[Step, list[tuple[str, Call]]]]:
-    """Yield each step with its calls, each with an id that is unique within the conversation."""
-    count = 0
+def numbered(steps: Sequence[Step]) -> Iterator[tuple[Step, list[tuple[str, Call]], str | None]]:
+    """Yield each step with its calls, each with an id that is unique within the conversation, and its text.
+
+    The text is what the step sends to the user: "" if the step has no call, and None if it has other calls.
+    """
+    numbers = count()
     for step in steps:
-        named = []
-        for call in calls_of(step):
-            named.append((f"call_{count}", call))
-            count += 1
-        yield step, named
+        named = [(f"call_{next(numbers)}", call) for call in calls_of(step)]
+        lone = spoken(named[0][1]) if len(named) == 1 else None
+        yield step, named, lone if named else ""
 
 
 def functions(records: Iterable[Trajectory]) -> list[dict[str, Any]]:

@@ -135,7 +135,17 @@ class RunRecords:
             statement = statement.where(answer.annotator_kind == "human")
         found: dict[int, list[GivenAnswer]] = {}
         for asked, given in session.exec(statement):
-            found.setdefault(asked.trajectory_id, []).append(_answer(asked, given, names[given.reviewer]))
+            answered = GivenAnswer(
+                step=asked.step,
+                kind=CheckpointKind(asked.kind),
+                reviewer=names[given.reviewer],
+                decision=given.decision,
+                label=given.label,
+                words=given.feedback_text,
+                edited_action=given.edited_action,
+                at_ms=given.decided_ms,
+            )
+            found.setdefault(asked.trajectory_id, []).append(answered)
         return found
 
     def _names(self, session: Session) -> dict[str, str]:
@@ -150,19 +160,6 @@ class RunRecords:
         )
         real = session.exec(statement).all()
         return {name: name if "names" in self.asked_for else f"reviewer {n}" for n, name in enumerate(real, start=1)}
-
-
-def _answer(item: tables.Item, given: tables.Decision, name: str) -> GivenAnswer:
-    return GivenAnswer(
-        step=item.step,
-        kind=CheckpointKind(item.kind),
-        reviewer=name,
-        decision=given.decision,
-        label=given.label,
-        words=given.feedback_text,
-        edited_action=given.edited_action,
-        at_ms=given.decided_ms,
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.runs.export.formats import arrow
-from console.runs.export.formats.columns import Column, ColumnKind
+from console.runs.export.formats.columns import Column, ColumnKind, read_csv, write_csv
 
 TEXTS = st.text(st.characters(codec=None), max_size=12)
 RISKY_STARTS = [*"=+-@'", "\t", "\r", "\n", "\x00", "\x1f", "\x7f", "\x9f"]
@@ -19,8 +18,8 @@ def there_and_back(columns, rows):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "out.csv"
         with path.open("wb") as stream:
-            assert arrow.write_csv(columns, [rows], stream) == len(rows)
-        return path.read_bytes(), list(arrow.read_csv(path))
+            assert write_csv(columns, [rows], stream) == len(rows)
+        return path.read_bytes(), list(read_csv(path))
 
 
 @settings(deadline=None)

@@ -4,13 +4,12 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.runs.export.formats import jsonl
-from console.runs.export.formats.columns import Column, ColumnKind
+from console.runs.export.formats.columns import Column, ColumnKind, write_json_lines
 
 
 def lines(columns, rows):
     stream = io.BytesIO()
-    assert jsonl.write(columns, [rows], stream) == len(rows)
+    assert write_json_lines(columns, [rows], stream) == len(rows)
     return stream.getvalue().splitlines()
 
 

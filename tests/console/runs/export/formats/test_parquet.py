@@ -3,15 +3,14 @@ from datetime import UTC, datetime
 
 import pyarrow.parquet as pq
 
-from console.runs.export.formats import arrow
-from console.runs.export.formats.columns import Column, ColumnKind
+from console.runs.export.formats.columns import Column, ColumnKind, write_parquet
 
 COLUMNS = [Column("words"), Column("ok", ColumnKind.TRUTH), Column("at", ColumnKind.TIME)]
 
 
 def table(pages):
     stream = io.BytesIO()
-    count = arrow.write_parquet(COLUMNS, pages, stream)
+    count = write_parquet(COLUMNS, pages, stream)
     return count, pq.read_table(io.BytesIO(stream.getvalue()))
 
 
@@ -31,5 +30,5 @@ def test_without_rows_the_columns_are_there():
 
 def test_big_pages_become_row_groups():
     stream = io.BytesIO()
-    arrow.write_parquet(COLUMNS, [[("x" * 1_000_000, 1, 1)] * 5] * 4, stream)
+    write_parquet(COLUMNS, [[("x" * 1_000_000, 1, 1)] * 5] * 4, stream)
     assert pq.ParquetFile(io.BytesIO(stream.getvalue())).num_row_groups == 2

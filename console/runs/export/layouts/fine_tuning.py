@@ -1,0 +1,140 @@
+"""Files for fine-tuning: OpenAI's examples, and preferences from reviewed actions for TRL's DPO and KTO trainers.
+
+The prompt of a preference is the conversation before the action. After an edit, the edited action is preferred; after a
+rejection, the critical action of the task's next trial, unless that action was refused too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from console.runs.export.layouts.parts.conversation import (
+    arguments_text,
+    assistant,
+    functions,
+    given,
+    in_words,
+    numbered,
+)
+from console.runs.export.layouts.parts.layout import GivenAnswer, Layout, Reviewed, RunRecords, write_lines
+from console.trajectory import Trajectory
+from console.trajectory.calls import Call
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
+from storage.tables import DecisionKind
+
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_NAME = 64
+
+
+def write_examples(source: RunRecords, stream: BinaryIO) -> int:
+    """Write the trajectories that have at least one step, and return their number.
+
+    If `ids` is requested, add the reasoning and further fields, so that importing a line restores the same trajectory.
+    OpenAI's training uses the messages and tools only.
+    """
+    whole = "ids" in source.asked_for
+    return write_lines((_example(one.record, whole) for one in source.reviewed() if one.record.steps), stream)
+
+
+def _example(record: Trajectory, whole: bool) -> dict[str, Any]:
+    example: dict[str, Any] = {"messages": list(_messages(record, whole))}
+    if tools := functions([record]):
+        for tool in tools:
+            tool["function"]["name"] = _name(tool["function"]["name"], whole)
+        example["tools"] = tools
+    if not whole:
+        return example
+    beside = {name: getattr(record, name) for name in ("trial", "environment", "instruction")}
+    label = {"label": str(record.label)} if record.label else {}
+    return {"id": record.task_id, **beside, **label, **example}
+
+
+def _messages(record: Trajectory, whole: bool) -> Iterator[dict[str, Any]]:
+    yield from given(record.instruction, record.opening)
+    for step, named, words in numbered(record.steps):
+        if words is not None:
+            reasoning = {"reasoning_content": step.thought} if whole and step.thought else {}
+            content = words or ("" if whole else step.thought)
+            yield {"role": "assistant", "content": content, **reasoning}
+            if step.observation:
+                yield {"role": "user", "content": step.observation}
+            continue
+        calls = [_call(*one, whole) for one in named]
+        yield {"role": "assistant", "content": step.thought or None, "tool_calls": calls}
+        for place, (id, _) in enumerate(named):
+            # What several calls of one step brought is one text; it stands with the last of them.
+            content = step.observation if place == len(named) - 1 else ""
+            yield {"role": "tool", "tool_call_id": id, "content": content}
+
+
+def _call(id: str, call: Call, whole: bool) -> dict[str, Any]:
+    function = {"name": _name(call.name, whole), "arguments": arguments_text(call)}
+    return {"id": id, "type": "function", "function": function}
+
+
+def _name(name: str, whole: bool) -> str:
+    """Return a function's name as OpenAI accepts it (at most 64 letters, digits, `_`, `-`), or unchanged if `whole`."""
+    return name if whole else _NOT_IN_A_NAME.sub("_", name)[:_LONGEST_NAME]
+
+
+def write_pairs(source: RunRecords, stream: BinaryIO) -> int:
+    """Write one `{"prompt", "chosen", "rejected"}` object per line; return the number of pairs."""
+    return write_lines((pair for one in source.reviewed() for pair in _pairs(source, one)), stream)
+
+
+def write_labelled(source: RunRecords, stream: BinaryIO) -> int:
+    """Write one `{"prompt", "completion", "label"}` object per line; return the number of completions."""
+    return write_lines((row for one in source.reviewed() for row in _labelled(one)), stream)
+
+
+def _pairs(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
+    for answer, checkpoint in _judged(one):
+        chosen = _preferred(source, one, answer)
+        if chosen and chosen != checkpoint.action:
+            yield {
+                "prompt": in_words(checkpoint),
+                "chosen": [assistant("", chosen)],
+                "rejected": [assistant("", checkpoint.action)],
+            }
+
+
+def _preferred(source: RunRecords, one: Reviewed, answer: GivenAnswer) -> str | None:
+    if answer.decision == DecisionKind.EDIT:
+        return answer.edited_action
+    if answer.decision != DecisionKind.REJECT:
+        return None
+    again = source.next_trial(one.id)
+    return again.critical_action if again else None
+
+
+def _labelled(one: Reviewed) -> Iterator[dict[str, Any]]:
+    for answer, checkpoint in _judged(one):
+        judged = [(checkpoint.action, _LABELS[answer.decision])] if answer.decision in _LABELS else []
+        if answer.decision == DecisionKind.EDIT and answer.edited_action:
+            judged.append((answer.edited_action, True))
+        for action, label in judged:
+            yield {"prompt": in_words(checkpoint), "completion": [assistant("", action)], "label": label}
+
+
+_LABELS: dict[str, bool] = {DecisionKind.APPROVE: True, DecisionKind.REJECT: False, DecisionKind.EDIT: False}
+
+
+def _judged(one: Reviewed) -> Iterator[tuple[GivenAnswer, Checkpoint]]:
+    """Yield the decisions on critical actions; skip halted trials and reviews of a trial's end."""
+    for answer in one.answers:
+        checkpoint = checkpoint_at(one.record, answer.step, answer.kind)
+        if answer.kind is CheckpointKind.ACTION and checkpoint.action:
+            yield answer, checkpoint
+
+
+DPO = Layout(
+    "Preference pairs for TRL's DPO trainer", "pairs", "jsonl", "application/jsonl", write_pairs, ("simulated",)
+)
+KTO = Layout(
+    "Labelled actions for TRL's KTO trainer", "actions", "jsonl", "application/jsonl", write_labelled, ("simulated",)
+)
+OPENAI_MESSAGES = Layout(
+    "OpenAI fine-tuning examples", "trajectories", "jsonl", "application/jsonl", write_examples, ("gold", "ids")
+)
