@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
@@ -119,15 +119,13 @@ class Trajectory:
             "source": dict(self.source),
             "extra": dict(self.extra),
         }
-        if self.opening:
-            record["opening"] = self.opening
-        if self.pictures:
-            record["pictures"] = [asdict(picture) for picture in self.pictures]
-        if self.memory:
-            record["memory"] = list(self.memory)
-        if self.carried_over:
-            record["carried_over"] = True
-        return record
+        further = {
+            "opening": self.opening,
+            "pictures": [asdict(picture) for picture in self.pictures],
+            "memory": list(self.memory),
+            "carried_over": self.carried_over,
+        }
+        return record | {name: value for name, value in further.items() if value}
 
     def to_json(self) -> str:
         """Return the canonical form as one line of JSON."""
@@ -136,42 +134,17 @@ class Trajectory:
     def content_digest(self) -> str:
         """Return the SHA-256 (hex) of the content; the same trial in another file has the same digest."""
         steps = [[s.thought, s.action, s.observation] for s in self.steps]
-        parts = [
-            self.task_id,
-            self.trial,
-            self.environment,
-            self.instruction,
-            steps,
-            self.critical_action,
-            self.outcome,
-        ]
-        return hashlib.sha256(orjson.dumps([*parts, self.gold.get("label")])).hexdigest()
+        task = (self.task_id, self.trial, self.environment, self.instruction)
+        parts = [*task, steps, self.critical_action, self.outcome, self.gold.get("label")]
+        return hashlib.sha256(orjson.dumps(parts)).hexdigest()
 
     def as_carried_over(self) -> Trajectory:
         """Return the same trajectory, marked as copied from the previous trial."""
         return replace(self, carried_over=True)
 
 
-_FIELDS = frozenset(
-    [
-        "task_id",
-        "trial",
-        "environment",
-        "instruction",
-        "steps",
-        "critical_action",
-        "outcome",
-        "gold",
-        "source",
-        "extra",
-        "opening",
-        "memory",
-        "carried_over",
-        "pictures",
-    ]
-)
+_FIELDS, _STEP_FIELDS = (frozenset(one.name for one in fields(shape)) for shape in (Trajectory, Step))
 _MOST_TRIALS = 1_000_000
-_STEP_FIELDS = frozenset({"thought", "action", "observation", "extra", "speaker", "pictures"})
 _CALL_FIELDS = ("tool", "input", "output")
 _FOREIGN_CALLS = (
     *("tool_calls", "tool_call", "function_call", "function", "tool_name", "arguments", "args"),
@@ -184,10 +157,7 @@ _OUTCOMES = {str(outcome): outcome for outcome in Outcome}
 
 
 def from_dict(record: Mapping[str, Any]) -> Trajectory:
-    """Parse a canonical record; keep unknown fields under `extra`.
-
-    Raise BadInput if a field is missing or has the wrong type.
-    """
+    """Parse a canonical record with unknown fields under `extra`; raise BadInput if a field is missing or invalid."""
     for name in ("task_id", "instruction", "steps"):
         if name not in record:
             raise BadInput(f'the record has no "{name}"; a canonical trajectory needs task_id, instruction and steps')
@@ -287,15 +257,11 @@ def _action(step: Mapping[str, Any], index: int, called: bool) -> str:
 def _pictures(holder: Mapping[str, Any], where: str) -> tuple[Picture, ...]:
     try:
         read = tuple(Picture(**{name: one[name] for name in _PICTURE}) for one in holder.get("pictures") or ())
-        if not all(_is_whole(picture) for picture in read):
+        if any((type(one.digest), type(one.media_type), type(one.size)) != (str, str, int) for one in read):
             raise TypeError
         return read
     except (TypeError, KeyError) as broken:
         raise BadInput(f"a picture of {where} lacks its digest, media_type or size") from broken
-
-
-def _is_whole(picture: Picture) -> bool:
-    return isinstance(picture.digest, str) and isinstance(picture.media_type, str) and type(picture.size) is int
 
 
 def _text(record: Mapping[str, Any], name: str, *, numbers: bool = False) -> str:

@@ -109,35 +109,33 @@ def checkpoints(trajectory: Trajectory, patterns: Sequence[str], *, ends: bool =
     """Return the checkpoints in order: one before each critical action, and one at the end if `ends`."""
     steps = trajectory.steps
     found = [
-        _build(trajectory, index, CheckpointKind.ACTION)
+        checkpoint_at(trajectory, index, CheckpointKind.ACTION)
         for index, step in enumerate(steps)
         if is_critical(step.action, patterns)
     ]
     if pending_action(trajectory) is not None:
-        found.append(_build(trajectory, len(steps), CheckpointKind.ACTION))
+        found.append(checkpoint_at(trajectory, len(steps), CheckpointKind.ACTION))
     elif ends and steps and trajectory.outcome is not Outcome.HALTED:
         last = len(steps) - 1
         if not found or found[-1].index != last:
-            found.append(_build(trajectory, last, CheckpointKind.END))
+            found.append(checkpoint_at(trajectory, last, CheckpointKind.END))
     return found
 
 
 def previous_checkpoint(checkpoint: Checkpoint, patterns: Sequence[str]) -> Checkpoint | None:
     """Return the checkpoint of the last critical action before this checkpoint, or None if there is none."""
-    found = (at for at in reversed(range(len(checkpoint.steps))) if is_critical(checkpoint.steps[at].action, patterns))
-    at = next(found, None)
-    if at is None:
-        return None
-    step = checkpoint.steps[at]
-    return replace(
-        checkpoint,
-        steps=checkpoint.steps[:at],
-        index=at,
-        kind=CheckpointKind.ACTION,
-        thought=step.thought,
-        action=step.action,
-        speaker=step.speaker,
-    )
+    for at, step in reversed([*enumerate(checkpoint.steps)]):
+        if is_critical(step.action, patterns):
+            return replace(
+                checkpoint,
+                steps=checkpoint.steps[:at],
+                index=at,
+                kind=CheckpointKind.ACTION,
+                thought=step.thought,
+                action=step.action,
+                speaker=step.speaker,
+            )
+    return None
 
 
 def pending_action(trajectory: Trajectory) -> str | None:
@@ -149,32 +147,19 @@ def pending_action(trajectory: Trajectory) -> str | None:
     return action if waiting or all(step.action != action for step in trajectory.steps) else None
 
 
-def halted_checkpoint(trajectory: Trajectory) -> Checkpoint:
-    """Return the checkpoint of a halted trial, with all steps of the trial."""
-    return Checkpoint(
-        environment=trajectory.environment,
-        instruction=trajectory.instruction,
-        opening=trajectory.opening,
-        steps=_without_extra(trajectory.steps),
-        index=len(trajectory.steps),
-        kind=CheckpointKind.HALTED,
-        pictures=trajectory.pictures,
-    )
-
-
 def checkpoint_at(trajectory: Trajectory, index: int, kind: CheckpointKind) -> Checkpoint:
-    """Return the checkpoint of that kind at that step, as the queue stored it."""
-    return halted_checkpoint(trajectory) if kind is CheckpointKind.HALTED else _build(trajectory, index, kind)
-
-
-def _build(trajectory: Trajectory, index: int, kind: CheckpointKind) -> Checkpoint:
-    pending = index >= len(trajectory.steps)
-    step = _pending_step(trajectory) if pending else trajectory.steps[index]
+    """Return the checkpoint of that kind at that step; that of a halted trial is after all its steps."""
+    steps = trajectory.steps
+    if kind is CheckpointKind.HALTED:
+        index, step = len(steps), Step()
+    else:
+        step = steps[index] if index < len(steps) else _pending_step(trajectory)
     return Checkpoint(
         environment=trajectory.environment,
         instruction=trajectory.instruction,
         opening=trajectory.opening,
-        steps=_without_extra(trajectory.steps[:index]),
+        # `extra` may hold rewards or labels.
+        steps=tuple(replace(earlier, extra={}) if earlier.extra else earlier for earlier in steps[:index]),
         index=index,
         kind=kind,
         thought=step.thought,
@@ -187,11 +172,6 @@ def _build(trajectory: Trajectory, index: int, kind: CheckpointKind) -> Checkpoi
 def _pending_step(trajectory: Trajectory) -> Step:
     thought = trajectory.extra.get("pending_thought")
     return Step(thought if isinstance(thought, str) else "", trajectory.critical_action or "")
-
-
-def _without_extra(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Return the steps without `extra`, which may hold rewards or labels."""
-    return tuple(replace(step, extra={}) if step.extra else step for step in steps)
 
 
 def _faces(action: str) -> Iterator[str]:

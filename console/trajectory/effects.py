@@ -158,17 +158,14 @@ def _deciding_verb(words: tuple[str, ...]) -> str | None:
     """Return the verb that determines the effect: the first plain verb, or a noun-like verb that is first or alone."""
     known = [word for word in words if word in _VERBS]
     plain = [word for word in known if word not in _WORDS.nouns]
-    if known and known[0] == words[0] and known[0] in _WORDS.nouns and not _is_report(words):
+    is_report = len(words) > 1 and words[-1] in _WORDS.reports
+    if known and known[0] == words[0] and known[0] in _WORDS.nouns and not is_report:
         return known[0]
     if plain:
         return plain[0]
     if words and words[-1] in _WORDS.reports:
         return "read"
     return known[0] if known else None
-
-
-def _is_report(words: tuple[str, ...]) -> bool:
-    return len(words) > 1 and words[-1] in _WORDS.reports
 
 
 def _texts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -198,13 +195,9 @@ _SQL = re.compile(
 _SQL_EFFECTS = {"read": Effect.READ, "delete": Effect.DELETE, "write": Effect.WRITE, "code": Effect.RUN}
 _WITH_CHANGE = re.compile(r"^\s*with\b.*\b(delete\s+from|insert\s+into|update)\b", re.IGNORECASE | re.DOTALL)
 _METHODS = {
-    "get": Effect.READ,
-    "head": Effect.READ,
-    "options": Effect.READ,
-    "post": Effect.SEND,
-    "put": Effect.WRITE,
-    "patch": Effect.WRITE,
-    "delete": Effect.DELETE,
+    **dict.fromkeys(("get", "head", "options"), Effect.READ),
+    **dict.fromkeys(("put", "patch"), Effect.WRITE),
+    **{"post": Effect.SEND, "delete": Effect.DELETE},
 }
 
 
@@ -298,15 +291,17 @@ _WITH_SUBCOMMANDS = frozenset(_WITH_SUBCOMMANDS_WORDS.split())
 
 
 def _subcommand_effects(head: str, rest: list[str]) -> frozenset[Effect]:
-    """Return the effects of `git push`, `npm install` and the like; forcing or resetting in git adds DELETE."""
+    """Return the effects of the first known subcommand, WRITE if none is known, or no effects of other programs.
+
+    In git, options that force, reset or delete add DELETE, except to adding, committing, starting and applying.
+    """
     if head not in _WITH_SUBCOMMANDS:
         return frozenset()
-    found = next((_SUBCOMMANDS[word] for word in rest[:3] if word in _SUBCOMMANDS), frozenset({Effect.WRITE}))
-    if head == "git" and {"--hard", "--force", "-f", "-D", "--delete"} & set(rest):
-        found |= {Effect.DELETE}
     if head == "git" and rest[:1] in (["add"], ["commit"], ["start"], ["apply"]):
         return frozenset({Effect.WRITE})
-    return found
+    found = next((_SUBCOMMANDS[word] for word in rest[:3] if word in _SUBCOMMANDS), frozenset({Effect.WRITE}))
+    forces = head == "git" and {"--hard", "--force", "-f", "-D", "--delete"} & set(rest)
+    return found | {Effect.DELETE} if forces else found
 
 
 _MONEY = frozenset({"amount", "price", "total", "sum", "payment", "value_usd", "amount_usd"})

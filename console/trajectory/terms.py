@@ -19,7 +19,7 @@ from console.trajectory.strict_yaml import Words, read_data
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """The words of `terms.yaml`, and its regular expressions, each in a group of its own."""
+    """The words of `terms.yaml`; units, packs, at_most and at_least are regular expressions, each one group."""
 
     function_words: Words
     colours: Words

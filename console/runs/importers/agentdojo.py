@@ -34,7 +34,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         yield entry_of(
             intake,
             read_turns(required_list(record, path, "messages"), intake),
-            "/".join(str(run[name]) for name in _TASK if run.get(name) not in (None, "", "none")),
+            "/".join(str(run[name]) for name in _TASK if run.get(name) not in (None, "", "none")) or None,
             result,
             instruction=run.get("user_prompt"),
             extra=kept | read_as | record.notes,

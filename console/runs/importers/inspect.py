@@ -59,7 +59,7 @@ def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any])
     return entry_of(
         intake,
         turns,
-        str(sample.get("id", "")),
+        str(sample["id"]) if "id" in sample else None,
         _result(sample),
         instruction=_asked(sample.get("input"), intake),
         trial=trial_of(trial if trial is not None or epoch is None else epoch - 1),

@@ -59,7 +59,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
             read_spans += [_conversation(one, told, number) for number, (one, told) in enumerate(facts, 1)]
         root = next((one.value for one in records if not one.value.get("parentSpanId")), records[0].value)
         extra = {"name": root["name"]} if isinstance(root.get("name"), str) else {}
-        yield entry_of(intake, turns_of_spans([*filter(None, read_spans)], intake), trace_id, extra=extra)
+        yield entry_of(intake, turns_of_spans([*filter(None, read_spans)], intake), trace_id or None, extra=extra)
 
 
 def _spans(batch: Mapping[str, Any], level: int = 0) -> Iterator[dict[str, Any]]:

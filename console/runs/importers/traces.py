@@ -74,7 +74,7 @@ def _langfuse_entry(path: Path, record: Record) -> Entry:
     return entry_of(
         intake,
         turns_of_spans(spans, intake),
-        str(trace.get("id") or ""),
+        str(trace["id"]) if trace.get("id") else None,
         scored_result(told),
         instruction=unpacked(trace.get("input")),
         extra=held_fields(trace, "name", "sessionId", "userId", "tags") | record.notes,
@@ -118,7 +118,7 @@ def read_langsmith(path: Path, progress: Progress | None = None) -> Iterator[Ent
         yield entry_of(
             intake,
             turns_of_spans(spans, intake),
-            trace,
+            trace or None,
             scored_result({name: plain_object(value).get("avg") for name, value in stats.items()}),
             extra=held_fields(root, "name", "session_name", "tags", "error"),
         )
@@ -189,7 +189,7 @@ def read_openai_agents(path: Path, progress: Progress | None = None) -> Iterator
         numbered = [_sdk_span(one, by_id, number, intake) for number, one in enumerate(records, 1)]
         head: Span = next((one.value for one in records if "workflow_name" in one.value), {})
         extra = held_fields(head, "workflow_name", "group_id", "metadata")
-        yield entry_of(intake, turns_of_spans([*filter(None, numbered)], intake), trace, extra=extra)
+        yield entry_of(intake, turns_of_spans([*filter(None, numbered)], intake), trace or None, extra=extra)
 
 
 def _sdk_records(path: Path, progress: Progress | None) -> Iterator[tuple[str, int, dict[str, Any]]]:

@@ -16,7 +16,6 @@ from console.trajectory.checkpoints import (
     checkpoints,
     digest,
     globs,
-    halted_checkpoint,
     is_critical,
     pending_action,
 )
@@ -108,7 +107,7 @@ def test_what_a_source_keeps_beside_a_step_is_not_shown():
     steps = (Step("", "search[x]", "seen", {"reward": "secret"}), Step("", BUY, "", {"reward": "secret"}))
     at = checkpoints(Trajectory("t", "webshop", "i", steps), [BUY])[0]
     assert "secret" not in repr(at)
-    assert "secret" not in repr(halted_checkpoint(Trajectory("t", "webshop", "i", steps)))
+    assert "secret" not in repr(checkpoint_at(Trajectory("t", "webshop", "i", steps), 0, CheckpointKind.HALTED))
 
 
 def test_a_waiting_action_is_a_checkpoint_after_all_steps():
@@ -139,7 +138,7 @@ def test_the_end_is_not_judged_twice_where_the_last_action_is_critical():
 def test_a_halted_trial_has_no_end_and_shows_all_its_steps():
     halted = trip("look", "look", outcome=Outcome.HALTED)
     assert checkpoints(halted, [], ends=True) == []
-    at = halted_checkpoint(halted)
+    at = checkpoint_at(halted, len(halted.steps), CheckpointKind.HALTED)
     assert (at.kind, at.index, at.action, len(at.steps)) == (CheckpointKind.HALTED, 2, "", 2)
 
 
@@ -147,7 +146,7 @@ def test_a_stored_place_gives_the_same_checkpoint_again():
     whole = trip("search[x]", BUY, "look")
     for at in checkpoints(whole, [BUY], ends=True):
         assert checkpoint_at(whole, at.index, at.kind) == at
-    assert checkpoint_at(whole, 3, CheckpointKind.HALTED) == halted_checkpoint(whole)
+    assert checkpoint_at(whole, 0, CheckpointKind.HALTED) == checkpoint_at(whole, 3, CheckpointKind.HALTED)
 
 
 def test_a_digest_tells_actions_apart_to_the_letter():

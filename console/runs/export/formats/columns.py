@@ -131,10 +131,10 @@ def read_csv(path: Path) -> Iterator[dict[str, str]]:
 def write_parquet(columns: Sequence[Column], pages: Iterable[Page], stream: BinaryIO) -> int:
     """Write the rows as a Parquet file; return the number of rows."""
     schema = pa.schema([(column.name, _TYPES[column.kind]) for column in columns])
-    return write_row_groups(schema, (_arrays(columns, page) for page in pages if page), stream)
+    return store_row_groups(schema, (_arrays(columns, page) for page in pages if page), stream)
 
 
-def write_row_groups(schema: pa.Schema, batches: Iterable[Sequence[pa.Array]], target: BinaryIO | Path) -> int:
+def store_row_groups(schema: pa.Schema, batches: Iterable[Sequence[pa.Array]], target: BinaryIO | Path) -> int:
     """Write batches of one array per column in row groups of about 8 MB; return the number of rows."""
     count, waiting = 0, []
     with _little_memory(), ParquetWriter(target, schema) as writer:

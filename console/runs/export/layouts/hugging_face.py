@@ -13,7 +13,7 @@ from zipfile import ZIP_STORED, ZipFile
 import pyarrow as pa
 import yaml
 
-from console.runs.export.formats.columns import array_of, write_row_groups
+from console.runs.export.formats.columns import array_of, store_row_groups
 from console.runs.export.layouts.parts.layout import Layout, RunRecords
 from console.trajectory.checkpoints import checkpoint_at
 from storage import tables
@@ -47,7 +47,7 @@ def write(source: RunRecords, stream: BinaryIO) -> int:
     with tempfile.TemporaryDirectory() as folder, ZipFile(stream, "w", ZIP_STORED) as archive:
         for name, schema, rows in tables:
             path = Path(folder, f"{name}.parquet")
-            write_row_groups(schema, _batches(rows(source, counts), schema), path)
+            store_row_groups(schema, _batches(rows(source, counts), schema), path)
             archive.write(path, f"data/{name}.parquet")
         archive.writestr("README.md", _card(source, counts))
     return counts["trajectories"]

@@ -133,7 +133,7 @@ def _written_call(match: re.Match[str]) -> LoggedCall | None:
 def entry_of(
     intake: Intake,
     turns: Sequence[Turn],
-    task_id: str = "",
+    task_id: str | None = None,
     result: tuple[Outcome, Mapping[str, Any]] = (Outcome.FINISHED, {}),
     *,
     instruction: object = "",
@@ -152,7 +152,7 @@ def entry_of(
         lost = ", ".join(f"{one.count} x {what}" for what, one in intake.left_out.items())
         return Skipped(intake.line, f"{_SILENT}{f'; left out: {lost}' if lost else ''}")
     trajectory = Trajectory(
-        task_id=task_id or f"line-{intake.line}",
+        task_id=f"line-{intake.line}" if task_id is None else task_id,
         environment=environment,
         instruction=word(instruction) or first_words(turns),
         steps=steps,

@@ -9,7 +9,7 @@ from console.actors import ACTORS, ActorView
 from console.environments import ENVIRONMENTS
 from console.review.simulated import ReviewCase
 from console.trajectory import Outcome, Step, Trajectory
-from console.trajectory.checkpoints import checkpoints, halted_checkpoint
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, checkpoints
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +28,7 @@ def _of_task(task, seed):
     outcome, steps = _play(environment, task, seed)
     record = Trajectory(task.task_id, task.environment, task.instruction, steps, outcome=outcome)
     if outcome is Outcome.HALTED:
-        found = [halted_checkpoint(record)]
+        found = [checkpoint_at(record, len(record.steps), CheckpointKind.HALTED)]
     else:
         found = checkpoints(record, environment.critical, ends=environment.ends)
     return [(outcome, ReviewCase(task, checkpoint, seed=seed)) for checkpoint in found]
