@@ -3,7 +3,7 @@
 ConsoleError
 ├── BadInput             the input cannot be used (exit code 2)
 │   ├── UnreadableFile   a log cannot be read; names the file, the line and what to do
-│   └── Unknown          no run, item, detector or format has that name
+│   └── Unknown          no run, item, detector or format has that name or id
 └── Refused              the present state does not allow the request (exit code 1)
 """
 
@@ -33,11 +33,12 @@ class UnreadableFile(BadInput):
 
 
 class Unknown(BadInput):
-    """No object of that kind has that name."""
+    """No object of that kind has that name or id."""
 
-    def __init__(self, what: str, name: object, known: object = ()) -> None:
+    def __init__(self, what: str, name: object, known: object = (), *, by: str = "") -> None:
+        key = f"with {by or 'id'} {name}" if by or isinstance(name, int) else f"named {name!r}"
         names = ", ".join(str(k) for k in known) if isinstance(known, (list, tuple, dict, set)) else str(known)
-        super().__init__(f"No {what} named {name!r}." + (f" Known: {names}." if names else ""))
+        super().__init__(f"No {what} {key}." + (f" Known: {names}." if names else ""))
 
 
 class Refused(ConsoleError):

@@ -22,7 +22,7 @@ class UnusableInvitation(Refused):
     """The invitation was used, has expired or never existed; the message does not say which."""
 
     def __init__(self) -> None:
-        super().__init__(_("This invitation is not valid: it was used, has expired, or never existed."))
+        super().__init__(_("This invitation was used, has expired, or never existed."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,9 @@ def accept(session: Session, token: str, name: str, now_ms: int) -> tables.Perso
 
 def _refuse_address(name: str) -> None:
     if "@" in name_key(name):
-        raise Refused(_("Only a person invited under an e-mail address can use it as a name; choose another name."))
+        raise Refused(
+            _("An e-mail address can be a name only if the person was invited under this address. Choose another name.")
+        )
 
 
 def _usable(session: Session, token: str, now_ms: int) -> tables.Invitation:

@@ -101,7 +101,7 @@ def refuse_beyond(by: Identity, roles: Iterable[Role], known: tables.Person | No
     if beyond := sorted(str(role) for role in roles if role not in by.roles):
         raise Refused(f"You cannot give or take the role {' and '.join(beyond)}, which you do not have; ask an admin.")
     if known is not None:
-        raise Refused(f"{known.name} already has access, and a new link would sign in as them; ask an admin.")
+        raise Refused(f"{known.name} already has access; ask an admin for a new link.")
 
 
 def disable(session: Session, person: tables.Person, now_ms: int) -> None:

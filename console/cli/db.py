@@ -64,7 +64,7 @@ def check_database(as_json: Json = False) -> None:
 
 @app.command("backup", epilog="Example: inferact db backup console-friday.db")
 def backup_database(target: Annotated[Path, typer.Argument(help="The file to create.")], as_json: Json = False) -> None:
-    """Copy the database while the console runs."""
+    """Back up the database; the console can keep running."""
     refuse_there(target.expanduser())
     # Recorded first, so that the copy contains the event.
     with writing() as session:
@@ -80,7 +80,7 @@ def backup_database(target: Annotated[Path, typer.Argument(help="The file to cre
 
 @app.command("restore", epilog="Example: inferact db restore console-friday.db")
 def restore_database(source: Annotated[Path, typer.Argument(help="The backup file.")], as_json: Json = False) -> None:
-    """Replace the database by a backup; the current file is kept next to it."""
+    """Replace the database with a backup; the previous file is kept next to the new one."""
     kept = restore(settings().database_url, source)
     with writing() as session:
         audit_log.record(session, None, "database restored", now_ms(), subject=str(source))

@@ -46,7 +46,7 @@ Stated = Annotated[
     typer.Option("--cost", help="Cost of an error, as PATTERN=AMOUNT or PATTERN=price. Ranks items by expected cost."),
 ]
 Swap = Annotated[
-    bool, typer.Option("--swap-labels", help="Ask true-or-false questions in both orders. Each costs one more request.")
+    bool, typer.Option("--swap-labels", help="Ask each true-or-false question in both orders, with one more request.")
 ]
 Bar = Annotated[
     float | None, typer.Option("--threshold", help="Flag scores above this threshold (default: the detector's).")
@@ -58,7 +58,7 @@ InferModel = Annotated[str | None, typer.Option(help="Model that infers the agen
 VerifyModel = Annotated[str | None, typer.Option(help="Model for comparisons and everything else (default: --model).")]
 Concurrency = Annotated[int | None, typer.Option(min=1, help="Simultaneous requests to a model.")]
 Effort = Annotated[str | None, typer.Option(help="Reasoning effort of a reasoning model: low, medium or high.")]
-Why = Annotated[bool, typer.Option("--why", help="Let InferAct explain its flags. Each costs one more request.")]
+Why = Annotated[bool, typer.Option("--why", help="Let InferAct explain its flags. Each flag costs one more request.")]
 Paper = Annotated[bool, typer.Option("--paper", help="Use the prompts and the parsing of the paper's reference code.")]
 Batches = Annotated[
     bool, typer.Option("--batch", help="Use the Batch API. If interrupted, the same command continues the batch.")
@@ -95,14 +95,14 @@ def detect(
 ) -> None:
     """Judge the checkpoints of a run that are not judged yet, and queue what the routing detector flags.
 
-    On a terminal it first estimates the cost of models and asks for confirmation.
+    On a terminal, the command first estimates the cost of models and asks for confirmation.
     """
     methods = split_names(method, "detector with --method")
     if paper and (swap_labels or why):
         raise BadInput("--paper asks each question once, without an explanation. Remove --swap-labels and --why.")
     if in_batches and cap_usd is not None:
         raise BadInput(
-            "--cap-usd cannot stop a batch, which is paid as a whole. Remove it, or check the cost with --estimate."
+            "--cap-usd cannot stop a batch, which is paid as a whole. Remove --cap-usd, or use --estimate first."
         )
     models: dict[str, Any] = {"model": model, "infer_model": infer_model, "verify_model": verify_model}
     models |= {"concurrency": concurrency, "spending_cap_usd": cap_usd, "reasoning_effort": reasoning_effort}
@@ -201,7 +201,9 @@ def evaluate(
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="With --scores: flag scores above it (default: 0.5). With --paper: flag scores from it on."),
+        typer.Option(
+            help="With --scores: the threshold (default: 0.5). Higher scores are flagged; with --paper, equal ones too."
+        ),
     ] = None,
     paper: Annotated[
         bool, typer.Option("--paper", help="Use the thresholds and scores of the reference code; -1 means undefined.")
@@ -265,7 +267,7 @@ def tune(
     dev_size: Annotated[
         int, typer.Option(min=1, help="Number of trajectories to tune on; the others are the test set.")
     ] = 50,
-    seed: Annotated[int, typer.Option(help="Random seed that selects these trajectories.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed that selects the trajectories to tune on.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Find a detector's threshold by Macro-F1 on a dev set; the test set is never used for it."""
@@ -316,7 +318,7 @@ def fit(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Fit a stack of detectors to a run's labels; it is refused if there are too few labels."""
+    """Fit a stack of detectors to a run's labels; fail if there are too few labels."""
     from console.detection import stacking  # scikit-learn's room, which only this needs
 
     path = stacked.path_of(name)

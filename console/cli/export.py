@@ -32,7 +32,7 @@ def export_file(
     run: Annotated[str | None, typer.Option("--run", help="The run's name, or the study's for `export study`.")] = None,
     study: Annotated[str | None, typer.Option("--study", help="The study's name, for `export study`.")] = None,
     asked_for: Annotated[list[str] | None, typer.Option("--with", help=_ASKED_FOR)] = None,
-    licence: Annotated[str, typer.Option(help="The licence stated in the card of a datasets folder.")] = "unknown",
+    licence: Annotated[str, typer.Option(help="With datasets: the licence in the dataset card.")] = "unknown",
     as_json: Json = False,
 ) -> None:
     """Write the data of a run as CSV, JSONL or parquet, or for another tool; write the tables of a study."""
@@ -95,7 +95,9 @@ def draw_chart(
     try:
         figure = draw(pd.read_csv(table))
     except KeyError as missing:
-        raise BadInput(f"{table} has no column {missing}, which the chart {name} needs.") from missing
+        raise BadInput(
+            f"{table} has no column {missing}, which the chart {name} needs. Add the column and draw again."
+        ) from missing
     except ValueError as invalid:
         raise BadInput(f"{table} is not a table of the chart {name}: {invalid}") from invalid
     with export.atomic_file(out) as stream:

@@ -56,7 +56,7 @@ def curve(
     ] = None,
     more: Annotated[int, typer.Option(min=0, help="Number of further inspections to count.")] = 10,
     trial: Annotated[int | None, typer.Option(min=0, help="The trial (default: the first judged one).")] = None,
-    labels: Annotated[str, typer.Option(help="gold, or adjudicated (settled labels if available).")] = "gold",
+    labels: Annotated[str, typer.Option(help="Labels: gold, or adjudicated (settled if available).")] = "gold",
     seed: Annotated[int, typer.Option(help="Random seed of inspection orders.")] = 0,
     out: Annotated[Path | None, typer.Option(help="CSV file for every point of the curves.")] = None,
     as_json: Json = False,
@@ -96,7 +96,9 @@ def _readable(row: dict[str, Any]) -> dict[str, Any]:
 def fp_first(
     confusion: Annotated[
         list[str] | None,
-        typer.Option(help="A CSV file with tp, fp, fn, tn; a run's name; or `published` for the paper's. Repeatable."),
+        typer.Option(
+            help="Matrices: a CSV file with tp, fp, fn, tn; a run's name; or `published` (the paper's). Repeatable."
+        ),
     ] = None,
     budget: Annotated[
         str, typer.Option(help="Inspections per trial: a number, or P% of the non-halted trajectories.")
@@ -111,7 +113,7 @@ def fp_first(
     seed: Annotated[int, typer.Option(help="Random seed of tasks and inspection order.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Simulate a quota that false positives use up first: what each matrix keeps, and the success over trials."""
+    """Simulate a quota that false positives use up first: remaining true positives, and success over trials."""
     from console.detection import oversight  # numpy and scipy, which few commands need
 
     given = list(confusion or ([] if env else [_PUBLISHED]))

@@ -46,7 +46,7 @@ def train(
     seed: Annotated[int, typer.Option(help="Random seed of the tasks and their order.")] = 0,
     flaw: Annotated[bool, typer.Option(help="Let updates learn from flaws.")] = True,
     revision: Annotated[bool, typer.Option(help="Let updates learn from revisions.")] = True,
-    feedback: Annotated[str, typer.Option(help="none, or nl: reviewers decide flagged actions.")] = "none",
+    feedback: Annotated[str, typer.Option(help="Feedback: none, or nl (reviewers decide flagged actions).")] = "none",
     detector: Annotated[str, typer.Option(help="With --feedback nl: the detector.")] = "rules",
     as_json: Json = False,
 ) -> None:
@@ -105,7 +105,7 @@ def edit(
     try:
         text = file.read_text("utf-8")
     except (OSError, ValueError) as failure:
-        raise UnreadableFile(str(file), f"it cannot be read ({failure})") from None
+        raise UnreadableFile(str(file), f"the plan cannot be read ({failure}); check the path") from None
     with writing() as session:
         latest = versions.list_versions(session, name, task_type)[-1]
         number = versions.edit_plan(session, latest, text, "somebody at the command line", now_ms()).version
@@ -117,7 +117,7 @@ def pin(
     name: Name,
     version: Annotated[int, typer.Argument(min=0, help="The version to pin.")],
     task_type: TaskType = "",
-    off: Annotated[bool, typer.Option("--off", help="Unpin it, so that new runs use the latest version.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Unpin the plan: new runs use the latest version.")] = False,
     as_json: Json = False,
 ) -> None:
     """Make new runs use this version until it is unpinned."""

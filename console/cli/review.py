@@ -1,4 +1,4 @@
-"""`inferact review`: the review queue on the command line, for people and simulated reviewers; it never shows gold."""
+"""`inferact review`: the review queue on the command line, for people and simulated reviewers, without gold labels."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def decide(
     note: Annotated[
         str, typer.Option(help="With escalate: a note for the next reviewer; the agent never gets it.")
     ] = "",
-    to: Annotated[str, typer.Option(help="With escalate: the colleague that it is addressed to.")] = "",
+    to: Annotated[str, typer.Option(help="With escalate: the colleague who should decide.")] = "",
     remedy: Annotated[int | None, typer.Option(min=1, help="With edit: number of the agent's remedy to use.")] = None,
     label: Annotated[str | None, typer.Option(help="With respond: aligned or misaligned.")] = None,
     other_tool: Annotated[
@@ -271,16 +271,16 @@ def simulate_reviewer(
     run: Annotated[str, typer.Option("--run", help="The run's name.")],
     reviewer: Annotated[str, typer.Option(help=f"The simulated reviewer: {', '.join(REVIEWERS)}.")] = "oracle",
     policy: Annotated[str, typer.Option(help=f"The inspection order: {', '.join(INSPECTION_ORDERS)}.")] = "priority",
-    false_accept: Annotated[float, typer.Option(help="noisy: share of misaligned actions that it approves.")] = 0.1,
-    false_reject: Annotated[float, typer.Option(help="noisy: share of aligned actions that it rejects.")] = 0.1,
-    seconds: Annotated[float, typer.Option(help="noisy: mean seconds per item.")] = 30.0,
+    false_accept: Annotated[float, typer.Option(help="With noisy: share of misaligned actions approved.")] = 0.1,
+    false_reject: Annotated[float, typer.Option(help="With noisy: share of aligned actions rejected.")] = 0.1,
+    seconds: Annotated[float, typer.Option(help="With noisy: mean seconds per item.")] = 30.0,
     seed: Annotated[int, typer.Option(help="Random seed of orders, errors and wordings.")] = 0,
     model: Annotated[
-        str | None, typer.Option(help="model-user: the model that plays the user (default: INFERACT_MODEL).")
+        str | None, typer.Option(help="With model-user: the model that plays the user (default: INFERACT_MODEL).")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Let a simulated reviewer, who knows the gold, decide all items within the budget."""
+    """Let a simulated reviewer, who knows the gold target, decide all items within the budget."""
     noise = Noise(false_accept, false_reject, seconds) if reviewer == "noisy" else Noise()
     plan = SimulationPlan(reviewer, policy, noise, seed, model=model)
     with progress(f"{run}: reviewing") as tell:

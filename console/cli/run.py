@@ -117,10 +117,10 @@ def start_run(
     trials: Annotated[int, typer.Option(min=1, help="Maximum trials per task, including the first one.")] = 4,
     detector: Annotated[str, typer.Option(help="The detector that flags and ranks.")] = "rules",
     budget: Budget = None,
-    feedback: Annotated[str, typer.Option(help="nl (text), binary, or none (retries without inspections).")] = "nl",
+    feedback: Annotated[str, typer.Option(help="Feedback: nl (text), binary, or none (no inspections).")] = "nl",
     threshold: Annotated[float | None, typer.Option(help="Flag scores above this threshold.")] = None,
     seed: Annotated[int, typer.Option(help="Random seed of tasks, Actors and detectors.")] = 0,
-    blind: Annotated[bool, typer.Option(help="Hide gold, outcomes and others' decisions from reviewers.")] = True,
+    blind: Annotated[bool, typer.Option(help="Hide labels, outcomes and others' decisions from reviewers.")] = True,
     reviews_per_item: Annotated[int, typer.Option(min=1, help="Reviews per item.")] = 1,
     halted_free: Annotated[bool, typer.Option(help="Reviews of halted trials are free, as in the paper.")] = False,
     undo_seconds: Annotated[float, typer.Option(min=0, help="Seconds in which a decision can be undone.")] = 5.0,
@@ -270,7 +270,7 @@ def tag(
 @app.command("archive", epilog="Example: inferact run archive shop")
 def archive(
     run: RunName,
-    undo: Annotated[bool, typer.Option("--undo", help="Restore it to the lists.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Restore the run to the lists.")] = False,
     as_json: Json = False,
 ) -> None:
     """Archive a run without pending items: hide it from the lists and keep its data."""

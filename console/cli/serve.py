@@ -21,7 +21,7 @@ Port = Annotated[int | None, typer.Option(help="The port.", min=1, max=65_535)]
 ServedHost = Annotated[str | None, typer.Option("--host", help="The console's host, as given to `serve`.")]
 ServedPort = Annotated[int | None, typer.Option("--port", help="The console's port, as given to `serve`.")]
 PublicUrl = Annotated[
-    str | None, typer.Option("--public-url", help="The public address of the console, if it differs.")
+    str | None, typer.Option("--public-url", help="The console's public address, if not host and port.")
 ]
 _PRINTED_DAYS = 1
 

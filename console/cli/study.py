@@ -139,7 +139,7 @@ def list_payments(
     name: Name,
     ids: Annotated[
         Path | None,
-        typer.Option(help="The platform's list of ids, as text or CSV; marks the participants that it contains."),
+        typer.Option(help="The platform's list of ids, as text or CSV; the output marks these participants."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The CSV file to create.")] = None,
     as_json: Json = False,
@@ -172,7 +172,7 @@ preset_app = typer.Typer(
 
 PresetName = Annotated[str, typer.Argument(help="The preset's name.")]
 WithModel = Annotated[
-    bool, typer.Option("--with-model", help="Let its detectors use the model of the settings, as in the paper.")
+    bool, typer.Option("--with-model", help="Let the detectors use the model of the settings, as in the paper.")
 ]
 
 

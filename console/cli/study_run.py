@@ -126,10 +126,10 @@ def close(name: Name, as_json: Json = False) -> None:
 def simulate_participants(
     name: Name,
     all_places: Annotated[
-        bool, typer.Option("--all", help="Dry run: fill the free slots of people with simulated reviewers permanently.")
+        bool, typer.Option("--all", help="Dry run: permanently fill the free slots of people with simulated reviewers.")
     ] = False,
     beside_people: Annotated[
-        bool, typer.Option("--beside-people", help="With --all: allow it in a study with people; reports mention it.")
+        bool, typer.Option("--beside-people", help="With --all: allow a dry run beside people; reports mention it.")
     ] = False,
     as_json: Json = False,
 ) -> None:

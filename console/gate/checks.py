@@ -34,7 +34,7 @@ class CheckId:
 def check_id(text: str) -> CheckId:
     """Parse the id of a check; raise Unknown if the text is not a valid id."""
     if not _ID.fullmatch(text):
-        raise Unknown("check", text)
+        raise Unknown("check", text, by="id")
     return CheckId(text)
 
 
@@ -103,7 +103,7 @@ def oldest_waiting_ms(session: Session) -> int | None:
 def _open_check(session: Session, at: CheckId, asker: Asker) -> OpenCheck:
     ask = session.exec(select(tables.Ask).where(tables.Ask.token == at.token)).first()
     if ask is None or ask.agent_id != asker.agent_id:
-        raise Unknown("check", str(at))
+        raise Unknown("check", at, by="id")
     run = session.get_one(tables.Run, ask.run_id)
     return OpenCheck(run, replace(_request_as_asked(session, ask), asker=asker), ask)
 
@@ -111,7 +111,7 @@ def _open_check(session: Session, at: CheckId, asker: Asker) -> OpenCheck:
 def _stored_decision(session: Session, check: OpenCheck) -> GateDecision:
     answer = stored_answer(session, check)
     if answer is None:
-        raise Unknown("check", check.ask.token)
+        raise Unknown("check", check.ask.token, by="id")
     return answer
 
 

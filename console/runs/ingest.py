@@ -318,7 +318,7 @@ def explain_record(path: Path, format: str = "auto", number: int = 1) -> Iterato
         whole = (one for one in records if isinstance(one, Found))
         found = next(islice(whole, number - 1, None), None)
     if found is None:
-        raise Unknown("record", number)
+        raise Unknown("record", number, by="number")
     one = found.trajectory
     yield f"{label} ({name}), line {found.line}: task {one.task_id}, trial {one.trial}"
     yield f"outcome {one.outcome}, label {one.label or 'none'}; instruction: {one.instruction[:_SHOWN]!r}"

@@ -113,7 +113,7 @@ def task_of(session: Session, run: tables.Run, trajectory_id: int) -> int:
     found = select(col(record.task_id)).where(col(record.id) == trajectory_id, col(record.run_id) == run.id)
     task_id: int | None = session.execute(found).scalar()
     if task_id is None:
-        raise Unknown(f"trajectory of the run {run.name}", trajectory_id)
+        raise Unknown(f"trajectory of run {run.name}", trajectory_id)
     return task_id
 
 

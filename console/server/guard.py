@@ -71,7 +71,7 @@ class Guard:
         """Return the reason why the request cannot come from our own pages, or None if it can."""
         host, origin = connection.headers.get("host", ""), connection.headers.get("origin")
         if host not in self._site.hosts:
-            return f"This console does not answer to the name {host!r}; start it with --public-url to add the name."
+            return f"{host!r} is not a host name of this console; start the console with --public-url to add the name."
         if (acts or origin is not None) and (origin not in self._site.origins or origin.partition("//")[2] != host):
             return "This request came from another site's page, so it is refused."
         return None

@@ -41,7 +41,7 @@ class Site:
 
     @property
     def hosts(self) -> frozenset[str]:
-        """The values of the header Host for this console; a foreign name rebound to this machine is not included."""
+        """The accepted values of the `Host` header. Other names are excluded, to prevent DNS rebinding."""
         return frozenset(urlsplit(origin).netloc for origin in self.origins)
 
     @property
@@ -67,14 +67,14 @@ def site_at(host: str, port: int, public_url: str | None) -> Site:
     """
     if public_url is None and not is_loopback(host):
         raise Refused(
-            f"Serving beyond this machine ({host}) needs the address that people type: add "
-            "--public-url https://console.example. Links, cookies and allowed hosts come from it."
+            f"Serving beyond this machine ({host}) needs the address that people type: add --public-url "
+            "https://console.example."
         )
     return Site(host, port, _origin(public_url) if public_url else None)
 
 
 def _origin(url: str) -> str:
-    """Return the address in the format of the header Origin: lower case, without the default port."""
+    """Return the address in the format of the `Origin` header: lower case, without the default port."""
     try:
         parts = urlsplit(url.strip().lower())
         port = parts.port

@@ -55,13 +55,14 @@ def receiver() -> Receiver | None:
         raise BadInput("INFERACT_WEBHOOK_URL is not an http or https address; correct it.")
     if secret is None:
         raise BadInput(
-            "INFERACT_WEBHOOK_URL needs INFERACT_WEBHOOK_SECRET, since webhooks are never sent unsigned; set both."
+            "INFERACT_WEBHOOK_URL needs INFERACT_WEBHOOK_SECRET, because the console sends only signed webhooks; set "
+            "both."
         )
     return Receiver(url, _key(secret.get_secret_value()))
 
 
 def signature(secret: bytes, message_id: str, timestamp_s: int, body: bytes) -> str:
-    """Return the value of the header webhook-signature.
+    """Return the value of the `webhook-signature` header.
 
     The value is `v1,` and the base64 of HMAC-SHA256 over id.timestamp.body (UTF-8).
     """

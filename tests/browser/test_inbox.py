@@ -43,7 +43,7 @@ def test_an_address_opens_its_item_for_those_who_may(filled, serve, open_page, s
 
     other = open_page(link, context=page.context.browser.new_context())
     until(other, "() => location.pathname === '/sign-in'")
-    other.get_by_text("The page that you asked for opens once you are in").wait_for()
+    other.get_by_text("The page that you requested opens after you sign in").wait_for()
     other.goto(f"{address}/invite/{invitation('Ben')}")
     in_focus(other).keyboard.press("Enter")
     other.get_by_text("Another reviewer has claimed it").wait_for()

@@ -112,7 +112,7 @@ def test_a_link_opens_once_and_a_taken_name_says_so(filled, serve, open_page, se
     page.keyboard.press("Enter")
     page.get_by_text("Rae · sign out").wait_for()
     page.goto(f"{address}/invite/{link}")
-    page.get_by_text("This link does not open anything").wait_for()
+    page.get_by_text("This link does not work").wait_for()
 
 
 def test_a_session_that_ends_takes_its_open_tabs_to_the_sign_in(filled, serve, open_page, settled):

@@ -189,7 +189,7 @@ def _trial(pool: Pool, wanted: int | None) -> int:
     if not known:
         raise Refused(f"No detector has judged {pool.run} yet; run: inferact detect {quote(pool.run)} --method rules")
     if wanted is not None and wanted not in known:
-        raise Unknown("judged trial", wanted, known)
+        raise Unknown("judged trial", wanted, known, by="number")
     return known[0] if wanted is None else wanted
 
 

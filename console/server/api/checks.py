@@ -63,7 +63,7 @@ Seconds = Annotated[
 
 @router.post("", response_description=_DECIDED, responses=_WAITING | refusals(400, 404, 409, 413))
 async def submit(sent: CheckSent, who: Asking, request: Request, response: Response) -> Check:
-    """Ask whether an action may run: decided at once, or 202 and a check to wait for."""
+    """Ask whether an action may run. Respond with the decision, or with 202 and a check to wait for."""
     with acting(By(who.name, Door.API, request.client.host if request.client else "")):
         return _answered(await in_thread(_submit, sent, who), response)
 
@@ -72,7 +72,8 @@ async def submit(sent: CheckSent, who: Asking, request: Request, response: Respo
 async def wait(at: CheckAt, who: Asking, request: Request, response: Response, seconds: Seconds = 0.0) -> Check:
     """Return the decision of a check; with `wait=SECONDS`, return it as soon as there is one.
 
-    An agent that has waited so and is not seen for a minute counts as dead, and the item leaves the queue.
+    If an agent has waited this way and sends no request for a minute, it counts as crashed and the item leaves the
+    queue.
     """
     started = time.monotonic()
     answer = await in_thread(_reopen, at, who, beats=seconds > 0)
@@ -101,9 +102,9 @@ async def withdraw(at: CheckAt, who: Asking, response: Response) -> Check:
     "/{check_id}/begin", response_description="The action may run now, this once.", responses=refusals(403, 404, 409)
 )
 async def begin(at: CheckAt, who: Asking) -> Check:
-    """Begin the approved action, just before it runs; a second time is 409, since the action may have run.
+    """Begin the approved action just before it runs. A second request gets 409, because the action may have run.
 
-    403 if the policy has changed since and no longer allows the action.
+    Respond with 403 if the policy has changed and no longer allows the action.
     """
     return _check(await in_thread(_begin, at, who), at)
 
@@ -114,7 +115,9 @@ async def begin(at: CheckAt, who: Asking) -> Check:
     responses=refusals(400, 404, 409, 413),
 )
 async def report(at: CheckAt, who: Asking, sent: ResultSent) -> Result:
-    """Record the result of an action that has begun, 409 if none has; repeating it changes nothing."""
+    """Record the result of an action that has begun; respond with 409 if no action has. A repeated request changes
+    nothing.
+    """
     return Result(check_id=str(at), recorded=await in_thread(_report, at, who, sent.observation))
 
 
@@ -153,7 +156,7 @@ def _begin(at: CheckId, who: Asker) -> GateDecision:
     if decision.reason is Reason.DENIED:
         raise HTTPException(403, decision.feedback)
     if decision.reason is Reason.ALREADY_HANDED_OUT:
-        raise Refused(f"Check {at} has already begun, so its action may have run; find out whether it did.")
+        raise Refused(f"Check {at} has already begun, so the action may have run; find out whether the action ran.")
     return decision
 
 

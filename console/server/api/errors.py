@@ -36,13 +36,13 @@ _HTTP_WORDS = {
 }
 _MEANS = {
     400: "The body cannot be read.",
-    401: "The token is missing or wrong, or its agent disabled.",
-    403: "Another site's page sent it, an agent may not do it, or the policy no longer allows the action.",
-    404: "It does not exist.",
-    409: "The present state does not allow it.",
+    401: "The token is missing or wrong, or the token's agent is disabled.",
+    403: "A page of another site sent the request, agents may not do this, or the policy no longer allows the action.",
+    404: "The requested object does not exist.",
+    409: "The present state does not allow the request.",
     413: "The body is too large.",
     422: "The request cannot be used.",
-    503: "The database does not answer.",
+    503: "The database is unreachable.",
 }
 
 

@@ -49,13 +49,14 @@ async def import_log(
     format: Annotated[str, Query(description="The log's format; detected by default.")] = "auto",
     name: Annotated[str, Query(description="The file's name, for the report.")] = "body",
 ) -> Imported:
-    """Import the body into `run`, each file whole or not at all; 422 with the reason if a file is rejected.
+    """Import the body into `run`, each file completely or not at all. Respond with 422 and the reason if a file is
+    rejected.
 
-    An agent's own token may not import: the log would look like the actions of others.
+    An agent's own token cannot import, because the imported actions would look like those of other agents.
     """
     run = request.query_params.get("run")
     if not run:
-        raise BadInput("Name the run that the log belongs to: ?run=NAME.")
+        raise BadInput("The run of the log is missing. Name the run: ?run=NAME.")
     by = By("agent", Door.API, request.client.host if request.client else "")
     async with as_file(request, name) as path:
         reports = await in_thread(_import, path, name, run, format, by)

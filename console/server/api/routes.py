@@ -38,11 +38,11 @@ _ABOUT = (
 @_health_router.get(
     "/health",
     response_description="The console works.",
-    responses={503: {"model": Health, "description": "Its database does not answer."}},
+    responses={503: {"model": Health, "description": "The database is unreachable."}},
     openapi_extra={"security": [{}]},
 )
 async def health(response: Response) -> Health:
-    """Report whether the database answers, and how long the oldest item has been pending; 503 if it does not."""
+    """Report whether the database is reachable (503 if not), and how long the oldest item has been pending."""
     state = await in_thread(_look_at_database)
     response.status_code = 200 if state.database else 503
     return state
@@ -53,7 +53,7 @@ def _look_at_database() -> Health:
         with reading() as session:
             oldest_ms = gate_checks.oldest_waiting_ms(session)
     except (DBAPIError, StorageError) as away:
-        _log.error("The database does not answer: %s", away)
+        _log.error("The database is unreachable: %s", away)
         return Health(status="unavailable", database=False, oldest_pending_s=None, version=_version())
     waited = None if oldest_ms is None else max(0, now_ms() - oldest_ms) / 1_000
     return Health(status="ok", database=True, oldest_pending_s=waited, version=_version())
@@ -65,7 +65,7 @@ def _version() -> str:
 
 class _Api(FastAPI):
     def openapi(self) -> dict[str, Any]:
-        """Return the document; every operation takes a token unless it says otherwise."""
+        """Return the document; every operation takes a token unless the operation says otherwise."""
         document = super().openapi()
         document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         document["security"] = [{"token": []}]

@@ -1,1 +1,1 @@
-"""The sign-in in plain HTML: the pages that work without an open session."""
+"""The sign-in pages in plain HTML, which work without an open session."""

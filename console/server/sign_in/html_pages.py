@@ -79,7 +79,7 @@ async def fields(request: Request) -> dict[str, str]:
 
 
 async def body_of(request: Request) -> bytes:
-    """Return the request's body; raise HTTPException if it is too large."""
+    """Return the request's body; raise HTTPException if the body is too large."""
     body = b""
     async for part in request.stream():
         body += part

@@ -73,7 +73,7 @@ def provider() -> Provider | None:
     if address.scheme != "https" and not (address.scheme == "http" and is_loopback(address.hostname or "")):
         raise BadInput("INFERACT_OIDC_METADATA_URL is not an https address; correct it.")
     if find_spec("authlib") is None:
-        raise BadInput("Signing in by an organisation needs Authlib: pip install 'inferact-console[oidc]'")
+        raise BadInput("Sign-in with an organisation needs Authlib. Install it: pip install 'inferact-console[oidc]'")
     return Provider(url, client_id, secret.get_secret_value())
 
 
@@ -110,7 +110,11 @@ async def begin(site: Site, request: Request) -> Response:
     except Exception as problem:
         # Every failure of the provider becomes one sentence here.
         _log.warning("The OpenID provider cannot be used: %r", problem)
-        return notice(_("Your organisation does not answer"), _("Try again in a moment, or ask for a link."), 502)
+        return notice(
+            _("Your organisation's sign-in service does not respond"),
+            _("Try again in a moment, or ask the operator for a link."),
+            502,
+        )
     response.headers.update(HEADERS)
     return response
 
@@ -150,8 +154,8 @@ async def _claims(found: Provider, request: Request) -> dict[str, Any]:
         _log.warning("An answer of the OpenID provider was refused: %s", repr(problem)[:_LONGEST])
         raise NotLetIn(
             gettext_noop(
-                "Your organisation refused the sign-in, or its answer could not be verified; sign in again, "
-                "or ask for a link."
+                "Your organisation refused the sign-in, or its response could not be verified. Sign in again, or ask "
+                "the operator for a link."
             )
         ) from problem
 
@@ -162,13 +166,13 @@ def _open(claims: dict[str, Any], request: Request) -> tuple[str, str]:
     # Names match loosely, but two addresses that only look alike are different.
     if "@" not in email or not email.isascii() or claims.get("email_verified") is not True:
         raise NotLetIn(
-            gettext_noop("Your organisation sent no verified e-mail address for you; ask the operator of this console.")
+            gettext_noop("Your organisation sent no verified e-mail address for you. Ask the operator for a link.")
         )
     with writing() as session:
         person = people.find_person(session, email) if len(email) <= people.MAX_NAME else None
         if person is None:
             nobody = gettext_noop(
-                "{email} has no invitation; ask the operator of this console to invite you under that address."
+                "{email} has no invitation. Ask the operator of this console to invite you under this address."
             )
             raise NotLetIn(nobody, email=email)
         if person.disabled_ms is not None:
@@ -189,7 +193,9 @@ def _email(claims: dict[str, Any]) -> str:
 
 
 def _not_set_up() -> Response:
-    return notice(_("Nothing here"), _("This console has no sign-in by an organisation; ask for a link."), 404)
+    return notice(
+        _("Page not found"), _("This console has no sign-in with an organisation. Ask the operator for a link."), 404
+    )
 
 
 @lru_cache(maxsize=1)

@@ -45,7 +45,13 @@ async def arrive(request: Request, site: Site) -> Response | None:
             outside_id = outside_id_of(cookie) if secret == kept else ""
             return _with_cookie(RedirectResponse(_HOME, 303, HEADERS), site, secret, outside_id)
         wrong_tokens.count_wrong(request, "participant's link")
-        return page("join", 410, code="", refusal=_("This link no longer opens a place in a study."), typed=True)
+        return page(
+            "join",
+            410,
+            code="",
+            refusal=_("This link is no longer valid. Enter the study code, or ask the researchers for a new link."),
+            typed=True,
+        )
     coming = _arrival(query, "join", "")
     if kept is not None and await asyncio.to_thread(_is_known, kept, coming):
         # Parameters of a platform leave the address bar.
@@ -78,7 +84,7 @@ async def show_consent(site: Site, request: Request) -> Response:
     secret = secret_of(request.cookies.get(participant_cookie_name(site.port)))
     told = await asyncio.to_thread(_consent, secret) if secret else None
     if told is None:
-        return notice(_("Nothing here"), _("Only a participant of a study has a consent to show."), 404)
+        return notice(_("Page not found"), _("Only participants of a study have a consent form."), 404)
     saved = "save" in request.query_params
     response = page("consent", **told, style=bytes(style().body).decode() if saved else "")
     if saved:

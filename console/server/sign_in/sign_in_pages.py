@@ -147,7 +147,7 @@ def _roles(invited: Invited) -> str:
 
 def _no_use(request: Request, refusal: ConsoleError) -> Response:
     wrong_tokens.count_wrong(request, "invitation")
-    return notice(_("This link does not open anything"), f"{refusal} {_('Ask for a new one.')}", 410)
+    return notice(_("This link does not work"), f"{refusal} {_('Ask the operator for a new link.')}", 410)
 
 
 def _person_at(site: Site, request: Request) -> Identity | None:
@@ -174,7 +174,7 @@ async def _end_session(site: Site, request: Request) -> Response:
     try:
         await asyncio.to_thread(_end_by_id, int(number) if number.isdecimal() and len(number) < 18 else 0, identity)
     except ConsoleError as refusal:
-        return notice(_("Nothing was ended"), str(refusal), 403)
+        return notice(_("The session was not ended"), str(refusal), 403)
     return RedirectResponse("/sessions", 303, HEADERS)
 
 

@@ -73,7 +73,7 @@ def settle(
     _check(label, note, adjudicator)
     known = {found.unit: found for found in disagreements(session, of)}
     if unit not in known:
-        raise Unknown("disagreement", unit)
+        raise Unknown("disagreement", unit, list(known), by="unit")
     own = {checkpoint_key(*row[:4]) for row in session.execute(labelled(of.study_id, of.run_id, adjudicator))}
     if unit in own:
         raise Refused(f"{adjudicator} has labelled {unit} as a reviewer; another person must settle it.")

@@ -71,7 +71,7 @@ def get_version(session: Session, name: str, task_type: str, number: int) -> tab
     """Return this version of a plan; raise Unknown if it does not exist."""
     found = {one.version: one for one in list_versions(session, name, task_type)}
     if number not in found:
-        raise Unknown(f"version of {_called(name, task_type)}", number, list(found))
+        raise Unknown(f"version of {_called(name, task_type)}", number, list(found), by="number")
     return found[number]
 
 

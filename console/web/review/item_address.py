@@ -51,7 +51,7 @@ def open_wanted(session: Session, run: tables.Run, wanted: str, reviewer: str) -
     """Open the item or the reviewer's decision on it; return the reason for a failure, or an empty text."""
     try:
         if _named(session, wanted) is None:
-            raise Unknown("review item", wanted[:_LONGEST])
+            raise Unknown("review item", wanted[:_LONGEST], by="id")
         found = decisions.claim_item(review_queue(), session, run, int(wanted), reviewer, now_ms(), settles=False)
     except (ConsoleError, StorageError) as refusal:
         return refusal_words(refusal)
@@ -90,7 +90,7 @@ def name_in_address(item: int | None) -> None:
 
 def show_refusal(session: Session, wanted: str, why: str, who: Identity) -> None:
     """Draw the reason why the item cannot be opened, and what to open instead."""
-    show_empty_state(_("Cannot open item {number}").format(number=wanted[:_LONGEST]), why)
+    show_empty_state(_("Cannot open item {number}").format(number=wanted[:_LONGEST], by="id"), why)
     item = _named(session, wanted)
     with next_step_row():
         words = key_label(_("Review next"), "Enter")

@@ -180,8 +180,8 @@ def test_undo_gives_the_item_back_to_the_same_reviewer(inferact, kettles):
     [
         (["run", "status", "nowhere"], 2, "No run named 'nowhere'."),
         (["detect", "nowhere", "--method", "rules"], 2, "No run named 'nowhere'."),
-        (["review", "decide", "7", "--reviewer", "ada", "--decision", "approve"], 2, "No review item named 7."),
-        (["trajectory", "show", "99"], 2, "No trajectory named 99."),
+        (["review", "decide", "7", "--reviewer", "ada", "--decision", "approve"], 2, "No review item with id 7."),
+        (["trajectory", "show", "99"], 2, "No trajectory with id 99."),
         (["trajectory", "import", "gone.txt", "--run", "x"], 2, "gone.txt"),
         (["trajectory", "import", "gone.txt", "--run", "x", "--budget", "lots"], 2, "is not a valid budget"),
         (["trajectory", "import", "gone.txt", "--run", "../x"], 2, "is not a valid run name"),

@@ -79,7 +79,7 @@ def test_a_budget_moves_where_inspections_end_and_a_file_gets_the_points(shop, i
         (("nobody",), "No run named 'nobody'"),
         (("shop", "--policy", "best"), "No order of inspection named 'best'"),
         (("shop", "--policy", ","), "Name at least one order"),
-        (("shop", "--trial", "7"), "No judged trial named 7"),
+        (("shop", "--trial", "7"), "No judged trial with number 7"),
         (("shop", "--budget", "much"), "is not a valid budget"),
     ],
 )

@@ -183,7 +183,7 @@ def test_an_import_is_undone_and_only_it(shop, tmp_path):
             *("kettle-0", "kettle-1", "kettle-2"),
         ]
     assert events("import undone")[0][:2] == ("second.jsonl", {"import": second["import_id"], "trajectories": 2})
-    for problem, words in ((Refused, "already undone"), (Unknown, "No import named 99")):
+    for problem, words in ((Refused, "already undone"), (Unknown, "No import with id 99")):
         with pytest.raises(problem, match=words), writing() as session:
             housekeeping.undo_import(session, second["import_id"] if problem is Refused else 99, now_ms())
     sound()

@@ -243,7 +243,7 @@ def test_a_check_that_is_not_there_is_a_404(api, check_id):
         api.post(f"/checks/{check_id}/result", json={}),
     ):
         assert said.status_code == 404
-        assert said.json()["error"].startswith("No check named")
+        assert said.json()["error"].startswith("No check with id")
 
 
 def test_a_stranger_with_the_check_s_id_neither_sees_takes_nor_cancels_it(api, stranger, admin, question, decide):

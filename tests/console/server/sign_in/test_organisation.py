@@ -235,8 +235,8 @@ def test_a_provider_that_does_not_answer_is_one_sentence(monkeypatch):
 
     answer = asyncio.run(asked())
     assert answer.status_code == 502
-    assert "<h1>Your organisation does not answer</h1>" in answer.text
-    assert "Try again in a moment, or ask for a link." in answer.text
+    assert "sign-in service does not respond</h1>" in answer.text
+    assert "Try again in a moment, or ask the operator for a link." in answer.text
 
 
 @pytest.mark.parametrize("path", ["/sign-in/organisation", BACK])
@@ -245,6 +245,6 @@ def test_without_a_provider_there_is_nothing_and_no_button(path, data_dir, monke
     settings.cache_clear()
     with TestClient(Starlette(routes=routes(site_at("127.0.0.1", 8501, None))), "http://127.0.0.1:8501") as browser:
         answer = browser.get(path)
-        assert (answer.status_code, "<h1>Nothing here</h1>" in answer.text) == (404, True)
-        assert "This console has no sign-in by an organisation" in answer.text
+        assert (answer.status_code, "<h1>Page not found</h1>" in answer.text) == (404, True)
+        assert "This console has no sign-in with an organisation" in answer.text
         assert "/sign-in/organisation" not in browser.get("/sign-in").text

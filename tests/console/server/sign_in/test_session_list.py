@@ -78,7 +78,7 @@ def test_an_admin_sees_everybodys_sessions_and_ends_one(opened):
 def test_number_that_is_no_open_session_ends_nothing(opened, number):
     token = opened("Ada")
     answer = browser(token).post("/sessions", data={"id": number})
-    assert (answer.status_code, "<h1>Nothing was ended</h1>" in answer.text) == (403, True)
+    assert (answer.status_code, "<h1>The session was not ended</h1>" in answer.text) == (403, True)
     assert browser(token).get("/whoami").status_code == 200
 
 

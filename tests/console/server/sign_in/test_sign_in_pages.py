@@ -108,7 +108,7 @@ def test_invitation_leads_on_to_a_page_of_ours_alone():
 
 @SECURE
 def test_a_link_opened_before_the_sign_in_waits_in_a_cookie_that_no_script_reads(public_url, secure):
-    site, said = site_at("127.0.0.1", 8123, public_url), "The page that you asked for opens once you are in"
+    site, said = site_at("127.0.0.1", 8123, public_url), "The page that you requested opens after you sign in"
     app = Guard(Starlette(routes=routes(site)), site)
     client = TestClient(app, public_url or "http://127.0.0.1:8123", follow_redirects=False)
     client.headers["Accept"] = "text/html"
@@ -165,8 +165,8 @@ def test_link_that_opens_nothing_says_so_and_is_gone():
     assert client.post(f"/invite/{token}", data={}).status_code == 303
     for answer in (client.get(f"/invite/{token}"), client.post("/invite/made-up", data={})):
         assert answer.status_code == 410
-        assert "<h1>This link does not open anything</h1>" in answer.text
-        assert "Ask for a new one." in answer.text
+        assert "<h1>This link does not work</h1>" in answer.text
+        assert "Ask the operator for a new link." in answer.text
     client.post(f"/invite/{invited('Ada')}", data={})
 
 
@@ -202,7 +202,7 @@ def test_nobody_is_signed_in_without_a_cookie():
 def test_sign_in_says_that_a_session_is_over_only_where_it_is():
     plain, over = browser().get("/sign-in").text, browser().get("/sign-in?over=1").text
     assert "<h1>Open your link</h1>" in plain
-    assert "<h1>Your session is over</h1>" in over
+    assert "<h1>Your session has ended</h1>" in over
 
 
 def test_pages_allow_no_script_and_their_style_is_ours():
@@ -254,5 +254,5 @@ def test_events_of_nobodys_page_are_refused(sent):
 
 def test_nobody_but_a_participant_has_a_consent_to_look_at():
     answer = browser().get("/my-consent")
-    assert (answer.status_code, "<h1>Nothing here</h1>" in answer.text) == (404, True)
-    assert "Only a participant of a study has a consent to show." in answer.text
+    assert (answer.status_code, "<h1>Page not found</h1>" in answer.text) == (404, True)
+    assert "Only participants of a study have a consent form." in answer.text
