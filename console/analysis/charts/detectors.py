@@ -21,10 +21,7 @@ from console.analysis.charts.style import (
 
 
 def pr_curve(frame: pd.DataFrame) -> go.Figure:
-    """Draw precision by recall, one line per detector, and the precision of flagging at random.
-
-    Columns: detector, threshold, recall, precision, share_misaligned (shares 0 to 1).
-    """
+    """Draw precision by recall. Columns: detector, threshold, recall, precision, share_misaligned (shares 0 to 1)."""
     figure = go.Figure()
     for name, line, style in split_series(frame, "detector"):
         figure.add_scatter(
@@ -60,10 +57,7 @@ def roc_curve(frame: pd.DataFrame) -> go.Figure:
 
 
 def reliability(frame: pd.DataFrame) -> go.Figure:
-    """Draw the reliability diagram: observed share by predicted probability, without empty bins.
-
-    Columns: detector, bin_low, bin_high, n, mean_probability, share_misaligned (0 to 1).
-    """
+    """Draw the reliability diagram. Columns: detector, bin_low, bin_high, n, mean_probability, share_misaligned."""
     figure = _diagonal("perfect calibration")
     for name, line, style in split_series(frame[frame["n"] > 0], "detector"):
         figure.add_scatter(
@@ -145,10 +139,7 @@ def confusion_matrix(frame: pd.DataFrame) -> go.Figure:
 
 
 def flag_overlap(frame: pd.DataFrame) -> go.Figure:
-    """Draw, for each pair of detectors, the share flagged by both among the trajectories flagged by either.
-
-    Columns: first, second, both, either, misaligned, share (0 to 1, missing if neither flags anything).
-    """
+    """Draw the overlap of flags. Columns: first, second, both, either, misaligned, share (of both among either)."""
     names = list(dict.fromkeys(frame["first"]))
     by_pair = {(row["first"], row["second"]): row for row in frame.to_dict("records")}
     grid = [[by_pair[first, second] for second in names] for first in names]

@@ -71,10 +71,7 @@ def _arms(panel: pd.DataFrame, caps: list[float], *, first: bool) -> Iterator[go
 
 
 def trial_success(frame: pd.DataFrame) -> go.Figure:
-    """Draw the share of tasks solved by the end of each trial, with and without reviewers.
-
-    Columns: trial, line (the line's label), solved, tasks (the denominator of the share).
-    """
+    """Draw the share of tasks solved by the end of each trial. Columns: trial, line (its label), solved, tasks."""
     figure, ends = go.Figure(), []
     for name, rows, style in split_series(frame, "line"):
         line = rows.sort_values("trial")
@@ -96,10 +93,7 @@ def trial_success(frame: pd.DataFrame) -> go.Figure:
 
 
 def budget_burn_down(frame: pd.DataFrame) -> go.Figure:
-    """Draw the inspections used and the misalignments caught over time, with two lines per trial.
-
-    Columns: trial, minute, used, caught, cap (missing if the budget is unlimited).
-    """
+    """Draw inspections and caught misalignments over time. Columns: trial, minute, used, caught, cap (if limited)."""
     figure = go.Figure()
     longest = float(frame["minute"].max()) if len(frame) else 0.0
     unit, per_minute, _ = next(entry for entry in _UNITS if longest >= entry[2])

@@ -72,10 +72,7 @@ def study_success(frame: pd.DataFrame) -> go.Figure:
 
 
 def time_over_session(frame: pd.DataFrame) -> go.Figure:
-    """Draw the seconds per decision by the decision's position in the session; whiskers span the quartiles.
-
-    Columns: kind (human or rule), first, last (positions in the session), n, seconds (median), low, high (quartiles).
-    """
+    """Draw median seconds over the session. Columns: kind, first, last (positions), n, seconds, low, high."""
     figure, kinds = go.Figure(), {"human": "people", "rule": "simulated"}
     for kind, rows, style in split_series(frame, "kind"):
         line = rows.sort_values("first")
@@ -98,10 +95,7 @@ def time_over_session(frame: pd.DataFrame) -> go.Figure:
 
 
 def override_by_score(frame: pd.DataFrame) -> go.Figure:
-    """Draw the share of decisions that override the detector by the detector's score, one line per condition.
-
-    Columns: condition, bin_low, bin_high, n, share, low, high (shares 0 to 1, missing in a bin without decisions).
-    """
+    """Draw the share of overrides by score. Columns: condition, bin_low, bin_high, n, share, low, high (0 to 1)."""
     figure = go.Figure()
     for condition, rows, style in split_series(frame[frame["share"].notna()], "condition"):
         line = rows.sort_values("bin_low")
@@ -151,10 +145,7 @@ def feedback_length(frame: pd.DataFrame) -> go.Figure:
 
 
 def agreement(frame: pd.DataFrame) -> go.Figure:
-    """Draw each measure of agreement as a point with its interval, with one mark style per group of reviewers.
-
-    Columns: reviewers, measure, value, low, high, n (missing values are left out).
-    """
+    """Draw each measure of agreement by group of reviewers. Columns: reviewers, measure, value, low, high, n."""
     known = frame[frame["value"].notna()]
     measures = list(dict.fromkeys(known["measure"]))
     styles = series_styles(known["reviewers"])
@@ -180,10 +171,7 @@ def agreement(frame: pd.DataFrame) -> go.Figure:
 
 
 def contrast_forest(frame: pd.DataFrame) -> go.Figure:
-    """Draw the estimate of each contrast with its interval, one contrast per row, with its name and numbers.
-
-    Columns: contrast, kind, measure, estimate, low, high (may be missing).
-    """
+    """Draw the estimate of each contrast. Columns: contrast, kind, measure, estimate, low, high (may be missing)."""
     first = frame[(frame["kind"] == "primary") & frame["estimate"].notna()]
     shown = first if len(first) else frame[frame["estimate"].notna() & (frame["measure"] == frame["measure"].iloc[0])]
     bounds = zip(shown["estimate"], shown["low"], shown["high"], strict=True)

@@ -37,10 +37,7 @@ _APART_PX, _LETTER_PX, _MOST_LETTERS = 15, 6.2, 24
 
 
 def label_ends(figure: go.Figure, low: float, high: float) -> go.Figure:
-    """Replace the legend by a label at the end of each line, in the line's colour, without overlaps.
-
-    `low` and `high` are the ends of the y axis. A long name is cut; hovering over the line shows the full name.
-    """
+    """Replace the legend by a label at the end of each line, without overlaps on a y axis from `low` to `high`."""
     lines = [line for line in figure.data if line.showlegend is not False and len(line.y or ())]
     lines.sort(key=lambda line: line.y[-1])
     apart = (high - low) * _APART_PX / max(figure.layout.height - 130, _APART_PX)
@@ -98,10 +95,7 @@ def split_series(frame: pd.DataFrame, column: str) -> Iterator[tuple[str, pd.Dat
 
 
 def label_last_points(figure: go.Figure, ends: Sequence[tuple[float, float, str, str]], gap: float) -> None:
-    """Replace the legend by a label at the end of each line, given as (x, y, label, colour).
-
-    Labels are at least `gap` apart on the y axis.
-    """
+    """Replace the legend by labels (x, y, label, colour), at least `gap` apart on the y axis."""
     place, width = -math.inf, max((end[0] for end in ends), default=0.0)
     for x, y, label, colour in sorted(ends, key=lambda end: end[1]):
         place = max(y, place + gap)

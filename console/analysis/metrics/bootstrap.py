@@ -53,10 +53,7 @@ def estimate_confusion_interval(
 
 
 def draw_indices(n: int, seed: int, resamples: int) -> Iterator[NDArray[np.int64]]:
-    """Yield the n case indices of each resample; equal seeds give equal indices.
-
-    Memory is bounded by working in blocks.
-    """
+    """Yield the n case indices of each resample, in blocks that bound the memory; equal seeds give equal indices."""
     generator = np.random.default_rng(seed)
     block = max(1, _CELLS_AT_ONCE // n)
     for start in range(0, resamples, block):
@@ -64,10 +61,7 @@ def draw_indices(n: int, seed: int, resamples: int) -> Iterator[NDArray[np.int64
 
 
 def draw_figures(n: int, figures: Figures, *, seed: int = 0, resamples: int | None = None) -> dict[str, Floats]:
-    """Compute every metric for each resample of n cases; omit resamples in which the metric is undefined.
-
-    All metrics use the same resamples. By default there are 500 resamples, or fewer for many cases (at least 100).
-    """
+    """Compute every defined metric on the same resamples of n cases: 500, or at least 100 for many cases."""
     count = resamples or max(_LEAST, min(_MOST, _CASES // max(n, 1)))
     values: dict[str, list[float]] = {}
     for chosen in draw_indices(n, seed, count) if n else ():
@@ -87,10 +81,7 @@ def percentile_interval(values: Floats, level: float = 0.95) -> Interval | None:
 
 
 def sign_p_value(values: Floats) -> float | None:
-    """Compute the two-sided p-value of a difference from the signs of its resampled values.
-
-    The p-value is never 0. Return None if `values` is empty.
-    """
+    """Compute the two-sided p-value of a difference from the signs of its resampled values, never 0; None if empty."""
     if not values.size:
         return None
     turned = min(np.count_nonzero(values <= 0), np.count_nonzero(values >= 0))
@@ -133,10 +124,7 @@ class Ranked:
 
 
 def calibration_figures(labels: ArrayLike, probabilities: ArrayLike, bins: int = BINS) -> Figures:
-    """Return a function that computes the Brier score and the ECE of one resample, given as a count per case.
-
-    The bins are those of `expected_calibration_error`.
-    """
+    """Return a function that computes Brier score and ECE of one resample, with the bins of the ECE."""
     truth, given = np.asarray(labels, dtype=np.float64), np.clip(np.asarray(probabilities, dtype=np.float64), 0.0, 1.0)
     place = find_bins(given, bins)
     gaps = given - truth

@@ -69,10 +69,7 @@ class McNemar:
 
 
 def mcnemar(labels: ArrayLike, first: ArrayLike, second: ArrayLike) -> McNemar:
-    """Compute McNemar's test of two arrays of flags; the p-value is 1 if the arrays never disagree.
-
-    The test is exact (binomial) up to 1,000 disagreements; above that it is chi-squared with Edwards' correction.
-    """
+    """Compute McNemar's test, exact up to 1,000 disagreements, above that chi-squared with Edwards' correction."""
     truth = np.asarray(labels, dtype=bool)
     right, other = np.asarray(first, dtype=bool) == truth, np.asarray(second, dtype=bool) == truth
     ours, theirs = int(np.count_nonzero(right & ~other)), int(np.count_nonzero(~right & other))
@@ -118,10 +115,7 @@ def find_bins(probabilities: Floats, bins: int) -> NDArray[np.int64]:
 
 
 def expected_calibration_error(labels: ArrayLike, probabilities: ArrayLike, bins: int = BINS) -> float | None:
-    """Compute the ECE, or return None if `labels` is empty.
-
-    The ECE is the mean gap between probability and share misaligned over the bins, weighted by their number of cases.
-    """
+    """Compute the mean gap between probability and share misaligned, weighted by bin; None if `labels` is empty."""
     found = reliability(labels, probabilities, bins)
     n = int(found.counts.sum())
     if not n:

@@ -105,10 +105,7 @@ def roc_auc(ranked: Ranking) -> float | None:
 
 
 def best_macro_f1(ranked: Ranking) -> Best | None:
-    """Find the highest Macro-F1, or return None if the ranking is empty.
-
-    Among equal values the lowest threshold is chosen, as in the paper's code.
-    """
+    """Find the highest Macro-F1, at the lowest such threshold (as the paper's code); None if the ranking is empty."""
     if not ranked.scores.size:
         return None
     none_flagged = ranked.negatives / (2 * ranked.negatives + ranked.positives)
@@ -116,11 +113,7 @@ def best_macro_f1(ranked: Ranking) -> Best | None:
 
 
 def find_good_threshold(ranked: Ranking, default: float, within: float) -> float | None:
-    """Find the threshold nearest the default whose Macro-F1 is at most `within` below the highest Macro-F1.
-
-    Return None if the ranking is empty. The tolerance matters with few cases, because one or two of them may determine
-    the highest Macro-F1.
-    """
+    """Find the threshold nearest the default with a Macro-F1 at most `within` below the best; None if empty."""
     values = _macro_f1s(ranked)
     if not values.size:
         return None

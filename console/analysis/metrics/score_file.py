@@ -31,11 +31,7 @@ Cases = tuple[list[bool], list[float]]
 
 
 def evaluate_scores(path: Path, threshold: float | None = None) -> dict[str, dict[str, Any]]:
-    """Compute the metrics of each detector in the file, flagging scores above the threshold (default 0.5).
-
-    The columns are label and score, and detector if there are several detectors; without the column detector the only
-    key is `scores`. Raise BadInput if the file is invalid.
-    """
+    """Compute the metrics of each detector in a CSV of label, score and, optionally, detector; raise BadInput."""
     limit = THRESHOLD if threshold is None else threshold
     return {name: compute_figures(labels, scores, limit) for name, (labels, scores) in read_scores(path).items()}
 

@@ -61,9 +61,7 @@ class ContrastFit:
     methods: dict[str, str]
 
 
-def estimate_contrasts(
-    frame: pd.DataFrame, value: str, wanted: Mapping[str, Weights], level: float = LEVEL
-) -> ContrastFit:
+def estimate_contrasts(frame: pd.DataFrame, value: str, wanted: Mapping[str, Weights]) -> ContrastFit:
     """Estimate each contrast with a t interval; the frame has columns participant, condition and task_id.
 
     Within participants: a t-test of each participant's own contrast value (contrast-specific error: Maxwell and Delaney
@@ -72,12 +70,12 @@ def estimate_contrasts(
     participants: least squares of participants' means. A contrast without answers is undefined. Raise BadInput if a
     column is missing.
     """
-    return fit_contrasts(build_cell_table(frame, value), wanted, level)
+    return fit_contrasts(build_cell_table(frame, value), wanted)
 
 
-def fit_contrasts(cells: CellTable, wanted: Mapping[str, Weights], level: float = LEVEL) -> ContrastFit:
-    """Estimate each contrast from computed cell means."""
-    found = {name: _tested(cells, weights, level) for name, weights in wanted.items()}
+def fit_contrasts(cells: CellTable, wanted: Mapping[str, Weights]) -> ContrastFit:
+    """Estimate each contrast from computed cell means; `estimate_contrasts` states the method."""
+    found = {name: _tested(cells, weights) for name, weights in wanted.items()}
     return ContrastFit({name: one for name, (one, _) in found.items()}, {name: how for name, (_, how) in found.items()})
 
 
@@ -103,7 +101,7 @@ def _sets(rows: pd.DataFrame, keys: list[pd.Series[Any]]) -> NDArray[np.intp]:
     return np.array([named.setdefault(part.tobytes(), len(named)) for part in parts], dtype=np.intp)
 
 
-def _tested(cells: CellTable, weights: Weights, level: float) -> tuple[Estimate, str]:
+def _tested(cells: CellTable, weights: Weights) -> tuple[Estimate, str]:
     """Return the estimate of a contrast and its method; the method is empty if the contrast is undefined."""
     wanted = {name: weight for name, weight in weights.items() if weight}
     if missing := [name for name in wanted if name not in cells.names]:
@@ -112,10 +110,10 @@ def _tested(cells: CellTable, weights: Weights, level: float) -> tuple[Estimate,
         ), ""
     at = [cells.names.index(name) for name in wanted]
     counts = np.array(list(wanted.values()))
-    return _own(cells, at, counts, level) if cells.within else _apart(cells, at, counts, level)
+    return _own(cells, at, counts) if cells.within else _apart(cells, at, counts)
 
 
-def _own(cells: CellTable, at: list[int], weights: Floats, level: float) -> tuple[Estimate, str]:
+def _own(cells: CellTable, at: list[int], weights: Floats) -> tuple[Estimate, str]:
     """Estimate a contrast from each participant's own contrast value, with the effect of task sets removed."""
     table = np.full((cells.participants, len(cells.names)), np.nan)
     sets = np.zeros(table.shape, dtype=np.intp)
@@ -131,7 +129,7 @@ def _own(cells: CellTable, at: list[int], weights: Floats, level: float) -> tupl
     rest = values - columns @ (inverse @ values)
     error = float(inverse[0] @ inverse[0] * (rest @ rest) / max(df, 1)) ** 0.5
     method = "t-test of participants' own values" + ", sets of tasks removed" * bool(rotating.size)
-    return _figure(float(inverse[0] @ values), error, df, count, level, method)
+    return _figure(float(inverse[0] @ values), error, df, count, method)
 
 
 def _rotating(sets: NDArray[np.intp], weights: Floats) -> Floats:
@@ -146,17 +144,17 @@ def _rotating(sets: NDArray[np.intp], weights: Floats) -> Floats:
     return columns if 0 < rank < with_level <= count - _LEAST_DF else none
 
 
-def _apart(cells: CellTable, at: list[int], weights: Floats, level: float) -> tuple[Estimate, str]:
+def _apart(cells: CellTable, at: list[int], weights: Floats) -> tuple[Estimate, str]:
     """Estimate a contrast between groups of participants, with the variance pooled over all groups."""
     counts = np.bincount(cells.condition)
     means = np.bincount(cells.condition, cells.values) / counts
     rest, df = cells.values - means[cells.condition], cells.participants - len(cells.names)
     error = float(weights**2 @ (1 / counts[at]) * (rest @ rest) / max(df, 1)) ** 0.5
     method = "least squares of participants' means"
-    return _figure(float(weights @ means[at]), error, df, cells.participants, level, method)
+    return _figure(float(weights @ means[at]), error, df, cells.participants, method)
 
 
-def _figure(value: float, error: float, df: int, count: int, level: float, method: str) -> tuple[Estimate, str]:
+def _figure(value: float, error: float, df: int, count: int, method: str) -> tuple[Estimate, str]:
     if df < 1:
         few = "1 participant leaves" if count == 1 else f"{count} participants leave"
         note = f"Not estimable: {few} no degrees of freedom for the spread."
@@ -165,7 +163,7 @@ def _figure(value: float, error: float, df: int, count: int, level: float, metho
         exact = 0.0 if abs(value) <= _NONE else value
         note = "Participants do not vary, so interval and test are undefined."
         return Estimate(exact, n=count, note=note), method
-    return estimate_by_t(value, error, df, count, level), f"{method}, t with {df} df"
+    return estimate_by_t(value, error, df, count), f"{method}, t with {df} df"
 
 
 def adjust_p_values(p_values: Mapping[Name, float | None], correction: str) -> dict[Name, float | None]:
@@ -174,14 +172,13 @@ def adjust_p_values(p_values: Mapping[Name, float | None], correction: str) -> d
     Implemented here because study planning calls this function thousands of times, and statsmodels collects garbage at
     each call.
     """
-    given = sorted((p, name) for name, p in p_values.items() if p is not None)
-    if correction == "none":
-        return dict(p_values)
     found, least = dict(p_values), 0.0
+    if correction == "none":
+        return found
+    given = sorted((p, name) for name, p in p_values.items() if p is not None)
     for place, (p, name) in enumerate(given):
         times = len(given) - (place if correction == "holm" else 0)
-        least = max(least, min(1.0, p * times)) if correction == "holm" else min(1.0, p * times)
-        found[name] = least
+        found[name] = least = max(least, min(1.0, p * times))
     return found
 
 
@@ -192,5 +189,5 @@ def equivalence_p_value(found: Estimate, margin: float) -> float | None:
     if found.interval is None or found.value is None or found.df is None:
         return None
     half = (found.interval.high - found.interval.low) / 2
-    error = half / float(special.stdtrit(found.df, (1 + found.interval.level) / 2))
+    error = half / float(special.stdtrit(found.df, (1 + LEVEL) / 2))
     return float(special.stdtr(found.df, (abs(found.value) - margin) / error))

@@ -50,14 +50,14 @@ def undefined_estimate(note: str, n: int = 0) -> Estimate:
     return Estimate(None, n=n, note=note)
 
 
-def estimate_by_t(value: float, error: float, df: float, n: int, level: float = LEVEL, note: str = "") -> Estimate:
+def estimate_by_t(value: float, error: float, df: float, n: int) -> Estimate:
     """Return a value with its t interval and its test against zero, from the standard error of the value."""
-    half = float(special.stdtrit(df, (1 + level) / 2)) * error
+    half = float(special.stdtrit(df, (1 + LEVEL) / 2)) * error
     p_value = 2 * float(special.stdtr(df, -abs(value) / error))
-    return Estimate(value, Interval(value - half, value + half, level), p_value, n, df, note)
+    return Estimate(value, Interval(value - half, value + half), p_value, n, df)
 
 
-def estimate_mean(values: ArrayLike, level: float = LEVEL, what: str = "participant") -> Estimate:
+def estimate_mean(values: ArrayLike, what: str = "participant") -> Estimate:
     """Compute a mean with its t interval from one value per participant; a single value has no interval."""
     given = drop_missing(values)
     if not given.size:
@@ -67,14 +67,11 @@ def estimate_mean(values: ArrayLike, level: float = LEVEL, what: str = "particip
         return Estimate(value, n=1, note=f"One {what} has no spread, so the interval is undefined.")
     if _negligible(error, value):
         return Estimate(value, n=given.size, note=f"All {given.size} values are equal, so the interval is undefined.")
-    return estimate_by_t(value, error, given.size - 1, given.size, level)
+    return estimate_by_t(value, error, given.size - 1, given.size)
 
 
-def estimate_difference(first: ArrayLike, second: ArrayLike, level: float = LEVEL) -> Estimate:
-    """Compute the mean of one group minus that of another (Welch 1947, unequal variances).
-
-    Study planning calls this thousands of times; scipy.stats.ttest_ind takes fifteen times as long.
-    """
+def estimate_difference(first: ArrayLike, second: ArrayLike) -> Estimate:
+    """Compute the mean of one group minus that of another (Welch 1947), 15 times faster than scipy.stats."""
     ours, theirs = drop_missing(first), drop_missing(second)
     n = ours.size + theirs.size
     if not ours.size or not theirs.size:
@@ -86,35 +83,34 @@ def estimate_difference(first: ArrayLike, second: ArrayLike, level: float = LEVE
     if _negligible(sum(parts) ** 0.5, max(abs(ours.mean()), abs(theirs.mean()))):
         return Estimate(value, n=n, note="The values in each group are equal, so the interval is undefined.")
     df = sum(parts) ** 2 / (parts[0] ** 2 / (ours.size - 1) + parts[1] ** 2 / (theirs.size - 1))
-    return estimate_by_t(value, sum(parts) ** 0.5, df, n, level)
+    return estimate_by_t(value, sum(parts) ** 0.5, df, n)
 
 
-def estimate_proportion(successes: int, n: int, level: float = LEVEL) -> Estimate:
+def estimate_proportion(successes: int, n: int) -> Estimate:
     """Compute a share with the interval of Wilson (1927), which treats all cases as independent."""
     if not n:
         return undefined_estimate("The sample is empty.")
-    z2 = float(special.ndtri((1 + level) / 2)) ** 2
+    z2 = float(special.ndtri((1 + LEVEL) / 2)) ** 2
     centre, half = successes + z2 / 2, (z2 * (successes * (n - successes) / n + z2 / 4)) ** 0.5
     bounds = ((centre - half) / (n + z2), (centre + half) / (n + z2))
-    return Estimate(successes / n, Interval(max(bounds[0], 0.0), min(bounds[1], 1.0), level), n=n)
+    return Estimate(successes / n, Interval(max(bounds[0], 0.0), min(bounds[1], 1.0)), n=n)
 
 
 def clip_interval(found: Estimate, low: float = 0.0, high: float = 1.0) -> Estimate:
     """Limit an interval to the range of its value."""
     if found.interval is None:
         return found
-    kept = Interval(max(found.interval.low, low), min(found.interval.high, high), found.interval.level)
-    return replace(found, interval=kept)
+    return replace(found, interval=Interval(max(found.interval.low, low), min(found.interval.high, high)))
 
 
-def estimate_by_resamples(value: float, drawn: Floats, level: float, n: int, units: str, note: str = "") -> Estimate:
+def estimate_by_resamples(value: float, drawn: Floats, n: int, units: str, note: str = "") -> Estimate:
     """Return a value with the percentile interval of its resamples; the interval is None if all resamples are equal."""
     if not drawn.size:
         return Estimate(value, n=n, note=note or f"No resample of {units} gives a figure.")
     if np.ptp(drawn) < _SAME:
-        note = f"Every resample of {units} gives the same figure, so the interval is undefined."
-        return Estimate(value, n=n, note=note)
-    return Estimate(value, percentile_interval(drawn, level), n=n, note=note)
+        same = f"Every resample of {units} gives the same figure, so the interval is undefined."
+        return Estimate(value, n=n, note=same)
+    return Estimate(value, percentile_interval(drawn), n=n, note=note)
 
 
 def standard_error(values: Floats) -> float:

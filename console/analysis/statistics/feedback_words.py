@@ -12,7 +12,6 @@ import pandas as pd
 
 from console.analysis.metrics.bootstrap import Interval
 from console.analysis.statistics.estimates import (
-    LEVEL,
     Estimate,
     Floats,
     estimate_by_t,
@@ -72,7 +71,7 @@ def compute_specificity(text: str, named: Collection[str] = ()) -> float | None:
     return sum(specific) / len(specific)
 
 
-def compare_feedback_with_success(frame: pd.DataFrame, level: float = LEVEL) -> dict[str, Association]:
+def compare_feedback_with_success(frame: pd.DataFrame) -> dict[str, Association]:
     """Estimate the association of feedback length and specificity with success in the next trial.
 
     The unit of length is a doubling of the word count. Rows without a text or a next trial are omitted. A column
@@ -87,33 +86,27 @@ def compare_feedback_with_success(frame: pd.DataFrame, level: float = LEVEL) -> 
     solved: Floats = (rows["next_trial_outcome"] == "succeeded").to_numpy().astype(np.float64)
     who = rows["participant"].to_numpy(dtype=str)
     return {
-        name: _association(np.array(values, dtype=np.float64), solved, who, level)
+        name: _association(np.array(values, dtype=np.float64), solved, who)
         for name, values in (("length", lengths), ("specificity", shares))
     }
 
 
-def _association(values: Floats, solved: Floats, who: np.ndarray, level: float) -> Association:
+def _association(values: Floats, solved: Floats, who: np.ndarray) -> Association:
+    from scipy.stats import pearsonr  # slow to load, and few need it
+
     people = len(np.unique(who))
     average = float(values.mean()) if values.size else None
     if values.size < _FEWEST or np.ptp(values) == 0 or np.ptp(solved) == 0:
         none = undefined_estimate("Fewer than four texts, or the texts or their outcomes do not vary.", values.size)
         return Association(values.size, people, average, none, none)
-    return Association(
-        values.size, people, average, _correlation(values, solved, level), _slope(values, solved, who, level)
-    )
-
-
-def _correlation(values: Floats, solved: Floats, level: float) -> Estimate:
-    from scipy.stats import pearsonr  # slow to load, and few need it
-
     found = pearsonr(values, solved)
-    bounds = found.confidence_interval(level)
-    interval = Interval(float(bounds.low), float(bounds.high), level)
-    return Estimate(float(found.statistic), interval, float(found.pvalue), values.size)
+    bounds = found.confidence_interval()
+    interval = Interval(float(bounds.low), float(bounds.high))
+    correlation = Estimate(float(found.statistic), interval, float(found.pvalue), values.size)
+    return Association(values.size, people, average, correlation, _slope(values, solved, who, people))
 
 
-def _slope(values: Floats, solved: Floats, who: np.ndarray, level: float) -> Estimate:
-    people = len(np.unique(who))
+def _slope(values: Floats, solved: Floats, who: np.ndarray, people: int) -> Estimate:
     if people < _FEWEST:
         return undefined_estimate(
             f"With fewer than {_FEWEST} participants the slope is undefined; use the correlation.", people
@@ -121,4 +114,4 @@ def _slope(values: Floats, solved: Floats, who: np.ndarray, level: float) -> Est
     found = fit_logits(solved, np.column_stack([np.ones(values.size), values - values.mean()]), who)
     if found.note:
         return undefined_estimate(found.note, people)
-    return estimate_by_t(float(found.values[1]), float(found.errors[1]), people - 1, people, level)
+    return estimate_by_t(float(found.values[1]), float(found.errors[1]), people - 1, people)

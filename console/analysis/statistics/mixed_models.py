@@ -6,8 +6,7 @@ answers, on the odds scale.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,6 @@ from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 
 from console.analysis.statistics.estimates import (
-    LEVEL,
     Estimate,
     Floats,
     estimate_by_t,
@@ -59,13 +57,8 @@ def cell_means(frame: pd.DataFrame, value: str, reference: str | None = None) ->
     require_columns(frame, "participant", "condition", value)
     rows = frame.dropna(subset=["participant", "condition", value]).astype({"participant": str, "condition": str})
     names = _conditions(rows, reference)
-    values = rows[value].astype(float)
-    if "trial" in rows.columns and rows["trial"].nunique() > 1:
-        values = values - values.groupby(rows["trial"]).transform("mean") + values.mean()
-    groups = values.groupby([rows["participant"], rows["condition"]])
-    means = groups.mean()
-    who = means.index.get_level_values(0).to_numpy(dtype=str)
-    under = means.index.get_level_values(1).to_numpy(dtype=str)
+    means = rows[value].astype(float).groupby([rows["participant"], rows["condition"]]).mean()
+    who, under = (means.index.get_level_values(at).to_numpy(dtype=str) for at in (0, 1))
     within = len(means) > len(np.unique(who))
     fixed = np.column_stack([np.ones(len(means)), *((under == name) for name in names[1:])])
     df = len(means) - fixed.shape[1] - (len(np.unique(who)) - 1 if within else 0)
@@ -124,7 +117,7 @@ class Mixed:
     note: str = ""
 
 
-def fit_linear(frame: pd.DataFrame, value: str, reference: str | None = None, level: float = LEVEL) -> Mixed:
+def fit_linear(frame: pd.DataFrame, value: str, reference: str | None = None) -> Mixed:
     """Estimate differences in probability by a mixed model of participants' means per condition.
 
     Within participants: a fixed effect of condition (and of task set, if task sets rotate), a random effect of
@@ -138,10 +131,12 @@ def fit_linear(frame: pd.DataFrame, value: str, reference: str | None = None, le
         return _nothing("probability", cells, f"{cells.participants} participants are too few for so many conditions.")
     if np.ptp(cells.values) == 0:
         return _nothing("probability", cells, "All means are equal, so the spread is 0.")
-    return _random_participants(cells, level) if cells.within else _least_squares(cells, level)
+    if cells.within:
+        return _random_participants(cells)
+    return _least_squares(cells, cells.fixed, "least squares of participants' means, each in one condition")
 
 
-def fit_logistic(frame: pd.DataFrame, value: str, reference: str | None = None, level: float = LEVEL) -> Mixed:
+def fit_logistic(frame: pd.DataFrame, value: str, reference: str | None = None) -> Mixed:
     """Estimate differences in log odds by generalised estimating equations, clustered by participant.
 
     The correlation is exchangeable within a participant. The bias-reduced covariance (Mancl and DeRouen 2001) with t
@@ -160,11 +155,11 @@ def fit_logistic(frame: pd.DataFrame, value: str, reference: str | None = None, 
     if found.note:
         return _nothing("log odds", cells, found.note)
     method = "logistic GEE, exchangeable within participants, bias-reduced covariance, t with participants - 1"
-    figures, df = (found.values, found.errors), cells.participants - 1
-    return _report(cells, figures, level, (None, None), method, df, "", "log odds")
+    df = cells.participants - 1
+    return _report(cells, (found.values, found.errors), method, df=df, scale="log odds")
 
 
-def _random_participants(cells: CellMeans, level: float) -> Mixed:
+def _random_participants(cells: CellMeans) -> Mixed:
     from statsmodels.regression.mixed_linear_model import MixedLM  # slow to load, and few need it
 
     try:
@@ -173,95 +168,72 @@ def _random_participants(cells: CellMeans, level: float) -> Mixed:
             spread, residual = float(fit.cov_re[0, 0]), float(fit.scale)
             errors = np.sqrt(np.diag(fit.cov_params())[: cells.fixed.shape[1]])
     except (LinAlgError, ValueError) as failed:
-        return _fixed_participants(cells, level, f"The mixed model could not be fitted ({failed}).")
+        return _fixed_participants(cells, f"The mixed model could not be fitted ({failed}).")
     if not fit.converged or not np.isfinite(errors).all():
-        return _fixed_participants(cells, level, "The mixed model did not converge; participants are fixed effects.")
+        return _fixed_participants(cells, "The mixed model did not converge; participants are fixed effects.")
     if spread < _NONE * residual:
-        note = "Participants differ only by chance; they are fixed effects here."
-        return _fixed_participants(cells, level, note)
+        return _fixed_participants(cells, "Participants differ only by chance; they are fixed effects here.")
     if residual < _NONE**2 * spread:
-        return _fixed_participants(
-            cells, level, "All participants differ equally between conditions, so the error is 0."
-        )
-    figures = np.asarray(fit.fe_params), errors
+        return _fixed_participants(cells, "All participants differ equally between conditions, so the error is 0.")
     method = "linear mixed model (REML), random participant, t with the stratum's degrees of freedom"
-    return _report(cells, figures, level, (spread**0.5, residual**0.5), method, cells.df, "")
+    return _report(cells, (np.asarray(fit.fe_params), errors), method, (spread**0.5, residual**0.5))
 
 
-def _fixed_participants(cells: CellMeans, level: float, note: str) -> Mixed:
+def _fixed_participants(cells: CellMeans, note: str) -> Mixed:
     """Estimate the same differences with a fixed effect per participant instead of a random effect."""
     people = pd.get_dummies(pd.Series(cells.who), dtype=float).to_numpy()
     centred = people[:, 1:] - people[:, 1:].mean(axis=0)
     columns = np.hstack([cells.fixed, centred])
     others = np.delete(columns, np.s_[1 : len(cells.conditions)], axis=1)
     if np.linalg.matrix_rank(columns) - np.linalg.matrix_rank(others) < len(cells.conditions) - 1:
-        why = "Not estimable: no participant connects some conditions with the others."
-        return _nothing("probability", cells, why)
-    fit = _ordinary(cells.values, columns)
-    kept = cells.fixed.shape[1]
-    figures = np.asarray(fit.params)[:kept], np.asarray(fit.bse)[:kept]
-    method = "linear model with participants as fixed effects"
-    return _report(cells, figures, level, (None, float(fit.scale) ** 0.5), method, cells.df, note)
+        return _nothing("probability", cells, "Not estimable: no participant connects some conditions with the others.")
+    return _least_squares(cells, columns, "linear model with participants as fixed effects", note)
 
 
-def _least_squares(cells: CellMeans, level: float) -> Mixed:
-    fit = _ordinary(cells.values, cells.fixed)
-    method = "least squares of participants' means, each in one condition"
-    spreads = None, float(fit.scale) ** 0.5
-    return _report(cells, (np.asarray(fit.params), np.asarray(fit.bse)), level, spreads, method, cells.df, "")
-
-
-def _ordinary(values: Floats, columns: Floats) -> Any:
+def _least_squares(cells: CellMeans, columns: Floats, method: str, note: str = "") -> Mixed:
     from statsmodels.regression.linear_model import OLS  # slow to load, and few need it
 
-    return OLS(values, columns).fit()
+    fit, kept = OLS(cells.values, columns).fit(), cells.fixed.shape[1]
+    figures = np.asarray(fit.params)[:kept], np.asarray(fit.bse)[:kept]
+    return _report(cells, figures, method, (None, float(fit.scale) ** 0.5), note=note)
 
 
 def _report(
     cells: CellMeans,
     figures: tuple[Floats, Floats],
-    level: float,
-    spreads: tuple[float | None, float | None],
     method: str,
-    df: float,
-    note: str,
+    spreads: tuple[float | None, float | None] = (None, None),
+    *,
+    df: float | None = None,
+    note: str = "",
     scale: str = "probability",
 ) -> Mixed:
-    values, errors = figures
+    n, names = cells.participants, cells.conditions
+    exact = "The model fits every mean exactly, so the interval is undefined."
     found = [
-        _estimate(float(value), float(error), df, cells, level) for value, error in zip(values, errors, strict=True)
+        estimate_by_t(float(value), float(error), cells.df if df is None else df, n)
+        if error > 1e-12
+        else Estimate(float(value), n=n, note=exact)
+        for value, error in zip(*figures, strict=True)
     ]
-    differences = dict(zip(cells.conditions[1:], found[1:], strict=False))
-    size = len(cells.values)
-    return Mixed(scale, cells.conditions[0], found[0], differences, cells.participants, size, *spreads, method, note)
-
-
-def _estimate(value: float, error: float, df: float, cells: CellMeans, level: float) -> Estimate:
-    if error <= 1e-12:
-        return Estimate(
-            value, n=cells.participants, note="The model fits every mean exactly, so the interval is undefined."
-        )
-    return estimate_by_t(value, error, df, cells.participants, level)
+    differences = dict(zip(names[1:], found[1:], strict=False))
+    return Mixed(scale, names[0], found[0], differences, n, len(cells.values), *spreads, method, note)
 
 
 def _nothing(scale: str, cells: CellMeans, note: str) -> Mixed:
-    none = undefined_estimate(note, cells.participants)
-    differences = dict.fromkeys(cells.conditions[1:], none)
-    return Mixed(
-        scale, cells.conditions[0], none, differences, cells.participants, len(cells.values), None, None, "", note
-    )
+    n, names, none = cells.participants, cells.conditions, undefined_estimate(note, cells.participants)
+    return Mixed(scale, names[0], none, dict.fromkeys(names[1:], none), n, len(cells.values), None, None, "", note)
 
 
 _SEPARATED = 15.0
-_NO_LIMIT = "The log odds are unbounded: one column separates successes from failures completely."
 
 
 @dataclass(frozen=True, eq=False)
 class Logits:
     """Log odds and their standard errors, in column order; both are empty, with a note, if the fit failed."""
 
-    values: Floats
-    errors: Floats
+    values: Floats = field(default_factory=lambda: np.array([]))
+    errors: Floats = field(default_factory=lambda: np.array([]))
     note: str = ""
 
 
@@ -281,13 +253,9 @@ def fit_logits(answers: Floats, columns: Floats, clusters: NDArray[np.str_]) -> 
             fit = model.fit(cov_type="bias_reduced")
             values, errors = np.asarray(fit.params), np.asarray(fit.bse)
     except (LinAlgError, ValueError) as failed:
-        return _no_fit(f"The estimating equations could not be solved ({failed}).")
+        return Logits(note=f"The estimating equations could not be solved ({failed}).")
     if not np.isfinite([values, errors]).all() or np.abs(values).max() > _SEPARATED:
-        return _no_fit(_NO_LIMIT)
+        return Logits(note="The log odds are unbounded: one column separates successes from failures completely.")
     if not fit.converged:
-        return _no_fit("The estimating equations did not converge; use the linear estimate.")
+        return Logits(note="The estimating equations did not converge; use the linear estimate.")
     return Logits(values, errors)
-
-
-def _no_fit(note: str) -> Logits:
-    return Logits(np.array([]), np.array([]), note)

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from console.analysis.statistics.estimates import (
-    LEVEL,
     Estimate,
     Floats,
     estimate_by_t,
@@ -24,19 +22,15 @@ from console.analysis.statistics.estimates import (
 _NEAR = 1e-8
 
 
-def estimate_position_effect(cells: pd.DataFrame, value: str, level: float = LEVEL) -> Estimate:
-    """Estimate the change in the value if its condition comes one position later.
-
-    The frame has one row per participant and condition, with the position of the condition, counted from 1. Raise
-    BadInput if a column is missing.
-    """
+def estimate_position_effect(cells: pd.DataFrame, value: str) -> Estimate:
+    """Estimate the change of a value one position later; `cells` has a row per participant and condition."""
     require_columns(cells, "participant", "condition", "position", value)
     rows = cells.dropna(subset=[value])
     later = rows["position"].to_numpy(dtype=np.float64)[:, None]
-    return _estimate(rows, value, later, np.array([1.0]), level)
+    return _estimate(rows, value, later, np.array([1.0]))
 
 
-def estimate_carry_over(cells: pd.DataFrame, value: str, level: float = LEVEL) -> dict[tuple[str, str], Estimate]:
+def estimate_carry_over(cells: pd.DataFrame, value: str) -> dict[tuple[str, str], Estimate]:
     """Estimate the effect of each preceding condition relative to the alphabetically first one, at equal position."""
     require_columns(cells, "participant", "condition", "position", value)
     ordered = cells.sort_values(["participant", "position"])
@@ -51,15 +45,15 @@ def estimate_carry_over(cells: pd.DataFrame, value: str, level: float = LEVEL) -
     for at, name in enumerate(names[1:], 1):
         weights = np.zeros(1 + len(names))
         weights[1], weights[1 + at] = -1.0, 1.0
-        found[name, names[0]] = _estimate(rows, value, np.hstack([later, after]), weights, level)
+        found[name, names[0]] = _estimate(rows, value, np.hstack([later, after]), weights)
     return found
 
 
-def _estimate(rows: pd.DataFrame, value: str, asked: Floats, weights: Floats, level: float) -> Estimate:
+def _estimate(rows: pd.DataFrame, value: str, asked: Floats, weights: Floats) -> Estimate:
     people = int(rows["participant"].nunique())
     if len(rows) == people:
         return undefined_estimate("Not estimable: every participant has a single condition.", people)
-    held = [_indicator(rows[name]) for name in ("participant", "condition")]
+    held = [pd.get_dummies(rows[name], dtype=float).to_numpy() for name in ("participant", "condition")]
     columns = np.hstack([asked, *held])
     inverse = np.linalg.pinv(columns.T @ columns)
     whole = np.concatenate([weights, np.zeros(columns.shape[1] - weights.size)])
@@ -76,19 +70,11 @@ def _estimate(rows: pd.DataFrame, value: str, asked: Floats, weights: Floats, le
     error = float(rest @ rest / df * (whole @ inverse @ whole)) ** 0.5
     if error <= _NEAR:
         return Estimate(figure, n=people, note="The model fits every mean exactly, so interval and test are undefined.")
-    return estimate_by_t(figure, error, df, people, level)
-
-
-def _indicator(names: pd.Series[str]) -> NDArray[np.float64]:
-    codes, known = pd.factorize(names)
-    return np.eye(len(known))[codes]
+    return estimate_by_t(figure, error, df, people)
 
 
 def compare_halves(rows: pd.DataFrame, value: str, order: Sequence[str]) -> pd.DataFrame:
-    """Return, for each participant, the mean of the later half of the rows minus the mean of the earlier half.
-
-    The rows are sorted by `order`.
-    """
+    """Return each participant's mean in the later half of the rows, sorted by `order`, minus the earlier half."""
     ranked = rows.sort_values([*order])
     place = ranked.groupby("participant").cumcount() / ranked.groupby("participant")["participant"].transform("size")
     means = ranked.assign(late=place >= 0.5).groupby(["participant", "late"])[value].mean().unstack()

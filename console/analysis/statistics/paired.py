@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -62,37 +62,18 @@ class Comparison:
     tests: tuple[Test, ...]
 
 
-def compare_all_pairs(
-    frame: pd.DataFrame, value: str, design: Design = "within", *, level: float = LEVEL, seed: int = 0
-) -> tuple[Comparison, ...]:
-    """Compare every two conditions; the tests are corrected by Holm over the pairs.
-
-    Raise BadInput if a column is missing.
-    """
+def compare_all_pairs(frame: pd.DataFrame, value: str, design: Design = "within") -> tuple[Comparison, ...]:
+    """Compare every two conditions, corrected by Holm over the pairs; raise BadInput if a column is missing."""
     require_columns(frame, "participant", "condition", value)
-    each = _means(frame, value)
-    pairs = combinations(sorted(each["condition"].unique()), 2)
-    found = [compare(each, value, *pair, design, level=level, seed=seed) for pair in pairs]
-    return correct_by_holm(found)
+    names = sorted(frame["condition"].astype(str).unique())
+    return _correct_by_holm([compare(frame, value, *pair, design) for pair in combinations(names, 2)])
 
 
-def compare(
-    frame: pd.DataFrame,
-    value: str,
-    first: str,
-    second: str,
-    design: Design = "within",
-    *,
-    level: float = LEVEL,
-    seed: int = 0,
-) -> Comparison:
-    """Compare two conditions.
-
-    Within participants, use participants who have both conditions; between participants, use every participant of each
-    condition. Raise BadInput if a column is missing.
-    """
+def compare(frame: pd.DataFrame, value: str, first: str, second: str, design: Design = "within") -> Comparison:
+    """Compare two conditions: within participants who have both, or between groups; raise BadInput without a column."""
     require_columns(frame, "participant", "condition", value)
-    cells = _means(frame, value).pivot(index="participant", columns="condition", values=value)
+    answers = frame.astype({"condition": str, value: float})
+    cells = answers.groupby(["participant", "condition"])[value].mean().unstack()
     missing = [name for name in (first, second) if name not in cells.columns]
     if missing:
         raise BadInput(f"No row has condition {missing[0]!r}; the table has {', '.join(map(str, cells.columns))}.")
@@ -100,16 +81,15 @@ def compare(
         groups = drop_missing(cells[first]), drop_missing(cells[second])
         if not all(group.size for group in groups):
             return _nobody(first, second, "Not estimable: one condition has no answers.", "Welch t", "Mann-Whitney")
-        return Comparison(first, second, estimate_difference(*groups, level), _between(*groups, level, seed))
+        return Comparison(first, second, estimate_difference(*groups), _between(*groups))
     apart = drop_missing(cells[first] - cells[second])
     if not apart.size:
-        return _nobody(
-            first, second, "Not estimable: no participant answered in both.", "paired t", "Wilcoxon signed rank"
-        )
-    return Comparison(first, second, estimate_mean(apart, level), _within(apart, level, seed))
+        why = "Not estimable: no participant answered in both."
+        return _nobody(first, second, why, "paired t", "Wilcoxon signed rank")
+    return Comparison(first, second, estimate_mean(apart), _within(apart))
 
 
-def correct_by_holm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+def _correct_by_holm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     """Correct every p-value over the comparisons (Holm 1979); undefined p-values are left out."""
     found = {(place, test.name): test.p_value for place, one in enumerate(comparisons) for test in one.tests}
     for name in {name for _, name in found}:
@@ -120,43 +100,41 @@ def correct_by_holm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]
     )
 
 
-def _means(frame: pd.DataFrame, value: str) -> pd.DataFrame:
-    answers = frame[["participant", "condition", value]].astype({"condition": str, value: float})
-    return answers.groupby(["participant", "condition"])[value].mean().reset_index()
-
-
 def _nobody(first: str, second: str, why: str, *tests: str) -> Comparison:
     """Return a comparison without values; every note gives the reason."""
     none = undefined_estimate(why)
     return Comparison(first, second, none, tuple(Test(name, None, None, none, 0, note=why) for name in tests))
 
 
-def _within(apart: Floats, level: float, seed: int) -> tuple[Test, ...]:
+def _within(apart: Floats) -> tuple[Test, ...]:
     from scipy import stats  # slow to load, and few need it
 
     if apart.size == 1:
         none = undefined_estimate("One participant answered in both: too few for a test.", 1)
         return tuple(Test(name, None, None, none, 1, note=none.note) for name in ("paired t", "Wilcoxon signed rank"))
-    sized = paired_g(apart, level)
-    ranked = paired_rank_biserial(apart, level, seed)
+    ranked = _drawn(_favour, [apart])
     signed = _tested("Wilcoxon signed rank", lambda: _signed_rank(apart), ranked, apart.size, _unless(apart.any()))
     return (
-        _tested("paired t", lambda: stats.ttest_1samp(apart, 0.0), sized, apart.size, _unless(np.ptp(apart))),
+        _tested(
+            "paired t", lambda: stats.ttest_1samp(apart, 0.0), _paired_g(apart), apart.size, _unless(np.ptp(apart))
+        ),
         replace(signed, note=signed.note or _smallest(int(np.count_nonzero(apart)))),
     )
 
 
-def _between(first: Floats, second: Floats, level: float, seed: int) -> tuple[Test, ...]:
+def _between(first: Floats, second: Floats) -> tuple[Test, ...]:
     from scipy import stats  # slow to load, and few need it
 
-    n, sized = first.size + second.size, between_g(first, second, level)
+    n, sized = first.size + second.size, _between_g(first, second)
     few = "" if min(first.size, second.size) > 1 else "A group of one participant is too few for a test."
     vary = few or _unless(np.ptp(first) or np.ptp(second))
     apart = few or _unless(np.ptp(np.concatenate([first, second])))
-    ranked = between_rank_biserial(first, second, level, seed)
+    ranked = _drawn(_above, [first, second])
+    # With ties, scipy uses the normal approximation, which is poor for a few participants.
+    method: Any = stats.PermutationMethod(n_resamples=np.inf) if n <= _EXACT_UP_TO else "auto"
     return (
         _tested("Welch t", lambda: stats.ttest_ind(first, second, equal_var=False), sized, n, vary),
-        _tested("Mann-Whitney", lambda: stats.mannwhitneyu(first, second, method=_method(n)), ranked, n, apart),
+        _tested("Mann-Whitney", lambda: stats.mannwhitneyu(first, second, method=method), ranked, n, apart),
     )
 
 
@@ -189,68 +167,49 @@ def _signed_rank(apart: Floats) -> tuple[float, float]:
     return float((ranks.sum() - seen) / 2), float(np.mean(sums >= seen - 1e-9))
 
 
-def _method(n: int) -> object:
-    from scipy import stats  # slow to load, and few need it
-
-    # With ties, scipy uses the normal approximation, which is poor for a few participants.
-    return stats.PermutationMethod(n_resamples=np.inf) if n <= _EXACT_UP_TO else "auto"
-
-
 def _smallest(n: int) -> str:
     p_value = 2.0 ** (1 - n)
-    return (
-        f"With {n} difference{'' if n == 1 else 's'} this test cannot give a p-value below {p_value:.3f}."
-        if n > 0 and p_value > 0.05
-        else ""
-    )
+    if n == 0 or p_value <= 0.05:
+        return ""
+    return f"With {n} difference{'' if n == 1 else 's'} this test cannot give a p-value below {p_value:.3f}."
 
 
 RESAMPLES = 1_000
 
 
-def paired_g(differences: Floats, level: float) -> Estimate:
+def _paired_g(differences: Floats) -> Estimate:
     """Compute Hedges' g of paired differences, with its noncentral t interval (Hedges 1981)."""
     n, error = differences.size, standard_error(differences)
     if n < 2 or not error:
         return undefined_estimate("The differences do not vary, so the standardised effect size is undefined.", n)
-    return _from_t(float(differences.mean()) / error, n - 1, n**-0.5, n, level)
+    return _from_t(float(differences.mean()) / error, n - 1, n**-0.5, n)
 
 
-def between_g(first: Floats, second: Floats, level: float) -> Estimate:
+def _between_g(first: Floats, second: Floats) -> Estimate:
     """Compute Hedges' g of two groups with their pooled standard deviation (Hedges 1981)."""
     n, m = first.size, second.size
     df = n + m - 2
     if min(n, m) < 2:
-        return undefined_estimate(
-            "A group of one participant has no standard deviation, so the effect size is undefined.", n + m
-        )
+        why = "A group of one participant has no standard deviation, so the effect size is undefined."
+        return undefined_estimate(why, n + m)
     if not (first.var() or second.var()):
         return undefined_estimate("The groups do not vary, so the standardised effect size is undefined.", n + m)
     pooled = (((n - 1) * first.var(ddof=1) + (m - 1) * second.var(ddof=1)) / df) ** 0.5
     scale = float((1 / n + 1 / m) ** 0.5)
-    return _from_t(float((first.mean() - second.mean()) / (pooled * scale)), df, scale, n + m, level)
+    return _from_t(float((first.mean() - second.mean()) / (pooled * scale)), df, scale, n + m)
 
 
-def paired_rank_biserial(differences: Floats, level: float, seed: int) -> Estimate:
-    """Compute the rank-biserial correlation of differences (Kerby 2014), with a bootstrap interval."""
-    return _drawn(_favour, [differences], level, seed)
-
-
-def between_rank_biserial(first: Floats, second: Floats, level: float, seed: int) -> Estimate:
-    """Compute the rank-biserial correlation of two groups (Cliff 1993), with a bootstrap interval."""
-    return _drawn(_above, [first, second], level, seed)
-
-
-def _from_t(t: float, df: int, scale: float, n: int, level: float) -> Estimate:
+def _from_t(t: float, df: int, scale: float, n: int) -> Estimate:
     corrected = scale * float(np.exp(special.gammaln(df / 2) - special.gammaln((df - 1) / 2))) * (2 / df) ** 0.5
     value = t * corrected if df > 1 else t * scale
-    low, high = (float(special.nctdtrinc(df, share, t)) * scale for share in ((1 + level) / 2, (1 - level) / 2))
+    low, high = (float(special.nctdtrinc(df, share, t)) * scale for share in ((1 + LEVEL) / 2, (1 - LEVEL) / 2))
     if not np.isfinite([low, high]).all() or low > high:
         return Estimate(value, n=n, note="The noncentral t interval cannot be computed for such a large effect.")
-    return Estimate(float(value), Interval(low, high, level), n=n)
+    return Estimate(float(value), Interval(low, high), n=n)
 
 
 def _favour(differences: Floats) -> Floats:
+    """Compute the rank-biserial correlation of differences (Kerby 2014)."""
     ranks = _ranks(np.abs(differences)) - np.count_nonzero(differences == 0, axis=-1, keepdims=True)
     signed = np.sign(differences)
     with np.errstate(invalid="ignore"):
@@ -259,6 +218,7 @@ def _favour(differences: Floats) -> Floats:
 
 
 def _above(first: Floats, second: Floats) -> Floats:
+    """Compute the rank-biserial correlation of two groups (Cliff 1993)."""
     n, m = first.shape[-1], second.shape[-1]
     ranks = _ranks(np.concatenate([first, second], axis=-1))[..., :n]
     wins: Floats = ranks.sum(axis=-1) - n * (n + 1) / 2
@@ -273,11 +233,11 @@ def _ranks(values: Floats) -> Floats:
     return found
 
 
-def _drawn(figure: Callable[..., Floats], groups: list[Floats], level: float, seed: int) -> Estimate:
+def _drawn(figure: Callable[..., Floats], groups: list[Floats]) -> Estimate:
+    """Return the figure of the groups with its bootstrap interval over participants."""
     n = sum(group.size for group in groups)
     if not all(group.size for group in groups) or not np.isfinite(value := float(figure(*groups))):
         return undefined_estimate("No difference can be ranked.", n)
-    each = [np.stack(list(draw_indices(group.size, seed + place, RESAMPLES))) for place, group in enumerate(groups)]
+    each = [np.stack(list(draw_indices(group.size, place, RESAMPLES))) for place, group in enumerate(groups)]
     found = figure(*(group[chosen] for group, chosen in zip(groups, each, strict=True)))
-    defined = found[np.isfinite(found)]
-    return estimate_by_resamples(value, defined, level, n, "participants")
+    return estimate_by_resamples(value, found[np.isfinite(found)], n, "participants")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,7 +10,6 @@ import pandas as pd
 from scipy import special
 
 from console.analysis.statistics.estimates import (
-    LEVEL,
     Estimate,
     clip_interval,
     estimate_difference,
@@ -20,10 +18,9 @@ from console.analysis.statistics.estimates import (
     require_columns,
     to_floats,
 )
-from console.errors import BadInput
 
 SEEDED = ("known-good", "known-bad")
-EDGES = tuple(edge / 10 for edge in range(11))
+_EDGES = tuple(edge / 10 for edge in range(11))
 _FEWEST = 4
 
 
@@ -81,31 +78,21 @@ class Stamping:
     difference: Estimate
 
 
-def compute_overrides(
-    frame: pd.DataFrame, edges: Sequence[float] = EDGES, level: float = LEVEL
-) -> tuple[Overrides, ...]:
-    """Compute the share of labels that differ from the detector's flag, by bins of the detector's score.
-
-    Raise BadInput if a column is missing.
-    """
-    if len(edges) < 2 or any(high <= low for low, high in pairwise(edges)):
-        raise BadInput(f"Invalid bin edges {list(edges)}. Give at least two increasing numbers.")
+def compute_overrides(frame: pd.DataFrame) -> tuple[Overrides, ...]:
+    """Compute the share of labels that differ from the detector's flag, by tenths of the detector's score (0 to 1)."""
     rows = _labelled(frame, "score").dropna(subset=["score"])
     scores = rows["score"].to_numpy(dtype=np.float64)
-    differs = ~find_agreement(rows).to_numpy(dtype=bool)
-    places = np.maximum(np.searchsorted(np.asarray(edges), scores, side="left") - 1, 0)
-    inside = (scores >= edges[0]) & (scores <= edges[-1])
+    differs = ~_find_agreement(rows).to_numpy(dtype=bool)
+    places = np.maximum(np.searchsorted(np.asarray(_EDGES), scores, side="left") - 1, 0)
     found = []
-    for place, (low, high) in enumerate(pairwise(edges)):
-        here = differs[inside & (places == place)]
+    for place, (low, high) in enumerate(pairwise(_EDGES)):
+        here = differs[places == place]
         counts = len(here), int(here.sum())
-        found.append(Overrides(low, high, *counts, estimate_proportion(counts[1], counts[0], level)))
+        found.append(Overrides(low, high, *counts, estimate_proportion(counts[1], counts[0])))
     return tuple(found)
 
 
-def estimate_automation_bias(
-    frame: pd.DataFrame, factor: str = "factor_score", level: float = LEVEL
-) -> dict[str, Seeded]:
+def estimate_automation_bias(frame: pd.DataFrame, factor: str = "factor_score") -> dict[str, Seeded]:
     """Compare the accuracy on seeded items under `shown` and `hidden` of a factor (Goddard et al. 2012).
 
     "all" uses every seeded item; "advice right" and "advice wrong" use the items whose flag agrees with or contradicts
@@ -117,10 +104,10 @@ def estimate_automation_bias(
     rows = rows.assign(right=(rows["label"] == rows["expected"]).astype(float))
     sound = rows["flagged"].astype(bool) == (rows["expected"] == "misaligned")
     parts = {"all": rows, "advice right": rows[sound], "advice wrong": rows[~sound]}
-    return {name: _seeded(part, factor, level) for name, part in parts.items()}
+    return {name: _seeded(part, factor) for name, part in parts.items()}
 
 
-def estimate_seeded_advice(frame: pd.DataFrame, level: float = LEVEL) -> tuple[SeededAdvice, ...]:
+def estimate_seeded_advice(frame: pd.DataFrame) -> tuple[SeededAdvice, ...]:
     """Compute errors and signal detection on seeded items by the detector's advice.
 
     Omission is the share of wrong actions without a flag that were approved, commission the share of right actions with
@@ -135,9 +122,9 @@ def estimate_seeded_advice(frame: pd.DataFrame, level: float = LEVEL) -> tuple[S
     parts = {"": rows, **{said: rows[rows["flagged"].astype(bool) == flag] for said, flag in _ADVICE.items()}}
     found = []
     for advice, part in parts.items():
-        found += _signals(part, advice, level)
+        found += _signals(part, advice)
         if advice:
-            found += [_errors(part, advice, wrong, level) for wrong in (True, False)]
+            found += [_errors(part, advice, wrong) for wrong in (True, False)]
     return tuple(found)
 
 
@@ -150,44 +137,37 @@ _ERRORS = {
 }
 
 
-def _errors(rows: pd.DataFrame, advice: str, wrong: bool, level: float) -> SeededAdvice:
+def _errors(rows: pd.DataFrame, advice: str, wrong: bool) -> SeededAdvice:
     mine = rows[rows["wrong"] == wrong]
     erred = mine["refused"] != wrong
-    shares = erred.astype(float).groupby(mine["participant"]).mean()
-    return SeededAdvice(
-        advice, _ERRORS[advice, wrong], clip_interval(estimate_mean(shares, level)), len(mine), int(erred.sum())
-    )
+    shares = clip_interval(estimate_mean(erred.astype(float).groupby(mine["participant"]).mean()))
+    return SeededAdvice(advice, _ERRORS[advice, wrong], shares, len(mine), int(erred.sum()))
 
 
-def _signals(rows: pd.DataFrame, advice: str, level: float) -> list[SeededAdvice]:
+def _signals(rows: pd.DataFrame, advice: str) -> list[SeededAdvice]:
     counts = rows.groupby(["participant", "wrong"])["refused"].agg(["sum", "size"]).astype(float)
     scores = pd.Series(special.ndtri((counts["sum"] + 0.5) / (counts["size"] + 1)), counts.index)
     both = scores.unstack().reindex(columns=[True, False]).dropna()
     hits, alarms = both[True], both[False]
     figures = {"d_prime": hits - alarms, "criterion": -(hits + alarms) / 2}
-    return [SeededAdvice(advice, name, estimate_mean(each, level), len(rows)) for name, each in figures.items()]
+    return [SeededAdvice(advice, name, estimate_mean(each), len(rows)) for name, each in figures.items()]
 
 
-def estimate_rubber_stamping(frame: pd.DataFrame, level: float = LEVEL) -> Stamping:
+def estimate_rubber_stamping(frame: pd.DataFrame) -> Stamping:
     """Compute the rubber-stamping index; participants with fewer than four timed decisions are left out."""
     require_columns(frame, "participant", "lead_time_ms")
     rows = _labelled(frame).dropna(subset=["lead_time_ms"])
-    rows = rows.assign(agrees=find_agreement(rows).astype(float), ms=to_floats(rows["lead_time_ms"]))
-    people = rows.groupby("participant")
-    rows = rows[people["ms"].transform("size") >= _FEWEST]
+    rows = rows.assign(agrees=_find_agreement(rows).astype(float), ms=to_floats(rows["lead_time_ms"]))
+    rows = rows[rows.groupby("participant")["ms"].transform("size") >= _FEWEST]
     quartile = rows.groupby("participant")["ms"].transform(lambda times: times.quantile(0.25))
     fast = rows["ms"] <= quartile
     index = rows[fast].groupby("participant")["agrees"].mean()
     others = rows[~fast].groupby("participant")["agrees"].mean()
-    apart = estimate_mean(index - others, level)
-    return Stamping(
-        clip_interval(estimate_mean(index, level)),
-        clip_interval(estimate_mean(others, level)),
-        clip_interval(apart, -1),
-    )
+    apart = clip_interval(estimate_mean(index - others), -1)
+    return Stamping(clip_interval(estimate_mean(index)), clip_interval(estimate_mean(others)), apart)
 
 
-def find_agreement(rows: pd.DataFrame) -> pd.Series[bool]:
+def _find_agreement(rows: pd.DataFrame) -> pd.Series[bool]:
     """Return for each row whether the label agrees with the flag: misaligned if flagged, aligned if not."""
     return (rows["label"] == "misaligned") == rows["flagged"].astype(bool)
 
@@ -197,17 +177,9 @@ def _labelled(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
     return frame.dropna(subset=["label", "flagged"])
 
 
-def _seeded(rows: pd.DataFrame, factor: str, level: float) -> Seeded:
+def _seeded(rows: pd.DataFrame, factor: str) -> Seeded:
     shares = rows.groupby(["participant", factor])["right"].mean().unstack().reindex(columns=["shown", "hidden"])
-    both = shares.dropna()
-    apart = (
-        estimate_mean(both["shown"] - both["hidden"], level)
-        if len(both)
-        else estimate_difference(*_sides(shares), level)
-    )
-    shown, hidden = (clip_interval(estimate_mean(side, level)) for side in _sides(shares))
+    both, sides = shares.dropna(), (shares["shown"], shares["hidden"])
+    apart = estimate_mean(both["shown"] - both["hidden"]) if len(both) else estimate_difference(*sides)
+    shown, hidden = (clip_interval(estimate_mean(side)) for side in sides)
     return Seeded(shown, hidden, clip_interval(apart, -1), len(rows), bool(len(both)))
-
-
-def _sides(shares: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
-    return shares["shown"], shares["hidden"]

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from console.analysis.metrics.bootstrap import draw_indices
 from console.analysis.statistics.estimates import (
-    LEVEL,
     Estimate,
     Floats,
     clip_interval,
@@ -47,10 +46,7 @@ def percent_of(counts: Counts) -> float:
 
 
 def alpha_of(counts: Counts) -> float:
-    """Compute Krippendorff's alpha for nominal labels (Krippendorff 2011); NaN if all labels are equal.
-
-    Units may have any number of labels; a unit with fewer than two labels is ignored.
-    """
+    """Compute Krippendorff's alpha (2011) over units with two or more nominal labels; NaN if all labels are equal."""
     paired = counts[counts.sum(axis=1) > 1]
     labels = paired.sum(axis=0)
     n = labels.sum()
@@ -75,31 +71,27 @@ def cohen_of(cells: Counts) -> float:
     return float(cohens_kappa(cells.sum(axis=0).reshape(size, size), return_results=False))
 
 
-def percent(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Estimate:
+def percent(ratings: pd.DataFrame, resamples: int = RESAMPLES) -> Estimate:
     """Estimate the share of equal labels among all pairs of labels of one unit (Krippendorff 2011)."""
-    return _over_units(_counts(ratings), percent_of, seed, resamples, level)
+    return _over_units(_counts(ratings), percent_of, resamples)
 
 
-def alpha(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Estimate:
+def alpha(ratings: pd.DataFrame, resamples: int = RESAMPLES) -> Estimate:
     """Estimate Krippendorff's alpha for nominal labels, with any number of labels per unit (Krippendorff 2011)."""
-    return _over_units(_counts(ratings), alpha_of, seed, resamples, level)
+    return _over_units(_counts(ratings), alpha_of, resamples)
 
 
-def fleiss(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Estimate:
+def fleiss(ratings: pd.DataFrame, resamples: int = RESAMPLES) -> Estimate:
     """Estimate Fleiss' kappa (1971); undefined if units have different numbers of labels."""
     counts = _counts(ratings, least=1)
     each = counts.sum(axis=1)
     if each.size and each.min() != each.max():
-        return undefined_estimate(
-            f"Units have from {each.min()} to {each.max()} labels, but Fleiss' kappa needs the same number for each; "
-            "use Krippendorff's alpha.",
-            each.size,
-        )
-    enough = counts if each.size and each[0] > 1 else counts[:0]
-    return _over_units(enough, fleiss_of, seed, resamples, level)
+        needs = "but Fleiss' kappa needs the same number for each; use Krippendorff's alpha."
+        return undefined_estimate(f"Units have from {each.min()} to {each.max()} labels, {needs}", each.size)
+    return _over_units(counts[each > 1], fleiss_of, resamples)
 
 
-def cohen(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Estimate:
+def cohen(ratings: pd.DataFrame, resamples: int = RESAMPLES) -> Estimate:
     """Estimate Cohen's kappa (1960) of two reviewers over the units that both labelled."""
     table = _table(ratings)
     if table.shape[1] != 2:
@@ -109,28 +101,21 @@ def cohen(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, l
     cells = np.zeros((len(both), len(values) ** 2), dtype=np.int64)
     first, second = (np.searchsorted(values, both[:, side]) for side in (0, 1))
     cells[np.arange(len(both)), first * len(values) + second] = 1
-    return _over_units(cells, cohen_of, seed, resamples, level)
+    return _over_units(cells, cohen_of, resamples)
 
 
-def cohen_of_pairs(
-    ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL
-) -> dict[tuple[str, str], Estimate]:
+def cohen_of_pairs(ratings: pd.DataFrame, resamples: int = RESAMPLES) -> dict[tuple[str, str], Estimate]:
     """Estimate Cohen's kappa of every two reviewers, in the order of their names."""
     raters = sorted(map(str, _table(ratings).columns))
-    return {
-        (one, other): cohen(ratings[ratings["rater"].isin([one, other])], seed=seed, resamples=resamples, level=level)
-        for one, other in combinations(raters, 2)
-    }
+    return {pair: cohen(ratings[ratings["rater"].isin(pair)], resamples) for pair in combinations(raters, 2)}
 
 
 MEASURES: dict[str, Callable[..., Estimate]] = {"percent": percent, "cohen": cohen, "fleiss": fleiss, "alpha": alpha}
 
 
-def estimate_agreement(
-    ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL
-) -> dict[str, Estimate]:
+def estimate_agreement(ratings: pd.DataFrame) -> dict[str, Estimate]:
     """Estimate every measure by name, over the same bootstrap samples of units."""
-    return {name: of(ratings, seed=seed, resamples=resamples, level=level) for name, of in MEASURES.items()}
+    return {name: estimate(ratings) for name, estimate in MEASURES.items()}
 
 
 def _table(ratings: pd.DataFrame) -> pd.DataFrame:
@@ -151,7 +136,7 @@ def _counts(ratings: pd.DataFrame, least: int = 2) -> Counts:
     return found
 
 
-def _over_units(units: Counts, figure: Figure, seed: int, resamples: int, level: float) -> Estimate:
+def _over_units(units: Counts, figure: Figure, resamples: int) -> Estimate:
     n = len(units)
     if not n:
         return undefined_estimate(_NO_UNIT)
@@ -159,11 +144,11 @@ def _over_units(units: Counts, figure: Figure, seed: int, resamples: int, level:
         value = figure(units)
         if not np.isfinite(value):
             return undefined_estimate(_ONE_LABEL, n)
-        drawn = np.array([figure(units[chosen]) for chosen in draw_indices(n, seed, resamples)])
+        drawn = np.array([figure(units[chosen]) for chosen in draw_indices(n, 0, resamples)])
     defined = drawn[np.isfinite(drawn)]
     lost = resamples - defined.size
     note = f"{lost} of {resamples} resamples are left out because they have a single label." if lost else ""
-    return estimate_by_resamples(value, defined, level, n, "units", note)
+    return estimate_by_resamples(value, defined, n, "units", note)
 
 
 HUMAN = "human"
@@ -193,33 +178,33 @@ class HumansAndOthers:
     agreement: Estimate
 
 
-def compare_kinds(frame: pd.DataFrame, *, seed: int = 0, level: float = LEVEL) -> tuple[ReviewerKind, ...]:
+def compare_kinds(frame: pd.DataFrame) -> tuple[ReviewerKind, ...]:
     """Return one row per annotator_kind; the frame has participant, unit, label, correct and lead_time_ms."""
     require_columns(frame, "annotator_kind", "participant", "unit", "label", "correct", "lead_time_ms")
-    return tuple(_kind(str(kind), rows, seed, level) for kind, rows in frame.groupby("annotator_kind", sort=True))
+    return tuple(_kind(str(kind), rows) for kind, rows in frame.groupby("annotator_kind", sort=True))
 
 
-def compare_humans_and_others(frame: pd.DataFrame, *, seed: int = 0, level: float = LEVEL) -> HumansAndOthers:
+def compare_humans_and_others(frame: pd.DataFrame) -> HumansAndOthers:
     """Compare people with all other kinds of reviewers, with participants as independent groups (Welch)."""
     require_columns(frame, "annotator_kind", "participant", "unit", "label", "correct", "lead_time_ms")
     human = frame["annotator_kind"] == HUMAN
     ours, theirs = frame[human], frame[~human]
     return HumansAndOthers(
-        accuracy=clip_interval(estimate_difference(_accuracy(ours), _accuracy(theirs), level), -1),
-        seconds=exponentiate(estimate_difference(_log_seconds(ours), _log_seconds(theirs), level)),
-        agreement=_across(ours, theirs, seed, level),
+        accuracy=clip_interval(estimate_difference(_accuracy(ours), _accuracy(theirs)), -1),
+        seconds=exponentiate(estimate_difference(_log_seconds(ours), _log_seconds(theirs))),
+        agreement=_across(ours, theirs),
     )
 
 
-def _kind(kind: str, rows: pd.DataFrame, seed: int, level: float) -> ReviewerKind:
+def _kind(kind: str, rows: pd.DataFrame) -> ReviewerKind:
     ratings = rows.dropna(subset=["unit"]).rename(columns={"participant": "rater"})
     return ReviewerKind(
         kind=kind,
         participants=int(rows["participant"].nunique()),
         decisions=len(rows),
-        accuracy=clip_interval(estimate_mean(_accuracy(rows), level)),
-        seconds=exponentiate(estimate_mean(_log_seconds(rows), level)),
-        alpha=alpha(ratings, seed=seed, level=level),
+        accuracy=clip_interval(estimate_mean(_accuracy(rows))),
+        seconds=exponentiate(estimate_mean(_log_seconds(rows))),
+        alpha=alpha(ratings),
     )
 
 
@@ -234,7 +219,7 @@ def _log_seconds(rows: pd.DataFrame) -> pd.Series[float]:
     return timed.groupby("participant")["log_s"].mean()
 
 
-def _across(ours: pd.DataFrame, theirs: pd.DataFrame, seed: int, level: float) -> Estimate:
+def _across(ours: pd.DataFrame, theirs: pd.DataFrame) -> Estimate:
     first, second = (
         rows.dropna(subset=["unit", "label"]).groupby(["unit", "label"]).size().unstack(fill_value=0)
         for rows in (ours, theirs)
@@ -247,6 +232,5 @@ def _across(ours: pd.DataFrame, theirs: pd.DataFrame, seed: int, level: float) -
     )
     equal: Floats = (mine * other).sum(axis=1)
     pairs: Floats = mine.sum(axis=1) * other.sum(axis=1)
-    drawn = np.array([equal[at].sum() / pairs[at].sum() for at in draw_indices(len(units), seed, RESAMPLES)])
-    value = float(equal.sum() / pairs.sum())
-    return estimate_by_resamples(value, drawn, level, len(units), "units")
+    drawn = np.array([equal[at].sum() / pairs[at].sum() for at in draw_indices(len(units), 0, RESAMPLES)])
+    return estimate_by_resamples(float(equal.sum() / pairs.sum()), drawn, len(units), "units")

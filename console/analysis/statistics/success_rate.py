@@ -6,8 +6,8 @@ in both conditions.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -49,7 +49,7 @@ class Success:
     pooled: Estimate
 
 
-def compute_success_by_trial(frame: pd.DataFrame, solved: str = PAPER, level: float = LEVEL) -> tuple[Success, ...]:
+def compute_success_by_trial(frame: pd.DataFrame, solved: str = PAPER) -> tuple[Success, ...]:
     """Return one row per condition and trial; raise BadInput if a column is missing or a row is duplicated.
 
     The frame has one row per participant, condition and trial, with the number of tasks and the number of solved tasks.
@@ -63,11 +63,11 @@ def compute_success_by_trial(frame: pd.DataFrame, solved: str = PAPER, level: fl
             "add up their tasks and compute again."
         )
     held = frame[frame["tasks"] > 0]
-    return tuple(_row(key, rows, solved, level) for key, rows in held.groupby(["condition", "trial"], sort=True))
+    groups = held.groupby(["condition", "trial"], sort=True)
+    return tuple(_row(condition, trial, rows, solved) for (condition, trial), rows in groups)
 
 
-def _row(key: Hashable, rows: pd.DataFrame, solved: str, level: float) -> Success:
-    condition, trial = key if isinstance(key, tuple) else (key, 0)
+def _row(condition: Any, trial: Any, rows: pd.DataFrame, solved: str) -> Success:
     done, tasks = (rows[name].to_numpy(dtype=np.int64) for name in (solved, "tasks"))
     rates = done / tasks
     several = len(rates) > 1
@@ -76,10 +76,10 @@ def _row(key: Hashable, rows: pd.DataFrame, solved: str, level: float) -> Succes
         trial=int(trial),
         participants=len(rates),
         tasks=int(tasks.sum()),
-        mean=clip_interval(estimate_mean(rates, level)),
+        mean=clip_interval(estimate_mean(rates)),
         sd=float(rates.std(ddof=1)) if several else None,
         sd_paper=float(rates.std()) if several else None,
-        pooled=estimate_proportion(int(done.sum()), int(tasks.sum()), level),
+        pooled=estimate_proportion(int(done.sum()), int(tasks.sum())),
     )
 
 
@@ -90,39 +90,34 @@ class TaskPairs:
     `tied` counts tasks that are left out, because in one condition half of their participants solved them.
     """
 
-    first: str
-    second: str
     pairs: int
     tied: int
     test: McNemar
     difference: Estimate
 
 
-def compare_tasks(
-    frame: pd.DataFrame, solved: str, first: str, second: str, by: Sequence[str] = ("task_id",), level: float = LEVEL
-) -> TaskPairs:
-    """Compare two conditions by task (rows with equal values in the columns `by`).
+def compare_tasks(frame: pd.DataFrame, solved: str, first: str, second: str) -> TaskPairs:
+    """Compare two conditions by task; raise BadInput if a column is missing.
 
     A task that several participants did in one condition counts as solved if more than half of them solved it. Tasks
-    are treated as independent, so the p-value is too small if one participant solved all of them. Raise BadInput if a
-    column is missing.
+    are treated as independent, so the p-value is too small if one participant solved all of them.
     """
-    require_columns(frame, "condition", solved, *by)
-    shares = frame.astype({solved: float}).groupby([*by, "condition"])[solved].mean().unstack()
+    require_columns(frame, "condition", "task_id", solved)
+    shares = frame.astype({solved: float}).groupby(["task_id", "condition"])[solved].mean().unstack()
     both = shares.reindex(columns=[first, second]).dropna()
     clear = both[(both != 0.5).all(axis=1)] > 0.5
     ours, theirs = clear[first].to_numpy(dtype=bool), clear[second].to_numpy(dtype=bool)
     test, tied = mcnemar(np.ones(len(clear), dtype=bool), ours, theirs), len(both) - len(clear)
-    return TaskPairs(first, second, len(clear), tied, test, _difference(test, len(clear), tied, level))
+    return TaskPairs(len(clear), tied, test, _difference(test, len(clear), tied))
 
 
-def _difference(test: McNemar, n: int, tied: int, level: float) -> Estimate:
+def _difference(test: McNemar, n: int, tied: int) -> Estimate:
     """Compute the difference of two paired shares with the adjusted interval of Bonett and Price (2012)."""
     if not n:
         every = "Every task with both conditions is tied."
         return undefined_estimate(every if tied else "No task has both conditions.")
     ours, theirs = (test.only_first + 1) / (n + 2), (test.only_second + 1) / (n + 2)
     error = float(((ours + theirs - (ours - theirs) ** 2) / (n + 2)) ** 0.5)
-    half = float(special.ndtri((1 + level) / 2)) * error
-    bounds = Interval(max(-1.0, ours - theirs - half), min(1.0, ours - theirs + half), level)
+    half = float(special.ndtri((1 + LEVEL) / 2)) * error
+    bounds = Interval(max(-1.0, ours - theirs - half), min(1.0, ours - theirs + half))
     return Estimate((test.only_first - test.only_second) / n, bounds, test.p_value, n)

@@ -29,10 +29,7 @@ def agreement(frames: Frames) -> pd.DataFrame:
 
 
 def pairs(frames: Frames) -> pd.DataFrame:
-    """Compute Cohen's kappa for every pair of reviewers of one kind, if there are at most `MOST` of that kind.
-
-    People are never paired with simulated reviewers.
-    """
+    """Compute Cohen's kappa for every pair of reviewers of one kind, if there are at most `MOST` of that kind."""
     rows = [
         {"reviewers": name, "first": first, "second": second, **cells(found, "kappa")}
         for name, ratings in groups(_shared(frames))

@@ -36,10 +36,7 @@ def exclusion_rules(frames: Frames) -> pd.DataFrame:
 
 
 def with_and_without(frames: Frames) -> pd.DataFrame:
-    """Test the primary contrasts with and without the excluded people.
-
-    Return an empty table if the rules exclude no one.
-    """
+    """Test the primary contrasts with and without the excluded people; return no rows if no one is excluded."""
     if not excluded(frames):
         return table([], _COLUMNS)
     found: list[dict[str, Any]] = []

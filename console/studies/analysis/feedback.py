@@ -29,10 +29,7 @@ def words(frames: Frames) -> pd.DataFrame:
 
 
 def by_length(frames: Frames) -> pd.DataFrame:
-    """Return the share of successful trials after a decision "misaligned", by number of words in the feedback.
-
-    The intervals are Wilson's.
-    """
+    """Return the share of solved trials after "misaligned", by words of feedback, with Wilson's intervals."""
     tried = own_decisions(frames)
     tried = tried[tried["next_trial_outcome"].notna() & (tried["label"] == Label.MISALIGNED)]
     rows = [

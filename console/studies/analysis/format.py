@@ -20,11 +20,7 @@ _DIGITS = 3
 
 @dataclass(frozen=True, slots=True)
 class ColumnFormat:
-    """The heading and decimals of a column.
-
-    If the heading is empty, the column's name is used. If the decimals are None, numbers have three, whole numbers
-    none.
-    """
+    """A column's heading (default: its name) and decimals (default: three, and none for whole numbers)."""
 
     heading: str = ""
     digits: int | None = None

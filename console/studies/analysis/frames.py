@@ -35,10 +35,7 @@ def own_decisions(frames: Frames) -> pd.DataFrame:
 
 
 def judged(frames: Frames) -> pd.DataFrame:
-    """Return the decisions with the columns on their correctness.
-
-    If the caller has read only the columns JUDGED, as pages do, return these.
-    """
+    """Return the decisions, or only their columns JUDGED if the caller, such as a page, has read only these."""
     try:
         return frames["judged"]
     except KeyError:
@@ -46,10 +43,7 @@ def judged(frames: Frames) -> pd.DataFrame:
 
 
 def first_labels(decisions: pd.DataFrame) -> pd.DataFrame:
-    """Return the decisions; keep the checkpoint's name in `unit` only for a participant's first label of it.
-
-    In the participant's later decisions on the same checkpoint, `unit` is missing.
-    """
+    """Return the decisions, with `unit` only at a participant's first label of each checkpoint."""
     again = decisions[decisions["label"].notna()].duplicated(["participant", "unit"])
     met = again[again].index
     return decisions.assign(unit=decisions["unit"].mask(decisions.index.isin(met)))
@@ -93,11 +87,7 @@ def is_within(frame: pd.DataFrame) -> bool:
 
 
 def cells(found: Estimate, name: str, *, tested: bool = True) -> dict[str, Any]:
-    """Return an estimate as cells: value, interval, p-value, n, and a note on missing results.
-
-    Set `tested` to False for a metric that is neither a difference nor a change, because a test against 0 has no
-    meaning.
-    """
+    """Return an estimate as cells; set `tested` to False if a test against 0 has no meaning."""
     low, high = found.bounds
     p = found.p_value if tested else None
     return {name: found.value, "low": low, "high": high, "p": p, "n": found.n, "note": found.note}

@@ -20,10 +20,7 @@ _RIGHT = "right"
 
 
 def order(frames: Frames) -> pd.DataFrame:
-    """Estimate order effects on each measure.
-
-    Position and previous condition are estimated for every measure, practice for correct decisions only.
-    """
+    """Estimate the effects of position and previous condition on each measure, and of practice on correct decisions."""
     places = frames["allocation"].drop_duplicates(["participant", "condition"])
     places = places[["participant", "condition", "position"]]
     rows = [

@@ -112,10 +112,7 @@ def read_analysis(
     *,
     of_everybody: bool = False,
 ) -> Analysis:
-    """Read the analysis from the YAML file with that name.
-
-    The sentence and view of a table belong to the first part that shows the table.
-    """
+    """Read the analysis from its YAML file; sentence and view of a table belong to the first part that shows it."""
     words, says, lays_out = read_data(files(__package__) / f"{name}.yaml", AnalysisWords), {**sentences}, {**views}
     parts = tuple(
         replace(part, sentence=says.pop(part.table, None), view=lays_out.pop(part.table, None)) for part in words.parts

@@ -20,10 +20,7 @@ _DIFFERENCES = ("accuracy", "seconds")
 
 
 def people(frames: Frames) -> pd.DataFrame:
-    """Compare the accuracy, seconds and agreement of people and simulated reviewers.
-
-    Add the differences if both kinds took part.
-    """
+    """Compare accuracy, seconds and agreement of people and simulated reviewers; add differences if both took part."""
     decided = first_labels(own_decisions(frames))
     rows = [
         {

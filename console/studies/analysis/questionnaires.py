@@ -29,10 +29,7 @@ def scores(frames: Frames) -> pd.DataFrame:
 
 
 def confidence(frames: Frames) -> pd.DataFrame:
-    """Return the confidence in correct and in wrong decisions.
-
-    Each value is the mean of the participants' own means.
-    """
+    """Return the confidence in correct and in wrong decisions, as the mean of participants' own means."""
     told = frames["page_times"]
     told = told[told["confidence"].notna()][["decision_id", "confidence"]]
     judged = own_decisions(frames)

@@ -42,10 +42,7 @@ def override(frames: Frames) -> pd.DataFrame:
 
 
 def bias(frames: Frames) -> pd.DataFrame:
-    """Compare the accuracy on seeded items with a part of the page, such as the score, shown and hidden.
-
-    Include each factor for which decisions with both levels exist.
-    """
+    """Compare accuracy on seeded items with a part of the page shown and hidden, for each factor with both levels."""
     decisions = frames["decisions"]
     told = [str(column) for column in decisions if str(column).startswith(FACTOR)]
     both = [column for column in told if set(decisions[column].dropna().unique()) >= _SEEN]
@@ -88,10 +85,7 @@ def advice(frames: Frames) -> pd.DataFrame:
 
 
 def stamping(frames: Frames) -> pd.DataFrame:
-    """Return the rubber-stamping index by condition.
-
-    The other columns are the agreement with the detector among slower decisions, and the difference of the two.
-    """
+    """Return by condition the rubber-stamping index, the agreement in slower decisions, and the difference."""
     rows = [
         {
             "reviewers": name,

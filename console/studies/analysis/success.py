@@ -16,10 +16,7 @@ _SAME = 1e-9
 
 
 def success(frames: Frames) -> pd.DataFrame:
-    """Return the mean and spread of success over participants, by condition and closed trial.
-
-    Both ways of counting success are included (InferAct, Table 9).
-    """
+    """Return success over participants by condition and closed trial, counted in both ways (InferAct, Table 9)."""
     closed = frames["success"][frames["success"]["closed"].astype(bool)]
     rows = [
         {
@@ -74,10 +71,7 @@ def describe_success(table: pd.DataFrame) -> str:
 
 
 def table_9(shares: pd.DataFrame) -> pd.DataFrame:
-    """Return success in the form of InferAct's Table 9, with one column per trial.
-
-    A cell holds mean +- SD in per cent, with the 95% interval.
-    """
+    """Return the form of InferAct's Table 9: one column per trial, with mean +- SD in per cent and 95% interval."""
     whose = [column for column in ("reviewers", "count", "condition") if column in shares]
     cells = [_per_cent({str(name): cell for name, cell in row.items()}) for row in shares.to_dict("records")]
     flat = shares[[*whose, "participants"]].assign(trial=[f"trial {n}" for n in shares["trial"]], cell=cells)

@@ -25,11 +25,7 @@ def williams(n: int) -> Square:
 
 
 def williams_pair(n: int) -> tuple[Square, Square]:
-    """Return two Latin squares in which, together, every number follows every other number equally often.
-
-    For odd n the second square mirrors the first, because a single square cannot be balanced. For even n each square is
-    balanced by itself.
-    """
+    """Return two Latin squares in which, together, every number follows every other number equally often."""
     square = williams(n)
     return square, square if n % 2 == 0 else [row[::-1] for row in square]
 
@@ -48,10 +44,7 @@ def shifts(n: int) -> list[int]:
 
 
 def blocks(numbers: Square, turn: int = 0) -> Square:
-    """Return the block of tasks for each cell of a square of conditions.
-
-    `turn` is 1 for the second square of a pair, else 0.
-    """
+    """Return the block of tasks for each cell of a square of conditions; `turn` is 1 for a pair's second square."""
     n = len(numbers)
     extra = turn * (n // 2) if n % 2 == 0 else 0
     return [[(number + shift + extra) % n for number in row] for row, shift in zip(numbers, shifts(n), strict=True)]
@@ -59,10 +52,7 @@ def blocks(numbers: Square, turn: int = 0) -> Square:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCondition:
-    """One condition of one participant.
-
-    Numbers and positions count from 1; `rule` holds the error rates of a simulated reviewer.
-    """
+    """One condition of one participant; numbers count from 1, `rule` holds a simulated reviewer's error rates."""
 
     number: int
     code: str
@@ -97,10 +87,7 @@ def task_count(design: Design) -> int:
 
 
 def sample_tasks(design: Design, keys: Sequence[str]) -> tuple[str, ...]:
-    """Sample the study's tasks by seed; the order of the keys does not matter.
-
-    Raise BadInput if there are too few tasks.
-    """
+    """Sample the study's tasks by seed, independent of the order of the keys; raise BadInput if there are too few."""
     known, wanted = sorted(set(keys)), task_count(design)
     if len(known) < wanted:
         raise BadInput(f"tasks: the design needs {wanted} tasks, the source has {len(known)}; ask for fewer tasks.")
@@ -108,10 +95,7 @@ def sample_tasks(design: Design, keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def allocate(design: Design, task_keys: Sequence[str]) -> tuple[PlannedCondition, ...]:
-    """Allocate the sampled tasks: return each participant's conditions in order, each condition with its tasks.
-
-    Raise BadInput if the number of different tasks is not exactly the number that the design needs.
-    """
+    """Return each participant's conditions in order, each with its tasks; raise BadInput on a wrong number of tasks."""
     if len(set(task_keys)) != len(task_keys) or len(task_keys) != task_count(design):
         raise BadInput(f"The design needs {task_count(design)} different tasks, not {len(set(task_keys))}.")
     names = [condition.name for condition in conditions(design)]
@@ -201,10 +185,7 @@ class PairCounts:
 
 
 def balance(places: Sequence[PlannedCondition]) -> tuple[PairCounts, ...]:
-    """Count condition x position, condition x tasks, position x tasks, and condition after condition.
-
-    Pass the conditions of one kind of participant to see the balance within that kind.
-    """
+    """Count condition x position, condition x tasks, position x tasks, and condition after condition."""
     names = sorted({place.condition for place in places})
     positions = [str(at) for at in sorted({place.position for place in places})]
     block_of = _blocks(places)

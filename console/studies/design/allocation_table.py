@@ -24,10 +24,7 @@ COLUMNS: tuple[Column, ...] = (
 
 
 def rows(design: Design, places: Sequence[PlannedCondition]) -> list[Row]:
-    """Return one row per planned condition of a participant, in the order of COLUMNS.
-
-    The rows are sufficient to count the balance of the allocation.
-    """
+    """Return one row per planned condition of a participant, in the order of COLUMNS."""
     levels = {arm.name: arm.levels for arm in conditions(design)}
     return [
         (

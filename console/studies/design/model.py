@@ -318,10 +318,7 @@ class Design(DesignPart):
 
 
 def instruments_of(design: Design) -> Mapping[str, Instrument]:
-    """Return the instruments that the design may name: the built-in ones and the design's own.
-
-    An instrument of the design replaces the built-in instrument with the same name.
-    """
+    """Return the instruments that the design may name; its own instruments replace built-in ones of the same name."""
     return {**shelf(), **{one.name: one for one in design.instruments}}
 
 

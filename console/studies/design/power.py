@@ -108,10 +108,7 @@ def power(
 
 
 def compared_levels(design: Design, factor: str | None = None) -> tuple[str, str, str]:
-    """Return the compared factor and its first and last level.
-
-    Raise BadInput if no factor varies, or if the design does not vary the assumed factor.
-    """
+    """Return the compared factor with its first and last level; raise BadInput if the design does not vary it."""
     varying = varied(design)
     if not varying:
         raise BadInput("The design has one condition and no comparison; give a factor two levels.")
@@ -184,10 +181,7 @@ def _target(primary: Sequence[Contrast], factor: str, first: str, last: str) -> 
 
 
 def _study(layout: _Layout, assumed: Assumptions, intercepts: Floats, rng: np.random.Generator) -> Estimate:
-    """Simulate one study; return the estimate of the target contrast and its corrected p-value.
-
-    The correction is over the primary contrasts.
-    """
+    """Simulate one study; return the estimate of the target contrast with its p-value corrected over its family."""
     who, people = layout.cells.who, layout.cells.participants
     base = rng.normal(0, assumed.participant_sd, people)
     own = rng.normal(0, assumed.effect_sd, people)

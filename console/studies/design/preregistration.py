@@ -93,10 +93,7 @@ _CAME_LATER = (
 
 
 def _without_unset(design: Design) -> dict[str, Any]:
-    """Return the design's fields without newer fields that are unset.
-
-    Fingerprints of older studies therefore stay valid.
-    """
+    """Return the design's fields without newer unset ones, so that fingerprints of older studies stay valid."""
     told, default = design.model_dump(mode="json"), Design.model_fields
     for name in _CAME_LATER:
         if getattr(design, name) == default[name].default:

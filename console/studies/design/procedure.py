@@ -196,10 +196,7 @@ def describe_assumptions(design: Design, assumptions: Assumptions, simulations: 
 
 
 def describe_rule(rule: Mapping[str, float]) -> str:
-    """Describe the error rates of a simulated reviewer.
-
-    Return an empty string for people and for simulated reviewers without errors.
-    """
+    """Describe the error rates of a simulated reviewer; empty for people and reviewers without errors."""
     return ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in rule.items())
 
 

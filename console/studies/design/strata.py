@@ -21,10 +21,7 @@ _DEALS = 50
 
 @dataclass(frozen=True, slots=True)
 class KnownTask:
-    """The unreviewed trial 0 of a task: its outcome, mean score and number of steps.
-
-    The mean score is over the detectors that use no model.
-    """
+    """The unreviewed trial 0 of a task, with its mean score over the detectors that use no model."""
 
     outcome: str
     score: float | None
@@ -36,10 +33,7 @@ Known = Mapping[str, KnownTask]
 
 
 def stratify(design: Design, task_keys: Sequence[str], known: Known) -> tuple[str, ...]:
-    """Return the tasks in the order in which they are cut into blocks.
-
-    If the properties of any task are unknown, return the tasks in the given order.
-    """
+    """Return the tasks in the order of their blocks, or in the given order if the properties of a task are unknown."""
     count = len(task_keys) // design.tasks
     if count < 2 or not known.keys() >= set(task_keys):
         return tuple(task_keys)
@@ -83,10 +77,7 @@ def block_names(places: Sequence[PlannedCondition]) -> dict[tuple[str, ...], str
 
 
 def block_rows(places: Sequence[PlannedCondition], known: Known) -> list[dict[str, Any]]:
-    """Return one row per block: its number of tasks, tasks solved at trial 0, mean score and mean steps.
-
-    Return no rows if the properties of any task are unknown.
-    """
+    """Return size, tasks solved at trial 0, mean score and mean steps of each block; no rows if any are unknown."""
     blocks = block_names(places)
     if not known.keys() >= {key for tasks in blocks for key in tasks}:
         return []
@@ -106,10 +97,7 @@ def _row(name: str, tasks: Sequence[str], known: Known) -> dict[str, Any]:
 
 
 def describe_blocks(places: Sequence[PlannedCondition], known: Known) -> tuple[str, ...]:
-    """Describe how the blocks of tasks differ before any review.
-
-    Return an empty string if there is only one block.
-    """
+    """Describe how the blocks of tasks differ before any review; empty if there is one block."""
     if len(block_names(places)) < 2:
         return ()
     rows = block_rows(places, known)

@@ -18,20 +18,14 @@ _HINT = "`inferact study example` prints a design that works"
 
 
 def load(source: Path | str) -> Design:
-    """Return the design from a YAML file or YAML text.
-
-    If the design is invalid, raise BadInput with the field, its line and a remedy.
-    """
+    """Return the design from a YAML file or text; if it is invalid, raise BadInput with field, line and remedy."""
     if isinstance(source, Path):
         return parse(read_text_file(source), str(source))
     return parse(source, "The design")
 
 
 def parse(text: str, where: str) -> Design:
-    """Return the design from YAML text.
-
-    If the design is invalid, raise BadInput with a message that begins with `where`.
-    """
+    """Return the design from YAML text; raise BadInput with a message that begins with `where`."""
     if len(text) > _MOST_CHARACTERS:
         raise BadInput(f"{where}: has more than {_MOST_CHARACTERS:,} characters; a design is a page or two of YAML.")
     return read_yaml(text, Design, where, hint=_HINT)

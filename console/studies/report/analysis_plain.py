@@ -64,20 +64,14 @@ class Cells:
         self.within = len(tasks) > len(self.means)
 
     def contrast(self, weights: dict[str, float]) -> dict[str, float]:
-        """Return the weighted sum of the condition means, with its error, t interval and p-value.
-
-        If the contrast cannot be computed, return only the number of participants.
-        """
+        """Return the contrast with error, t interval and p-value, or only the number of participants if undefined."""
         wanted = pd.Series(weights)[lambda weight: weight != 0]
         if not wanted.index.isin(self.means.columns).all():
             return {"n": len(self.means)}
         return self._own(wanted) if self.within else self._apart(wanted)
 
     def _own(self, wanted: pd.Series) -> dict[str, float]:
-        """Estimate the contrast by least squares from each participant's own value.
-
-        Adjust for task sets if they rotate.
-        """
+        """Estimate the contrast by least squares from participants' own values; adjust for task sets if they rotate."""
         whole = self.means[wanted.index].dropna()
         own, met = whole @ wanted, self.met.loc[whole.index, wanted.index]
         if own.empty:
@@ -142,10 +136,7 @@ def family(cells: Cells, stated: pd.DataFrame, about: dict[str, str]) -> list[di
 
 
 def success(found: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Compute the mean and spread of the success rate over participants, by condition and closed trial.
-
-    Both ways of counting success are included.
-    """
+    """Compute the success rate over participants by condition and closed trial, counted in both ways."""
     closed = found["success"][found["success"]["closed"].astype(bool) & (found["success"]["tasks"] > 0)]
     rows = []
     for reviewers, kind in (("people", "human"), ("simulated", "rule")):
@@ -158,10 +149,7 @@ def success(found: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def rate(solved: np.ndarray, tasks: np.ndarray) -> dict[str, float]:
-    """Return the mean with its t interval over participants.
-
-    Also return the rate over all tasks as one sample, with Wilson's interval.
-    """
+    """Return the mean with its t interval over participants, and the pooled rate with Wilson's interval."""
     rates, n = solved / tasks, len(tasks)
     pooled = stats.binomtest(int(solved.sum()), int(tasks.sum())).proportion_ci(0.95, "wilson")
     found = {"participants": n, "tasks": tasks.sum(), "mean": rates.mean(), "pooled": solved.sum() / tasks.sum()}

@@ -40,10 +40,7 @@ def make_stamp(session: Session, study: tables.Study, at_ms: int) -> ReportStamp
 
 
 def report_tables(design: Design, frames: Frames) -> dict[str, pd.DataFrame]:
-    """Compute every table behind the numbers of the report.
-
-    Use only the design and the tidy tables.
-    """
+    """Compute every table behind the numbers of the report, from the design and the tidy tables alone."""
     computed = result_tables(frames)
     return {
         **computed,
@@ -54,10 +51,7 @@ def report_tables(design: Design, frames: Frames) -> dict[str, pd.DataFrame]:
 
 
 def write(design: Design, frames: Frames, stamp: ReportStamp, folder: Path) -> list[Path]:
-    """Write the report, the tidy tables, the computed tables and the other files into the folder.
-
-    Return the paths. Raise BadInput if a file cannot be written.
-    """
+    """Write all files of the report into the folder; return their paths; raise BadInput if a file cannot be written."""
     more = _beside(design, frames, stamp)
     csv_files.write(frames, folder)
     for name, content in more.items():

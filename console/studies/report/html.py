@@ -66,10 +66,7 @@ class Figure:
 
 
 def html(design: Design, frames: Frames, stamp: ReportStamp, computed: Frames | None = None) -> str:
-    """Return the whole report, computed from the design and the tidy tables alone.
-
-    `computed` passes tables of results that are already computed.
-    """
+    """Return the whole report, from the design and the tidy tables alone; `computed` may pass its result tables."""
     tables = computed or result_tables(frames)
     return str(
         _template().render(

@@ -49,10 +49,7 @@ class Disagreement:
 
 
 def disagreements(session: Session, of: Of) -> list[Disagreement]:
-    """List the checkpoints whose current labels differ, sorted by unit.
-
-    For a study, include trial 0 of its items; for a run, include all items.
-    """
+    """List checkpoints whose current labels differ, by unit: all items of a run, but only trial 0 of a study."""
     latest = _latest(session, of)
     found = []
     for *place, item_id, aligned, misaligned in session.execute(labelled(of.study_id, of.run_id)):

@@ -46,10 +46,7 @@ class ConditionRun:
 
 
 def condition_runs(session: Session, study_id: int) -> list[ConditionRun]:
-    """List every condition of every participant, sorted by participant and position.
-
-    Raise Unknown if the study does not exist.
-    """
+    """List every condition of every participant, by participant and position; raise Unknown without the study."""
     study = session.get(tables.Study, study_id)
     if study is None:
         raise Unknown("study", study_id)
@@ -100,10 +97,7 @@ def _arm(study: tables.Study, found: tables.Assignment, who: tables.Participant)
 
 
 def tidy(table: str, raw: pd.DataFrame, everyone: Sequence[ConditionRun], only: Collection[str] = ()) -> pd.DataFrame:
-    """Return the rows in `raw` as this table of the data dictionary, with all columns or only some.
-
-    The column `arm` of `raw` is an index into `everyone`.
-    """
+    """Return `raw`, whose `arm` is an index into `everyone`, as this table of the data dictionary, or some columns."""
     names = factors(everyone)
     of_arms = fields("success", names)[: len(names) + 5]
     cells = pd.DataFrame([arm.cells(names) for arm in everyone], columns=[one.name for one in of_arms], dtype=object)

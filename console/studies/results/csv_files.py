@@ -86,10 +86,7 @@ def file_names(frames: Mapping[str, pd.DataFrame]) -> list[str]:
 
 
 def read(folder: Path) -> dict[str, pd.DataFrame]:
-    """Read the tables that `write` wrote.
-
-    Raise BadInput if a table is missing, unless older versions did not write that table.
-    """
+    """Read the tables that `write` wrote; raise BadInput if one is missing that older versions wrote too."""
     files = {name: folder / f"{name}.csv" for name in FRAMES}
     return {
         name: _empty(name) if name in _LATER and not file.exists() else _read(name, file)

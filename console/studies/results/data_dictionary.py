@@ -22,10 +22,7 @@ FACTOR = "factor_"
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column: its name, the type of its cells, their meaning, and their unit if there is one.
-
-    In a `filled` string column an empty cell is an empty string; in other columns an empty cell is a missing value.
-    """
+    """A column; an empty cell is an empty string in a `filled` string column, else a missing value."""
 
     name: str
     kind: ColumnKind

@@ -27,20 +27,14 @@ _answer, _event_of_page, _sure = (_tables[name] for name in ("questionnaire_answ
 
 @dataclass(frozen=True, slots=True)
 class DataVersions:
-    """The data version of the study, and the data versions of its participants by pseudonym.
-
-    A participant's version covers only the data of their own decisions and outcomes.
-    """
+    """The data version of the study, and of each participant's own decisions and outcomes, by pseudonym."""
 
     study: str
     people: Mapping[str, str]
 
 
 def data_versions(session: Session, study_id: int) -> DataVersions:
-    """Return the current versions of the data.
-
-    Only the tables of participants and assignments are read in full; otherwise only indexes are read.
-    """
+    """Return the current versions; only participants and assignments are read in full, otherwise only indexes."""
     study = session.execute(select(_study).where(_study.c.id == study_id)).all()
     whose = select(_person).where(_person.c.study_id == study_id).order_by(_person.c.number, _person.c.id)
     people = session.execute(whose).all()
@@ -75,10 +69,7 @@ def _told(session: Session, study_id: int) -> list[Any]:
 
 
 def _of_runs(session: Session, runs: list[int]) -> dict[int, list[Any]]:
-    """Return a data version per run.
-
-    Claims, decisions and undo change the ledger; deliveries change the items; the engine adds events.
-    """
+    """Return a data version per run: claims and decisions change the ledger, deliveries items, the engine events."""
     facts: dict[int, list[Any]] = defaultdict(list)
     alike = _item.c.run_id, _item.c.status
     statuses = select(*alike, func.count()).where(_item.c.run_id.in_(runs)).group_by(*alike).order_by(*alike)

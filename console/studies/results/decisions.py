@@ -63,10 +63,7 @@ JUDGED = ("participant", "annotator_kind", "condition", "environment", "task_id"
 
 
 def decisions(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
-    """Return one row per current decision of all participants, or of one participant, sorted by id.
-
-    The columns are described in the data dictionary.
-    """
+    """Return one row per current decision of all participants, or of one, sorted by id."""
     everyone = [*practice(session, study_id), *condition_runs(session, study_id)]
     raw = _judged(session, study_id, _raw(session, everyone, participant, _SELECTED))
     raw["feedback_words"] = [count_words(text) for text in raw["feedback_text"].tolist()]
@@ -85,10 +82,7 @@ def judged(session: Session, study_id: int, participant: str | None = None) -> p
 def _raw(
     session: Session, everyone: Sequence[ConditionRun], participant: str | None, selected: dict[str, Any]
 ) -> pd.DataFrame:
-    """Read the current decisions that participants made in their own runs.
-
-    A run may also hold decisions of other people or of withdrawn participants; leave these out.
-    """
+    """Read the decisions of participants in their own runs, without those of other or withdrawn people."""
     places = {
         run_id: place
         for place, arm in enumerate(everyone)
@@ -131,10 +125,7 @@ def _judged(session: Session, study_id: int, raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def _closed(session: Session, everyone: Sequence[ConditionRun], raw: pd.DataFrame) -> list[int]:
-    """Return for each decision the time during which the participant had no page open, in ms.
-
-    Only time between the claim and the decision counts.
-    """
+    """Return the ms between claim and decision during which the participant had no page open, by decision."""
     ids = [run_id for arm in everyone for run_id in (arm.run_id, arm.checks_run_id) if run_id is not None]
     gaps: dict[int, list[tuple[int, int]]] = {}
     for detail in session.execute(select(_event.c.detail).where(_event.c.kind == CLOSED, _event.c.run_id.in_(ids))):

@@ -27,10 +27,7 @@ _AT_ONCE = 500
 
 
 def gold_labels(session: Session, raw: pd.DataFrame) -> pd.Series[Any]:
-    """Return the true label of each row, or a missing value if the true label is unknown.
-
-    `raw` has the columns item_id and trajectory_label.
-    """
+    """Return the true label of each row, missing if unknown; `raw` has the columns item_id and trajectory_label."""
     tried = dict(_tried(session, sorted({int(item) for item in raw["item_id"]})))
     return raw["item_id"].map(tried).astype("str").fillna(raw["trajectory_label"])
 
@@ -71,10 +68,7 @@ def _live(items: Sequence[int]) -> Any:
 
 
 def checkpoint_key(task_key: str, step: int, kind: str, trial: int = 0) -> str:
-    """Return the key of a checkpoint within its study or run.
-
-    In trial 0, the key is the same for all participants.
-    """
+    """Return the key of a checkpoint in its study or run; in trial 0 it is the same for all participants."""
     name = f"{task_key}/{step}/{kind}"
     return name if trial == 0 else f"{name}/trial {trial}"
 

@@ -105,10 +105,7 @@ def failed_items(session: Session, study_id: int) -> dict[str, int]:
 
 
 def _answers(session: Session, study_id: int) -> Iterator[tuple[tuple[Any, ...], tables.QuestionnaireAnswer]]:
-    """Iterate over pairs of an answer's context and the answer.
-
-    The context is (study, participant, annotator_kind, moment, condition, position).
-    """
+    """Iterate over ((study, participant, annotator_kind, moment, condition, position), answer)."""
     answer, person, place = tables.QuestionnaireAnswer, tables.Participant, tables.Assignment
     name = session.get_one(tables.Study, study_id).name
     statement = (

@@ -79,10 +79,7 @@ def budget(session: Session, study_id: int) -> pd.DataFrame:
 
 
 def ledger(session: Session, study_id: int) -> pd.DataFrame:
-    """Return one row per ledger entry of a budget, with the units spent up to that entry.
-
-    The reviewer is omitted.
-    """
+    """Return one row per ledger entry without its reviewer, with the units spent up to that entry."""
     by_then = sa.func.sum(_ledger.c.units).over(partition_by=_ledger.c.budget_id, order_by=_ledger.c.id)
     moved = _ledger.c.at_ms.label("at"), _ledger.c.entry, _ledger.c.reason, _ledger.c.units
     told = (
@@ -130,10 +127,7 @@ def success(session: Session, study_id: int, participant: str | None = None) -> 
 
 
 def outcomes(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
-    """Return one row per condition run, task and trial: whether the task was solved up to that trial, in both counts.
-
-    The rows are those of all participants, or of one participant.
-    """
+    """Return one row per condition run, task and trial: whether it was solved up to that trial, in both counts."""
     found = condition_runs(session, study_id)
     rows = _by_trial(session, found, participant)
     rows["task_id"] = rows["task"].map(_keys(session, found)).astype("str")

@@ -48,10 +48,7 @@ def find_pending_instrument(session: Session, participant: tables.Participant, d
 
 
 def fill_in(participant_id: int, instrument: str, answers: Mapping[str, str]) -> None:
-    """Store the answers to an instrument and move on; answers that are already stored stay unchanged.
-
-    Raise BadInput with the item if an answer is invalid, Refused if the study is not open.
-    """
+    """Store the answers to an instrument and move on; raise BadInput with the item, Refused if the study is closed."""
     with writing() as session:
         participant, study = lock_participant(session, participant_id)
         refuse_unless_open(study)
@@ -92,10 +89,7 @@ def end_part(session: Session, participant: tables.Participant, design: Design) 
 
 
 def leave_part(session: Session, participant: tables.Participant, design: Design) -> None:
-    """Move on to a break or to the next condition.
-
-    After the last condition, move on to the final questionnaires or to the end.
-    """
+    """Move on to a break, the next condition, or, after the last one, the final questionnaires or the end."""
     left = [row for row in list_assignments(session, participant.id) if is_open(row)]
     if left:
         pauses = design.break_minutes or design.washout_hours
@@ -126,10 +120,7 @@ def find_unrated_decision(
 
 
 def store_confidence(participant_id: int, decision_id: int, level: int) -> None:
-    """Store the participant's confidence in one of their decisions; a second rating has no effect.
-
-    Raise BadInput if the rating is not on the scale, Refused if the decision is another person's.
-    """
+    """Store the confidence in an own decision once; raise BadInput off the scale, Refused for others' decisions."""
     with writing() as session:
         participant, study = lock_participant(session, participant_id)
         refuse_unless_open(study)
@@ -191,10 +182,7 @@ def _last_question(design: Design) -> Instrument:
 
 
 def check_answer(asked: IntakeQuestion | InstrumentItem, answer: str, offered: Collection[str] | None) -> str:
-    """Return the answer if it is allowed; if `offered` is None, any text is allowed.
-
-    If the answer is not allowed, raise BadInput with the question.
-    """
+    """Return the answer if it is allowed (any text if `offered` is None), else raise BadInput with the question."""
     if not answer:
         if asked.required:
             raise BadInput(_("Please answer: {question}").format(question=asked.question))

@@ -57,10 +57,7 @@ def levels(assignment: tables.Assignment) -> dict[str, str]:
 
 
 def page_levels(design: Design, found: Mapping[str, str]) -> dict[str, str]:
-    """Return the condition's levels for its pages.
-
-    If the study compares detectors, hide the explanation of a random detector, which has no reasons.
-    """
+    """Return the levels for the condition's pages; hide a random detector's explanation if detectors are compared."""
     only_draws = "detector" in varied(design) and found["detector"] == RANDOM.name
     return {**found, "explanation": HIDDEN} if only_draws else dict(found)
 
@@ -116,11 +113,7 @@ def mark_done(session: Session, assignment: tables.Assignment) -> None:
 
 
 def play(run: tables.Run, live: Callable[..., Advance], progress: Progress | None = None) -> Advance:
-    """Play one round of the run's Actor or log.
-
-    `live` is the engine's function; for a log, `engine.resume` only judges the recorded trials. If the round is
-    interrupted, raise Refused, worded for the participant.
-    """
+    """Play one round (a log only judges its trials on `engine.resume`); raise Refused if the round is interrupted."""
     with _in_their_words(run):
         if run.kind == RunKind.LIVE:
             report = live(run.name, progress=progress)
@@ -199,11 +192,7 @@ def create_run(
     audited: float = 0.0,
     playing: bool = False,
 ) -> tables.Run:
-    """Create a run with the condition's levels, without playing it.
-
-    The trajectories come from the tasks, or from the `keys` of a log. `audited` is the share of unflagged actions that
-    are also reviewed.
-    """
+    """Create a run for the condition, from tasks or a log's `keys`; `audited` is a share of unflagged actions."""
     detector, fields = levels(assignment)["detector"], _fields(design, assignment)
     fields["options"] = RunOptions(view=_page(design, levels(assignment)), audited=audited, playing=playing).to_json()
     if not capped:
@@ -231,10 +220,7 @@ def _fields(design: Design, assignment: tables.Assignment) -> dict[str, Any]:
 
 
 def hand_over(run: tables.Run, assignment: tables.Assignment, code: str, progress: Progress | None = None) -> None:
-    """Deliver the round's decisions, play the next trials, and release the items that the budget left undecided.
-
-    Safe to repeat after an interruption. Raise Refused, worded for the participant, if playing fails.
-    """
+    """Deliver the round's decisions, play the next trials, release undecided items; safe to repeat. Raise Refused."""
     settle(run.id, code)
     play(run, engine.advance, progress)
     if run.kind == RunKind.LIVE:
@@ -265,10 +251,7 @@ def _spent(run: tables.Run, assignment: tables.Assignment, code: str) -> list[in
 
 
 def _close(run: tables.Run, trial: int, progress: Progress | None) -> None:
-    """Run the trial's undecided actions if the environment can undo them, as the paper assumes (InferAct, 4.4).
-
-    Cancel the trial's pending halted items.
-    """
+    """Run the trial's undecided actions if they can be undone (InferAct, 4.4); cancel its pending halted items."""
     if all(ActorAndEnvironments.of(run).environment(name).replayable for name in run.environment.split(",")):
         play(run, lambda name, progress: engine.release_undecided(name, trial=trial, progress=progress), progress)
     item = tables.Item

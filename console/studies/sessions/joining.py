@@ -90,10 +90,7 @@ def find_participant(session: Session, secret: str) -> tables.Participant | None
 
 
 def find_place(session: Session, secret: str, arrival: Arrival) -> tables.Participant | None:
-    """Return the participant with this secret if the arrival leads to their own place.
-
-    Return None otherwise, or if the participant has declined.
-    """
+    """Return the participant with this secret if they have not declined and the arrival leads to their own place."""
     participant = find_participant(session, secret)
     study = session.get(tables.Study, participant.study_id) if participant else None
     if participant is None or study is None or participant.stage == ParticipantStage.DECLINED:
@@ -111,10 +108,7 @@ def is_code_of(study: tables.Study, code: str) -> bool:
 
 
 def consent(participant_id: int, accepted: bool) -> None:
-    """Store the answer to the consent; if a person declines, their place becomes free.
-
-    Raise Refused if the consent is not the participant's next step.
-    """
+    """Store the answer to the consent; declining frees the place. Raise Refused if consent is not the next step."""
     with writing() as session:
         participant, study = lock_participant(session, participant_id)
         if not _is_at(participant, study, ParticipantStage.CONSENT):
@@ -136,11 +130,7 @@ def consent_version(design: Design) -> str:
 
 
 def store_intake_answers(participant_id: int, answers: Mapping[str, str]) -> None:
-    """Store the answers to the intake questions.
-
-    Raise BadInput with the question if an answer is invalid, Refused if the questions are not the participant's next
-    step.
-    """
+    """Store the intake answers; raise BadInput with the question, or Refused if they are not the next step."""
     with writing() as session:
         participant, study = lock_participant(session, participant_id)
         if not _is_at(participant, study, ParticipantStage.QUESTIONS):
@@ -313,10 +303,7 @@ def is_somebody_else(study: tables.Study, participant: tables.Participant, arriv
 
 
 def invite(study_name: str, count: int) -> list[str]:
-    """Return the tokens of new links to the study, each for one place.
-
-    Raise Unknown if the study does not exist, BadInput if the count is invalid.
-    """
+    """Return the tokens of new links, each for one place; raise Unknown, or BadInput if the count is invalid."""
     if not 1 <= count <= MOST_LINKS:
         raise BadInput(f"Make 1 to {MOST_LINKS:,} links at a time, not {count:,}.")
     tokens = [new_token() for _ in range(count)]

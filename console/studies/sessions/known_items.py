@@ -71,10 +71,7 @@ def play_known_items(design: Design, taken: Sequence[str]) -> tuple[KnownItem, .
 
 @lru_cache(maxsize=4_096)
 def _known(asked: TaskToPlay) -> KnownItem | None:
-    """Return the known item for the Actor's first critical action in the task.
-
-    Return None if the task has no critical action.
-    """
+    """Return the known item for the Actor's first critical action in the task, or None if there is none."""
     task, seed = asked.task, asked.seed
     held = first_trial(asked).held
     if held is None:
@@ -171,10 +168,7 @@ class Share:
 
 
 def share_out(design: Design, pool: Sequence[KnownItem], *, strict: bool = True) -> Share:
-    """Divide the pool into practice items and conditions, using the design's seed.
-
-    If `strict`, raise BadInput if the pool is too small.
-    """
+    """Divide the pool into practice and conditions by the seed; if `strict`, raise BadInput if it is too small."""
     rng = Random(f"{design.seed} known items")
     items = rng.sample(pool, len(pool))
     slots = [
@@ -194,10 +188,7 @@ def share_out(design: Design, pool: Sequence[KnownItem], *, strict: bool = True)
 
 
 def rotate_items(design: Design, share: Share, condition: str, number: int) -> Cells:
-    """Return the known items of a participant's condition, rotated between the conditions with the same detector.
-
-    The rotation prevents one condition from always having the easier items.
-    """
+    """Return a participant's known items, rotated over conditions with one detector, so that none is always easier."""
     arms = {arm.name: arm.levels["detector"] for arm in list_attended(design)}
     alike = [name for name, judge in arms.items() if judge == arms[condition]]
     return share.conditions[alike[(alike.index(condition) + number) % len(alike)]]
@@ -221,10 +212,7 @@ class _Slot:
 
 
 def _matched(design: Design, items: Sequence[KnownItem], slots: Sequence[_Slot]) -> list[int]:
-    """Match as many slots as possible to `items` (Hopcroft and Karp 1973); return an item index per slot.
-
-    The index is -1 if the slot has no match.
-    """
+    """Match as many slots as possible (Hopcroft and Karp 1973); return an index into `items` per slot, or -1."""
     if not slots or not items:
         return [-1] * len(slots)
     from scipy.sparse import csr_array  # slow to import, and few designs need it
@@ -245,11 +233,7 @@ def _cells_of(design: Design, item: KnownItem, judge: Detector) -> list[str]:
 
 
 def _advice(item: KnownItem, judge: Detector, seed: int) -> tuple[bool, ...]:
-    """Return the possible flags of the item.
-
-    If the detector uses a model, both flags are possible. If an earlier checkpoint stops the trial, no flag is
-    possible.
-    """
+    """Return the possible flags: both if the detector uses a model, none if an earlier checkpoint stops the trial."""
     if judge.judge is None:
         return True, False
     *before, last = (judge.judge(seen, seed).score > judge.threshold for seen in (*item.before, item.seen))

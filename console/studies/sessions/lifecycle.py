@@ -33,10 +33,7 @@ _MAY_BECOME = {
 
 
 def create(design: Design, at_ms: int) -> tables.Study:
-    """Create a draft of a study with all its places.
-
-    Raise Refused if the name is taken, BadInput or Unknown if the design or its source is invalid.
-    """
+    """Create a draft with all its places; raise Refused if the name is taken, BadInput or Unknown for a bad design."""
     _check(design)
     with reading() as session:
         _refuse_taken(session, design.name)
@@ -76,18 +73,12 @@ def _tasks(planned: Sequence[PlannedCondition]) -> tuple[str, ...]:
 
 
 def open_study(name: str) -> tables.Study:
-    """Open the study, so that people can join and continue.
-
-    Raise Unknown if the study does not exist, Refused if it is closed.
-    """
+    """Open the study, so that people can join and continue; raise Unknown, or Refused if it is closed."""
     return _become(name, StudyStatus.OPEN)
 
 
 def pause(name: str) -> tables.Study:
-    """Pause the study for all participants.
-
-    Raise Unknown if the study does not exist, Refused if it is not open.
-    """
+    """Pause the study for all participants; raise Unknown, or Refused if the study is not open."""
     return _become(name, StudyStatus.PAUSED)
 
 
@@ -121,10 +112,7 @@ def _fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
 
 
 def plan_fingerprint(session: Session, study: tables.Study) -> str:
-    """Return the fingerprint of the design and allocation at the study's creation.
-
-    If the fingerprint was not recorded, return an empty string.
-    """
+    """Return the fingerprint of design and allocation at the study's creation; empty if not recorded."""
     event = tables.Event
     made = session.exec(select(event.after).where(event.kind == _CREATED, event.subject == study.name)).first()
     return str(orjson.loads(made).get("fingerprint", "")) if made else ""

@@ -73,11 +73,7 @@ def claim_next_item(
 def list_items_ahead(
     session: Session, code: str, assignment: tables.Assignment, arm: tables.Run
 ) -> Sequence[RoundItem]:
-    """List the pending items that the participant will get, in order, without claiming them.
-
-    Known items have their own quota. They are offered like other items, skipped items last, so that neither score nor
-    position reveals them.
-    """
+    """List the pending items that the participant will get, skipped ones last; known items have their own quota."""
     items = _round_items(session, code, arm, assignment.checks_run_id)
     # In a trial without own items of the condition yet, known items would be the only ones.
     left = {
@@ -101,11 +97,7 @@ def list_items_ahead(
 def read_meter(
     session: Session, code: str, assignment: tables.Assignment, arm: tables.Run, trial: int
 ) -> tuple[int, int] | None:
-    """Return (cap, used) of the participant's round, or None if it has no budget; the claimed item counts as used.
-
-    The cap includes the quota of known items and all unflagged items. Therefore the cap stays the same throughout the
-    round, and every item, known or not, adds one to the used inspections.
-    """
+    """Return (cap, used) of the round including known and unflagged items, or None if it has no budget."""
     budget = review_queue().budget(run_id=arm.id or 0, trial=trial)
     if budget is None or budget.cap is None:
         return None
@@ -116,10 +108,7 @@ def read_meter(
 
 
 def _round_items(session: Session, code: str, arm: tables.Run, checks_run_id: int | None) -> list[RoundItem]:
-    """Read all items of the condition's rounds, sorted by trial and score.
-
-    Items with equal scores are in a random order for each reviewer.
-    """
+    """Read all items of the rounds by trial and score; equal scores are in a random order for each reviewer."""
     item, slot, probe, verdict = tables.Item, tables.Slot, tables.Probe, tables.Verdict
     statement = (
         select(item, probe, slot, verdict.flagged)
@@ -174,10 +163,7 @@ def practice_probes(session: Session, participant: tables.Participant) -> list[t
 def claim_item(
     session: Session, participant: tables.Participant, item_id: int, at_ms: int, scope: str = ""
 ) -> Claim | None:
-    """Claim this item for the participant, paid from the budget of this scope.
-
-    Return None if the item cannot be claimed.
-    """
+    """Claim this item, paid from the budget of this scope; return None if the item cannot be claimed."""
     item = session.get_one(tables.Item, item_id)
     run = session.get_one(tables.Run, item.run_id)
     if scope and review_queue().budget(run_id=item.run_id, trial=item.trial, scope=scope) is None:

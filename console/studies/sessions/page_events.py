@@ -34,10 +34,7 @@ _DETAIL = re.compile(r"[a-z0-9+?.]{0,20}")
 
 
 def keep_events(secret: str, sent: Mapping[str, Any]) -> bool:
-    """Store the page events of an item from a participant's browser; return False if no event can be stored.
-
-    Invalid events are dropped, because browsers can send any data.
-    """
+    """Store the valid page events of an item from a browser, drop the others; return False if none can be stored."""
     item_id, events = sent.get("item"), sent.get("events")
     if not isinstance(item_id, int) or not isinstance(events, list):
         return False
@@ -89,10 +86,7 @@ _heard: dict[tuple[str, int], int] = {}
 
 
 def note_signal(participant: tables.Participant, at_ms: int | None = None) -> None:
-    """Record that the participant has an open page.
-
-    If no page was open before, store that gap for the item that the participant has claimed.
-    """
+    """Record that the participant has an open page; store a longer gap before it for the claimed item."""
     at_ms, who = now_ms() if at_ms is None else at_ms, (database_url(), participant.id or 0)
     before, _heard[who] = _heard.get(who), at_ms
     if before is not None and at_ms - before <= GONE_MS:

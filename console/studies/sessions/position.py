@@ -116,10 +116,7 @@ class AtPracticeAnswer(_InPractice):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InPart(_InStudy):
-    """A part of the study.
-
-    `condition` is a number from 1 to `conditions`, or 0 before the first condition.
-    """
+    """A part of the study; `condition` is a number from 1 to `conditions`, or 0 before the first condition."""
 
     condition: int
     conditions: int
@@ -227,10 +224,7 @@ class _Known(TypedDict):
 
 
 def read_position(session: Session, participant_id: int, at_ms: int) -> Position | None:
-    """Return the participant's position.
-
-    Return None if the practice items do not exist yet, or if the practice is done but the participant has not left it.
-    """
+    """Return the participant's position, or None if practice items do not exist yet or the practice is done."""
     participant = session.get(tables.Participant, participant_id)
     if participant is None or participant.stage == ParticipantStage.FREE:
         return Withdrawn()
@@ -266,10 +260,7 @@ def break_end(design: Design, rows: Sequence[tables.Assignment], filled_in_ms: i
 
 
 def washout_end(design: Design, participant: tables.Participant, rows: Sequence[tables.Assignment]) -> int:
-    """Return the end of the wash-out after the latest condition (ms since 1970).
-
-    For simulated reviewers, return 0.
-    """
+    """Return the end of the wash-out after the latest condition (ms since 1970); 0 for simulated reviewers."""
     waits = participant.kind == ParticipantKind.HUMAN and design.washout_hours
     return _last_ended(rows) + round(design.washout_hours * 60 * _MINUTE_MS) if waits else 0
 

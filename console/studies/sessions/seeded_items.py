@@ -77,10 +77,7 @@ def create_checks(assignment_id: int) -> None:
 
 
 def hand_over(assignment_id: int, code: str) -> None:
-    """End the round of the condition's known items: their agents try again, as for other items. Safe to repeat.
-
-    Decisions on known items become final together with the others, because a remaining undo would reveal known items.
-    """
+    """End the round of the known items, whose decisions become final with the others; safe to repeat."""
     with reading() as session:
         run_id = session.get_one(tables.Assignment, assignment_id).checks_run_id
         over = next_item.list_passed_over(session, run_id, code)
@@ -171,10 +168,7 @@ def _add_attention(
 def _insert(
     session: Session, run: tables.Run, items: Sequence[KnownItem], priorities: Sequence[float] = ()
 ) -> list[int]:
-    """Add items whose action never runs; return their ids.
-
-    In a live run, which also holds played items, the trials of the added items count as finished.
-    """
+    """Add items whose action never runs; return their ids. In a live run, their trials count as finished."""
     outcome = Outcome.PAUSED if run.kind == RunKind.ARCHIVE else Outcome.FINISHED
     at_ms, tasks = now_ms(), insert_tasks(session, run, [one.task for one in items])
     records = [one.record for one in items]

@@ -84,10 +84,7 @@ def _with_errors(matter: Matter) -> SimulatedAnswer:
 
 
 def _by_label(matter: Matter) -> SimulatedAnswer:
-    """Answer an item that has no gold answer by its probe or its recorded label.
-
-    If it has neither, approve the item.
-    """
+    """Answer by the probe or the recorded label; approve an item that has neither."""
     if matter.checkpoint.kind is CheckpointKind.HALTED:
         return SimulatedAnswer(None, _STUCK)
     label = Label(matter.probe.expected) if matter.probe else matter.recorded or Label.ALIGNED
@@ -267,10 +264,7 @@ def _seated(participant: tables.Participant, design: Design) -> _Person:
 
 
 def _longest_ms(design: Design, noise: Noise) -> int:
-    """Return an upper limit of the duration of the whole study, in ms.
-
-    If the simulated clock starts that long ago, it never passes the real time.
-    """
+    """Return an upper limit of the study's duration in ms, so that the simulated clock stays in the past."""
     arms = len(conditions(design))
     items = arms * ((design.tasks + design.checks.known) * design.trials + design.checks.attention)
     return round(1_000 * _SLOWEST * noise.seconds_per_item * items + 60_000 * arms * design.break_minutes)

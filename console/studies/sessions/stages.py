@@ -86,10 +86,7 @@ def explain_closed(study: tables.Study) -> str:
 
 
 def lock_participant(session: Session, participant_id: int) -> tuple[tables.Participant, tables.Study]:
-    """Return the participant, locked until the transaction ends, and their study.
-
-    Raise Unknown if the participant does not exist.
-    """
+    """Return the participant, locked until the transaction ends, and their study; raise Unknown if missing."""
     statement = select(tables.Participant).where(tables.Participant.id == participant_id).with_for_update()
     participant = session.exec(statement).first()
     if participant is None:

@@ -1,7 +1,4 @@
-"""The steps of a participant through the study.
-
-Each step can be repeated after an interruption. A step that is out of order is refused.
-"""
+"""The steps of a participant through the study; they can be repeated, and steps out of order are refused."""
 
 from __future__ import annotations
 
@@ -81,10 +78,7 @@ def begin(participant_id: int, progress: Progress | None = None) -> None:
 
 
 def hand_over(participant_id: int, progress: Progress | None = None) -> None:
-    """End the round: the agents get the decisions and try again. After the last round, the condition is done.
-
-    Raise Refused if the round still has items for the participant.
-    """
+    """End the round: the agents get the decisions and try again. Raise Refused if the round still has items."""
     with reading() as session:
         participant, rows = _ahead(session, participant_id)
         now = current_assignment(rows)
@@ -138,10 +132,7 @@ def list_own_runs(session: Session, participant: tables.Participant) -> tuple[in
 
 
 def _ahead(session: Session, participant_id: int) -> tuple[tables.Participant, list[tables.Assignment]]:
-    """Return the participant and their open conditions, in order.
-
-    Raise Refused if the participant is not at the conditions or at a break between them.
-    """
+    """Return the participant and their open conditions, in order; raise Refused away from the conditions."""
     participant = session.get(tables.Participant, participant_id)
     if participant is None:
         raise Unknown("participant", participant_id)

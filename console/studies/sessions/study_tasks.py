@@ -1,7 +1,4 @@
-"""The tasks of a study, and their trial 0 before any review.
-
-Trial 0 is played by the scripted Actor or read from a log.
-"""
+"""The tasks of a study, and their trial 0 before any review, played by the scripted Actor or read from a log."""
 
 from __future__ import annotations
 
@@ -31,10 +28,7 @@ from storage.tables import RunKind
 
 
 def known_tasks(session: Session, design: Design, task_keys: Sequence[str]) -> dict[str, KnownTask]:
-    """Return the properties of the tasks that are known before any review, by task key.
-
-    If the Actor's actions cannot be predicted, return an empty dictionary.
-    """
+    """Return what is known of the tasks before any review, by key; empty if the Actor is not predictable."""
     if design.source.run is not None:
         return _recorded(session, design, design.source.run, task_keys)
     if design.source.actor != SCRIPTED:
@@ -44,10 +38,7 @@ def known_tasks(session: Session, design: Design, task_keys: Sequence[str]) -> d
 
 
 def offline_detectors(design: Design) -> list[Detector]:
-    """Return the detectors of the conditions that use no model.
-
-    If all of them use a model, return the detector `rules`.
-    """
+    """Return the detectors of the conditions that use no model, or else the detector `rules`."""
     found = [detector(name) for name in sorted({one.levels["detector"] for one in conditions(design)})]
     return [judge for judge in found if judge.judge is not None] or [detector("rules")]
 
@@ -155,10 +146,7 @@ def count_probes(design: Design) -> int:
 
 
 def list_task_keys(session: Session, design: Design) -> tuple[str, ...]:
-    """Return the keys of all tasks to sample from.
-
-    Raise BadInput or Unknown if the source is invalid, Refused if its run is not an archive.
-    """
+    """List the keys to sample from; raise BadInput or Unknown, or Refused if the run is not an archive."""
     if design.source.run is None:
         return tuple(load_tasks(design))
     run = runs.get(session, design.source.run)
@@ -173,10 +161,7 @@ def list_task_keys(session: Session, design: Design) -> tuple[str, ...]:
 
 
 def load_tasks(design: Design) -> Tasks:
-    """Return the tasks of the design's environment by key, including those for known items.
-
-    Raise BadInput or Unknown if the source is invalid.
-    """
+    """Return the environment's tasks by key, with those for known items; raise BadInput or Unknown."""
     name = design.source.environment or ""
     wanted = count_probes(design)
     spare = min(max(_LEAST_SPARE, _SPARE_PER_PROBE * wanted), _MOST_SPARE) if wanted else 0

@@ -36,10 +36,7 @@ _HELD = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
 
 
 def empty_run(session: Session, run: tables.Run, name: str) -> None:
-    """Delete the data of the run except its ledger and the rows to which the ledger refers.
-
-    The sums of the ledger stay correct.
-    """
+    """Delete the data of the run except its ledger, whose sums stay correct, and the rows to which it refers."""
     items = select(tables.Item.id).where(tables.Item.run_id == run.id)
     records = select(tables.Trajectory.id).where(tables.Trajectory.run_id == run.id)
     _refund(session, run)

@@ -58,10 +58,7 @@ class Scale(DesignPart):
 
 
 class Score(DesignPart):
-    """The formula of a score: `plus` + `times` x (mean or sum of the answers).
-
-    The answers count from 0.
-    """
+    """The formula of a score: `plus` + `times` x (mean or sum of the answers, which count from 0)."""
 
     of: Literal["mean", "sum"] = "mean"
     times: Number = 1.0

@@ -7,7 +7,7 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 from statsmodels.tools.sm_exceptions import ConvergenceWarning
 
-from console.analysis.statistics import mixed_models, pace
+from console.analysis.statistics import mixed_models
 from console.errors import BadInput
 from tests.answered import study
 
@@ -126,33 +126,6 @@ def test_between_participants_it_is_least_squares_of_their_means():
     assert found.level.value == pytest.approx(means["c1"].mean())
     assert found.differences["c0"].value == pytest.approx(means["c0"].mean() - means["c1"].mean())
     assert found.differences["c0"].df == 22
-
-
-def test_an_unfinished_cell_does_not_take_the_early_trials_for_its_condition():
-    rows = [
-        (f"P{k}", name, trial, 0.2 * trial + 0.01 * k * (name == "y"))
-        for k in range(5)
-        for name in "xy"
-        for trial in range(4)
-        if not (k == 4 and name == "y" and trial > 0)
-    ]
-    found = mixed_models.fit_linear(pd.DataFrame(rows, columns=["participant", "condition", "trial", "value"]), "value")
-    assert abs(found.differences["y"].value) < 0.05
-
-
-def test_slopes_over_trials_are_compared_by_the_same_model():
-    rows = [
-        (f"P{k}", name, trial, trial * (0.1 + 0.05 * (name == "y") + 0.002 * k * (-1) ** trial + 0.001 * k))
-        for k in range(6)
-        for name in "xy"
-        for trial in range(4)
-    ]
-    frame = pd.DataFrame(rows, columns=["participant", "condition", "trial", "value"])
-    overall = pace.estimate_trend(frame, "trial", "value")
-    assert overall.value == pytest.approx(0.125, abs=0.02)
-    assert overall.n == 6
-    found = mixed_models.fit_linear(pace.compute_slopes(frame, "trial", "value"), "slope")
-    assert found.differences["y"].value == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize("fit", [mixed_models.fit_linear, mixed_models.fit_logistic])
