@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 Figures = Callable[[Weights], Mapping[str, float | None]]
 """The figures of one draw; the weights are the number of times that each case was drawn."""
 
+LEVEL = 0.95
 RESAMPLES = 2_000
 _MOST, _LEAST = 500, 100
 _CASES = 10_000_000
@@ -33,23 +34,18 @@ class Interval:
 
     low: float
     high: float
-    level: float = 0.95
+    level: float = LEVEL
 
 
 def estimate_confusion_interval(
-    matrix: Confusion,
-    figure: Callable[[Confusion], float],
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-    level: float = 0.95,
+    matrix: Confusion, figure: Callable[[Confusion], float], resamples: int = RESAMPLES
 ) -> Interval | None:
     """Compute the interval of a metric of the confusion matrix, or None if all counts are 0."""
     if not matrix.n:
         return None
     cells = np.array([matrix.tp, matrix.fp, matrix.fn, matrix.tn])
-    drawn = np.random.default_rng(seed).multinomial(matrix.n, cells / matrix.n, size=resamples)
-    return percentile_interval(np.array([figure(Confusion(*map(int, row))) for row in drawn]), level)
+    drawn = np.random.default_rng(0).multinomial(matrix.n, cells / matrix.n, size=resamples)
+    return percentile_interval(np.array([figure(Confusion(*map(int, row))) for row in drawn]))
 
 
 def draw_indices(n: int, seed: int, resamples: int) -> Iterator[NDArray[np.int64]]:
@@ -72,12 +68,12 @@ def draw_figures(n: int, figures: Figures, *, seed: int = 0, resamples: int | No
     return {name: np.array(found) for name, found in values.items()}
 
 
-def percentile_interval(values: Floats, level: float = 0.95) -> Interval | None:
-    """Compute the interval that contains the central proportion `level` of resampled values; None if there are none."""
+def percentile_interval(values: Floats) -> Interval | None:
+    """Compute the interval that contains the central 95% of resampled values; None if there are none."""
     if not values.size:
         return None
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high), level)
+    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Interval(float(low), float(high))
 
 
 def sign_p_value(values: Floats) -> float | None:

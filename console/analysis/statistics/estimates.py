@@ -17,10 +17,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from console.analysis.metrics.bootstrap import Interval, percentile_interval
+from console.analysis.metrics.bootstrap import LEVEL, Interval, percentile_interval
 from console.errors import BadInput
 
-LEVEL = 0.95
 Floats = NDArray[np.float64]
 _SAME = 1e-12
 

@@ -11,7 +11,7 @@ from console.analysis.statistics.contrasts import ContrastFit, adjust_p_values, 
 from console.analysis.statistics.estimates import Estimate
 from console.language import counted
 from console.studies.analysis.format import p_value, signed
-from console.studies.analysis.frames import REVIEWERS, Frames, groups, judged, table
+from console.studies.analysis.frames import NAMES, Frames, groups, judged, table
 from console.studies.analysis.parts import read_analysis
 from console.studies.design.contrasts import EXPLORATORY, PRIMARY
 from console.studies.results.condition_runs import PEOPLE
@@ -147,10 +147,8 @@ def _p(value: float) -> str:
 
 def _brief(rows: pd.DataFrame) -> pd.DataFrame:
     """Drop the questions, which the sentences already contain, and use readable names for the groups of reviewers."""
-    return rows.drop(columns=["question", "alpha"]).assign(annotator_kind=rows["annotator_kind"].map(_NAMES))
+    return rows.drop(columns=["question", "alpha"]).assign(annotator_kind=rows["annotator_kind"].map(NAMES))
 
-
-_NAMES = {kind: name for name, kind in REVIEWERS.items()}
 
 ANALYSIS = read_analysis(
     "contrasts", {"contrasts": planned}, sentences={"contrasts": describe_planned}, views={"contrasts": _brief}

@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 
 from console.analysis.statistics.mixed_models import Mixed, fit_linear, fit_logistic
-from console.analysis.statistics.paired import Comparison, compare_all_pairs
+from console.analysis.statistics.paired import Comparison, Design, compare_all_pairs
 from console.analysis.statistics.success_rate import compare_tasks
 from console.studies.analysis.contrasts import answers
 from console.studies.analysis.format import signed
-from console.studies.analysis.frames import Frames, cells, groups, is_within, own_decisions, table
+from console.studies.analysis.frames import Frames, cells, groups, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 
 LAST = "solved by the last trial"
@@ -29,7 +29,7 @@ def differences(frames: Frames) -> pd.DataFrame:
         _test(name, measure, comparison, test)
         for name, measure, values in _measures(frames)
         if values["condition"].nunique() > 1
-        for comparison in compare_all_pairs(values, "value", "within" if is_within(values) else "between")
+        for comparison in compare_all_pairs(values, "value", _comparison(values))
         for test in comparison.tests
     ]
     return table(
@@ -37,6 +37,11 @@ def differences(frames: Frames) -> pd.DataFrame:
         "reviewers$ measure$ first$ second$ difference low high test$ statistic p p_holm "
         "effect effect_low effect_high n# note$",
     )
+
+
+def _comparison(values: pd.DataFrame) -> Design:
+    several = values.groupby("participant")["condition"].nunique().gt(1).any()
+    return "within" if several else "between"
 
 
 def tasks(frames: Frames) -> pd.DataFrame:

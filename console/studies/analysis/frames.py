@@ -17,6 +17,7 @@ ALL = "all"
 """The value in the column of conditions that stands for all conditions."""
 
 REVIEWERS = {"people": PEOPLE, "simulated": RULES}
+NAMES = {kind: name for name, kind in REVIEWERS.items()}
 _TYPES = {"$": "str", "#": "Int64"}
 
 
@@ -79,11 +80,6 @@ class _Without(Mapping[str, pd.DataFrame]):
 
     def __len__(self) -> int:
         return len(self._frames)
-
-
-def is_within(frame: pd.DataFrame) -> bool:
-    """Return whether any participant has more than one condition."""
-    return bool(frame.groupby("participant")["condition"].nunique().gt(1).any())
 
 
 def cells(found: Estimate, name: str, *, tested: bool = True) -> dict[str, Any]:

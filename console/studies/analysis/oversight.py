@@ -10,7 +10,7 @@ import pandas as pd
 
 from console.detection.oversight import AS_REVIEWED, CHANCE, IDEAL, Curves, Pool, compute_curves
 from console.errors import Refused
-from console.studies.analysis.frames import REVIEWERS, Frames, table
+from console.studies.analysis.frames import NAMES, Frames, table
 from console.studies.analysis.parts import read_analysis
 from console.trajectory import Label
 
@@ -18,7 +18,6 @@ ORDERS = (AS_REVIEWED, "priority", "fp-first", CHANCE, IDEAL)
 
 _POINTS = 200
 _BURNT = ["condition", "trial", "annotator_kind"]
-_NAMES = {kind: name for name, kind in REVIEWERS.items()}
 
 
 def points(frames: Frames) -> pd.DataFrame:
@@ -54,7 +53,7 @@ def burn_down(frames: Frames) -> pd.DataFrame:
         found = caught[inside]["minute"]
         rows += _points(part.sort_values("minute", kind="stable"), np.sort(found.to_numpy(dtype=np.float64)),
                         {"condition": condition, "trial": trial, "cap": caps.get((condition, trial, kind)),
-                         "reviewers": _NAMES.get(str(kind), str(kind))})  # fmt: skip
+                         "reviewers": NAMES.get(str(kind), str(kind))})  # fmt: skip
     return table(rows, "condition$ trial# minute used# caught cap reviewers$")
 
 
@@ -64,7 +63,7 @@ def _curves(frames: Frames) -> Iterator[tuple[str, str, Curves]]:
     for (condition, kind), rows in judged.groupby(["condition", "annotator_kind"], sort=True):
         try:
             found = compute_curves(_pool(str(condition), rows), orders=ORDERS)
-            yield str(condition), _NAMES.get(str(kind), str(kind)), found
+            yield str(condition), NAMES.get(str(kind), str(kind)), found
         except Refused:
             continue
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import pandas as pd
 
 from console.studies.analysis.format import ColumnFormat
-from console.studies.analysis.frames import REVIEWERS, Frames
+from console.studies.analysis.frames import NAMES, Frames
 from console.trajectory.strict_yaml import read_data
 
 Compute = Callable[[Frames], pd.DataFrame]
@@ -144,7 +144,4 @@ def _each(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[tuple[Of, pd.
         yield "", frame
         return
     for values, rows in frame.groupby(there, sort=False):
-        yield ", ".join(_NAMES.get(str(value), str(value)) for value in values), rows
-
-
-_NAMES = {kind: name for name, kind in REVIEWERS.items()}
+        yield ", ".join(NAMES.get(str(value), str(value)) for value in values), rows

@@ -6,10 +6,9 @@ import pandas as pd
 
 from console.analysis.statistics.reviewer_agreement import compare_humans_and_others, compare_kinds
 from console.studies.analysis.format import by_figure, signed, span
-from console.studies.analysis.frames import REVIEWERS, Frames, cells, first_labels, own_decisions, table
+from console.studies.analysis.frames import NAMES, Frames, cells, first_labels, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 
-_NAMES = {kind: name for name, kind in REVIEWERS.items()}
 _FIGURES = {"accuracy": "right decisions", "seconds": "seconds (geometric mean)", "alpha": "Krippendorff's alpha"}
 _APART = {
     "accuracy": "right decisions, people less simulated",
@@ -24,7 +23,7 @@ def people(frames: Frames) -> pd.DataFrame:
     decided = first_labels(own_decisions(frames))
     rows = [
         {
-            "reviewers": _NAMES.get(found.kind, found.kind),
+            "reviewers": NAMES.get(found.kind, found.kind),
             "figure": said,
             "participants": found.participants,
             "decisions": found.decisions,

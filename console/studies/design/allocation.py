@@ -18,15 +18,11 @@ from console.studies.design.model import Design, conditions
 Square = list[list[int]]
 
 
-def williams(n: int) -> Square:
-    """Return a Latin square; for even n every number follows every other number exactly once (Williams, 1949)."""
-    first = [(step + 1) // 2 if step % 2 else (n - step // 2) % n for step in range(n)]
-    return [[(number + row) % n for number in first] for row in range(n)]
-
-
 def williams_pair(n: int) -> tuple[Square, Square]:
-    """Return two Latin squares in which, together, every number follows every other number equally often."""
-    square = williams(n)
+    """Return two Latin squares in which, together, each number follows each other equally often (Williams, 1949)."""
+    first = [(step + 1) // 2 if step % 2 else (n - step // 2) % n for step in range(n)]
+    square = [[(number + row) % n for number in first] for row in range(n)]
+    # For even n, one square is balanced by itself; for odd n, none is.
     return square, square if n % 2 == 0 else [row[::-1] for row in square]
 
 
@@ -130,15 +126,9 @@ def _latin_square(n: int, rng: Random) -> Iterator[Row]:
     while True:
         labels = rng.sample(range(n), n)
         for turn, square in enumerate(williams_pair(n)):
-            rows = _cells(square, blocks(square, turn), labels)
-            yield from rng.sample(rows, n)
-
-
-def _cells(square: Square, turned: Square, labels: Sequence[int]) -> list[Row]:
-    return [
-        [(labels[number], block) for number, block in zip(row, row_blocks, strict=True)]
-        for row, row_blocks in zip(square, turned, strict=True)
-    ]
+            rows = zip(square, blocks(square, turn), strict=True)
+            cells = [[(labels[number], block) for number, block in zip(*row, strict=True)] for row in rows]
+            yield from rng.sample(cells, n)
 
 
 def _random(n: int, rng: Random) -> Iterator[Row]:
@@ -188,16 +178,18 @@ def balance(places: Sequence[PlannedCondition]) -> tuple[PairCounts, ...]:
     """Count condition x position, condition x tasks, position x tasks, and condition after condition."""
     names = sorted({place.condition for place in places})
     positions = [str(at) for at in sorted({place.position for place in places})]
-    block_of = _blocks(places)
-    blocks = list(dict.fromkeys(block_of.values()))
+    block_of = {tasks: f"tasks {number}" for number, tasks in enumerate(sorted({place.tasks for place in places}), 1)}
+    blocks = list(block_of.values())
     at_position = [(place.condition, str(place.position)) for place in places]
     with_tasks = [(place.condition, block_of[place.tasks]) for place in places]
     when = [(str(place.position), block_of[place.tasks]) for place in places]
+    ordered = sorted(places, key=lambda place: (place.number, place.position))
+    followed = [(b.condition, a.condition) for a, b in pairwise(ordered) if a.number == b.number]
     return (
         _tally("condition at position", at_position, product(names, positions)),
         _tally("condition with tasks", with_tasks, product(names, blocks)),
         _tally("tasks at position", when, product(positions, blocks)),
-        _tally("condition after condition", _followed(places), permutations(names, 2)),
+        _tally("condition after condition", followed, permutations(names, 2)),
     )
 
 
@@ -235,16 +227,6 @@ def _promise_of_order(order: str, n: int) -> tuple[str, ...]:
         f"{both if n % 2 == 0 else alone}, each block of tasks has each position equally often.",
         f"With an incomplete last set of {n} participants, positions and blocks of a condition differ by 1 at most.",
     )
-
-
-def _blocks(places: Sequence[PlannedCondition]) -> dict[tuple[str, ...], str]:
-    found = sorted({place.tasks for place in places})
-    return {tasks: f"tasks {number}" for number, tasks in enumerate(found, 1)}
-
-
-def _followed(places: Sequence[PlannedCondition]) -> list[tuple[str, str]]:
-    ordered = sorted(places, key=lambda place: (place.number, place.position))
-    return [(b.condition, a.condition) for a, b in pairwise(ordered) if a.number == b.number]
 
 
 def _tally(what: str, seen: Sequence[tuple[str, str]], possible: Iterable[tuple[str, str]]) -> PairCounts:

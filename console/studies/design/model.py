@@ -302,7 +302,10 @@ class Design(DesignPart):
     def _within_only(self) -> Self:
         for name in ("same_tasks", "washout_hours"):
             if self.comparison == "between" and getattr(self, name):
-                raise ValueError(f"{name} applies to comparison within participants only; leave it out")
+                raise ValueError(
+                    f"{name} has no effect if participants see one condition each; remove {name}, or set "
+                    "`comparison: within`"
+                )
         return self
 
     @model_validator(mode="after")

@@ -111,23 +111,29 @@ def compared_levels(design: Design, factor: str | None = None) -> tuple[str, str
     """Return the compared factor with its first and last level; raise BadInput if the design does not vary it."""
     varying = varied(design)
     if not varying:
-        raise BadInput("The design has one condition and no comparison; give a factor two levels.")
+        raise BadInput("Power cannot be estimated: the design has only one condition. Give a factor two levels.")
     name = factor or next(iter(varying))
     if name not in varying:
-        raise BadInput(f"The design does not vary {name!r}; it varies {', '.join(varying)}.")
+        raise BadInput(f"The design does not vary {name!r}. Choose a factor that it varies: {', '.join(varying)}.")
     return name, varying[name][0], varying[name][-1]
 
 
 def _check(assumed: Assumptions, counts: Sequence[int], simulations: int) -> None:
     ends = (assumed.start, assumed.start + assumed.effect)
     if not all(0 < rate < 1 for rate in ends):
-        raise BadInput(f"Success rates lie between 0 and 1, not {ends[0]:g} and {ends[1]:g}; change start or effect.")
+        raise BadInput(
+            f"The assumed rates {ends[0]:g} (start) and {ends[1]:g} (start plus effect) are not both between 0 and 1. "
+            "Change start or effect."
+        )
     if not 0 < assumed.alpha < 1:
-        raise BadInput(f"alpha must be between 0 and 1, not {assumed.alpha:g}; 0.05 is usual.")
-    if not all(0 <= sd <= 10 for sd in (assumed.participant_sd, assumed.effect_sd, assumed.task_sd)):
-        raise BadInput("Standard deviations of participants, effect and tasks must be from 0 to 10.")
-    if not all(2 <= count <= 1_000 for count in counts) or simulations < 1:
-        raise BadInput("Power needs 2 to 1000 participants and at least one simulation; set --n.")
+        raise BadInput(f"The assumed alpha {assumed.alpha:g} is not between 0 and 1. Set alpha, for example to 0.05.")
+    for name in ("participant_sd", "effect_sd", "task_sd"):
+        if not 0 <= getattr(assumed, name) <= 10:
+            raise BadInput(f"The assumed {name} {getattr(assumed, name):g} is not from 0 to 10. Change {name}.")
+    if wrong := [count for count in counts if not 2 <= count <= 1_000]:
+        raise BadInput(f"Power cannot be estimated for {wrong[0]} participants. Set --n to numbers from 2 to 1000.")
+    if simulations < 1:
+        raise BadInput(f"Power cannot be estimated from {simulations} simulations. Set at least 1 simulation.")
 
 
 def _intercepts(assumed: Assumptions) -> Floats:
@@ -175,8 +181,8 @@ def _target(primary: Sequence[Contrast], factor: str, first: str, last: str) -> 
     if any(one.name == named for one in primary):
         return named
     raise BadInput(
-        f"No primary contrast is on {factor} alone: no two conditions differ only in it. Power is "
-        "simulated for main effects only, so cross the factors."
+        f"The power of {factor} cannot be estimated: no two conditions differ in {factor} alone. Cross the factors, "
+        "or assume an effect of another factor."
     )
 
 

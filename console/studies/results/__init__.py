@@ -30,26 +30,15 @@ from console.studies.results.summary import Headline, headline
 __all__ = [
     "TABLES",
     "Headline",
-    "allocation",
-    "budget",
     "data_versions",
     "decisions",
-    "exclusions",
     "frames",
     "headline",
     "history",
-    "items",
     "judged",
-    "ledger",
     "outcomes",
-    "page_times",
-    "participants",
-    "plan",
-    "questionnaires",
     "record_export",
-    "scales",
     "success",
-    "trace",
 ]
 
 TABLES: dict[str, Callable[[Session, int], pd.DataFrame]] = {

@@ -79,12 +79,12 @@ def test_levels_of_a_factor_are_averaged_over_the_other_factors():
     ("fields", "asked", "said"),
     [
         ({"factors": {}}, {}, "one condition"),
-        ({}, {"assumptions": Assumptions(factor="brief")}, "does not vary 'brief'; it varies score"),
-        ({}, {"assumptions": Assumptions(start=0.95)}, "between 0 and 1, not 0.95 and 1.05"),
-        ({}, {"assumptions": Assumptions(alpha=0)}, "alpha must be between"),
-        ({}, {"assumptions": Assumptions(task_sd=-1)}, "Standard deviations"),
-        ({}, {"participants": [1]}, "2 to 1000 participants"),
-        ({}, {"simulations": 0}, "at least one simulation"),
+        ({}, {"assumptions": Assumptions(factor="brief")}, "does not vary 'brief'. Choose a factor that it varies: score"),
+        ({}, {"assumptions": Assumptions(start=0.95)}, "0.95 \\(start\\) and 1.05 .*between 0 and 1"),
+        ({}, {"assumptions": Assumptions(alpha=0)}, "alpha 0 is not between 0 and 1"),
+        ({}, {"assumptions": Assumptions(task_sd=-1)}, "task_sd -1 is not from 0 to 10"),
+        ({}, {"participants": [1]}, "for 1 participants. Set --n to numbers from 2 to 1000"),
+        ({}, {"simulations": 0}, "at least 1 simulation"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
