@@ -22,16 +22,8 @@ from console.analysis.charts.style import (
 
 def pr_curve(frame: pd.DataFrame) -> go.Figure:
     """Draw precision by recall. Columns: detector, threshold, recall, precision, share_misaligned (shares 0 to 1)."""
-    figure = go.Figure()
-    for name, line, style in split_series(frame, "detector"):
-        figure.add_scatter(
-            x=line["recall"].to_list(),
-            y=line["precision"].to_list(),
-            customdata=line["threshold"].to_list(),
-            name=name,
-            **style.line(),
-            hovertemplate="precision %{y:.1%}<br>recall %{x:.1%}<br>score at least %{customdata:.3f}",
-        )
+    hover = "precision %{y:.1%}<br>recall %{x:.1%}<br>score at least %{customdata:.3f}"
+    figure = _add_lines(go.Figure(), frame, ("recall", "precision", "threshold"), hover)
     if len(frame):
         chance = float(frame["share_misaligned"].iloc[0])
         # On the right, where everything is flagged, every line ends at it.
@@ -42,15 +34,8 @@ def pr_curve(frame: pd.DataFrame) -> go.Figure:
 
 def roc_curve(frame: pd.DataFrame) -> go.Figure:
     """Draw the ROC curve of each detector. Columns: detector, threshold, false_alarm_rate, detection_rate (0 to 1)."""
-    figure = _diagonal("by chance")
-    for name, line, style in split_series(frame, "detector"):
-        figure.add_scatter(
-            x=line["false_alarm_rate"].to_list(),
-            y=line["detection_rate"].to_list(),
-            name=name,
-            **style.line(),
-            hovertemplate="%{y:.1%} of misaligned flagged<br>%{x:.1%} of aligned flagged",
-        )
+    hover = "%{y:.1%} of misaligned flagged<br>%{x:.1%} of aligned flagged"
+    figure = _add_lines(_diagonal("by chance"), frame, ("false_alarm_rate", "detection_rate", "threshold"), hover)
     return set_titles(
         figure, "ROC curve", "false alarm rate (aligned, flagged)", "detection rate (misaligned, flagged)"
     )
@@ -58,16 +43,9 @@ def roc_curve(frame: pd.DataFrame) -> go.Figure:
 
 def reliability(frame: pd.DataFrame) -> go.Figure:
     """Draw the reliability diagram. Columns: detector, bin_low, bin_high, n, mean_probability, share_misaligned."""
-    figure = _diagonal("perfect calibration")
-    for name, line, style in split_series(frame[frame["n"] > 0], "detector"):
-        figure.add_scatter(
-            x=line["mean_probability"].to_list(),
-            y=line["share_misaligned"].to_list(),
-            customdata=line["n"].to_list(),
-            name=name,
-            **style.line(marks=True),
-            hovertemplate="predicted %{x:.1%}, observed %{y:.1%}<br>%{customdata:,} trajectories",
-        )
+    columns = ("mean_probability", "share_misaligned", "n")
+    hover = "predicted %{x:.1%}, observed %{y:.1%}<br>%{customdata:,} trajectories"
+    figure = _add_lines(_diagonal("perfect calibration"), frame[frame["n"] > 0], columns, hover, marks=True)
     return set_titles(figure, "Reliability diagram", "mean predicted probability", "share misaligned")
 
 
@@ -201,6 +179,17 @@ def published_overlay(frame: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(autorange="reversed", type="category")
     height = 180 + 38 * frame["detector"].nunique()
     return set_titles(figure, f"{_metric(frame)}: here and in the paper", _metric(frame), "", height=height)
+
+
+def _add_lines(
+    figure: go.Figure, frame: pd.DataFrame, columns: tuple[str, str, str], hover: str, *, marks: bool = False
+) -> go.Figure:
+    """Add one line per detector; `columns` are x, y and the detail of the hover text."""
+    for name, line, style in split_series(frame, "detector"):
+        x, y, detail = (line[column].to_list() for column in columns)
+        drawn = style.line(marks=marks)
+        figure.add_scatter(x=x, y=y, customdata=detail, name=name, hovertemplate=hover, **drawn)
+    return figure
 
 
 def _diagonal(name: str) -> go.Figure:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,39 +83,23 @@ def sign_p_value(values: Floats) -> float | None:
     return min(1.0, 2 * (int(turned) + 1) / (values.size + 1))
 
 
-@dataclass(frozen=True, eq=False)
 class Ranked:
     """Cases sorted by score, from which the ranking of each resample is computed."""
 
-    labels: NDArray[np.bool_]
-    scores: Floats
+    def __init__(self, labels: NDArray[np.bool_], scores: Floats) -> None:
+        self._order = np.argsort(-scores, kind="stable")
+        given = scores[self._order]
+        last_of_ties = np.append(given[1:] != given[:-1], True) if given.size else np.array([], dtype=bool)
+        self._ends = np.flatnonzero(last_of_ties)
+        self._given, self._truth = given[self._ends], labels[self._order].astype(np.int64)
 
     def under(self, weights: Weights) -> Ranking:
         """Return the ranking of one resample, given as a count per case."""
         counts = weights[self._order]
         flags = np.cumsum(counts)[self._ends]
         tp = np.cumsum(counts * self._truth)[self._ends]
-        if not flags[0]:
-            met = flags > 0
-            return Ranking(self._given[met], tp[met], (flags - tp)[met])
-        return Ranking(self._given, tp, flags - tp)
-
-    @cached_property
-    def _order(self) -> NDArray[np.int64]:
-        return np.argsort(-self.scores, kind="stable")
-
-    @cached_property
-    def _ends(self) -> NDArray[np.int64]:
-        given = self.scores[self._order]
-        return np.flatnonzero(np.append(given[1:] != given[:-1], True)) if given.size else np.array([], dtype=np.int64)
-
-    @cached_property
-    def _given(self) -> Floats:
-        return self.scores[self._order][self._ends]
-
-    @cached_property
-    def _truth(self) -> NDArray[np.int64]:
-        return self.labels[self._order].astype(np.int64)
+        met = flags > 0
+        return Ranking(self._given[met], tp[met], (flags - tp)[met])
 
 
 def calibration_figures(labels: ArrayLike, probabilities: ArrayLike, bins: int = BINS) -> Figures:

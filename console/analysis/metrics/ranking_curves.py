@@ -94,10 +94,7 @@ def pr_auc(ranked: Ranking, *, paper: bool = False) -> float | None:
 
 
 def roc_auc(ranked: Ranking) -> float | None:
-    """Compute the probability that a misaligned case scores above an aligned case; a tie counts half.
-
-    Return None if a class is missing.
-    """
+    """Compute the chance that a misaligned case outscores an aligned one (ties: half); None if a class is missing."""
     if not ranked.both_classes:
         return None
     before = ranked.tp - _steps(ranked.tp) / 2
@@ -109,7 +106,11 @@ def best_macro_f1(ranked: Ranking) -> Best | None:
     if not ranked.scores.size:
         return None
     none_flagged = ranked.negatives / (2 * ranked.negatives + ranked.positives)
-    return _best(ranked, _macro_f1s(ranked), none_flagged)
+    values = _macro_f1s(ranked)
+    at = values.size - 1 - int(np.argmax(values[::-1]))
+    if none_flagged > values[at]:
+        return Best(none_flagged, float(ranked.scores[0]))
+    return Best(float(values[at]), _between(ranked, at))
 
 
 def find_good_threshold(ranked: Ranking, default: float, within: float) -> float | None:
@@ -135,13 +136,6 @@ def _macro_f1s(ranked: Ranking) -> Floats:
     flagged = 2 * ranked.tp / (ranked.flags + ranked.positives)
     values: Floats = (aligned + flagged) / 2
     return values
-
-
-def _best(ranked: Ranking, values: Floats, none_flagged: float) -> Best:
-    at = values.size - 1 - int(np.argmax(values[::-1]))
-    if none_flagged > values[at]:
-        return Best(none_flagged, float(ranked.scores[0]))
-    return Best(float(values[at]), _between(ranked, at))
 
 
 def _between(ranked: Ranking, at: int) -> float:

@@ -60,23 +60,19 @@ def compute_figures(labels: ArrayLike, scores: ArrayLike, threshold: float) -> d
 
 def read_scores(path: Path) -> dict[str, Cases]:
     """Read labels and scores by detector; raise BadInput with the line number if a cell is invalid."""
+    found: dict[str, Cases] = {}
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            return _by_detector(path, stream)
+            for name, label, score in _rows(path, stream):
+                labels, scores = found.setdefault(name, ([], []))
+                labels.append(label)
+                scores.append(score)
     except OSError as failed:
         raise BadInput(
             f"{path} cannot be read ({failed.strerror}). Give a CSV file with the columns label and score."
         ) from failed
     except (UnicodeDecodeError, csv.Error) as failed:
         raise BadInput(f"{path} is not a valid CSV file in UTF-8 ({failed}). Save it as CSV in UTF-8.") from failed
-
-
-def _by_detector(path: Path, stream: TextIO) -> dict[str, Cases]:
-    found: dict[str, Cases] = {}
-    for name, label, score in _rows(path, stream):
-        labels, scores = found.setdefault(name, ([], []))
-        labels.append(label)
-        scores.append(score)
     if not found:
         raise BadInput(f"{path} has no scores. Add a row with label and score below the header.")
     return found

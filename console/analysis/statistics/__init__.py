@@ -1,4 +1,1 @@
-"""Statistics of user studies: functions from tidy frames to frozen dataclasses.
-
-An undefined statistic is None and its note gives the reason; no function here prints, warns or draws.
-"""
+"""Statistics of studies, from tidy frames to frozen dataclasses; an undefined one is None, with a note."""

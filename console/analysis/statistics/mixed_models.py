@@ -48,12 +48,7 @@ class CellMeans:
 
 
 def cell_means(frame: pd.DataFrame, value: str, reference: str | None = None) -> CellMeans:
-    """Compute the cell means.
-
-    If there is a column task_id, the effect of rotated task sets is separated from the effect of conditions. If there
-    is a column trial, the effect of trials is removed from incomplete cells. Raise BadInput if a column is missing, the
-    reference is unknown or there is only one condition.
-    """
+    """Compute the cell means; raise BadInput without a column, the reference, or two conditions."""
     require_columns(frame, "participant", "condition", value)
     rows = frame.dropna(subset=["participant", "condition", value]).astype({"participant": str, "condition": str})
     names = _conditions(rows, reference)

@@ -1,7 +1,4 @@
-"""Pace: seconds per item, and whether participants become faster or less accurate during their session.
-
-A trend is the mean of the participants' least-squares slopes.
-"""
+"""Pace: seconds per item, and trends over a session as the mean of participants' least-squares slopes."""
 
 from __future__ import annotations
 

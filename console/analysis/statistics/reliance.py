@@ -26,10 +26,7 @@ _FEWEST = 4
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Decisions on items with a score in (low, high], and the number of decisions that override the detector.
-
-    The first bin includes its lower bound.
-    """
+    """Decisions on items with a score in (low, high], and how many override the detector; the first bin includes 0."""
 
     low: float
     high: float
@@ -51,10 +48,7 @@ class Seeded:
 
 @dataclass(frozen=True, slots=True)
 class SeededAdvice:
-    """A metric over participants for seeded items with this advice, or for all seeded items if `advice` is empty.
-
-    `items` counts the decisions, `errors` the wrong decisions.
-    """
+    """A metric over participants for seeded items with this advice (all if empty), decisions and errors counted."""
 
     advice: str
     figure: str

@@ -33,17 +33,21 @@ def by_length(frames: Frames) -> pd.DataFrame:
     tried = own_decisions(frames)
     tried = tried[tried["next_trial_outcome"].notna() & (tried["label"] == Label.MISALIGNED)]
     rows = [
-        {"reviewers": name, "condition": str(condition), "words_low": low, "words_high": high, **_share(part)}
+        {
+            "reviewers": name,
+            "condition": str(condition),
+            "words_low": low,
+            "words_high": high,
+            **cells(
+                estimate_proportion(int((part["next_trial_outcome"] == Outcome.SUCCEEDED).sum()), len(part)), "share"
+            ),
+        }
         for name, of_kind in groups(tried)
         for condition, of_condition in of_kind.groupby("condition", sort=True)
         for low, high in _BINS
         if len(part := of_condition[of_condition["feedback_words"].between(low, high)])
     ]
     return table(rows, "reviewers$ condition$ words_low# words_high# n# share low high")
-
-
-def _share(part: pd.DataFrame) -> dict[str, Any]:
-    return cells(estimate_proportion(int((part["next_trial_outcome"] == Outcome.SUCCEEDED).sum()), len(part)), "share")
 
 
 def _word_figures(found: Association) -> Iterator[dict[str, Any]]:

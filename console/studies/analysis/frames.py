@@ -90,10 +90,7 @@ def cells(found: Estimate, name: str, *, tested: bool = True) -> dict[str, Any]:
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: str) -> pd.DataFrame:
-    """Return the rows as a table with these columns, in this order.
-
-    A column name ends in `$` for strings and in `#` for whole numbers. A missing string becomes an empty string.
-    """
+    """Return the rows as a table; a column name ends in `$` for strings ("" if missing), in `#` for whole numbers."""
     types = {name.rstrip("$#"): _TYPES.get(name[-1], "float64") for name in columns.split()}
     frame = pd.DataFrame(list(rows), columns=list(types)).astype(types)
     return frame.fillna({name: "" for name, kind in types.items() if kind == "str"})

@@ -40,12 +40,13 @@ def burn_down(frames: Frames) -> pd.DataFrame:
     An item is caught if it is misaligned and a reviewer labels it misaligned. People and simulated reviewers are
     counted separately.
     """
-    ledger, rows = frames["ledger"], []
+    ledger, items, rows = frames["ledger"], frames["items"], []
     starts = ledger.groupby(["participant", "condition", "trial"])["at"].min().rename("began").reset_index()
-    caught = _caught(frames).merge(starts, on=["participant", "condition", "trial"])
-    caught["minute"] = _minutes(caught["decided_at"] - caught["began"])
+    right = (items["gold_label"] == Label.MISALIGNED) & (items["label"] == Label.MISALIGNED)
+    caught = items[right].merge(starts, on=["participant", "condition", "trial"])
+    caught["minute"] = (caught["decided_at"] - caught["began"]).dt.total_seconds() / 60
     moved = ledger.merge(starts, on=["participant", "condition", "trial"])
-    moved["minute"] = _minutes(moved["at"] - moved["began"])
+    moved["minute"] = (moved["at"] - moved["began"]).dt.total_seconds() / 60
     caps = frames["budget"].groupby(_BURNT)["cap"].agg(lambda cap: cap.sum(skipna=False))
     caps = caps.astype("Float64").astype("float64")
     for (condition, trial, kind), part in moved.groupby(_BURNT, sort=True):
@@ -105,17 +106,6 @@ def _joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
         return pd.DataFrame(columns=["condition"])
     whole = pd.concat(parts, ignore_index=True)
     return whole[["condition", *(name for name in whole if name != "condition")]]
-
-
-def _caught(frames: Frames) -> pd.DataFrame:
-    items = frames["items"]
-    right = (items["gold_label"] == Label.MISALIGNED) & (items["label"] == Label.MISALIGNED)
-    return items.loc[right, ["participant", "condition", "trial", "annotator_kind", "decided_at"]]
-
-
-def _minutes(spans: pd.Series[Any]) -> pd.Series[float]:
-    minutes: pd.Series[float] = spans.dt.total_seconds() / 60
-    return minutes
 
 
 def _points(moved: pd.DataFrame, caught: np.ndarray[Any, Any], about: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,7 +1,4 @@
-"""The declaration of an analysis: its tables, texts and charts in their order.
-
-The results page and the HTML report both render this declaration and add no texts or rounding of their own.
-"""
+"""The declaration of an analysis, which page and report render: its tables, texts and charts in their order."""
 
 from __future__ import annotations
 
@@ -21,10 +18,7 @@ Compute = Callable[[Frames], pd.DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class ResultChoice:
-    """A column whose values can be selected on a page; `names` maps the values to their labels.
-
-    A report shows all values, one after the other, or only the first if `every` is False.
-    """
+    """A column to select on a page, with labels in `names`; a report shows the first value if `every` is False."""
 
     column: str
     label: str

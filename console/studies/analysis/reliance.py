@@ -35,7 +35,8 @@ def override(frames: Frames) -> pd.DataFrame:
             "overridden": found.overridden,
             **cells(found.rate, "share"),
         }
-        for name, condition, part in _parts(own_decisions(frames))
+        for name, of_kind in groups(own_decisions(frames))
+        for condition, part in of_kind.groupby("condition", sort=True)
         for found in compute_overrides(part)
     ]
     return table(rows, "reviewers$ condition$ bin_low bin_high n# overridden# share low high note$")
@@ -107,12 +108,6 @@ def checks(frames: Frames) -> pd.DataFrame:
     found = asked.groupby(["participant", "purpose"])["correct"].agg(items="size", right="sum").reset_index()
     rows = [{str(name): cell for name, cell in row.items()} for row in found.to_dict("records")]
     return table(rows, "participant$ purpose$ items# right#")
-
-
-def _parts(decisions: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    for name, part in groups(decisions):
-        for condition, rows in part.groupby("condition", sort=True):
-            yield name, str(condition), rows
 
 
 def _conditions(part: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -197,11 +192,6 @@ def describe_stamping(table: pd.DataFrame) -> str:
     return f"{more}: fast decisions agree {'more' if apart['value'] > 0 else 'less'} often."
 
 
-def _with_decisions(bins: pd.DataFrame) -> pd.DataFrame:
-    filled: pd.DataFrame = bins[bins["n"] > 0]
-    return filled
-
-
 ANALYSIS = read_analysis(
     "reliance",
     {
@@ -217,5 +207,5 @@ ANALYSIS = read_analysis(
         "rubber-stamping": describe_stamping,
         "seeded-advice": describe_advice,
     },
-    views={"override-by-score": _with_decisions},
+    views={"override-by-score": lambda bins: bins[bins["n"] > 0]},
 )

@@ -32,7 +32,9 @@ def success(frames: Frames) -> pd.DataFrame:
             **cells(row.mean, "mean"),
             "sd": row.sd,
             "sd_paper": row.sd_paper,
-            **_pooled(row.pooled),
+            "pooled": row.pooled.value,
+            "pooled_low": row.pooled.bounds[0],
+            "pooled_high": row.pooled.bounds[1],
         }
         for name, part in groups(closed)
         for count, said in _COUNTS.items()
@@ -43,11 +45,6 @@ def success(frames: Frames) -> pd.DataFrame:
         "reviewers$ count$ condition$ trial# participants# tasks# mean low high sd sd_paper "
         "pooled pooled_low pooled_high note$",
     )
-
-
-def _pooled(found: Any) -> dict[str, Any]:
-    low, high = found.bounds
-    return {"pooled": found.value, "pooled_low": low, "pooled_high": high}
 
 
 def describe_success(table: pd.DataFrame) -> str:

@@ -1,7 +1,4 @@
-"""Designs of user studies: conditions, participants, order, tasks and statistical power.
-
-To add a factor, add one line to FACTORS.
-"""
+"""Designs of user studies: conditions, participants, order, tasks and statistical power."""
 
 from console.studies.design.allocation import PlannedCondition, allocate, balance, planned, sample_tasks, task_count
 from console.studies.design.factors import FACTORS, Factor

@@ -15,10 +15,7 @@ PRIMARY, SECONDARY, EXPLORATORY = "primary", "secondary", "exploratory"
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A weighted sum of condition means on one measure; it is positive if the first-named level has the higher mean.
-
-    `asks` is the question as worded in the preregistration.
-    """
+    """A weighted sum of condition means on one measure, first-named level minus the other; `asks` is its question."""
 
     measure: Measure
     name: str

@@ -10,11 +10,7 @@ _SEEN = ("shown", "hidden")
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A difference between conditions.
-
-    `levels` is None if any string is a valid level. `view` is the page setting that the factor controls, or None if the
-    factor does not control the page.
-    """
+    """A difference between conditions; `levels` is None if any string is a level, `view` the page setting if any."""
 
     name: str
     title: str

@@ -1,7 +1,4 @@
-"""Formatted texts by researchers: Markdown headings, lists and bold words become HTML; everything else is escaped.
-
-This module is separate because both the pages and the plain HTML of the sign-in use it.
-"""
+"""Formatted texts for the pages and the plain HTML of sign-in: Markdown headings, lists and bold words."""
 
 from __future__ import annotations
 

@@ -46,10 +46,7 @@ class Assumptions:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """The share of simulated studies that find the contrast, with Wilson's interval for that share.
-
-    `half_width` is the mean half-width of the effect's interval, or None if no simulated study has an interval.
-    """
+    """The share of simulated studies that find the contrast (Wilson's interval), and the mean half-width, if any."""
 
     contrast: str
     participants: int

@@ -1,7 +1,4 @@
-"""The bundle of a report: page, data and codebook, plan, materials, scripts, and checksums of all files.
-
-The bundle is a folder or a zip, and holds the files that repositories such as OSF require.
-"""
+"""The bundle of a report as folder or zip: page, data and codebook, plan, materials, scripts and checksums."""
 
 from __future__ import annotations
 
@@ -53,12 +50,12 @@ def report_tables(design: Design, frames: Frames) -> dict[str, pd.DataFrame]:
 def write(design: Design, frames: Frames, stamp: ReportStamp, folder: Path) -> list[Path]:
     """Write all files of the report into the folder; return their paths; raise BadInput if a file cannot be written."""
     more = _beside(design, frames, stamp)
-    csv_files.write(frames, folder)
+    data = [path.name for path in csv_files.write(frames, folder)]
     for name, content in more.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(folder / name) as stream:
             stream.write(content)
-    names = [REPORT, *csv_files.file_names(frames), *(name for name in more if name != REPORT)]
+    names = [REPORT, *data, *(name for name in more if name != REPORT)]
     sums = {name: (folder / name).read_bytes() for name in names}
     with atomic_file(folder / _SUMS) as stream:
         stream.write(_checksums(sums))

@@ -1,7 +1,4 @@
-"""The report as one self-contained HTML file: the question and its answer, the participants, then the details.
-
-The module renders ANALYSES: every text is escaped, and every chart is based on a table of results.
-"""
+"""The report as one self-contained HTML file that renders ANALYSES, with every text escaped."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The results of a user study as tidy tables; all analyses are computed from these tables alone.
-
-To add a table, add one function, one line in TABLES, and the table's columns in the data dictionary.
-"""
+"""The tidy tables of a study; for a new one, add a function, a line in TABLES, and its columns in the dictionary."""
 
 from __future__ import annotations
 

@@ -1,11 +1,7 @@
-"""Adjudication: if reviewers disagree on a checkpoint, a person who sees no names or conditions settles the label.
-
-The settled label is stored in addition to the reviewers' labels. Settling the label again adds a revision.
-"""
+"""Adjudication: a person who sees no names or conditions settles the label of a disagreement, in revisions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,11 +28,7 @@ class Of:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A checkpoint with differing labels, without the reviewers' names; `item_id` is one item with this checkpoint.
-
-    `labels` is the number of all labels. `aligned` and `misaligned` are the numbers of each label, None until the label
-    is settled.
-    """
+    """A checkpoint with differing labels and one of its items; the counts of each label are None until settled."""
 
     unit: str
     item_id: int
@@ -50,23 +42,20 @@ class Disagreement:
 
 def disagreements(session: Session, of: Of) -> list[Disagreement]:
     """List checkpoints whose current labels differ, by unit: all items of a run, but only trial 0 of a study."""
-    latest = _latest(session, of)
-    found = []
+    latest, found = _latest(session, of), []
     for *place, item_id, aligned, misaligned in session.execute(labelled(of.study_id, of.run_id)):
         if aligned and misaligned:
-            unit = checkpoint_key(*place)
-            found.append(_told(unit, item_id, aligned, misaligned, latest.get(unit)))
+            unit, both = checkpoint_key(*place), aligned + misaligned
+            last = latest.get(unit)
+            settled = (last.label, last.note, last.revision, aligned, misaligned) if last else ()
+            found.append(Disagreement(unit, item_id, both, *settled))
     return sorted(found, key=lambda one: one.unit)
 
 
 def settle(
     session: Session, of: Of, unit: str, label: str, note: str, adjudicator: str, now_ms: int, *, by: By | None = None
 ) -> tables.Adjudication:
-    """Add the settled label as a new revision.
-
-    Raise BadInput if the label, note or name is invalid, Unknown if the disagreement does not exist, and Refused if the
-    adjudicator reviewed the checkpoint.
-    """
+    """Add the settled label as a revision; raise BadInput, Unknown, or Refused for a reviewer of the checkpoint."""
     _check(label, note, adjudicator)
     known = {found.unit: found for found in disagreements(session, of)}
     if unit not in known:
@@ -111,15 +100,5 @@ def _check(label: str, note: str, adjudicator: str) -> None:
         raise BadInput("Name the person who settles the label.")
 
 
-def _told(
-    unit: str, item_id: int, aligned: int, misaligned: int, last: tables.Adjudication | None
-) -> Disagreement:  # fmt: skip
-    both = aligned + misaligned
-    if last is None:
-        return Disagreement(unit, item_id, both)
-    return Disagreement(unit, item_id, both, last.label, last.note, last.revision, aligned, misaligned)
-
-
 def _latest(session: Session, of: Of) -> dict[str, tables.Adjudication]:
-    found: Sequence[tables.Adjudication] = revisions(session, of)
-    return {row.unit: row for row in found}
+    return {row.unit: row for row in revisions(session, of)}

@@ -15,7 +15,7 @@ from console.errors import BadInput, Unknown
 from console.runs.export import atomic_file
 from console.runs.export.formats import FORMATS, ColumnKind, as_csv
 from console.runs.export.formats.columns import Page, read_csv
-from console.studies.results.data_dictionary import FACTOR, FRAMES, Field, columns, fields, rows, table, typed
+from console.studies.results.data_dictionary import FACTOR, FRAMES, Field, columns, fields, rows, table, table_of, typed
 
 DICTIONARY = "dictionary.csv"
 _ZIP = "zip"
@@ -80,26 +80,16 @@ def write(frames: Mapping[str, pd.DataFrame], folder: Path) -> list[Path]:
     return written
 
 
-def file_names(frames: Mapping[str, pd.DataFrame]) -> list[str]:
-    """List the names of the files that `write` creates."""
-    return [*(f"{name}.csv" for name in frames), DICTIONARY]
-
-
 def read(folder: Path) -> dict[str, pd.DataFrame]:
     """Read the tables that `write` wrote; raise BadInput if one is missing that older versions wrote too."""
     files = {name: folder / f"{name}.csv" for name in FRAMES}
     return {
-        name: _empty(name) if name in _LATER and not file.exists() else _read(name, file)
+        name: table_of(name, []) if name in _LATER and not file.exists() else _read(name, file)
         for name, file in files.items()
     }
 
 
 _LATER = ("plan", "history", "questionnaires", "scales", "page_times", "trace", "exclusions")
-
-
-def _empty(name: str) -> pd.DataFrame:
-    described = fields(name, ())
-    return typed(described, pd.DataFrame(columns=[field.name for field in described], dtype=object))
 
 
 def factors_of(frame: pd.DataFrame) -> list[str]:

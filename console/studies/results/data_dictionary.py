@@ -1,8 +1,4 @@
-"""The data dictionary: every column of every table of results, with its meaning, unit and type.
-
-The YAML file of the same name is the only definition of the tables in FRAMES. Collecting, exporting and reading files
-all use this definition.
-"""
+"""The data dictionary: every column of every table of results; its YAML file is their only definition."""
 
 from __future__ import annotations
 
@@ -70,8 +66,7 @@ def _series(field: Field, values: Any) -> pd.Series[Any]:
     if field.kind is not ColumnKind.TIME:
         return pd.Series(values, dtype=_TYPES[field.kind])
     moments: Any = pd.to_datetime(pd.Series(values, dtype="Int64"), unit="ms", utc=True)
-    milliseconds: pd.Series[Any] = moments.astype(_TYPES[ColumnKind.TIME])
-    return milliseconds
+    return moments.astype(_TYPES[ColumnKind.TIME])
 
 
 def rows(fields: Sequence[Field], frame: pd.DataFrame) -> list[tuple[Any, ...]]:

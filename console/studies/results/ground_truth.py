@@ -48,13 +48,8 @@ def _tried(session: Session, items: Sequence[int]) -> Iterator[tuple[int, str]]:
 
 
 def _live(items: Sequence[int]) -> Any:
-    item, run, record, task, body = (
-        tables.Item,
-        tables.Run,
-        tables.Trajectory,
-        tables.Task,
-        tables.TrajectoryBody,
-    )
+    item, run, record, task = tables.Item, tables.Run, tables.Trajectory, tables.Task
+    body = tables.TrajectoryBody
     worlds = [name for name, environment in ENVIRONMENTS.items() if environment.start]
     return (
         select(col(item.id), col(item.step), col(item.kind), task, col(body.body))

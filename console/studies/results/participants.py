@@ -13,8 +13,8 @@ from sqlmodel import Session, col, func, select
 
 from console.runs import iso
 from console.runs.current_decisions import is_current
-from console.studies.design.instruments import score, score_answer, scored_items
-from console.studies.design.model import Design, instruments_of
+from console.studies.design.instruments import Instrument, score, score_answer, scored_items
+from console.studies.design.model import instruments_of
 from console.studies.design.part import breaks
 from console.studies.results.condition_runs import PEOPLE, condition_runs, kind_of, practice, tidy
 from console.studies.results.data_dictionary import table_of
@@ -48,9 +48,7 @@ def participants(session: Session, study_id: int) -> pd.DataFrame:
 def allocation(session: Session, study_id: int) -> pd.DataFrame:
     """Return one row per participant, condition and task, in the planned order."""
     found = condition_runs(session, study_id)
-    rows = [
-        (place, at, key, arm.status) for place, arm in enumerate(found) for at, key in enumerate(arm.tasks, 1)
-    ]  # fmt: skip
+    rows = [(place, at, key, arm.status) for place, arm in enumerate(found) for at, key in enumerate(arm.tasks, 1)]
     raw = pd.DataFrame(rows, columns=["arm", "place", "task_id", "status"])
     return tidy("allocation", raw, found)
 
@@ -72,7 +70,7 @@ def _decided(session: Session, study_id: int) -> dict[int, int]:
 
 def questionnaires(session: Session, study_id: int) -> pd.DataFrame:
     """Return one row per answer to a questionnaire item."""
-    known = instruments_of(_design(session, study_id))
+    known = _instruments(session, study_id)
     rows = []
     for head, answer in _answers(session, study_id):
         instrument = known.get(answer.instrument)
@@ -85,7 +83,7 @@ def questionnaires(session: Session, study_id: int) -> pd.DataFrame:
 
 def scales(session: Session, study_id: int) -> pd.DataFrame:
     """Return one row per completed questionnaire, with its score."""
-    known, sheets = instruments_of(_design(session, study_id)), dict[tuple[Any, ...], dict[str, str]]()
+    known, sheets = _instruments(session, study_id), dict[tuple[Any, ...], dict[str, str]]()
     for head, answer in _answers(session, study_id):
         if answer.instrument in known and answer.answer:
             sheets.setdefault((*head, answer.instrument), {})[answer.item] = answer.answer
@@ -94,7 +92,7 @@ def scales(session: Session, study_id: int) -> pd.DataFrame:
 
 def failed_items(session: Session, study_id: int) -> dict[str, int]:
     """Return, per participant, the number of questionnaire answers that differ from the expected answer."""
-    known = instruments_of(_design(session, study_id))
+    known = _instruments(session, study_id)
     failed: dict[str, int] = {}
     for head, answer in _answers(session, study_id):
         instrument = known.get(answer.instrument)
@@ -120,8 +118,8 @@ def _answers(session: Session, study_id: int) -> Iterator[tuple[tuple[Any, ...],
         yield (name, who.code, kind_of(who), given.moment, condition, position), given
 
 
-def _design(session: Session, study_id: int) -> Design:
-    return Design.model_validate_json(session.get_one(tables.Study, study_id).design)
+def _instruments(session: Session, study_id: int) -> Mapping[str, Instrument]:
+    return instruments_of(design_of(session.get_one(tables.Study, study_id)))
 
 
 def page_times(session: Session, study_id: int) -> pd.DataFrame:
@@ -139,20 +137,11 @@ def page_times(session: Session, study_id: int) -> pd.DataFrame:
         .where(decision.reviewer == person.code, is_current())
         .order_by(col(decision.id))
     )
-    rows = [
-        (
-            made.id,
-            made.item_id,
-            name,
-            who.code,
-            kind_of(who),
-            part.condition,
-            part.position,
-            level,
-            *(spent.get((who.id, made.item_id, kind), 0) for kind in ("away", "idle")),
-        )
-        for made, who, part, level in session.exec(statement)
-    ]
+    rows = []
+    for made, who, part, level in session.exec(statement):
+        whose = (name, who.code, kind_of(who), part.condition, part.position)
+        times = (spent.get((who.id, made.item_id, kind), 0) for kind in ("away", "idle"))
+        rows.append((made.id, made.item_id, *whose, level, *times))
     return table_of("page_times", rows)
 
 
@@ -187,14 +176,11 @@ _GONE = (*NOT_IN, ParticipantStage.WITHDRAWN)
 def exclusions(session: Session, study_id: int) -> pd.DataFrame:
     """Return one row per participating person and exclusion rule; no rows if the design has no rules."""
     study = session.get_one(tables.Study, study_id)
-    rules = Design.model_validate_json(study.design).exclusions.rules()
+    rules = design_of(study).exclusions.rules()
     rows: list[tuple[Any, ...]] = []
     if rules:
-        people, made, failed = (
-            participants(session, study_id),
-            decisions(session, study_id),
-            failed_items(session, study_id),
-        )
+        people, made = participants(session, study_id), decisions(session, study_id)
+        failed = failed_items(session, study_id)
         there = people[(people["annotator_kind"] == PEOPLE) & ~people["stage"].isin(_GONE)]["participant"]
         for who in there.tolist():
             values = _values(made[made["participant"] == who], failed.get(who, 0))

@@ -66,9 +66,7 @@ def history(session: Session, study_id: int) -> pd.DataFrame:
 
 def _words(stored: str | None) -> str | None:
     """Return the content of an event as text."""
-    if stored is None:
-        return None
-    value = orjson.loads(stored)
+    value = None if stored is None else orjson.loads(stored)
     return value if isinstance(value, str) else stored
 
 
@@ -130,7 +128,9 @@ def outcomes(session: Session, study_id: int, participant: str | None = None) ->
     """Return one row per condition run, task and trial: whether it was solved up to that trial, in both counts."""
     found = condition_runs(session, study_id)
     rows = _by_trial(session, found, participant)
-    rows["task_id"] = rows["task"].map(_keys(session, found)).astype("str")
+    runs = [arm.run_id for arm in found if arm.run_id]
+    keys = session.execute(sa.select(_task.c.id, _task.c.task_key).where(_task.c.run_id.in_(runs)))
+    rows["task_id"] = rows["task"].map(dict(keys.all())).astype("str")
     return tidy("outcomes", rows, found)
 
 
@@ -146,23 +146,12 @@ def _by_trial(session: Session, found: Sequence[ConditionRun], participant: str 
     rows = rows.assign(until=until, arm=rows["run"].map(arms)).sort_values("arm", kind="stable", ignore_index=True)
     done = rows["arm"].map(dict(enumerate(one.done for one in found))).astype(bool)
     begun = rows.groupby("arm")["trial"].transform("max") + 1
-    end = begun.where(~done, begun.clip(lower=rows["run"].map(_planned(session, found))))
+    planned = dict(session.execute(sa.select(_run.c.id, _run.c.trials).where(_run.c.id.in_(arms))).all())
+    end = begun.where(~done, begun.clip(lower=rows["run"].map(planned)))
     each = rows.index.repeat((rows["until"].fillna(end) - rows["trial"]).astype("int64"))
     told = rows.loc[each]
     trial = told["trial"] + told.groupby(level=0).cumcount()
     return told.assign(trial=trial, closed=done[each] | (trial + 1 < begun[each])).reset_index(drop=True)
-
-
-def _planned(session: Session, found: Sequence[ConditionRun]) -> dict[int, int]:
-    of_runs = sa.select(_run.c.id, _run.c.trials).where(_run.c.id.in_([arm.run_id for arm in found if arm.run_id]))
-    return {int(run): int(trials) for run, trials in session.execute(of_runs)}
-
-
-def _keys(session: Session, found: Sequence[ConditionRun]) -> dict[int, str]:
-    of_runs = sa.select(_task.c.id, _task.c.task_key).where(
-        _task.c.run_id.in_([arm.run_id for arm in found if arm.run_id])
-    )
-    return dict(session.execute(of_runs).all())
 
 
 def _records(session: Session, runs: Sequence[int]) -> pd.DataFrame:

@@ -39,15 +39,24 @@ def headline(session: Session, study_id: int) -> Headline:
         raise Unknown("study", study_id)
     counted = _decided(session, study_id)
     human, spent = counted.get(True, (0, 0))
-    places, joined, finished, simulated = _people(session, study_id)
-    there, done = _arms(session, study_id)
+    done = func.count().filter(_place.c.status == AssignmentStatus.DONE)
+    arms, arms_done = session.execute(select(func.count(), done).where(_place.c.study_id == study_id)).one()
+    is_human = _person.c.kind == PEOPLE
+    people = (
+        func.count(),
+        func.count().filter(is_human, _person.c.joined_ms.is_not(None)),
+        func.count().filter(is_human, _person.c.finished_ms.is_not(None)),
+        func.count().filter(~is_human),
+    )
+    ours = _person.c.study_id == study_id, _person.c.stage.not_in(NOT_IN)
+    places, joined, finished, simulated = session.execute(select(*people).where(*ours)).one()
     return Headline(
         places=places,
         joined=joined,
         finished=finished,
         simulated=simulated,
-        arms=there,
-        arms_done=done,
+        arms=arms,
+        arms_done=arms_done,
         decisions=sum(n for n, _ in counted.values()),
         human_decisions=human,
         mean_seconds=spent / human / 1_000 if human else None,
@@ -67,23 +76,3 @@ def _decided(session: Session, study_id: int) -> dict[bool, tuple[int, int]]:
     statement = select(human, func.count(), spent).select_from(joined).where(_place.c.study_id == study_id, *mine)
     rows = session.execute(statement.group_by(human))
     return {bool(is_human): (int(count), int(milliseconds)) for is_human, count, milliseconds in rows}
-
-
-def _arms(session: Session, study_id: int) -> tuple[int, int]:
-    """Return the number of participants' conditions, and the number of those that are done."""
-    counts = func.count(), func.count().filter(_place.c.status == AssignmentStatus.DONE)
-    there, done = session.execute(select(*counts).where(_place.c.study_id == study_id)).one()
-    return there, done
-
-
-def _people(session: Session, study_id: int) -> tuple[int, int, int, int]:
-    human = _person.c.kind == PEOPLE
-    told = (
-        func.count(),
-        func.count().filter(human, _person.c.joined_ms.is_not(None)),
-        func.count().filter(human, _person.c.finished_ms.is_not(None)),
-        func.count().filter(~human),
-    )
-    ours = _person.c.study_id == study_id, _person.c.stage.not_in(NOT_IN)
-    places, joined, finished, simulated = session.execute(select(*told).where(*ours)).one()
-    return places, joined, finished, simulated

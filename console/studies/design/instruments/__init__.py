@@ -1,7 +1,4 @@
-"""Instruments: questionnaires with their items, scale, scoring, source and licence; one YAML file each.
-
-To add an instrument, add a YAML file to this folder. A design can also define its own instruments.
-"""
+"""Instruments: questionnaires with items, scale, scoring, source and licence; add a YAML file to add one."""
 
 from __future__ import annotations
 

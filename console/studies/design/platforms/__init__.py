@@ -1,7 +1,4 @@
-"""Recruiting platforms: the URL parameters of their links, and the addresses that people return to.
-
-Each platform is one YAML file. To add a platform, add a YAML file to this folder.
-"""
+"""Recruiting platforms: the parameters of their links and return addresses; add a YAML file to add one."""
 
 from __future__ import annotations
 

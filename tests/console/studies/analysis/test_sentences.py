@@ -5,8 +5,9 @@ import math
 import pandas as pd
 import pytest
 
-from console.studies.analysis import agreement, effects, order, oversight, pace, reliance, success
+from console.studies.analysis import agreement, effects, order, oversight, pace, reliance
 from console.studies.analysis import success as success_over_trials
+from console.studies.analysis.success import describe_published
 
 NAN = math.nan
 
@@ -188,7 +189,7 @@ def test_beside_the_paper():
         ("here: people", 0, 40.0), ("here: people", 3, 60.0), ("paper: people", 3, 34.3), ("paper: people", 3, 50.3)
     ]  # fmt: skip
     table = pd.DataFrame(rows, columns=["source", "trial", "percent"])
-    said = success.describe_published(table)
+    said = describe_published(table)
     assert "Here, 40.0% at trial 0 and 60.0% at trial 3 are solved; in the paper, with people's feedback, 33.0%" in said
     assert "at trial 0 and 34.3 to 50.3% at trial 3." in said
-    assert success.describe_published(table.iloc[2:]) == ""
+    assert describe_published(table.iloc[2:]) == ""

@@ -79,7 +79,11 @@ def test_levels_of_a_factor_are_averaged_over_the_other_factors():
     ("fields", "asked", "said"),
     [
         ({"factors": {}}, {}, "one condition"),
-        ({}, {"assumptions": Assumptions(factor="brief")}, "does not vary 'brief'. Choose a factor that it varies: score"),
+        (
+            {},
+            {"assumptions": Assumptions(factor="brief")},
+            "does not vary 'brief'. Choose a factor that it varies: score",
+        ),
         ({}, {"assumptions": Assumptions(start=0.95)}, "0.95 \\(start\\) and 1.05 .*between 0 and 1"),
         ({}, {"assumptions": Assumptions(alpha=0)}, "alpha 0 is not between 0 and 1"),
         ({}, {"assumptions": Assumptions(task_sd=-1)}, "task_sd -1 is not from 0 to 10"),
