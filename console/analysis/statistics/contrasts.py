@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from console.analysis.metrics.bootstrap import LEVEL
 from console.analysis.statistics.estimates import (
-    LEVEL,
     Estimate,
     Floats,
     estimate_by_t,

@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from console.analysis.metrics.bootstrap import Interval, draw_indices
+from console.analysis.metrics.bootstrap import LEVEL, Interval, draw_indices
 from console.analysis.statistics.contrasts import adjust_p_values
 from console.analysis.statistics.estimates import (
-    LEVEL,
     Estimate,
     Floats,
     drop_missing,

@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from console.analysis.metrics.bootstrap import Interval
+from console.analysis.metrics.bootstrap import LEVEL, Interval
 from console.analysis.metrics.classification import McNemar, mcnemar
 from console.analysis.statistics.estimates import (
-    LEVEL,
     Estimate,
     clip_interval,
     estimate_mean,

@@ -66,7 +66,8 @@ def _series(field: Field, values: Any) -> pd.Series[Any]:
     if field.kind is not ColumnKind.TIME:
         return pd.Series(values, dtype=_TYPES[field.kind])
     moments: Any = pd.to_datetime(pd.Series(values, dtype="Int64"), unit="ms", utc=True)
-    return moments.astype(_TYPES[ColumnKind.TIME])
+    milliseconds: pd.Series[Any] = moments.astype(_TYPES[ColumnKind.TIME])
+    return milliseconds
 
 
 def rows(fields: Sequence[Field], frame: pd.DataFrame) -> list[tuple[Any, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import delete
 from sqlmodel import Session, col, select
@@ -61,19 +62,9 @@ def fill_in(participant_id: int, instrument: str, answers: Mapping[str, str]) ->
             one.key: check_answer(one, (answers.get(one.key) or "").strip(), offered[one.key]) for one in asked.items
         }
         follows = _follows(session, participant, moment)
-        session.add_all(
-            tables.QuestionnaireAnswer(
-                study_id=study.id or 0,
-                participant_id=participant_id,
-                assignment_id=follows,
-                moment=moment,
-                instrument=instrument,
-                item=key,
-                answer=said,
-                at_ms=now_ms(),
-            )
-            for key, said in given.items()
-        )
+        whose: dict[str, Any] = {"study_id": study.id or 0, "participant_id": participant_id, "assignment_id": follows}
+        whose |= {"moment": moment, "instrument": instrument, "at_ms": now_ms()}
+        session.add_all(tables.QuestionnaireAnswer(**whose, item=key, answer=said) for key, said in given.items())
         session.flush()
         if find_pending_instrument(session, participant, design) is None:
             _leave_moment(session, participant, design, moment)
@@ -95,10 +86,9 @@ def leave_part(session: Session, participant: tables.Participant, design: Design
         pauses = design.break_minutes or design.washout_hours
         rests = pauses and any(is_attended(row) for row in left)
         participant.stage = ParticipantStage.BREAK if rests else ParticipantStage.WORKING
-    elif (
-        participant.kind == ParticipantKind.HUMAN
-        and next_stage(design, ParticipantStage.WORKING) is ParticipantStage.AFTER
-    ):
+        return
+    asked_after = next_stage(design, ParticipantStage.WORKING) is ParticipantStage.AFTER
+    if asked_after and participant.kind == ParticipantKind.HUMAN:
         participant.stage = ParticipantStage.AFTER
     else:
         _finish(participant)

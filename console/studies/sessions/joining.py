@@ -8,9 +8,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import count as count_from
+from typing import Any
 
 import orjson
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, col, select
 
 from console.auth.kept_secrets import kept_secret, new_token, token_hash
 from console.database import now_ms, writing
@@ -159,14 +161,9 @@ def finish_instructions(participant_id: int) -> None:
 def free_again(session: Session, left: tables.Participant, stage: ParticipantStage) -> tables.Participant:
     """Replace the place of a person who leaves by a free place, with a new code and the same conditions; return it."""
     participant, assignment = tables.Participant, tables.Assignment
-    highest = select(func.count()).select_from(participant).where(participant.study_id == left.study_id)
-    place = participant(
-        study_id=left.study_id,
-        number=left.number,
-        code=_unused(session, left.study_id, session.exec(highest).one()),
-        kind=left.kind,
-        rule=left.rule,
-    )
+    known = set(session.exec(select(participant.code).where(participant.study_id == left.study_id)))
+    code = next(code for number in count_from(len(known) + 1) if (code := f"P{number:02d}") not in known)
+    place = participant(study_id=left.study_id, number=left.number, code=code, kind=left.kind, rule=left.rule)
     session.add(place)
     left.stage = stage
     session.flush()
@@ -174,14 +171,6 @@ def free_again(session: Session, left: tables.Participant, stage: ParticipantSta
         row.participant_id = place.id or 0
         session.add(row)
     return place
-
-
-def _unused(session: Session, study_id: int, number: int) -> str:
-    participant = tables.Participant
-    known = set(session.exec(select(participant.code).where(participant.study_id == study_id)))
-    while (code := f"P{number + 1:02d}") in known:
-        number += 1
-    return code
 
 
 def _is_at(participant: tables.Participant, study: tables.Study, stage: ParticipantStage) -> bool:
@@ -200,17 +189,13 @@ def _is_at(participant: tables.Participant, study: tables.Study, stage: Particip
 def _checked(question: IntakeQuestion, answer: str) -> str:
     said = check_answer(question, answer, question.choices if question.kind == "choice" else None)
     if said and question.kind == "number":
-        _number(question, said)
+        try:
+            finite = math.isfinite(float(said))
+        except ValueError:
+            finite = False
+        if not finite:
+            raise BadInput(_("Give a number: {question}").format(question=question.question))
     return said
-
-
-def _number(question: IntakeQuestion, answer: str) -> None:
-    try:
-        finite = math.isfinite(float(answer))
-    except ValueError:
-        finite = False
-    if not finite:
-        raise BadInput(_("Give a number: {question}").format(question=question.question))
 
 
 MOST_LINKS = 1_000
@@ -309,10 +294,8 @@ def invite(study_name: str, count: int) -> list[str]:
     tokens = [new_token() for _ in range(count)]
     with writing() as session:
         study, at_ms = get(session, study_name), now_ms()
-        made = [
-            tables.StudyInvitation(study_id=study.id or 0, token=token_hash(one), created_ms=at_ms) for one in tokens
-        ]
-        session.add_all(made)
+        fields: dict[str, Any] = {"study_id": study.id or 0, "created_ms": at_ms}
+        session.add_all(tables.StudyInvitation(token=token_hash(one), **fields) for one in tokens)
         audit_log.record(session, None, "study invitations", at_ms, subject=study.name, after=count)
     return tokens
 
@@ -330,11 +313,10 @@ def _refuse_second_place(session: Session, study: tables.Study, pseudonym: str) 
     participant = tables.Participant
     mine = (participant.study_id == study.id, col(participant.outside_id) == pseudonym)
     found = session.exec(select(participant).where(*mine)).first()
-    if found is None:
-        return
-    if found.stage in (ParticipantStage.FINISHED, ParticipantStage.SCREENED_OUT):
+    if found and found.stage in (ParticipantStage.FINISHED, ParticipantStage.SCREENED_OUT):
         raise Refused(_("You have been in this study before; each person can take part once."))
-    raise Refused(_("You already have a place in this study; continue in the browser that you used before."))
+    if found:
+        raise Refused(_("You already have a place in this study; continue in the browser that you used before."))
 
 
 def invitations(session: Session, study: tables.Study) -> tuple[int, int]:

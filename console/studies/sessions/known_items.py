@@ -54,9 +54,8 @@ class KnownItem:
 
 def find_known_items(session: Session, design: Design, taken: Sequence[str]) -> tuple[KnownItem, ...]:
     """Return all known items available to the design; `taken` holds the keys of the study's own tasks."""
-    if design.source.run is not None:
-        return _recorded(session, design.source.run, frozenset(taken))
-    return play_known_items(design, taken)
+    source = design.source.run
+    return play_known_items(design, taken) if source is None else _recorded(session, source, frozenset(taken))
 
 
 def play_known_items(design: Design, taken: Sequence[str]) -> tuple[KnownItem, ...]:
@@ -199,11 +198,6 @@ def list_attended(design: Design) -> list[Condition]:
     return [arm for arm in conditions(design) if not unattended(arm.levels)]
 
 
-def are_foreseen(design: Design) -> bool:
-    """Return whether the Actor's actions in a task can be predicted."""
-    return design.source.run is not None or design.source.actor == SCRIPTED
-
-
 @dataclass(frozen=True, slots=True)
 class _Slot:
     condition: str
@@ -226,7 +220,7 @@ def _matched(design: Design, items: Sequence[KnownItem], slots: Sequence[_Slot])
 
 def _cells_of(design: Design, item: KnownItem, judge: Detector) -> list[str]:
     """Return the cells that the item can fill: all cells if the Actor's actions cannot be predicted."""
-    if not are_foreseen(design):
+    if design.source.run is None and design.source.actor != SCRIPTED:
         return list(CELLS)
     said = _advice(item, judge, design.seed)
     return [cell for cell, (flagged, label) in CELLS.items() if item.label is label and flagged in said]

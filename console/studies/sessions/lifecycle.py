@@ -34,6 +34,8 @@ _MAY_BECOME = {
 
 def create(design: Design, at_ms: int) -> tables.Study:
     """Create a draft with all its places; raise Refused if the name is taken, BadInput or Unknown for a bad design."""
+    from console.studies.design.preregistration import fingerprint  # scipy and pandas, which few commands need
+
     _check(design)
     with reading() as session:
         _refuse_taken(session, design.name)
@@ -47,8 +49,8 @@ def create(design: Design, at_ms: int) -> tables.Study:
         session.add(study)
         session.flush()
         _fill(session, study, design, places)
-        plan = _fingerprint(design, places)
-        audit_log.record(session, None, _CREATED, at_ms, subject=study.name, after={"fingerprint": plan})
+        plan = {"fingerprint": fingerprint(design, places)}
+        audit_log.record(session, None, _CREATED, at_ms, subject=study.name, after=plan)
         session.flush()
         session.expunge(study)
     return study
@@ -103,12 +105,6 @@ def get(session: Session, name: str) -> tables.Study:
     if study is None:
         raise Unknown("study", name, [study.name for study in list_studies(session)])
     return study
-
-
-def _fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
-    from console.studies.design.preregistration import fingerprint  # scipy and pandas, which few commands need
-
-    return fingerprint(design, places)
 
 
 def plan_fingerprint(session: Session, study: tables.Study) -> str:

@@ -50,11 +50,6 @@ class RoundItem:
     is_metered: bool
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether the participant can still decide the item."""
-        return self.item.status in UNREVIEWED and self.slot != SlotStatus.DECIDED
-
-    @property
     def scope(self) -> str:
         """The scope of the budget that pays for the item."""
         return AUDIT if self.is_passed and not self.probe else ""
@@ -81,8 +76,10 @@ def list_items_ahead(
         for trial in {one.item.trial for one in items if one.is_own}
         for is_own in (True, False)
     }
+    waiting = [one for one in items if one.item.status in UNREVIEWED and one.slot != SlotStatus.DECIDED]
+    waiting.sort(key=lambda one: (one.slot != SlotStatus.CLAIMED, one.item.trial, one.slot == SlotStatus.SKIPPED))
     ahead = []
-    for one in sorted((one for one in items if one.is_waiting), key=_order):
+    for one in waiting:
         quota = (one.item.trial, one.is_own)
         if quota not in left:
             continue
@@ -101,6 +98,7 @@ def read_meter(
     budget = review_queue().budget(run_id=arm.id or 0, trial=trial)
     if budget is None or budget.cap is None:
         return None
+    # The cap includes known and unflagged items, so it stays the same in a round, and each item adds one to the used.
     items = [one for one in _round_items(session, code, arm, assignment.checks_run_id) if one.item.trial == trial]
     passed = sum(one.is_passed for one in items)
     used = sum(one.units for one in items if one.slot in _TAKEN)
@@ -147,10 +145,6 @@ def _known_quota(items: Sequence[RoundItem], trial: int, cap: int | None) -> int
                 break
             known += not one.is_own
     return known
-
-
-def _order(one: RoundItem) -> tuple[bool, int, bool]:
-    return one.slot != SlotStatus.CLAIMED, one.item.trial, one.slot == SlotStatus.SKIPPED
 
 
 def practice_probes(session: Session, participant: tables.Participant) -> list[tables.Probe]:

@@ -61,8 +61,7 @@ def _row(session: Session, design: Design, one: tables.Participant, seen: tuple[
     attended = [row for row in rows if is_attended(row)]
     now = current_assignment(rows) if one.stage in (ParticipantStage.WORKING, ParticipantStage.BREAK) else None
     arm = session.get(tables.Run, now.run_id) if now and now.run_id else None
-    waiting, oldest = _waiting(session, arm)
-    trial = _reached(session, arm)
+    waiting, oldest, trial = _waiting(session, arm)
     budget = review_queue().budget(run_id=arm.id or 0, trial=trial) if arm else None
     done = sum(row.status == AssignmentStatus.DONE for row in attended)
     return Row(
@@ -105,19 +104,14 @@ def _problem(session: Session, arm: tables.Run) -> str:
     return str(orjson.loads(detail).get("problem", "")) if detail else ""
 
 
-def _waiting(session: Session, arm: tables.Run | None) -> tuple[int, int | None]:
+def _waiting(session: Session, arm: tables.Run | None) -> tuple[int, int | None, int]:
+    """Return the number of pending items, the time of the oldest, and the latest trial with an item."""
     if arm is None:
-        return 0, None
-    item = tables.Item
-    statement = select(func.count(), func.min(item.created_ms))
-    return session.exec(statement.where(item.run_id == arm.id, col(item.open_slots) > 0)).one()
-
-
-def _reached(session: Session, arm: tables.Run | None) -> int:
-    if arm is None:
-        return 0
-    trial = select(func.max(tables.Item.trial)).where(tables.Item.run_id == arm.id)
-    return session.exec(trial).one() or 0
+        return 0, None, 0
+    item, is_open = tables.Item, col(tables.Item.open_slots) > 0
+    counts = func.count().filter(is_open), func.min(item.created_ms).filter(is_open), func.max(item.trial)
+    waiting, oldest, trial = session.exec(select(*counts).where(item.run_id == arm.id)).one()
+    return waiting, oldest, trial or 0
 
 
 def _last_seen(session: Session, study: tables.Study) -> dict[str, tuple[int, int | None]]:

@@ -147,11 +147,9 @@ def _add_attention(
     """Add the attention checks of trial 0; each one gets the score of a randomly chosen item of the condition."""
     arm = session.get_one(tables.Run, assignment.run_id)
     rng = Random(f"{design.seed} checks {participant.number} {assignment.position}")
-    wanted = range(design.checks.attention)
-    items = [
-        make_attention_check(_where(session, assignment), assignment.position * 100 + n, rng.choice(list(Label)))
-        for n in wanted
-    ]
+    where, first = _where(session, assignment), assignment.position * 100
+    numbers = range(first, first + design.checks.attention)
+    items = [make_attention_check(where, number, rng.choice(list(Label))) for number in numbers]
     if not items:
         return
     run.feedback_mode, run.undo_ms = arm.feedback_mode, arm.undo_ms
@@ -173,16 +171,9 @@ def _insert(
     at_ms, tasks = now_ms(), insert_tasks(session, run, [one.task for one in items])
     records = [one.record for one in items]
     trials = insert_trials(session, run, list(zip(tasks, records, strict=True)), at_ms, outcome=outcome)
+    fields: dict[str, Any] = {"run_id": run.id or 0, "trial": 0, "created_ms": at_ms}
     added = [
-        tables.Item(
-            run_id=run.id or 0,
-            trial=0,
-            trajectory_id=trajectory_id,
-            step=one.step,
-            kind=str(one.kind),
-            priority=priority,
-            created_ms=at_ms,
-        )
+        tables.Item(trajectory_id=trajectory_id, step=one.step, kind=str(one.kind), priority=priority, **fields)
         for trajectory_id, one, priority in zip(trials, items, priorities or [0.0] * len(items), strict=True)
     ]
     session.add_all(added)

@@ -15,7 +15,6 @@ from sqlmodel import Session, col, func, select
 
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import detector
-from console.environments.environment import TaskSpec
 from console.errors import Refused
 from console.review import decisions
 from console.review.simulated import Noise, ReviewCase, SimulatedAnswer, get_reviewer
@@ -37,7 +36,7 @@ from console.studies.sessions.position import (
 )
 from console.studies.sessions.stages import NOT_IN, ParticipantStage, lock_participant, refuse_unless_open
 from console.trajectory import Label, from_json
-from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables
 from storage.tables import AssignmentStatus, ParticipantKind, Probe
 
@@ -49,31 +48,24 @@ _WRONG = "That is not what I asked for; read my request again."
 class Matter:
     """An item for a simulated participant, with its gold answer, recorded label or probe."""
 
-    task: TaskSpec
-    checkpoint: Checkpoint
-    trial: int
+    case: ReviewCase
     recorded: Label | None
     probe: Probe | None
     noise: Noise
-    seed: int
-
-
-def simulated_answer(kind: str, matter: Matter) -> SimulatedAnswer:
-    """Return the answer of a participant of this kind; people are simulated as noisy reviewers."""
-    return OPINIONS[ParticipantKind(kind)](matter)
 
 
 def _by_gold(matter: Matter) -> SimulatedAnswer:
-    if matter.task.gold:
-        return get_reviewer("oracle").judge(_case(matter), matter.noise)
+    if matter.case.task.gold:
+        return get_reviewer("oracle").judge(matter.case, matter.noise)
     return _by_label(matter)
 
 
 def _with_errors(matter: Matter) -> SimulatedAnswer:
-    if matter.task.gold:
-        return get_reviewer("noisy").judge(_case(matter), matter.noise)
-    seen, known = matter.checkpoint, _by_label(matter)
-    rng = Random(f"{matter.seed} {matter.task.task_id} {matter.trial} {seen.index} {seen.kind}")
+    case = matter.case
+    if case.task.gold:
+        return get_reviewer("noisy").judge(case, matter.noise)
+    seen, known = case.checkpoint, _by_label(matter)
+    rng = Random(f"{case.seed} {case.task.task_id} {case.trial} {seen.index} {seen.kind}")
     error, pace = rng.random(), rng.random()
     seconds = matter.noise.seconds_per_item * (0.5 + pace)
     if known.label is Label.MISALIGNED and error < matter.noise.false_accept:
@@ -85,24 +77,20 @@ def _with_errors(matter: Matter) -> SimulatedAnswer:
 
 def _by_label(matter: Matter) -> SimulatedAnswer:
     """Answer by the probe or the recorded label; approve an item that has neither."""
-    if matter.checkpoint.kind is CheckpointKind.HALTED:
+    if matter.case.checkpoint.kind is CheckpointKind.HALTED:
         return SimulatedAnswer(None, _STUCK)
     label = Label(matter.probe.expected) if matter.probe else matter.recorded or Label.ALIGNED
     return SimulatedAnswer(label, _WRONG if label is Label.MISALIGNED else "")
 
 
 def _by_rules(matter: Matter) -> SimulatedAnswer:
-    if matter.checkpoint.kind is CheckpointKind.HALTED:
+    if matter.case.checkpoint.kind is CheckpointKind.HALTED:
         return SimulatedAnswer(None, _STUCK)
     rules = detector("rules")
-    verdict = rules.judge(matter.checkpoint, matter.seed) if rules.judge else None
+    verdict = rules.judge(matter.case.checkpoint, matter.case.seed) if rules.judge else None
     if verdict is None or verdict.score <= rules.threshold:
         return SimulatedAnswer(Label.ALIGNED, "")
     return SimulatedAnswer(Label.MISALIGNED, verdict.rationale or _WRONG)
-
-
-def _case(matter: Matter) -> ReviewCase:
-    return ReviewCase(matter.task, matter.checkpoint, matter.trial, matter.seed)
 
 
 OPINIONS: dict[ParticipantKind, Callable[[Matter], SimulatedAnswer]] = {
@@ -111,6 +99,7 @@ OPINIONS: dict[ParticipantKind, Callable[[Matter], SimulatedAnswer]] = {
     ParticipantKind.RULES: _by_rules,
     ParticipantKind.HUMAN: _with_errors,
 }
+"""The opinion of each kind of participant; people are simulated as noisy reviewers."""
 
 Progress = Callable[[int, int], None]
 """Called with (conditions done, conditions to do)."""
@@ -157,7 +146,9 @@ def simulate(
         if all_places and not beside_people:
             _refuse_beside_people(session, study)
         design, people = design_of(study), _people(session, study, all_places)
-        total = _open_conditions(session, people)
+        open_ones = col(tables.Assignment.participant_id).in_([one.id for one in people])
+        counted = select(func.count()).where(open_ones, tables.Assignment.status != AssignmentStatus.DONE)
+        total = session.exec(counted).one()
     tally = StudySimulation(study_name)
     for participant in people:
         _play(_seated(participant, design), tally, lambda: progress(tally.conditions, total) if progress else None)
@@ -204,7 +195,7 @@ def _play(person: _Person, tally: StudySimulation, told: Callable[[], None]) -> 
 
 
 def _decide(person: _Person, place: AtItem) -> None:
-    found = simulated_answer(person.kind, _matter(person, place))
+    found = OPINIONS[ParticipantKind(person.kind)](_matter(person, place))
     # The clock may be earlier than a previous answer of the same person, but never later than the real time.
     person.clock_ms = min(max(person.clock_ms, place.claim.claimed_ms) + round(1_000 * found.seconds), now_ms())
     answer = to_review_decision(found, place.run.feedback_mode)
@@ -216,15 +207,9 @@ def _matter(person: _Person, place: AtItem) -> Matter:
     with reading() as session:
         trajectory = session.get_one(tables.Trajectory, claim.trajectory_id)
         task = task_spec(session.get_one(tables.Task, trajectory.task_id))
-    return Matter(
-        task,
-        checkpoint_at(from_json(claim.body), claim.step, CheckpointKind(claim.kind)),
-        claim.trial,
-        Label(trajectory.label) if trajectory.label else None,
-        place.probe,
-        person.noise,
-        person.seed,
-    )
+    seen = checkpoint_at(from_json(claim.body), claim.step, CheckpointKind(claim.kind))
+    recorded = Label(trajectory.label) if trajectory.label else None
+    return Matter(ReviewCase(task, seen, claim.trial, person.seed), recorded, place.probe, person.noise)
 
 
 def _people(session: Session, study: tables.Study, all_places: bool) -> list[tables.Participant]:
@@ -235,12 +220,6 @@ def _people(session: Session, study: tables.Study, all_places: bool) -> list[tab
     simulated = nobodys if all_places else nobodys & col(participant.kind).in_(kinds)
     mine = (participant.study_id == study.id, simulated, col(participant.stage).not_in(OVER))
     return list(session.exec(select(participant).where(*mine).order_by(col(participant.number))))
-
-
-def _open_conditions(session: Session, people: list[tables.Participant]) -> int:
-    assignment = tables.Assignment
-    mine = col(assignment.participant_id).in_([one.id for one in people])
-    return session.exec(select(func.count()).where(mine, assignment.status != AssignmentStatus.DONE)).one()
 
 
 def _seated(participant: tables.Participant, design: Design) -> _Person:

@@ -14,14 +14,7 @@ from console.studies.sessions import condition_run, next_item, seeded_items
 from console.studies.sessions.answering import end_part, leave_part
 from console.studies.sessions.condition_run import Progress, is_attended, is_playing
 from console.studies.sessions.lifecycle import design_of
-from console.studies.sessions.position import (
-    OVER,
-    TOO_EARLY,
-    Position,
-    current_assignment,
-    read_position,
-    washout_end,
-)
+from console.studies.sessions.position import OVER, TOO_EARLY, Position, current_assignment, read_position, washout_end
 from console.studies.sessions.stages import (
     ParticipantStage,
     is_open,
@@ -145,10 +138,7 @@ def _ahead(session: Session, participant_id: int) -> tuple[tables.Participant, l
 
 
 def _hand_over(
-    participant: tables.Participant,
-    now: tables.Assignment,
-    run: tables.Run,
-    progress: Progress | None,
+    participant: tables.Participant, now: tables.Assignment, run: tables.Run, progress: Progress | None
 ) -> None:
     condition_run.mark_playing(run, playing=True)
     seeded_items.hand_over(now.id or 0, participant.code)
@@ -156,16 +146,12 @@ def _hand_over(
     with reading() as session:
         ahead = next_item.list_items_ahead(session, participant.code, now, run)
     if not ahead:
-        _play_alone(_last_alone(participant.id or 0), progress)
+        with reading() as session:
+            rows = [row for row in list_assignments(session, participant.id) if is_open(row)]
+        # Before the last attended condition ends, the remaining unattended ones are played.
+        if sum(map(is_attended, rows)) == 1:
+            _play_alone([row for row in rows if not is_attended(row)], progress)
         _go_on(participant.id or 0, ended=now.id)
-
-
-def _last_alone(participant_id: int) -> list[tables.Assignment]:
-    """Return the open unattended conditions if only one attended condition is still open, else an empty list."""
-    with reading() as session:
-        rows = [row for row in list_assignments(session, participant_id) if is_open(row)]
-    attended = [row for row in rows if is_attended(row)]
-    return [row for row in rows if not is_attended(row)] if len(attended) == 1 else []
 
 
 def _play_alone(rows: Sequence[tables.Assignment], progress: Progress | None) -> None:

@@ -56,11 +56,6 @@ def empty_run(session: Session, run: tables.Run, name: str) -> None:
     session.flush()
 
 
-def forget_probes(session: Session, participant_id: int) -> None:
-    """Delete the participant's probes, which record the items with a known answer."""
-    session.execute(delete(tables.Probe).where(col(tables.Probe.participant_id) == participant_id))
-
-
 def rename_reviewer(session: Session, run_ids: Sequence[int], old: str, new: str) -> None:
     """Replace the reviewer's name in these runs, and delete the reviewer's drafts."""
     items = select(tables.Item.id).where(col(tables.Item.run_id).in_(run_ids))
@@ -79,21 +74,18 @@ def _refund(session: Session, run: tables.Run) -> None:
         funds = session.get_one(budget, taken.budget_id)
         funds.used, funds.halted = funds.used - taken.units, funds.halted - (kind == HALTED)
         taken.status = SlotStatus.RELEASED
-        session.add_all((funds, taken, _entry(taken, now_ms())))
+        refund = tables.LedgerEntry(
+            budget_id=taken.budget_id,
+            item_id=taken.item_id,
+            slot_id=taken.id or 0,
+            reviewer=NOBODY,
+            entry="refund",
+            reason="withdrawn",
+            units=-taken.units,
+            at_ms=now_ms(),
+        )
+        session.add_all((funds, taken, refund))
     session.flush()
-
-
-def _entry(taken: tables.Slot, at_ms: int) -> tables.LedgerEntry:
-    return tables.LedgerEntry(
-        budget_id=taken.budget_id,
-        item_id=taken.item_id,
-        slot_id=taken.id or 0,
-        reviewer=NOBODY,
-        entry="refund",
-        reason="withdrawn",
-        units=-taken.units,
-        at_ms=at_ms,
-    )
 
 
 def _drop_unspent(session: Session, run: tables.Run) -> None:
@@ -115,8 +107,12 @@ def _hollow(session: Session, run: tables.Run) -> None:
         "recorded_outcome": Outcome.FINISHED,
         "label": None,
         "n_steps": 0,
+        "critical_action": None,
+        "n_critical": 0,
+        "source": "{}",
+        "released_by": None,
+        "carried_over": False,
     }
-    blank |= {"critical_action": None, "n_critical": 0, "source": "{}", "released_by": None, "carried_over": False}
     session.execute(update(record).where(col(record.run_id) == run.id).values(**blank))
     for row in session.exec(select(record).where(record.run_id == run.id)).all():
         task = task_spec(session.get_one(tables.Task, row.task_id))
@@ -144,10 +140,8 @@ def withdraw(participant_id: int, *, themselves: bool = False) -> None:
     with _still(runs):
         with reading() as session:
             next_item.release_claims(session, ids, participant.code, now_ms())
-        if removes:
-            _remove(participant_id, themselves)
-        else:
-            _anonymise(participant_id, themselves)
+        leave = _remove if removes else _anonymise
+        leave(participant_id, themselves)
 
 
 def find_by_code(session: Session, study: tables.Study, code: str) -> tables.Participant:
@@ -182,7 +176,7 @@ def _remove(participant_id: int, themselves: bool) -> None:
             row.run_id = row.checks_run_id = row.began_ms = row.ended_ms = None
             row.status = AssignmentStatus.WAITING
             session.add(row)
-        forget_probes(session, participant_id)
+        session.execute(delete(tables.Probe).where(col(tables.Probe.participant_id) == participant_id))
         delete_answers(session, participant_id)
         session.delete(participant)
         session.flush()
