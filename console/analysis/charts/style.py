@@ -1,8 +1,4 @@
-"""Chart style: the layout, colours, dashes, marks, error bars and labels of every chart.
-
-Colours stay distinct in light and dark themes and for colour-blind readers. Dashes and marks distinguish the same
-series.
-"""
+"""Chart style: layout, error bars, labels, and colours, dashes and marks that all readers can distinguish."""
 
 from __future__ import annotations
 

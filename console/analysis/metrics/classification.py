@@ -73,14 +73,11 @@ def mcnemar(labels: ArrayLike, first: ArrayLike, second: ArrayLike) -> McNemar:
     truth = np.asarray(labels, dtype=bool)
     right, other = np.asarray(first, dtype=bool) == truth, np.asarray(second, dtype=bool) == truth
     ours, theirs = int(np.count_nonzero(right & ~other)), int(np.count_nonzero(~right & other))
-    return McNemar(ours, theirs, _two_sided(min(ours, theirs), ours + theirs))
-
-
-def _two_sided(fewer: int, n: int) -> float:
-    """Compute the exact two-sided p-value with scipy.special, because scipy.stats takes a second to load."""
+    fewer, n = min(ours, theirs), ours + theirs
+    # Distributions come from scipy.special, because scipy.stats takes a second to load.
     if n > _EXACT_UP_TO:
-        return float(special.chdtrc(1, max(n - 2 * fewer - 1, 0) ** 2 / n))
-    return min(1.0, 2 * float(special.bdtr(fewer, n, 0.5)))
+        return McNemar(ours, theirs, float(special.chdtrc(1, max(n - 2 * fewer - 1, 0) ** 2 / n)))
+    return McNemar(ours, theirs, min(1.0, 2 * float(special.bdtr(fewer, n, 0.5))))
 
 
 Floats = NDArray[np.float64]

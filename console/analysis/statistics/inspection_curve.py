@@ -25,10 +25,7 @@ def count_by_chance(n: int, positives: int, at: ArrayLike) -> NDArray[np.float64
 
 
 def chance_interval(n: int, positives: int, at: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Compute the interval that contains the central `LEVEL` of all orders, at each k of `at` (hypergeometric).
-
-    With more than 64 positions, the bounds are exact at 64 positions and interpolated between them.
-    """
+    """Compute the central `LEVEL` of all orders at each k of `at` (hypergeometric), exact at 64 positions or fewer."""
     from scipy.stats import hypergeom  # slow to load, and few need it
 
     places = thin_places(n, _EXACT)

@@ -1,8 +1,4 @@
-"""Mixed models: the effect of a condition, with participants as a random effect.
-
-The linear model uses one mean per participant and condition, on the probability scale; the logistic one uses single
-answers, on the odds scale.
-"""
+"""Mixed models: conditions with random participants, linear over cell means and logistic over single answers."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from console.analysis.statistics.estimates import (
     to_floats,
     undefined_estimate,
 )
-from console.analysis.statistics.pace import exponentiate
+from console.analysis.statistics.session_effects import exponentiate
 from console.errors import BadInput
 
 Counts = NDArray[np.int64]
@@ -168,10 +168,7 @@ class ReviewerKind:
 
 @dataclass(frozen=True, slots=True)
 class HumansAndOthers:
-    """Differences between people and simulated reviewers: in accuracy, and in seconds (as a factor).
-
-    `agreement` is the share of equal labels among all pairs of a human label and a simulated label of the same unit.
-    """
+    """People less simulated reviewers: accuracy, seconds (a factor), and the share of equal labels across kinds."""
 
     accuracy: Estimate
     seconds: Estimate

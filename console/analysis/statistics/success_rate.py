@@ -49,10 +49,7 @@ class Success:
 
 
 def compute_success_by_trial(frame: pd.DataFrame, solved: str = PAPER) -> tuple[Success, ...]:
-    """Return one row per condition and trial; raise BadInput if a column is missing or a row is duplicated.
-
-    The frame has one row per participant, condition and trial, with the number of tasks and the number of solved tasks.
-    """
+    """Return one row per condition and trial, with tasks and solved tasks; raise BadInput on a duplicate row."""
     require_columns(frame, "participant", "condition", "trial", "tasks", solved)
     twice = frame[frame.duplicated(["participant", "condition", "trial"])]
     if len(twice):
@@ -84,10 +81,7 @@ def _row(condition: Any, trial: Any, rows: pd.DataFrame, solved: str) -> Success
 
 @dataclass(frozen=True, slots=True)
 class TaskPairs:
-    """The tasks that only one of two conditions solved, the exact test, and the difference of the two shares.
-
-    `tied` counts tasks that are left out, because in one condition half of their participants solved them.
-    """
+    """The tasks that one condition alone solved, the exact test and the difference; `tied` tasks are left out."""
 
     pairs: int
     tied: int

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from console.analysis.statistics.estimates import estimate_mean
-from console.analysis.statistics.order_effects import compare_halves, estimate_carry_over, estimate_position_effect
+from console.analysis.statistics.session_effects import compare_halves, estimate_carry_over, estimate_position_effect
 from console.studies.analysis.contrasts import answers
 from console.studies.analysis.format import by_figure, signed, span
 from console.studies.analysis.frames import Frames, cells, groups, own_decisions, table

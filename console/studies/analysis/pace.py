@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from console.analysis.statistics.pace import ITEMS, Pace, compute_pace_by_condition
-from console.analysis.statistics.pace import compute_pace as measured
+from console.analysis.statistics.session_effects import ITEMS, Pace, compute_pace_by_condition
+from console.analysis.statistics.session_effects import compute_pace as measured
 from console.studies.analysis.format import by_figure, number, span
 from console.studies.analysis.frames import ALL, Frames, cells, groups, own_decisions, table
 from console.studies.analysis.parts import read_analysis

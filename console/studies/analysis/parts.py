@@ -61,21 +61,29 @@ class ResultPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Analysis:
-    """One question about the results.
+class AnalysisWords:
+    """The texts of an analysis, as in its YAML file.
 
-    `tab` is the label on the page, `title` and `lead` open the section in the report, and `source` names the tidy
-    tables. `tables` maps each table name to the function that computes the table from the tidy tables alone; names are
-    unique across all analyses. Excluded participants are left out unless `of_everybody` is True.
+    `tab` is the label on the page, `title` and `lead` open the section in the report, `source` names the tidy tables.
     """
 
     tab: str
     title: str
     lead: str
     source: str
-    tables: Mapping[str, Compute]
     parts: tuple[ResultPart, ...]
     choices: tuple[ResultChoice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis(AnalysisWords):
+    """One question about the results.
+
+    `tables` maps each table name, unique across all analyses, to the function that computes the table from the tidy
+    tables alone. Excluded participants are left out unless `of_everybody` is True.
+    """
+
+    tables: Mapping[str, Compute]
     of_everybody: bool = False
 
     def first(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -84,18 +92,6 @@ class Analysis:
             if not choice.every and choice.column in frame and len(frame):
                 frame = frame[frame[choice.column] == frame[choice.column].iloc[0]]
         return frame
-
-
-@dataclass(frozen=True, slots=True)
-class AnalysisWords:
-    """The texts of an analysis, as in its YAML file."""
-
-    tab: str
-    title: str
-    lead: str
-    source: str
-    parts: tuple[ResultPart, ...]
-    choices: tuple[ResultChoice, ...] = ()
 
 
 def read_analysis(
@@ -111,7 +107,8 @@ def read_analysis(
     parts = tuple(
         replace(part, sentence=says.pop(part.table, None), view=lays_out.pop(part.table, None)) for part in words.parts
     )
-    return Analysis(words.tab, words.title, words.lead, words.source, tables, parts, words.choices, of_everybody)
+    texts = (words.tab, words.title, words.lead, words.source, parts, words.choices)
+    return Analysis(*texts, tables=tables, of_everybody=of_everybody)
 
 
 Of = str

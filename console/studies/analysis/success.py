@@ -93,10 +93,7 @@ _WORDS = {"nl": "words"}
 
 
 def published(frames: Frames) -> pd.DataFrame:
-    """Return success in per cent by detector and feedback: in this study at the first and last trial, and in Table 9.
-
-    Only WebShop is compared, because the paper's study used WebShop only. `sd` divides by n, as in the paper.
-    """
+    """Return success in per cent, here (WebShop only, first and last trial) and in Table 9; `sd` divides by n."""
     if set(judged(frames)["environment"].dropna().unique()) != {"webshop"}:
         return table([], _COLUMNS)
     closed = frames["success"][frames["success"]["closed"].astype(bool)]

@@ -153,13 +153,19 @@ def _layout(design: Design, count: int, comparison: tuple[str, str, str]) -> _La
     total = task_count(design)
     places = allocate(sized, [str(key) for key in range(total)])
     primary = tuple(one for one in planned_contrasts(design) if one.kind == PRIMARY)
+    target = f"{factor}: {last} - {first}"
+    if not any(one.name == target for one in primary):
+        raise BadInput(
+            f"The power of {factor} cannot be estimated: no two conditions differ in {factor} alone. Cross the "
+            "factors, or assume an effect of another factor."
+        )
     return _Layout(
         cells=_cells(places, sorted(levels)),
         level=np.array([levels[place.condition] == last for place in places], dtype=np.int64),
         tasks=np.array([[int(key) for key in place.tasks] for place in places], dtype=np.int64),
         task_total=total,
         primary=primary,
-        target=_target(primary, factor, first, last),
+        target=target,
         correction=design.estimands.correction,
     )
 
@@ -171,16 +177,6 @@ def _cells(places: Sequence[PlannedCondition], names: Sequence[str]) -> CellTabl
     blocks = list(dict.fromkeys(place.tasks for place in places))
     met = np.array([blocks.index(place.tasks) for place in places], dtype=np.intp)
     return CellTable(np.zeros(len(places)), under, who, met, tuple(there))
-
-
-def _target(primary: Sequence[Contrast], factor: str, first: str, last: str) -> str:
-    named = f"{factor}: {last} - {first}"
-    if any(one.name == named for one in primary):
-        return named
-    raise BadInput(
-        f"The power of {factor} cannot be estimated: no two conditions differ in {factor} alone. Cross the factors, "
-        "or assume an effect of another factor."
-    )
 
 
 def _study(layout: _Layout, assumed: Assumptions, intercepts: Floats, rng: np.random.Generator) -> Estimate:

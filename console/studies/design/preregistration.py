@@ -50,11 +50,12 @@ def preregistration(
     known: Known | None = None,
 ) -> str:
     """Return the study's plan: hypotheses, conditions, allocation, procedure, measures, analysis, data."""
+    people = [(group.kind, group.count, procedure.describe_rule(group.rule)) for group in groups(design)]
     sections = [
         ("", _summary(design, places)),
         ("Questions", _questions(design)),
         ("Conditions", _conditions(design)),
-        ("Participants", _participants(design)),
+        ("Participants", table(("kind", "count", "rule"), people)),
         ("Allocation", _allocation(design, places)),
         ("Blocks of tasks", _known_of_blocks(places, known) if known is not None else ""),
         ("Procedure", bullets(procedure.describe_steps(design))),
@@ -139,11 +140,6 @@ def _conditions(design: Design) -> str:
         ("condition", *names), [(arm.name, *(arm.levels[name] for name in names)) for arm in conditions(design)]
     )
     return f"{shown}\n\nConstant in all conditions: {'; '.join(fixed)}."
-
-
-def _participants(design: Design) -> str:
-    found = [(group.kind, group.count, procedure.describe_rule(group.rule)) for group in groups(design)]
-    return table(("kind", "count", "rule"), found)
 
 
 def _allocation(design: Design, places: Sequence[PlannedCondition]) -> str:

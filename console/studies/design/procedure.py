@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from console.detection.detectors import detector
+from console.language import counted
 from console.studies.design.contrasts import MEASURES, PRIMARY, planned_contrasts
 from console.studies.design.factors import unattended
-from console.studies.design.instruments import Instrument
 from console.studies.design.model import SCRIPTED, Design, IntakeQuestion, conditions, instruments_of
 from console.studies.design.part import RULES
 from console.studies.design.power import Assumptions, compared_levels
@@ -23,6 +23,7 @@ def describe_steps(design: Design) -> list[str]:
     )
     keys = ", ".join(f"{one.key} ({one.kind})" for one in design.demographics)
     alone = [arm.name for arm in conditions(design) if unattended(arm.levels)]
+    attention = counted(checks.attention, "attention check")
     found = [
         f"{acts}; each participant's feedback affects only their own copy of the next trial.",
         _recruited(design),
@@ -32,7 +33,9 @@ def describe_steps(design: Design) -> list[str]:
         f"Practice items, each with its answer explained: {design.practice}." if design.practice else "",
         _budget(design),
         "Flagged actions are ordered by the detector's score.",
-        _attention(checks.attention),
+        f"{attention} in the first trial of every condition; the task of each states the correct decision."
+        if checks.attention
+        else "",
         *_known(design),
         f"Without a reviewer: {', '.join(alone)}; the agents try again alone." if alone else "",
         f"A break of {design.break_minutes:g} minutes is offered between two conditions."
@@ -49,13 +52,6 @@ def describe_steps(design: Design) -> list[str]:
         "At the end people answer an open question." if design.debriefing.question.strip() else "",
     ]
     return [sentence for sentence in found if sentence]
-
-
-def _attention(count: int) -> str:
-    many = "1 attention check" if count == 1 else f"{count} attention checks"
-    return (
-        f"{many} in the first trial of every condition; the task of each states the correct decision." if count else ""
-    )
 
 
 def _known(design: Design) -> Iterator[str]:
@@ -119,9 +115,10 @@ def describe_analysis(design: Design) -> list[str]:
         return ["There is one condition and no test; shares have 95 % intervals."]
     stated, primary = design.estimands, [one for one in planned_contrasts(design) if one.kind == PRIMARY]
     tests = f"{len(primary)} contrast{'s' * (len(primary) != 1)}"
+    rotating = "rotating sets of tasks are fixed effects if that leaves 3 degrees of freedom; "
     model = (
         "a t-test of participants' own values of each contrast, from their means by condition, so that participants "
-        f"may differ in each effect; {_sets(design)}a participant without all conditions that a "
+        f"may differ in each effect; {rotating * (not design.same_tasks)}a participant without all conditions that a "
         "contrast compares is left out"
         if design.comparison == "within"
         else "least squares of participants' means, t with the pooled variance"
@@ -145,11 +142,6 @@ def describe_analysis(design: Design) -> list[str]:
         *found,
         "People and simulated reviewers are analysed separately; beside people, simulated ones are exploratory.",
     ]
-
-
-def _sets(design: Design) -> str:
-    rotating = "rotating sets of tasks are fixed effects if that leaves 3 degrees of freedom; "
-    return "" if design.same_tasks else rotating
 
 
 _CORRECTIONS = {
@@ -213,14 +205,11 @@ def _questionnaires(design: Design) -> list[str]:
     found = []
     for moment, names in design.questionnaires.named():
         if names:
-            told = "; ".join(f"{name} ({_source(known[name])})" for name in names)
+            own = "own items of this study"
+            sources = {name: [known[name].source or own, known[name].licence] for name in names}
+            told = "; ".join(f"{name} ({'. '.join(filter(None, source))})" for name, source in sources.items())
             found.append(f"{_MOMENTS[moment]} people fill in {told}.")
     return found
-
-
-def _source(instrument: Instrument) -> str:
-    own = "own items of this study"
-    return ". ".join(filter(None, [instrument.source or own, instrument.licence])) or own
 
 
 def _recruited(design: Design) -> str:

@@ -39,7 +39,13 @@ def stratify(design: Design, task_keys: Sequence[str], known: Known) -> tuple[st
         return tuple(task_keys)
     rng = Random(f"{design.seed} blocks")
     deals = [_deal(task_keys, known, count, rng) for _ in range(_DEALS)]
-    best = min(deals, key=lambda blocks: _unevenness(blocks, known))
+    most_steps = max(one.steps for one in known.values()) or 1
+
+    def unevenness(blocks: Sequence[Sequence[str]]) -> float:
+        rows = [_row("", block, known) for block in blocks]
+        return spread(rows, "score") + spread(rows, "steps") / most_steps
+
+    best = min(deals, key=unevenness)
     return tuple(key for block in best for key in rng.sample(block, len(block)))
 
 
@@ -57,12 +63,6 @@ def _deal(task_keys: Sequence[str], known: Known, count: int, rng: Random) -> li
             for key, block in zip(rng.sample(group, len(group)), order, strict=True):
                 blocks[block].append(key)
     return blocks
-
-
-def _unevenness(blocks: Sequence[Sequence[str]], known: Known) -> float:
-    rows = [_row("", block, known) for block in blocks]
-    most = max(one.steps for one in known.values()) or 1
-    return spread(rows, "score") + spread(rows, "steps") / most
 
 
 def spread(rows: Sequence[Mapping[str, Any]], column: str) -> float:

@@ -18,7 +18,7 @@ from console.studies.design import Design
 from console.studies.design.model import instruments_of
 from console.studies.design.preregistration import preregistration
 from console.studies.design.yaml_file import dump
-from console.studies.report import opening
+from console.studies.report import statements
 from console.studies.report.html import ReportStamp, asset, html, report_sentences
 from console.studies.results import csv_files, data_versions
 from console.studies.sessions import lifecycle
@@ -41,8 +41,8 @@ def report_tables(design: Design, frames: Frames) -> dict[str, pd.DataFrame]:
     computed = result_tables(frames)
     return {
         **computed,
-        "facts": opening.facts(design, frames),
-        "flow": opening.flow(design, frames),
+        "facts": statements.facts(design, frames),
+        "flow": statements.flow(design, frames),
         "sentences": report_sentences(design, frames, computed),
     }
 

@@ -21,7 +21,7 @@ from console.studies.analysis.frames import Frames
 from console.studies.analysis.parts import Analysis, ResultPart, charts, sentences
 from console.studies.design import Design
 from console.studies.design.yaml_file import dump
-from console.studies.report import methods, opening
+from console.studies.report import statements
 from console.studies.results.csv_files import factors_of
 from console.studies.results.data_dictionary import table as dictionary
 
@@ -72,16 +72,16 @@ def html(design: Design, frames: Frames, stamp: ReportStamp, computed: Frames | 
             data_version=stamp.data_version,
             fingerprint=stamp.fingerprint,
             plan_apart=stamp.plan_apart,
-            facts=[(name, f"{count:,}") for name, count in opening.facts(design, frames).itertuples(index=False)],
-            flow=text_table(opening.flow(design, frames)),
-            flow_about=opening.FLOW_ABOUT,
-            deviations=opening.deviations(design, frames),
+            facts=[(name, f"{count:,}") for name, count in statements.facts(design, frames).itertuples(index=False)],
+            flow=text_table(statements.flow(design, frames)),
+            flow_about=statements.FLOW_ABOUT,
+            deviations=statements.deviations(design, frames),
             sections=[_section(each, tables) for each in ANALYSES.values()],
             is_wide=_is_wide,
-            methods=methods.paragraphs(design, frames),
-            conditions=text_table(methods.condition_table(design)),
+            methods=statements.paragraphs(design, frames),
+            conditions=text_table(statements.condition_table(design)),
             parameters=dump(design),
-            software=text_table(methods.software()),
+            software=text_table(statements.software()),
             dictionary=text_table(dictionary(factors_of(frames["decisions"]))),
             style=Markup(asset("report.css")),
             script=Markup(asset("report.js")),
@@ -131,8 +131,8 @@ def report_sentences(design: Design, frames: Frames, tables: Frames) -> pd.DataF
     """Return every sentence of the report that contains or depends on numbers. Columns: part, about, sentence."""
     rows = [
         *((key, of, sentence) for key, each in ANALYSES.items() for of, sentence in _sentences(each, tables)),
-        *(("deviations", "", sentence) for sentence in opening.deviations(design, frames)),
-        *(("methods", heading, text) for heading, text in methods.paragraphs(design, frames)),
+        *(("deviations", "", sentence) for sentence in statements.deviations(design, frames)),
+        *(("methods", heading, text) for heading, text in statements.paragraphs(design, frames)),
     ]
     return pd.DataFrame(rows, columns=["part", "about", "sentence"])
 

@@ -193,22 +193,10 @@ def create_run(
     playing: bool = False,
 ) -> tables.Run:
     """Create a run for the condition, from tasks or a log's `keys`; `audited` is a share of unflagged actions."""
-    detector, fields = levels(assignment)["detector"], _fields(design, assignment)
-    fields["options"] = RunOptions(view=_page(design, levels(assignment)), audited=audited, playing=playing).to_json()
-    if not capped:
-        fields |= {"budget_cap": None, "budget_percent": None}
-    if design.source.run is not None:
-        fields |= {"task_keys": keys, "most_trials": design.trials, "detector": detector}
-        return replay.add_replay_run(session, name, design.source.run, **fields)
-    plays = ActorAndEnvironments(actor(design.source.actor))
-    fields |= {"detector_name": detector, "trials": design.trials, "actor_and_environments": plays}
-    return start.add_run(session, name, tasks, **fields)
-
-
-def _fields(design: Design, assignment: tables.Assignment) -> dict[str, Any]:
     found = levels(assignment)
-    cap, percent = runs.parse_budget(design.budget)
-    return {
+    cap, percent = runs.parse_budget(design.budget) if capped else (None, None)
+    detector, options = found["detector"], RunOptions(view=_page(design, found), audited=audited, playing=playing)
+    fields: dict[str, Any] = {
         "study_id": assignment.study_id,
         "feedback_mode": found["feedback"],
         "budget_cap": cap,
@@ -216,7 +204,14 @@ def _fields(design: Design, assignment: tables.Assignment) -> dict[str, Any]:
         "halted_free": design.halted_free,
         "seed": design.seed,
         "undo_ms": round(design.undo_seconds * 1_000),
+        "options": options.to_json(),
     }
+    if design.source.run is not None:
+        fields |= {"task_keys": keys, "most_trials": design.trials, "detector": detector}
+        return replay.add_replay_run(session, name, design.source.run, **fields)
+    plays = ActorAndEnvironments(actor(design.source.actor))
+    fields |= {"detector_name": detector, "trials": design.trials, "actor_and_environments": plays}
+    return start.add_run(session, name, tasks, **fields)
 
 
 def hand_over(run: tables.Run, assignment: tables.Assignment, code: str, progress: Progress | None = None) -> None:

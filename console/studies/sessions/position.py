@@ -182,10 +182,7 @@ class AtConfidence(InRound):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtItem(InRound):
-    """A claimed item of the condition, with its number within the condition.
-
-    `meter` is (cap, used) of the round. `kind` is `probe` if the correct decision is known.
-    """
+    """A claimed item with its number in the condition, `meter` as (cap, used), and kind `probe` if known."""
 
     assignment: tables.Assignment
     run: tables.Run

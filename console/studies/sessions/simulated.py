@@ -1,8 +1,4 @@
-"""Simulated participants: they take the same steps as people, with the same rounds and the same queue.
-
-Their opinion of an item comes from gold, gold with errors, the recorded label, or the rules. To add a kind of simulated
-participant, add one function here and one line to OPINIONS.
-"""
+"""Simulated participants, who take the same steps as people; for a new kind, add a function and a line in OPINIONS."""
 
 from __future__ import annotations
 
@@ -22,18 +18,8 @@ from console.review.simulated.simulate import to_review_decision
 from console.runs.trajectory_rows import task_spec
 from console.studies.design import Design, conditions
 from console.studies.design.model import Noisy
-from console.studies.sessions import joining, steps
+from console.studies.sessions import joining, position, steps
 from console.studies.sessions.lifecycle import design_of, get
-from console.studies.sessions.position import (
-    OVER,
-    AtBreak,
-    AtEnd,
-    AtIntroduction,
-    AtItem,
-    AtPause,
-    AtRoundEnd,
-    Withdrawn,
-)
 from console.studies.sessions.stages import NOT_IN, ParticipantStage, lock_participant, refuse_unless_open
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
@@ -172,29 +158,29 @@ def _play(person: _Person, tally: StudySimulation, told: Callable[[], None]) -> 
     """Take one simulated participant through all steps of the study."""
     while True:
         match steps.find_position(person.id, person.clock_ms):
-            case AtEnd() | Withdrawn():
+            case position.AtEnd() | position.Withdrawn():
                 return
-            case AtItem() as place:
+            case position.AtItem() as place:
                 _decide(person, place)
                 tally.decisions += 1
                 tally.on_known_answers += place.probe is not None
-            case AtIntroduction():
+            case position.AtIntroduction():
                 steps.begin(person.id)
-            case AtBreak():
+            case position.AtBreak():
                 person.clock_ms = min(person.clock_ms + person.break_ms, now_ms())
                 steps.end_break(person.id)
-            case AtRoundEnd(assignment=before):
+            case position.AtRoundEnd(assignment=before):
                 steps.hand_over(person.id)
                 if before is not None and _is_done(before.id or 0):
                     tally.conditions += 1
                     told()
-            case AtPause(sentence=sentence):
+            case position.AtPause(sentence=sentence):
                 raise Refused(sentence)
             case _:
                 raise Refused("Another process works on this study; try again later.")
 
 
-def _decide(person: _Person, place: AtItem) -> None:
+def _decide(person: _Person, place: position.AtItem) -> None:
     found = OPINIONS[ParticipantKind(person.kind)](_matter(person, place))
     # The clock may be earlier than a previous answer of the same person, but never later than the real time.
     person.clock_ms = min(max(person.clock_ms, place.claim.claimed_ms) + round(1_000 * found.seconds), now_ms())
@@ -202,7 +188,7 @@ def _decide(person: _Person, place: AtItem) -> None:
     decisions.submit(review_queue(), place.run, place.claim, place.participant.code, answer, person.clock_ms)
 
 
-def _matter(person: _Person, place: AtItem) -> Matter:
+def _matter(person: _Person, place: position.AtItem) -> Matter:
     claim = place.claim
     with reading() as session:
         trajectory = session.get_one(tables.Trajectory, claim.trajectory_id)
@@ -218,7 +204,7 @@ def _people(session: Session, study: tables.Study, all_places: bool) -> list[tab
     kinds = [kind for kind in ParticipantKind if kind is not ParticipantKind.HUMAN]
     nobodys = col(participant.secret).is_(None)
     simulated = nobodys if all_places else nobodys & col(participant.kind).in_(kinds)
-    mine = (participant.study_id == study.id, simulated, col(participant.stage).not_in(OVER))
+    mine = (participant.study_id == study.id, simulated, col(participant.stage).not_in(position.OVER))
     return list(session.exec(select(participant).where(*mine).order_by(col(participant.number))))
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from statsmodels.formula.api import ols
 
-from console.analysis.statistics.order_effects import compare_halves, estimate_carry_over, estimate_position_effect
+from console.analysis.statistics.session_effects import compare_halves, estimate_carry_over, estimate_position_effect
 
 ORDERS = ("abc", "bca", "cab", "cba", "acb", "bac")
 

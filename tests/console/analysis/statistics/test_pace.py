@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from console.analysis.statistics import pace
+from console.analysis.statistics import session_effects
 from console.errors import BadInput
 
 
@@ -21,7 +21,7 @@ def session(people=5, items=40, seconds=20.0, faster=0.0, worse=0.0, seed=1):
 
 def test_the_geometric_mean_is_over_participants():
     frame = session(people=6)
-    found = pace.compute_pace(frame)
+    found = session_effects.compute_pace(frame)
     each = [stats.gmean(rows["lead_time_ms"] / 1_000) for _, rows in frame.groupby("participant")]
     assert found.geometric_mean_s.value == pytest.approx(stats.gmean(each))
     bounds = stats.ttest_1samp(np.log(each), 0).confidence_interval()
@@ -33,13 +33,13 @@ def test_the_geometric_mean_is_over_participants():
 
 
 def test_a_session_that_speeds_up_by_a_tenth_per_ten_items_is_found():
-    found = pace.compute_pace(session(people=8, items=80, faster=np.log(0.9), worse=-0.05)).seconds_per_ten
+    found = session_effects.compute_pace(session(people=8, items=80, faster=np.log(0.9), worse=-0.05)).seconds_per_ten
     assert found.interval.low < -0.1 < found.interval.high
     assert found.interval.high < 0
 
 
 def test_fatigue_shows_in_right_labels():
-    found = pace.compute_pace(session(people=10, items=80, worse=-0.06)).correct_per_ten
+    found = session_effects.compute_pace(session(people=10, items=80, worse=-0.06)).correct_per_ten
     assert found.interval.low < -0.06 < found.interval.high
     assert found.p_value < 0.01
 
@@ -48,27 +48,29 @@ def test_columns_with_missing_cells_and_times_of_zero_are_counted_apart():
     frame = session().astype({"lead_time_ms": "Int64", "place_in_session": "Int64", "correct": "boolean"})
     frame.loc[0, ["lead_time_ms"]] = 0
     frame.loc[1, ["lead_time_ms", "place_in_session", "correct"]] = pd.NA
-    found = pace.compute_pace(frame)
+    found = session_effects.compute_pace(frame)
     assert (found.decisions, found.left_out) == (198, 2)
-    assert found.seconds_per_ten.value == pytest.approx(pace.compute_pace(frame.iloc[2:]).seconds_per_ten.value)
+    assert found.seconds_per_ten.value == pytest.approx(
+        session_effects.compute_pace(frame.iloc[2:]).seconds_per_ten.value
+    )
 
 
 def test_each_condition_has_its_pace():
     frame = pd.concat([session(seconds=10), session(seconds=30, seed=2).assign(condition="slow")])
-    found = pace.compute_pace_by_condition(frame)
+    found = session_effects.compute_pace_by_condition(frame)
     assert list(found) == ["c", "slow"]
     assert found["slow"].geometric_mean_s.value > 2 * found["c"].geometric_mean_s.value
 
 
 def test_nobody_and_one_participant_are_told_in_words():
-    nobody = pace.compute_pace(session().iloc[:0])
+    nobody = session_effects.compute_pace(session().iloc[:0])
     assert (nobody.median_s, nobody.geometric_mean_s.value) == (None, None)
     assert nobody.geometric_mean_s.note
-    alone = pace.compute_pace(session(people=1))
+    alone = session_effects.compute_pace(session(people=1))
     assert alone.seconds_per_ten.interval is None
     assert "One participant" in alone.seconds_per_ten.note
     with pytest.raises(BadInput, match="no column 'correct'"):
-        pace.compute_pace(session().drop(columns="correct"))
+        session_effects.compute_pace(session().drop(columns="correct"))
 
 
 def test_no_share_changes_by_more_than_one():
@@ -76,8 +78,8 @@ def test_no_share_changes_by_more_than_one():
         {"participant": ["a", "a", "b", "b"], "lead_time_ms": 1_000.0, "place_in_session": [1, 3, 1, 3],
          "correct": [0.0, 1.0, 0.0, 1.0]}
     )  # fmt: skip
-    found = pace.compute_pace(two).correct_per_ten
+    found = session_effects.compute_pace(two).correct_per_ten
     assert found.value is None
     assert "more than 1" in found.note
-    some = pace.compute_pace(session(people=3, items=4, worse=-0.06)).correct_per_ten
+    some = session_effects.compute_pace(session(people=3, items=4, worse=-0.06)).correct_per_ten
     assert some.interval is None or (some.interval.low >= -1 and some.interval.high <= 1)

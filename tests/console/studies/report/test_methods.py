@@ -1,7 +1,7 @@
 """The methods of a study in sentences: one thing is one."""
 
 from console.studies.design.model import Participants
-from console.studies.report.methods import paragraphs
+from console.studies.report.statements import paragraphs
 
 
 def test_who_took_part_and_what_they_did_is_counted_in_words(design, tables):

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from console.studies.design.model import Participants
-from console.studies.report.opening import deviations, flow
+from console.studies.report.statements import deviations, flow
 
 NOON = pd.Timestamp("2026-01-01T12:00:00Z")
 COLUMNS = ["at", "event", "participant", "condition", "before", "after"]
