@@ -120,17 +120,8 @@ def _test(name: str, measure: str, comparison: Comparison, test: Any) -> dict[st
 
 
 def _effects(name: str, measure: str, model: Mixed) -> Iterator[dict[str, Any]]:
-    about = {
-        "reviewers": name,
-        "measure": measure,
-        "scale": model.scale,
-        "reference": model.reference,
-        "participants": model.participants,
-        "cells": model.cells,
-        "sd_participants": model.sd_participants,
-        "sd_residual": model.sd_residual,
-        "method": model.method,
-    }
+    columns = ("scale", "reference", "participants", "cells", "sd_participants", "sd_residual", "method")
+    about = {"reviewers": name, "measure": measure} | {column: getattr(model, column) for column in columns}
     for condition, found in ((model.reference, model.level), *model.differences.items()):
         note = " ".join(dict.fromkeys(filter(None, (found.note, model.note))))
         yield {**about, "condition": condition, **cells(found, "estimate"), "note": note}

@@ -57,7 +57,22 @@ def condition_runs(session: Session, study_id: int) -> list[ConditionRun]:
         .where(place.study_id == study_id)
         .order_by(col(person.number), col(person.id), col(place.position))
     )
-    return [_arm(study, found, who) for found, who in session.exec(statement)]
+    return [
+        ConditionRun(
+            study=study.name,
+            participant_id=who.id or 0,
+            participant=who.code,
+            annotator_kind=kind_of(who),
+            condition=found.condition,
+            levels=orjson.loads(found.levels),
+            position=found.position,
+            tasks=tuple(str(key) for key in orjson.loads(found.tasks)),
+            status=found.status,
+            run_id=found.run_id,
+            checks_run_id=found.checks_run_id,
+        )
+        for found, who in session.exec(statement)
+    ]
 
 
 def practice(session: Session, study_id: int) -> list[ConditionRun]:
@@ -78,22 +93,6 @@ def factors(found: Iterable[ConditionRun]) -> list[str]:
 def kind_of(who: tables.Participant) -> str:
     """Return `human` for a person and `rule` for a simulated reviewer, as in the table of decisions."""
     return PEOPLE if who.kind == ParticipantKind.HUMAN else RULES
-
-
-def _arm(study: tables.Study, found: tables.Assignment, who: tables.Participant) -> ConditionRun:
-    return ConditionRun(
-        study=study.name,
-        participant_id=who.id or 0,
-        participant=who.code,
-        annotator_kind=kind_of(who),
-        condition=found.condition,
-        levels=orjson.loads(found.levels),
-        position=found.position,
-        tasks=tuple(str(key) for key in orjson.loads(found.tasks)),
-        status=found.status,
-        run_id=found.run_id,
-        checks_run_id=found.checks_run_id,
-    )
 
 
 def tidy(table: str, raw: pd.DataFrame, everyone: Sequence[ConditionRun], only: Collection[str] = ()) -> pd.DataFrame:

@@ -27,8 +27,8 @@ class Preset:
     title: str
     about: str
     design: Design
-    simulated: Fields
-    with_model: Fields
+    simulated: Fields = field(default_factory=dict)
+    with_model: Fields = field(default_factory=dict)
 
     def designed(self, *, simulated: bool = False, with_model: bool = False, **fields: Any) -> Design:
         """Return the design with these fields changed; raise BadInput if the changed design is invalid."""
@@ -50,16 +50,8 @@ def preset(name: str) -> Preset:
     return presets()[name]
 
 
-@dataclass(frozen=True, slots=True)
-class _PresetFile:
-    title: str
-    about: str
-    design: Fields
-    simulated: Fields = field(default_factory=dict)
-    with_model: Fields = field(default_factory=dict)
-
-
 def _read(name: str) -> Preset:
-    file = read_data(files(__package__).joinpath(f"{name}.yaml"), _PresetFile)
-    design = Design.model_validate({"name": name, **file.design})
-    return Preset(name, file.title, file.about.strip(), design, file.simulated, file.with_model)
+    file = read_data(files(__package__).joinpath(f"{name}.yaml"), Fields)
+    file["design"] = Design.model_validate({"name": name, **file["design"]})
+    file["about"] = file["about"].strip()
+    return Preset(name=name, **file)
