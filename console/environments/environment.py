@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from console.errors import BadInput
+
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
@@ -32,6 +34,14 @@ class World(Protocol):
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Run one action; an impossible action returns an explanation and still uses a step."""
         ...
+
+
+def has_option(title: str, options: Mapping[str, Any], name: str, usual: str, other: str) -> bool:
+    """Return whether a task option has its other value; raise BadInput if it is neither."""
+    wanted = options.get(name, usual)
+    if wanted not in (usual, other):
+        raise BadInput(f'The {title} option "{name}" is {wanted!r}. Use "{usual}" or "{other}".')
+    return bool(wanted == other)
 
 
 @dataclass(frozen=True, slots=True)

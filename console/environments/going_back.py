@@ -15,8 +15,10 @@ REFUSED = "not_run"
 def list_standing_steps(environment: Environment, steps: Sequence[Step]) -> tuple[int, ...]:
     """Return the positions of the steps that lead to the current state, without thoughts and steps that did not run."""
     path: list[int] = []
+    refused = environment.not_executed
     for position, step in enumerate(steps):
-        if is_thought(step.action) or _not_executed(environment, step):
+        unheard = bool(refused) and step.observation.lstrip().startswith(refused)
+        if is_thought(step.action) or REFUSED in step.extra or unheard:
             continue
         if environment.back and step.action == environment.back:
             del path[-1:]
@@ -35,8 +37,3 @@ def refusal(environment: Environment, steps: Sequence[Step], to: Sequence[int], 
         return f"what is done in {environment.title} stays done"
     crossed = next((steps[at].action for at in reversed(undone) if is_critical(steps[at].action, critical)), None)
     return f"{crossed} was critical and has run" if crossed else None
-
-
-def _not_executed(environment: Environment, step: Step) -> bool:
-    refused = environment.not_executed
-    return REFUSED in step.extra or (bool(refused) and step.observation.lstrip().startswith(refused))

@@ -9,15 +9,14 @@ from functools import lru_cache
 
 from console.environments.acts import Act
 from console.trajectory.calls import Call
-from console.trajectory.effects import ASKING, CHANGING, IN_WORDS, Effect, effects, gravest, is_verb, verbs
+from console.trajectory.effects import ASKING, CHANGING, IN_WORDS, RECIPIENTS, Effect, effects, gravest, is_verb, verbs
 from console.trajectory.provenance import Argument, Leaves, Source, Told, ToolResult, arguments, is_figure, leaves
 from console.trajectory.terms import FUNCTION_WORDS, lowered
 
 _TELLING = re.compile(r"[^\W_]+@[\w.-]+|https?://|^[/~]|\d{3}|^[a-z]+_[\w]*\d", re.IGNORECASE)
 _RECIPIENT = re.compile(
-    r"^(?:to|cc|bcc)$|recipient|receiver|payee|beneficiary|iban|to_account|to_address|to_email|attendee|participant|"
-    r"guest|friend|channel|url|user|email|phone|destination|address|account|member",
-    re.IGNORECASE,
+    r"recipient|receiver|payee|beneficiary|iban|attendee|participant|guest|friend|channel|url|user|email|phone|"
+    r"destination|address|account|member"
 )
 _ORDER = re.compile(
     r"\b(?:please|ignore|you (?:must|should|need to|have to|are required)|i (?:need|want|would like|require) you to|"
@@ -27,9 +26,7 @@ _MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}(?:[t ]\d{2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]m)?|\d{1,2}/\d{1,2}/\d{2,4}",
     re.IGNORECASE,
 )
-_GENERIC_WORDS = """
-manager tool api service system client helper app data user users id info get the of to in
-"""
+_GENERIC_WORDS = "manager tool api service system client helper app data user users id info get the of to in"
 _GENERIC = frozenset(_GENERIC_WORDS.split())
 _ENDING = re.compile(r"(?:ations?|ments?|ings?|ions?|ed|es|s|e|er|al)$")
 ASSENT = re.compile(
@@ -145,7 +142,10 @@ def is_identifying(value: str) -> bool:
 
 def names_recipient(name: str) -> bool:
     """Return whether an argument with this name specifies a recipient."""
-    return bool(_RECIPIENT.search(name)) and not name.lower().startswith(("from", "source", "sender"))
+    plain = name.lower()
+    return (plain in RECIPIENTS or bool(_RECIPIENT.search(plain))) and not plain.startswith(
+        ("from", "source", "sender")
+    )
 
 
 def _tool_call(act: Act, call: Call, does: frozenset[Effect], told: Told) -> TracedCall:
@@ -188,14 +188,15 @@ def is_asked_for(call: Call, does: frozenset[Effect], user: str) -> bool:
     said = _requests(user)
     if _DELEGATES.search(user):
         return True
-    spoken = [word for word in verbs(call.name) if is_verb(word)] + _told_apart(call)
+    # An argument may select one of a tool's operations (`operation_id`: grab).
+    chosen = [value for name, value in call.arguments.items() if re.search(r"operation|action(?:_id)?$", name)]
+    spoken = [word for word in verbs(call.name) if is_verb(word)]
+    spoken += [word for value in chosen if isinstance(value, str) for word in verbs(value)]
     if any(_stem(word) in said for word in spoken if word not in ("email", "message", "mail", "text", "post", "order")):
         return True
     if any(_stem(word) in said for group in _SYNONYMS if group & set(spoken) for word in group):
         return True
-    if _object_stems(call) & _stems(" ".join(_ANEW.findall(user))):
-        return True
-    if Effect.RUN in does:
+    if Effect.RUN in does or _object_stems(call) & _stems(" ".join(_ANEW.findall(user))):
         return True
     grouped = any(group & set(spoken) for group in _SYNONYMS)
     if Effect.PAY in does and not grouped and said & _asking_stems(frozenset({Effect.PAY})):
@@ -205,12 +206,6 @@ def is_asked_for(call: Call, does: frozenset[Effect], user: str) -> bool:
     if Effect.SEND in does:
         return bool(said & _asking_stems(frozenset({Effect.SEND})) or _VERB_USES.search(user))
     return Effect.WRITE in does and bool(said & _asking_stems(frozenset({Effect.WRITE})))
-
-
-def _told_apart(call: Call) -> list[str]:
-    """Return the words of an argument that selects one of a tool's operations (`operation_id`: grab)."""
-    told = [value for name, value in call.arguments.items() if re.search(r"operation|action(?:_id)?$", name)]
-    return [word for value in told if isinstance(value, str) for word in verbs(value)]
 
 
 @lru_cache(maxsize=64)

@@ -309,14 +309,15 @@ _RECIPIENTS_WORDS = """
 to recipient recipients recipient_id to_email to_address receiver payee payee_id to_account to_account_number
 iban cc bcc channel phone_number email_to recipient_email
 """
-_RECIPIENTS = frozenset(_RECIPIENTS_WORDS.split())
+RECIPIENTS = frozenset(_RECIPIENTS_WORDS.split())
+"""Names of arguments that hold a recipient."""
 _WORDS_TO_OTHERS = frozenset({"body", "message", "content", "text", "subject", "msg", "html"})
 
 
 def _argument_name_effects(arguments: Mapping[str, Any]) -> frozenset[Effect]:
     """Return PAY if the arguments have money and a recipient, SEND if they have a message and a recipient."""
     keys = {key.lower() for key in arguments}
-    if not keys & _RECIPIENTS:
+    if not keys & RECIPIENTS:
         return frozenset()
     found = {Effect.PAY} if keys & _MONEY else set()
     return frozenset(found | ({Effect.SEND} if keys & _WORDS_TO_OTHERS else set()))

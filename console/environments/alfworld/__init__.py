@@ -4,7 +4,7 @@ The embedded edition is the console's own household; its observations match thos
 """
 
 from console.environments.alfworld.tasks import tasks
-from console.environments.alfworld.world import start
+from console.environments.alfworld.world import HouseholdWorld
 from console.environments.environment import Environment
 
 ALFWORLD = Environment(
@@ -15,7 +15,7 @@ ALFWORLD = Environment(
     not_executed=("Nothing happens.",),
     step_cap=49,
     tasks=tasks,
-    start=start,
+    start=HouseholdWorld,
     replayable=True,
     type_option="type",
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 
 from console.environments.alfworld.catalogue import APPLIANCE, FIXED, HOLDS, KNIVES, LAMPS, SLICEABLE, TREATABLE
@@ -26,6 +27,7 @@ from console.environments.alfworld.household import (
 )
 
 Rule = Callable[..., str | None]
+_OPPOSITES = {"heat": "cool", "cool": "heat"}
 
 
 def perform(state: State, command: str) -> str:
@@ -85,25 +87,17 @@ def move(state: State, name: str, target: str) -> str | None:
     return f"You move the {name} to the {target}."
 
 
-def clean(state: State, name: str, appliance: str) -> str | None:
-    """Clean the thing in the hand at a sink basin."""
-    return _treat(state, "clean", name, appliance)
-
-
-def heat(state: State, name: str, appliance: str) -> str | None:
-    """Heat the thing in the hand with a microwave; the thing is then no longer cool."""
-    told = _treat(state, "heat", name, appliance)
-    if told:
-        state.done["cool"].discard(name)
-    return told
-
-
-def cool(state: State, name: str, appliance: str) -> str | None:
-    """Cool the thing in the hand with a fridge; the thing is then no longer hot."""
-    told = _treat(state, "cool", name, appliance)
-    if told:
-        state.done["heat"].discard(name)
-    return told
+def treat(treatment: str, state: State, name: str, appliance: str) -> str | None:
+    """Clean, heat or cool the thing in the hand with its appliance; a hot thing is no longer cool, nor a cool one hot."""
+    thing, receptacle = find_in_hand(state, name), find_reachable(state, appliance)
+    if not thing or thing.kind not in TREATABLE[treatment]:
+        return None
+    if not receptacle or receptacle.kind != APPLIANCE[treatment]:
+        return None
+    state.done[treatment].add(name)
+    if opposite := _OPPOSITES.get(treatment):
+        state.done[opposite].discard(name)
+    return f"You {treatment} the {name} using the {appliance}."
 
 
 def use(state: State, name: str) -> str | None:
@@ -127,16 +121,6 @@ def slice_up(state: State, name: str, knife: str) -> str | None:
     return f"You sliced the {name} with the {knife}."
 
 
-def _treat(state: State, treatment: str, name: str, appliance: str) -> str | None:
-    thing, receptacle = find_in_hand(state, name), find_reachable(state, appliance)
-    if not thing or thing.kind not in TREATABLE[treatment]:
-        return None
-    if not receptacle or receptacle.kind != APPLIANCE[treatment]:
-        return None
-    state.done[treatment].add(name)
-    return f"You {treatment} the {name} using the {appliance}."
-
-
 _UNKNOWN: tuple[re.Pattern[str], Rule] = (re.compile(r"(?!)"), look)
 
 COMMANDS: Mapping[str, tuple[re.Pattern[str], Rule]] = MappingProxyType(
@@ -149,9 +133,9 @@ COMMANDS: Mapping[str, tuple[re.Pattern[str], Rule]] = MappingProxyType(
         "take": (re.compile("take (.+) from (.+)"), take),
         "move": (re.compile("move (.+) to (.+)"), move),
         "put": (re.compile("put (.+) in/on (.+)"), move),
-        "clean": (re.compile("clean (.+) with (.+)"), clean),
-        "heat": (re.compile("heat (.+) with (.+)"), heat),
-        "cool": (re.compile("cool (.+) with (.+)"), cool),
+        "clean": (re.compile("clean (.+) with (.+)"), partial(treat, "clean")),
+        "heat": (re.compile("heat (.+) with (.+)"), partial(treat, "heat")),
+        "cool": (re.compile("cool (.+) with (.+)"), partial(treat, "cool")),
         "use": (re.compile("use (.+)"), use),
         "slice": (re.compile("slice (.+) with (.+)"), slice_up),
         "examine": (re.compile("examine (.+)"), examine),
@@ -197,7 +181,9 @@ def _reasons(state: State, word: str, names: tuple[str, ...]) -> Iterator[str]:
     elif word in TREATABLE:
         yield from _treating(state, word, *names)
     elif word == "use":
-        yield from _using(names[0])
+        if names[0].rpartition(" ")[0] not in LAMPS:
+            yield f"{names[0]} cannot be used; only lamps can."
+        yield f"{names[0]} is not within reach; go to it first."
     elif word == "slice":
         yield from _slicing(state, *names)
     else:
@@ -246,12 +232,6 @@ def _treating(state: State, treatment: str, thing: str, appliance: str) -> Itera
     yield from _elsewhere(state, appliance)
     if thing.rpartition(" ")[0] not in TREATABLE[treatment]:
         yield f"To {treatment} {thing} is not possible."
-
-
-def _using(name: str) -> Iterator[str]:
-    if name.rpartition(" ")[0] not in LAMPS:
-        yield f"{name} cannot be used; only lamps can."
-    yield f"{name} is not within reach; go to it first."
 
 
 def _slicing(state: State, thing: str, knife: str) -> Iterator[str]:

@@ -130,14 +130,11 @@ def _receptacles(setup: TaskSetup, random: Random) -> Iterator[Receptacle]:
 
 def _starts(setup: TaskSetup, receptacles: list[Receptacle], random: Random) -> Iterator[tuple[HouseholdObject, str]]:
     for kind in sorted(THINGS[setup.room]):
-        possible = [part.name for part in receptacles if kind in HOLDS[part.kind] and not _solves(setup, kind, part)]
-        if possible:
+        # No thing starts where it solves the task.
+        goal = setup.receptacle if setup.type in (PLACE, TWO) and kind == setup.thing else ""
+        if possible := [part.name for part in receptacles if kind in HOLDS[part.kind] and part.kind != goal]:
             for number in range(1, _count(setup, kind, random) + 1):
                 yield HouseholdObject(kind, number), random.choice(possible)
-
-
-def _solves(setup: TaskSetup, kind: str, receptacle: Receptacle) -> bool:
-    return setup.type in (PLACE, TWO) and kind == setup.thing and receptacle.kind == setup.receptacle
 
 
 def _count(setup: TaskSetup, kind: str, random: Random) -> int:
@@ -151,7 +148,8 @@ def _count(setup: TaskSetup, kind: str, random: Random) -> int:
 
 def tasks(seed: int, count: int) -> list[TaskSpec]:
     """Return the first `count` tasks of a seed, the six types in turn; `gold` holds the target and a solution."""
-    return [_task(seed, index) for index in range(count)]
+    setups = [_setup(seed, index) for index in range(count)]
+    return [_task(f"alfworld-{seed}-{index}", setup) for index, setup in enumerate(setups)]
 
 
 def plan(setup: TaskSetup, household: Household) -> list[str]:
@@ -172,20 +170,10 @@ def plan(setup: TaskSetup, household: Household) -> list[str]:
     return actions
 
 
-def _task(seed: int, index: int) -> TaskSpec:
-    setup = _setup(seed, index)
-    return TaskSpec(
-        task_id=f"alfworld-{seed}-{index}",
-        environment="alfworld",
-        instruction=setup.instruction,
-        gold={
-            "type": setup.type,
-            "thing": setup.thing,
-            "receptacle": setup.receptacle,
-            "actions": plan(setup, furnish(setup)),
-        },
-        options=asdict(setup),
-    )
+def _task(name: str, setup: TaskSetup) -> TaskSpec:
+    gold = {name: getattr(setup, name) for name in ("type", "thing", "receptacle")}
+    actions = {"actions": plan(setup, furnish(setup))}
+    return TaskSpec(name, "alfworld", setup.instruction, gold | actions, asdict(setup))
 
 
 def _setup(seed: int, index: int) -> TaskSetup:

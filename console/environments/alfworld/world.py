@@ -16,8 +16,7 @@ from console.environments.alfworld.household import (
 )
 from console.environments.alfworld.rules import explain_failure, perform
 from console.environments.alfworld.tasks import LOOK, TREATMENT, TWO, TaskSetup, furnish, task_setup
-from console.environments.environment import TaskSpec
-from console.errors import BadInput
+from console.environments.environment import TaskSpec, has_option
 
 STEP_LIMIT = 50
 """The number of actions after which ALFWorld ends a trial."""
@@ -33,7 +32,7 @@ class HouseholdWorld:
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Restore the initial state, or set up another task from `options`; raise BadInput if they are invalid."""
         self._options = self._options if options is None else options
-        self._fine = _wants_fine(self._options)
+        self._fine = has_option("ALFWorld", self._options, "errors", "plain", "fine")
         self._setup = task_setup(self._options)
         self._state = initial_state(furnish(self._setup))
         self._steps, self._won = 0, False
@@ -56,41 +55,21 @@ class HouseholdWorld:
         return {"success": self._won, "score": float(self._won)}
 
 
-def _wants_fine(options: Mapping[str, Any]) -> bool:
-    wanted = options.get("errors", "plain")
-    if wanted not in ("plain", "fine"):
-        raise BadInput(f'The ALFWorld option "errors" is {wanted!r}. Use "plain" or "fine".')
-    return bool(wanted == "fine")
-
-
-def start(task: TaskSpec) -> HouseholdWorld:
-    """Return the task's world, reset."""
-    return HouseholdWorld(task)
-
-
 def is_reached(setup: TaskSetup, state: State) -> bool:
     """Return whether this state reaches the goal of the task."""
+    things = state.household.things
     if setup.type == LOOK:
-        return _is_looked_at(setup, state)
+        lit = [state.where[name] for name in state.done["use"] if things[name].kind == setup.receptacle]
+        held = state.held is not None and things[state.held].kind == setup.thing
+        return held and any(find_reachable(state, place) for place in lit)
     treatment = TREATMENT.get(setup.type)
     placed = [
         state.where[name]
-        for name in _targets(setup, state)
-        if name in state.where
+        for name, thing in things.items()
+        if thing.kind == setup.thing
+        and name in state.where
         and state.household.receptacles[state.where[name]].kind == setup.receptacle
         and (treatment is None or name in state.done[treatment])
     ]
     wanted = 2 if setup.type == TWO else 1
     return any(count >= wanted for count in Counter(placed).values())
-
-
-def _is_looked_at(setup: TaskSetup, state: State) -> bool:
-    """Return whether the agent holds a thing of the target kind under a lamp that is on."""
-    if state.held is None or state.household.things[state.held].kind != setup.thing:
-        return False
-    lit = (name for name in state.done["use"] if state.household.things[name].kind == setup.receptacle)
-    return any(find_reachable(state, state.where[name]) for name in lit)
-
-
-def _targets(setup: TaskSetup, state: State) -> list[str]:
-    return [name for name, thing in state.household.things.items() if thing.kind == setup.thing]

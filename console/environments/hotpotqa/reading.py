@@ -71,7 +71,7 @@ def find_reading(acts: Sequence[Act], answer: str, stated: Sequence[Term]) -> Re
             dict.fromkeys(
                 term.text.strip('"“”')
                 for term in stated
-                if _is_name(term) and not is_spoken_of(term, read) and not mentions(term, titles)
+                if term.kind is TermKind.NAME and not is_spoken_of(term, read) and not mentions(term, titles)
             )
         ),
         searches=sum(act.name not in _LOOKING_UP for act in acts),
@@ -99,10 +99,6 @@ def is_said(answer: str, page: Page) -> bool:
     read, want = text.split(), set(parts)
     starts = (at for at, word in enumerate(read) if word in want)
     return any(want <= set(read[at : at + len(parts) + 1]) for at in starts)
-
-
-def _is_name(term: Term) -> bool:
-    return term.kind is TermKind.NAME
 
 
 def is_spoken_of(term: Term, read: str) -> bool:

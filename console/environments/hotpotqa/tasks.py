@@ -12,7 +12,7 @@ from typing import Any
 
 from console.environments.environment import TaskSpec
 from console.environments.hotpotqa.almanac import Almanac, Entity, Relation, almanac, read_number
-from console.environments.hotpotqa.corpus import SHOWN_SENTENCES, Corpus
+from console.environments.hotpotqa.corpus import SHOWN_SENTENCES
 from console.environments.hotpotqa.pages import embedded_corpus, write_pages
 from console.environments.hotpotqa.question_files import corpus_of
 from console.environments.hotpotqa.world import Encyclopedia
@@ -35,12 +35,8 @@ def tasks(seed: int, count: int) -> list[TaskSpec]:
 
 def start(task: TaskSpec) -> Encyclopedia:
     """Return the world of a task from `tasks` or `tasks_from_file`; raise UnreadableFile if its file is missing."""
-    return Encyclopedia(task, _corpus(task))
-
-
-def _corpus(task: TaskSpec) -> Corpus:
     file = task.options.get("corpus")
-    return corpus_of(str(file)) if file else embedded_corpus()
+    return Encyclopedia(task, corpus_of(str(file)) if file else embedded_corpus())
 
 
 def _supporting(title: str, name: str) -> dict[str, str]:
@@ -108,15 +104,11 @@ def _bridges(entity: Entity, world: Almanac) -> Iterator[GeneratedQuestion]:
                 yield GeneratedQuestion(far.asks.format(x=asked), answer, "bridge", facts)
 
 
-def _firsts(relation: Relation, pairs: list[tuple[Entity, Entity]]) -> list[GeneratedQuestion]:
-    if not relation.first:
-        return []
-    return [_first(relation, a, b) for a, b in pairs if a.facts[relation.name] != b.facts[relation.name]][:_PAIRS]
-
-
-def _first(relation: Relation, a: Entity, b: Entity) -> GeneratedQuestion:
-    ahead = (max if relation.larger else min)((a, b), key=lambda entity: read_number(entity.facts[relation.name]))
-    return _comparison(relation, relation.first, a, b, ahead.name)
+def _firsts(relation: Relation, pairs: list[tuple[Entity, Entity]]) -> Iterator[GeneratedQuestion]:
+    unequal = [pair for pair in pairs if pair[0].facts[relation.name] != pair[1].facts[relation.name]]
+    for pair in unequal[:_PAIRS] if relation.first else ():
+        ahead = (max if relation.larger else min)(pair, key=lambda one: read_number(one.facts[relation.name]))
+        yield _comparison(relation, relation.first, *pair, ahead.name)
 
 
 def _sames(relation: Relation, pairs: list[tuple[Entity, Entity]]) -> list[GeneratedQuestion]:

@@ -101,7 +101,8 @@ class Encyclopedia:
         if action == GO_BACK:
             return self._go_back(action)
         if name == "finish":
-            return self._finish(argument)
+            self._answer = argument
+            return "Episode finished."
         if name == "think":
             return "Nice thought."
         if name == "search" and argument:
@@ -133,10 +134,6 @@ class Encyclopedia:
             return "No more results."
         self._shown += 1
         return f"(Result {self._shown} / {len(found)}) {found[self._shown - 1]}"
-
-    def _finish(self, answer: str) -> str:
-        self._answer = answer
-        return "Episode finished."
 
     def _info(self) -> dict[str, Any]:
         info: dict[str, Any] = {"steps": self._steps}

@@ -210,11 +210,8 @@ def _title(draft: ProductDraft) -> str:
     after = [named[name] for name in ("trait", "second trait") if name in named]
     after += [f"with {without_article(named['part'])}"] if "part" in named else []
     head = " ".join([draft.brand, *before, draft.kind.noun, "for", draft.kind.uses[-1]])
-    return ", ".join(_capitals(text) for text in [head, *after])
-
-
-def _capitals(text: str) -> str:
-    return " ".join(word if word in _NEVER_CAPITALISED else word[:1].upper() + word[1:] for word in text.split())
+    words = ", ".join([head, *after]).split()
+    return " ".join(word if word in _NEVER_CAPITALISED else word[:1].upper() + word[1:] for word in words)
 
 
 def _bullet(name: str, value: str) -> str:

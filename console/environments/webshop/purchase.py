@@ -127,9 +127,9 @@ def _made(product: _Product, listed: str, stated: Sequence[Term]) -> Purchase:
     prices = [float(figure.replace(",", "")) for figure in price.groups() if figure]
     groups = [(name, tuple(value for value, _ in values)) for name, values in _groups(product.page)]
     title = lowered("\n".join([listed, *product.texts]))
-    choices = tuple(
-        _choice(name, options, _of(options, product.chosen.get(name, "")), stated, title) for name, options in groups
-    )
+    pressed = {name: lowered(product.chosen.get(name, "")) for name, _ in groups}
+    chosen = [next((one for one in options if lowered(one) == pressed[name]), "") for name, options in groups]
+    choices = tuple(_choice(*group, one, stated, title) for group, one in zip(groups, chosen, strict=True))
     return Purchase(
         low=min(prices),
         high=max(prices),
@@ -141,10 +141,6 @@ def _made(product: _Product, listed: str, stated: Sequence[Term]) -> Purchase:
         read="\n".join([title, *(lowered(choice.chosen) for choice in choices)]),
         offered=lowered("\n".join(f"{name} {' ; '.join(options)}" for name, options in groups)),
     )
-
-
-def _of(options: tuple[str, ...], pressed: str) -> str:
-    return next((option for option in options if lowered(option) == lowered(pressed)), "")
 
 
 def _groups(page: str) -> list[tuple[str, list[tuple[str, bool]]]]:

@@ -62,7 +62,7 @@ def has_attribute(product: Product, attribute: str) -> bool:
 
 def type_factor(wanted: Product, bought: Product) -> float:
     """Return the type factor: 1 for the same kind, 0.5 for another, 0.1 or 0 if the titles share few or no words."""
-    words, others = _title_words(wanted.title), _title_words(bought.title)
+    words, others = (set(_WORD.findall(one.title.lower())) - STOP_WORDS for one in (wanted, bought))
     share = len(words & others) / len(words) if words else 0.2
     if share == 0.0:
         return 0.0
@@ -76,10 +76,6 @@ def _alike(wanted: str, offered: Collection[str]) -> bool:
     return any(token_set_ratio(value, wanted) > ALIKE for value in offered)
 
 
-def _title_words(title: str) -> set[str]:
-    return set(_WORD.findall(title.lower())) - STOP_WORDS
-
-
 _NOT_A_WORD = re.compile(r"[^a-z0-9]+")
 
 
@@ -89,7 +85,7 @@ def token_set_ratio(one: str, other: str) -> int:
 
     It is the best ratio of any two of three strings: the common words, alone or followed by the other words of a text.
     """
-    left, right = _words(one), _words(other)
+    left, right = (set(_NOT_A_WORD.sub(" ", text.lower()).split()) for text in (one, other))
     if not left or not right:
         return 0
     common = left & right
@@ -121,7 +117,3 @@ def common_subsequence(one: str, other: str) -> int:
         met = row & places.get(letter, 0)
         row = (row + met | row - met) & full
     return len(one) - row.bit_count()
-
-
-def _words(text: str) -> set[str]:
-    return set(_NOT_A_WORD.sub(" ", text.lower()).split())

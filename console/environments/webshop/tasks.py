@@ -30,10 +30,11 @@ def tasks(seed: int, count: int) -> Sequence[TaskSpec]:
 def _task(seed: int, index: int, target: Product) -> TaskSpec:
     rng = Random(f"{seed} {target.asin}")
     parts = _parts(target, rng)
+    part = without_article(parts.part) if parts.part else None
     gold = {
         "asin": target.asin,
         "name": target.title,
-        "attributes": _attributes(parts),
+        "attributes": [value for value in (parts.style, parts.material, *parts.traits, part) if value],
         "options": dict(parts.options),
         "price": target.price,
         "price_limit": parts.price,
@@ -53,11 +54,6 @@ def _parts(target: Product, rng: Random) -> InstructionParts:
         options=_options(target, rng),
         price=_limit(target.price, rng),
     )
-
-
-def _attributes(parts: InstructionParts) -> list[str]:
-    part = without_article(parts.part) if parts.part else None
-    return [value for value in (parts.style, parts.material, *parts.traits, part) if value]
 
 
 def _options(target: Product, rng: Random) -> dict[str, str]:
@@ -106,8 +102,10 @@ def instruction(parts: InstructionParts, rng: Random) -> str:
         after.append(f"that {'are' if parts.kind.plural else 'is'} {' and '.join(parts.traits)}")
     rng.shuffle(after)
     thing = " ".join([*before, parts.kind.noun, *made_of, *after])
-    text = rng.choice(_FORMS["openings"]).format(thing if parts.kind.bare else f"{_article(thing)} {thing}")
-    return text + _choice(parts.options, rng) + _price_limit(parts.price)
+    article = "an" if thing[0] in "aeiou" and not thing.startswith(("us", "eu", "one")) else "a"
+    text = rng.choice(_FORMS["openings"]).format(thing if parts.kind.bare else f"{article} {thing}")
+    text += _choice(parts.options, rng)
+    return text if parts.price is None else f"{text}, and price lower than {parts.price:.2f} dollars"
 
 
 def _choice(options: Mapping[str, str], rng: Random) -> str:
@@ -125,11 +123,3 @@ def _option(name: str, value: str, rng: Random) -> str:
     elif name in _SPEAK_FOR_THEMSELVES:
         forms += [value, value]
     return rng.choice(forms)
-
-
-def _price_limit(price: float | None) -> str:
-    return "" if price is None else f", and price lower than {price:.2f} dollars"
-
-
-def _article(words: str) -> str:
-    return "an" if words[0] in "aeiou" and not words.startswith(("us", "eu", "one")) else "a"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from console.environments.environment import TaskSpec
+from console.environments.environment import TaskSpec, has_option
 from console.environments.webshop.catalogue import Product, catalogue
 from console.environments.webshop.reward import goal_of, reward
 from console.environments.webshop.search import search
-from console.errors import BadInput
 from console.trajectory.checkpoints import is_thought
 
 INVALID = "Invalid action!"
@@ -36,7 +35,7 @@ class Shop:
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Open the search page; the seed has no effect, because the task determines everything."""
-        self._react = _wants_react({**self._options, **(options or {})})
+        self._react = has_option("webshop", {**self._options, **(options or {})}, "observation", "full", "react")
         self._page = "start"
         self._hits: tuple[str, ...] = ()
         self._number = 1
@@ -51,7 +50,8 @@ class Shop:
         """Run one action; an impossible action returns "Invalid action!" and changes nothing."""
         if self._score is not None:
             return BOUGHT, 0.0, True, False, self._info()
-        before, action = self._state(), action.strip()
+        before = self._page, self._hits, self._number, self._item, dict(self._chosen), self._sub_page
+        action = action.strip()
         observation = self._go_back() if action == GO_BACK else self._answer(action)
         if observation != INVALID and action != GO_BACK and not is_thought(action):
             self._history.append(before)
@@ -59,9 +59,6 @@ class Shop:
 
     def _info(self) -> dict[str, Any]:
         return {"success": self._score == 1.0, "score": self._score or 0.0}
-
-    def _state(self) -> tuple[Any, ...]:
-        return self._page, self._hits, self._number, self._item, dict(self._chosen), self._sub_page
 
     def _go_back(self) -> str:
         if not self._history:
@@ -79,15 +76,10 @@ class Shop:
         verb, bracket, argument = action.partition("[")
         if not bracket or not argument.endswith("]"):
             return INVALID
-        if verb == "search":
-            return self._search(argument[:-1])
+        if verb == "search" and self._page == "start":
+            self._hits = search(argument[:-1])
+            return self._results(1)
         return self._click(argument[:-1].lower()) if verb == "click" else INVALID
-
-    def _search(self, query: str) -> str:
-        if self._page != "start":
-            return INVALID
-        self._hits = search(query)
-        return self._results(1)
 
     def _click(self, button: str) -> str:
         if self._page == "start":
@@ -139,13 +131,6 @@ class Shop:
     def _show_item(self, item: Product) -> str:
         self._page, self._item = "item", item
         return item_page(item, self._chosen)
-
-
-def _wants_react(options: Mapping[str, Any]) -> bool:
-    wanted = options.get("observation", "full")
-    if wanted not in ("full", "react"):
-        raise BadInput(f'The webshop option "observation" is {wanted!r}; it is "full" or "react".')
-    return bool(wanted == "react")
 
 
 def start_page(instruction: str) -> str:
