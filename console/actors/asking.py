@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from console.llm import LLM, Message, Reply, Sampling, connect
 from console.settings import settings
@@ -39,10 +39,6 @@ class ModelUsage:
         self.completion_tokens += reply.usage.completion_tokens
         unknown = self.cost_usd is None or reply.cost_usd is None
         self.cost_usd = None if unknown else (self.cost_usd or 0.0) + (reply.cost_usd or 0.0)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the usage as a dictionary for the record of a step."""
-        return asdict(self)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from console.actors import react
 from console.actors.asking import NO_ACTION, ModelCalls, ModelUsage, user_chat, with_chosen_model
@@ -37,7 +37,7 @@ async def act(llm: LLM, view: ActorView) -> Move:
     wording = await calls.text(chat)
     formal = user_chat(render_prompt(view, "formalizer", world=_world(view), action=wording))
     action = await calls.read(formal, lambda reply: react.read_move(reply).action or None)
-    return Move(thought, action or NO_ACTION, {KEY: {"wording": wording}, "usage": calls.usage.as_dict()})
+    return Move(thought, action or NO_ACTION, {KEY: {"wording": wording}, "usage": asdict(calls.usage)})
 
 
 def build_chat(view: ActorView) -> list[Message]:
@@ -156,8 +156,12 @@ async def reflect(llm: LLM, ended: EndedTrial, ablation: Ablation, usage: ModelU
     if ablation.revision and view.plan:
         revision = await _told(calls, chat, render_prompt(view, "revision"))
     result = "done" if ended.success else "not done"
-    said = tuple(kept for words in ended.reviewers if (kept := _within(words, ablation)))
-    return Experience(ended.mark, view.instruction, result, summary, flaw, revision, said)
+    kept = [
+        ReviewersWords(said.mark, said.flaw if ablation.flaw else "", said.revision if ablation.revision else "")
+        for said in ended.reviewers
+    ]
+    reviewers = tuple(said for said in kept if said.flaw or said.revision)
+    return Experience(ended.mark, view.instruction, result, summary, flaw, revision, reviewers)
 
 
 async def update_plan(
@@ -172,18 +176,12 @@ async def update_plan(
 
 def read_plan(reply: str) -> list[PlanLine] | None:
     """Parse the lines of a plan and remove their marks; return None if the reply has none."""
-    return [_line(text) for text in reply.splitlines() if text.strip() and not text.strip().startswith("```")] or None
-
-
-def _line(text: str) -> PlanLine:
-    marks = _FROM.search(text)
-    return PlanLine(_FROM.sub("", text).rstrip(), tuple(_MARK.findall(marks[1])) if marks else ())
-
-
-def _within(words: ReviewersWords, ablation: Ablation) -> ReviewersWords | None:
-    flaw = words.flaw if ablation.flaw else ""
-    revision = words.revision if ablation.revision else ""
-    return ReviewersWords(words.mark, flaw, revision) if flaw or revision else None
+    lines = []
+    for text in reply.splitlines():
+        if text.strip() and not text.strip().startswith("```"):
+            marks = _FROM.search(text)
+            lines.append(PlanLine(_FROM.sub("", text).rstrip(), tuple(_MARK.findall(marks[1])) if marks else ()))
+    return lines or None
 
 
 async def _told(calls: ModelCalls, chat: list[Message], text: str) -> str:

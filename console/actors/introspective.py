@@ -72,10 +72,6 @@ class PlanningState:
         """List the remaining attempts in this state, the next one first."""
         return [one.action for one in reversed(self.stack) if one.state == tuple(state)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the state as a dictionary for JSON."""
-        return asdict(self)
-
 
 def read_state(steps: Sequence[Step]) -> PlanningState | None:
     """Return the state stored in the last step, or None before the first step."""
@@ -83,13 +79,8 @@ def read_state(steps: Sequence[Step]) -> PlanningState | None:
     if not isinstance(kept, Mapping):
         return None
     doing = kept["doing"]
-    return PlanningState(
-        **{
-            **kept,
-            "stack": [_attempt(one) for one in kept["stack"]],
-            "doing": _attempt(doing) if doing else None,
-        }
-    )
+    stack = [_attempt(one) for one in kept["stack"]]
+    return PlanningState(**{**kept, "stack": stack, "doing": _attempt(doing) if doing else None})
 
 
 def _attempt(kept: Mapping[str, Any]) -> PlannedAttempt:
@@ -108,12 +99,13 @@ _ANSWER = re.compile(r"answer\s*[*_]*:[*_]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
-    """The questions about one trial at its present state (Devil's Advocate, appendix)."""
+class PlannerTurn:
+    """One turn: the view, the state to update, the steps that lead to the present state, and the questions about it."""
 
     calls: ModelCalls
     view: ActorView
     state: PlanningState
+    here: tuple[int, ...]
 
     def seen(self, path: Sequence[int]) -> str:
         """Return the observation in the state after these steps."""
@@ -172,10 +164,8 @@ class Questions:
 
     async def mapped(self, attempt: PlannedAttempt) -> str:
         """Adapt the attempt's action to the present page; return it unchanged if the reply is unreadable."""
-        before = self.seen(attempt.state)
-        return (
-            await self._read("map", read_action, action=attempt.action, before=before, after=self.now) or attempt.action
-        )
+        shown = {"before": self.seen(attempt.state), "after": self.now}
+        return await self._read("map", read_action, action=attempt.action, **shown) or attempt.action
 
     async def _read(self, step: str, parse: Callable[[str], T | None], **values: str) -> T | None:
         return await self.calls.read(user_chat(self._filled(step, **values)), parse)
@@ -208,9 +198,8 @@ def read_alignment(reply: str) -> tuple[bool, str] | None:
     verdict = _FINAL.search(reply)
     if verdict is None:
         return None
-    return verdict[1].upper() == "YES", " ".join(reply[: verdict.start()].split()).rstrip(
-        " *_`"
-    ) or "The reply has no description."
+    told = " ".join(reply[: verdict.start()].split()).rstrip(" *_`")
+    return verdict[1].upper() == "YES", told or "The reply has no description."
 
 
 def read_verdict(reply: str) -> bool | None:
@@ -227,21 +216,11 @@ _A_STEP = 7_919
 _SAMPLING = Sampling(temperature=1.0, max_tokens=512)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannerTurn:
-    """One turn: the view, the state to update, the questions, and the steps that lead to the present state."""
-
-    view: ActorView
-    state: PlanningState
-    ask: Questions
-    here: tuple[int, ...]
-
-
 async def act(llm: LLM, view: ActorView) -> Move:
     """Return the next move, after an aligned action with 4 + R calls; raise ModelError if a reply is not usable."""
     state = read_state(view.steps) or PlanningState()
-    ask = Questions(ModelCalls(llm, view.seed + _A_STEP * len(view.steps), _SAMPLING), view, state)
-    turn = PlannerTurn(view, state, ask, list_standing_steps(view.surroundings, view.steps))
+    calls = ModelCalls(llm, view.seed + _A_STEP * len(view.steps), _SAMPLING)
+    turn = PlannerTurn(calls, view, state, list_standing_steps(view.surroundings, view.steps))
     if not view.steps or state.doing is None:
         return await _plan(turn, failed="")
     return await (_arrive(turn, state.doing) if state.going_back else _reflect(turn, state.doing))
@@ -249,7 +228,7 @@ async def act(llm: LLM, view: ActorView) -> Move:
 
 async def _plan(turn: PlannerTurn, failed: str) -> Move:
     state = turn.state
-    state.plan, state.subtask, state.stack = await turn.ask.plan(failed), 0, []
+    state.plan, state.subtask, state.stack = await turn.plan(failed), 0, []
     await _propose(turn)
     return await _try(turn)
 
@@ -257,10 +236,10 @@ async def _plan(turn: PlannerTurn, failed: str) -> Move:
 async def _propose(turn: PlannerTurn) -> None:
     """Push the remedies on the stack, then the first attempt."""
     state = turn.state
-    action, chat = await turn.ask.action()
+    action, chat = await turn.action()
     known = [action]
     for _ in range(REMEDIES if action != NO_ACTION else 0):
-        remedy = await turn.ask.remedy(chat)
+        remedy = await turn.remedy(chat)
         if remedy and remedy not in known:
             known.append(remedy)
     state.stack += [PlannedAttempt(turn.here, one, state.subtask) for one in [*known[1:], action]]
@@ -270,13 +249,13 @@ async def _reflect(turn: PlannerTurn, doing: PlannedAttempt) -> Move:
     """Decide how to continue from the result of the last action, which a reviewer may have replaced."""
     state, action = turn.state, turn.view.steps[-1].action
     state.forget(doing.state, action)
-    aligned, description = await turn.ask.align(doing, action)
+    aligned, description = await turn.align(doing, action)
     state.history.append(description)
     if not aligned:
         return await _try(turn)
-    if await turn.ask.completed():
+    if await turn.completed():
         return await _finish(turn)
-    state.subtask += await turn.ask.subtask_done()
+    state.subtask += await turn.subtask_done()
     if state.subtask >= len(state.plan):
         return await _revise(turn)
     await _propose(turn)
@@ -296,7 +275,7 @@ async def _try(turn: PlannerTurn) -> Move:
             return _move(turn, attempt.action)
         state.backtracks, state.going_back = state.backtracks + 1, True
         return _move(turn, view.surroundings.back)
-    return await _finish(turn) if await turn.ask.completed() else await _revise(turn)
+    return await _finish(turn) if await turn.completed() else await _revise(turn)
 
 
 async def _revise(turn: PlannerTurn) -> Move:
@@ -309,7 +288,7 @@ async def _arrive(turn: PlannerTurn, doing: PlannedAttempt) -> Move:
     state, view = turn.state, turn.view
     if turn.here == doing.state:
         state.going_back = False
-        state.doing = PlannedAttempt(doing.state, await turn.ask.mapped(doing), doing.subtask)
+        state.doing = PlannedAttempt(doing.state, await turn.mapped(doing), doing.subtask)
         return _move(turn, state.doing.action)
     stuck = list_standing_steps(view.surroundings, view.steps[:-1]) == turn.here
     why = refusal(view.surroundings, view.steps, doing.state, view.critical) or (stuck and "going back had no effect")
@@ -322,7 +301,7 @@ async def _arrive(turn: PlannerTurn, doing: PlannedAttempt) -> Move:
 
 async def _finish(turn: PlannerTurn) -> Move:
     """Give the answer with the environment's own action; without such an action, end the trial with the answer."""
-    answer, state, form = await turn.ask.answer(), turn.state, turn.view.surroundings.answering
+    answer, state, form = await turn.answer(), turn.state, turn.view.surroundings.answering
     if not form:
         return Move("The task is done.", "", _extra(turn), done=answer)
     state.doing = PlannedAttempt(turn.here, form.replace("{answer}", answer), state.subtask)
@@ -340,7 +319,7 @@ def _move(turn: PlannerTurn, action: str) -> Move:
 def _extra(turn: PlannerTurn) -> dict[str, object]:
     state = turn.state
     remedies = [] if state.going_back else state.remedies(turn.here)
-    return {KEY: state.to_dict(), "remedies": remedies, "usage": turn.ask.calls.usage.as_dict()}
+    return {KEY: asdict(state), "remedies": remedies, "usage": asdict(turn.calls.usage)}
 
 
 INTROSPECTIVE = Actor(

@@ -53,8 +53,7 @@ def build_chat(view: ActorView) -> list[Message]:
     system = render(name_for("react", view.environment, "system"))
     messages: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": task}]
     for step in view.steps:
-        move = render("react/any/move", thought=step.thought, action=step.action)
-        seen = render("react/any/observation", observation=step.observation)
+        move, seen = _turn(step)
         messages += [{"role": "assistant", "content": move}, {"role": "user", "content": seen}]
     return messages
 
@@ -110,13 +109,12 @@ async def _reply(llm: LLM, messages: Sequence[Message], max_tokens: int, seed: i
 
 
 def _record(steps: Sequence[Step]) -> str:
-    turns = (
-        render("react/any/move", thought=step.thought, action=step.action)
-        + "\n"
-        + render("react/any/observation", observation=step.observation)
-        for step in steps
-    )
-    return "\n".join(turns)
+    return "\n".join(text for step in steps for text in _turn(step))
+
+
+def _turn(step: Step) -> tuple[str, str]:
+    move = render("react/any/move", thought=step.thought, action=step.action)
+    return move, render("react/any/observation", observation=step.observation)
 
 
 REACT = Actor("react", "ReAct", with_chosen_model(act), with_chosen_model(reflect), "asks a model")

@@ -67,7 +67,11 @@ def start_rating(name: str, source: str, annotators: int = ANNOTATORS) -> int:
             raise Refused(f"Run {source!r} has no trial that ended with an answer. Choose a run with answers to rate.")
         run = _rating_run(session, name, source, annotators, found)
         ids = insert_tasks(session, run, [task for task, _ in found])
-        records = [(id, _as_item(task, answer)) for id, (task, answer) in zip(ids, found, strict=True)]
+        items = [
+            Trajectory(one.task_id, one.environment, one.instruction, (Step(action=answer),), outcome=Outcome.FINISHED)
+            for one, answer in found
+        ]
+        records = list(zip(ids, items, strict=True))
         trials = insert_trials(session, run, records, now_ms())
         run_id = run.id or 0
     queue, at_ms = review_queue(), now_ms()
@@ -124,12 +128,6 @@ def final_answer(record: Trajectory) -> str | None:
     if not slot or not (action.startswith(before) and action.endswith(after)):
         return None
     return action[len(before) : len(action) - len(after)].strip() or None
-
-
-def _as_item(task: TaskSpec, answer: str) -> Trajectory:
-    return Trajectory(
-        task.task_id, task.environment, task.instruction, (Step(action=answer),), outcome=Outcome.FINISHED
-    )
 
 
 def _given(session: Session, run: tables.Run) -> list[tuple[Trajectory, list[tables.Decision]]]:

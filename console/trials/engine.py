@@ -10,8 +10,9 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sqlalchemy import text, update
@@ -51,30 +52,10 @@ def advance(
     actor_and_environments: ActorAndEnvironments | None = None,
     concurrency: int | None = None,
     progress: Progress | None = None,
+    onward: bool = True,
 ) -> Advance:
     """Play a round of a run, which a later call continues; raise Refused if another process works on the run."""
-    return _round(run_name, actor_and_environments, concurrency, progress, onward=True)
 
-
-def resume(
-    run_name: str,
-    *,
-    actor_and_environments: ActorAndEnvironments | None = None,
-    concurrency: int | None = None,
-    progress: Progress | None = None,
-) -> Advance:
-    """Continue open trials after a crash or a model failure, without new trials; raise Refused as `advance` does."""
-    return _round(run_name, actor_and_environments, concurrency, progress, onward=False)
-
-
-def _round(
-    run_name: str,
-    actor_and_environments: ActorAndEnvironments | None,
-    concurrency: int | None,
-    progress: Progress | None,
-    *,
-    onward: bool,
-) -> Advance:
     run = get_live_run(run_name)
     actor_and_environments = actor_and_environments or ActorAndEnvironments.of(run)
     limit = concurrency or (_UNHURRIED if actor_and_environments.actor.name == "scripted" else settings().concurrency)
@@ -88,6 +69,10 @@ def _round(
         context = RoundContext(run, actor_and_environments, commits, pool, done, limit, options, plans)
         asyncio.run(_rounds(context, progress, onward))
     return done
+
+
+resume = partial(advance, onward=False)
+"""Continue open trials after a crash or a model failure, without new trials."""
 
 
 def get_live_run(run_name: str) -> tables.Run:
@@ -106,25 +91,23 @@ async def _rounds(context: RoundContext, progress: Progress | None, onward: bool
     if onward:
         apply_decisions.deliver_decisions(run, done)
     approved = apply_decisions.settle_trials(run, done)
-    _open_budgets(run)
+    open_trial_budgets(run)
     with reading() as session:
         open_trials: list[tuple[int, Approved | None]] = [(id, None) for id in store.list_open_trials(session, run)]
     await _play_all(context, [*approved, *open_trials], progress)
     if run.feedback_mode != NO_FEEDBACK:
-        await _look_at_ends(context)
+        with reading() as session:
+            ended = store.load_trials(session, store.list_unjudged_ends(session, run))
+        for trial in ended:
+            await inspect_end(context, trial)
         freeze_budget_cap(run)
     started = []
     if onward and not context.options.explores:
         await store_memories(context)
         started = add_next_trials(run, done)
-        _open_budgets(run)
+        open_trial_budgets(run)
     carry_over_solved(run, done)
     await _play_all(context, [(id, None) for id in started], progress)
-
-
-def _open_budgets(run: tables.Run) -> None:
-    if run.feedback_mode != NO_FEEDBACK:
-        open_trial_budgets(run)
 
 
 async def _play_all(
@@ -151,22 +134,12 @@ async def _play_all(
         raise failures.exceptions[0] from None
 
 
-async def _look_at_ends(context: RoundContext) -> None:
-    with reading() as session:
-        trials = store.load_trials(session, store.list_unjudged_ends(session, context.run))
-    for trial in trials:
-        await inspect_end(context, trial)
-
-
 _SPACE = 0x1AF
 
 
-@contextmanager
-def lock_run(run: tables.Run) -> Iterator[None]:
+def lock_run(run: tables.Run) -> AbstractContextManager[None]:
     """Lock the run for this engine; raise Refused if another process works on the run."""
-    held = _on_file(run) if sqlite_path(database_url()) else _on_server(run)
-    with held:
-        yield
+    return _on_file(run) if sqlite_path(database_url()) else _on_server(run)
 
 
 @contextmanager
@@ -203,6 +176,8 @@ def _busy(run: tables.Run) -> Refused:
 
 def open_trial_budgets(run: tables.Run) -> None:
     """Open the budget of every trial that the run has reached; later trials get the cap of trial 0."""
+    if run.feedback_mode == NO_FEEDBACK:
+        return
     queue, cap = review_queue(), run.budget_cap
     with reading() as session:
         trials = _trials(session, run)

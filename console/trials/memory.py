@@ -27,6 +27,7 @@ from storage import tables
 from storage.tables import ItemStatus
 
 WORDS, REFLECTION = "words", "reflection"
+_SHOWN = ("decision_id", "trial", "origin", "text")
 UNSOLVED = (Outcome.REJECTED, Outcome.FAILED, Outcome.HALTED)
 
 
@@ -123,18 +124,17 @@ def describe_memory(session: Session, trajectory: tables.Trajectory) -> dict[str
     body = session.get(tables.TrajectoryBody, trajectory.id)
     record = from_json(body.body) if body else None
     actions = [step.action for step in record.steps] if record else []
+    memories = list_memories(session, trajectory.task_id, trajectory.trial)
     stopped = trajectory.outcome in (Outcome.PAUSED, Outcome.REJECTED)
     return {
-        "memory": [_entry(row) for row in list_memories(session, trajectory.task_id, trajectory.trial)],
+        "memory": [
+            {name: getattr(row, name) for name in ("decision_id", "trial", "origin", "text")} for row in memories
+        ],
         "actions": actions,
         "pending": trajectory.critical_action if stopped else None,
         "released_by": trajectory.released_by,
         "reason": record.extra.get("reason") if record else None,
     }
-
-
-def _entry(row: tables.Memory) -> dict[str, Any]:
-    return {"decision_id": row.decision_id, "trial": row.trial, "origin": row.origin, "text": row.text}
 
 
 _AGAIN = (Outcome.FAILED, Outcome.HALTED)
@@ -160,14 +160,10 @@ def carry_over_solved(run: tables.Run, done: Advance) -> None:
         reached = max((row.trial for row in last), default=0)
         solved = {row.id: row for row in last if row.outcome == Outcome.SUCCEEDED and row.trial < reached}
         for trial in store.load_trials(session, [id for id in solved if id is not None]):
-            done.carried_over += len(_copies(session, run, trial, solved[trial.id], reached))
-
-
-def _copies(session: Session, run: tables.Run, trial: store.Trial, old: tables.Trajectory, reached: int) -> list[int]:
-    record = trial.record.as_carried_over()
-    again = [(trial.task_id, replace(record, trial=number)) for number in range(old.trial + 1, reached + 1)]
-    kept = {"n_critical": old.n_critical, "released_by": old.released_by}
-    return insert_trials(session, run, again, now_ms(), **kept)
+            old, record = solved[trial.id], trial.record.as_carried_over()
+            again = [(trial.task_id, replace(record, trial=number)) for number in range(old.trial + 1, reached + 1)]
+            kept = {"n_critical": old.n_critical, "released_by": old.released_by}
+            done.carried_over += len(insert_trials(session, run, again, now_ms(), **kept))
 
 
 def _retries(session: Session, run: tables.Run, last: tables.Trajectory) -> bool:

@@ -56,7 +56,10 @@ def add_replay_run(
     origin = runs.get(session, source)
     if origin.kind != RunKind.ARCHIVE:
         raise Refused(f"Run {source!r} is not an archive of imported logs. Choose an archive run to replay.")
-    recorded = _recorded_trials(session, origin)
+    trial = tables.Trajectory.trial
+    numbers = select(func.min(trial), func.max(trial)).where(col(tables.Trajectory.run_id) == origin.id)
+    first, last = session.exec(numbers).one()
+    recorded = (last or 0) + 1
     run = runs.create(
         session,
         name,
@@ -70,9 +73,6 @@ def add_replay_run(
         **{**settings, "trials": recorded if most_trials is None else min(recorded, most_trials)},
     )
     run.environment = origin.environment
-    first = session.exec(
-        select(func.min(tables.Trajectory.trial)).where(col(tables.Trajectory.run_id) == origin.id)
-    ).one()
     records = [] if first is None else _recorded(session, origin.id, trial=first, task_keys=task_keys)
     if not records:
         raise Refused(f"Run {source!r} has no trajectories. Import a log into it first.")
@@ -164,17 +164,13 @@ def _settle(session: Session, run: tables.Run, done: Advance) -> None:
         answers = list_current_decisions(session, reviewed.id)
         if reviewed.kind != HALTED and answers:
             action = checkpoint_at(from_json(text), reviewed.step, CheckpointKind(reviewed.kind)).action
-            _end(trajectory, approved=resolve_decisions(answers, action).action == action, done=done)
+            approved = resolve_decisions(answers, action).action == action
+            trajectory.outcome = trajectory.recorded_outcome if approved else Outcome.REJECTED
+            done.approved += approved
+            done.rejected += not approved
             session.add(trajectory)
         if any(is_feedback(answer, reviewed.kind) for answer in answers):
             _unlock(session, run, trajectory, done)
-
-
-def _end(trajectory: tables.Trajectory, *, approved: bool, done: Advance) -> None:
-    """End a held trial: keep the recorded outcome if the recorded action was approved, otherwise reject the trial."""
-    trajectory.outcome = trajectory.recorded_outcome if approved else Outcome.REJECTED
-    done.approved += approved
-    done.rejected += not approved
 
 
 def _unlock(session: Session, run: tables.Run, trajectory: tables.Trajectory, done: Advance) -> None:
@@ -219,6 +215,7 @@ def _recorded(
     return list(session.exec(statement))
 
 
+_TASK_COLUMNS = ("task_key", "environment", "instruction", "instruction_digest")
 _COPIED = [
     "trial",
     "environment",
@@ -237,12 +234,7 @@ _COPIED = [
 def _reveal(session: Session, run: tables.Run, records: Sequence[tuple[tables.Trajectory, tables.Task, str]]) -> None:
     prepared = [
         Prepared(
-            task={
-                "task_key": task.task_key,
-                "environment": task.environment,
-                "instruction": task.instruction,
-                "instruction_digest": task.instruction_digest,
-            },
+            task={name: getattr(task, name) for name in _TASK_COLUMNS},
             row={name: getattr(record, name) for name in _COPIED},
             body=body,
         )
@@ -259,21 +251,12 @@ def _decisions(session: Session, trajectory_id: int | None) -> list[dict[str, An
         .where(item.trajectory_id == trajectory_id)
         .order_by(col(decision.id))
     )
+    shown = ("decision", "label", "feedback_text", "reviewer")
     return [
         {
             "decision_id": row.id,
-            "decision": row.decision,
-            "label": row.label,
-            "feedback_text": row.feedback_text,
-            "reviewer": row.reviewer,
+            **{name: getattr(row, name) for name in shown},
             "delivered": row.delivered_ms is not None,
         }
         for row in session.exec(statement)
     ]
-
-
-def _recorded_trials(session: Session, run: tables.Run) -> int:
-    highest = session.exec(
-        select(func.max(tables.Trajectory.trial)).where(col(tables.Trajectory.run_id) == run.id)
-    ).one()
-    return (highest or 0) + 1

@@ -60,17 +60,22 @@ def insert_trials(
     """Store trajectories with their task ids (`more` are columns for all), unless a trial exists; return the ids."""
     if not trials:
         return []
-    rows = [_row(run, task_id, record, at_ms) | more for task_id, record in trials]
+    rows = [
+        prepare(record, ()).row
+        | {
+            "run_id": run.id,
+            "task_id": task_id,
+            "digest": digest(f"live {task_id} {record.trial}"),
+            "created_ms": at_ms,
+        }
+        | more
+        for task_id, record in trials
+    ]
     statement = insert(tables.Trajectory).returning(col(tables.Trajectory.id), sort_by_parameter_order=True)
     ids = list(session.execute(statement, rows).scalars())
     bodies = [{"trajectory_id": id, "body": record.to_json()} for id, (_, record) in zip(ids, trials, strict=True)]
     session.execute(insert(tables.TrajectoryBody), bodies)
     return ids
-
-
-def _row(run: tables.Run, task_id: int, record: Trajectory, at_ms: int) -> dict[str, object]:
-    identity = {"run_id": run.id, "task_id": task_id, "digest": digest(f"live {task_id} {record.trial}")}
-    return prepare(record, ()).row | identity | {"created_ms": at_ms}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,18 +179,21 @@ def add_run(
     if settings.get("threshold") is None:
         settings["threshold"] = judge.threshold
     environments = list(dict.fromkeys(task.environment for task in tasks))
+    patterns = [pattern for one in environments for pattern in actor_and_environments.environment(one).critical]
     run = runs.create(
         session,
         name,
         RunKind.LIVE,
         now_ms(),
         actor=actor_and_environments.actor.name,
-        critical=orjson.dumps(_critical(actor_and_environments, environments)).decode(),
+        critical=orjson.dumps(list(dict.fromkeys(patterns))).decode(),
         detector=judge.name,
         **settings,
     )
     run.environment = ",".join(environments)
-    tasks = [_capped(actor_and_environments.actor, task) for task in tasks]
+    caps = {name: actor_and_environments.actor.step_cap(name) for name in environments}
+    capped = {name: {} if cap is None else {STEP_CAP: cap} for name, cap in caps.items()}
+    tasks = [replace(task, options={**task.options, **capped[task.environment]}) for task in tasks]
     ids = insert_tasks(session, run, tasks)
     insert_trials(session, run, list(zip(ids, (new_trial(task, 0) for task in tasks), strict=True)), now_ms())
     return run
@@ -219,16 +227,6 @@ def _tasks(
         return list(found.tasks(seed, count))
     types = () if "" in plan_choice.ids else tuple(plan_choice.ids)
     return draw_tasks(found, seed, count, types=types, without=plan_choice.without)
-
-
-def _capped(actor: Actor, task: TaskSpec) -> TaskSpec:
-    cap = actor.step_cap(task.environment)
-    return task if cap is None else replace(task, options={**task.options, STEP_CAP: cap})
-
-
-def _critical(actor_and_environments: ActorAndEnvironments, environments: Sequence[str]) -> list[str]:
-    patterns = [pattern for name in environments for pattern in actor_and_environments.environment(name).critical]
-    return list(dict.fromkeys(patterns))
 
 
 _MOST_DRAWN = 20_000

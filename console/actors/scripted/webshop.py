@@ -59,7 +59,9 @@ def move(view: ActorView) -> Move:
     care = _care(view, request, advice)
     shop = observe_shop(view.steps)
     if shop.page == "start":
-        return Move("I search for what the user asked.", f"search[{_query(request, shop)}]")
+        # After a search without results, the first half of the words has to do.
+        query = request.words[: max(2, len(request.words) // 2)] if shop.searches else request.words
+        return Move("I search for what the user asked.", f"search[{' '.join(query)}]")
     if shop.page == "results":
         return _from_results(request, care, shop, len(view.steps))
     if shop.page == "sub":
@@ -118,23 +120,18 @@ def _limit(request: ShoppingRequest, advice: Advice) -> float | None:
     return stated if request.limit is None else min(stated, request.limit)
 
 
-def _query(request: ShoppingRequest, shop: ObservedShop) -> str:
-    """Return the words of the request, or the first half of these words if a search gave no results."""
-    return " ".join(request.words[: max(2, len(request.words) // 2)] if shop.searches else request.words)
-
-
 def _ranked(request: ShoppingRequest, care: ShoppingCare, shop: ObservedShop) -> list[ListedProduct]:
     """Rank the visible unopened results by shared words (stressed ones twice), those of brands tried in vain last."""
     fresh = [shop.offers[asin] for asin in shop.visible if asin not in shop.opened and asin not in care.left_alone]
     if care.heeds_price and care.limit is not None:
         fresh = [offer for offer in fresh if offer.price <= care.limit]
     tried = {shop.offers[asin].title.split()[0] for asin in shop.opened if asin in shop.offers}
-    return sorted(fresh, key=lambda offer: (offer.title.split()[0] in tried) - _shared(offer, request, care))
 
+    def rank(offer: ListedProduct) -> int:
+        title = set(split_words(offer.title))
+        return (offer.title.split()[0] in tried) - len(title & set(request.words)) - len(title & care.stressed)
 
-def _shared(offer: ListedProduct, request: ShoppingRequest, care: ShoppingCare) -> int:
-    title = set(split_words(offer.title))
-    return len(title & set(request.words)) + len(title & care.stressed)
+    return sorted(fresh, key=rank)
 
 
 def _from_results(request: ShoppingRequest, care: ShoppingCare, shop: ObservedShop, steps: int) -> Move:
@@ -255,14 +252,17 @@ def find_asked_values(options: dict[str, tuple[str, ...]], text: str) -> dict[st
 def _read(shop: ObservedShop, action: str, observation: str) -> None:
     click = _CLICK.match(action)
     target = click["target"].strip() if click else ""
-    clicked = _CLICKED.match(observation)
-    if clicked:
-        _choose(shop, clicked["value"])
+    if clicked := _CLICKED.match(observation):
+        value, groups = clicked["value"], shop.options.get(shop.asin, {})
+        if name := next((name for name, values in groups.items() if value in values), ""):
+            shop.chosen[name] = value
     elif "(Total results:" in observation:
         shop.page, shop.chosen = "results", {}
         shop.searches += action.strip().startswith("search[")
         shop.turned += target.lower() == "next >"
-        shop.visible = [_offered(shop, match) for match in _OFFER.finditer(observation)]
+        shop.visible = [match["asin"] for match in _OFFER.finditer(observation)]
+        for asin, title, price in _OFFER.findall(observation):
+            shop.offers.setdefault(asin, ListedProduct(asin, title, float(price.replace(",", ""))))
     elif "[Buy Now]" in observation:
         _open(shop, target, observation)
     elif target.lower() in ("features", "description", "reviews") and "[< Prev]" in observation:
@@ -275,12 +275,6 @@ def _read(shop: ObservedShop, action: str, observation: str) -> None:
         shop.failed.add(action.strip())
 
 
-def _offered(shop: ObservedShop, match: re.Match[str]) -> str:
-    price = float(match["price"].replace(",", ""))
-    shop.offers.setdefault(match["asin"], ListedProduct(match["asin"], match["title"], price))
-    return match["asin"]
-
-
 def _open(shop: ObservedShop, target: str, observation: str) -> None:
     shop.page = "item"
     if target.upper() in shop.offers:
@@ -290,10 +284,3 @@ def _open(shop: ObservedShop, target: str, observation: str) -> None:
     shop.options[shop.asin] = {
         match["name"]: tuple(_VALUE.findall(match["values"])) for match in _OPTION.finditer(head)
     }
-
-
-def _choose(shop: ObservedShop, value: str) -> None:
-    for name, values in shop.options.get(shop.asin, {}).items():
-        if value in values:
-            shop.chosen[name] = value
-            return

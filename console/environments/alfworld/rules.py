@@ -88,7 +88,7 @@ def move(state: State, name: str, target: str) -> str | None:
 
 
 def treat(treatment: str, state: State, name: str, appliance: str) -> str | None:
-    """Clean, heat or cool the thing in the hand with its appliance; a hot thing is no longer cool, nor a cool one hot."""
+    """Clean, heat or cool the thing in the hand with its appliance; heating and cooling undo each other."""
     thing, receptacle = find_in_hand(state, name), find_reachable(state, appliance)
     if not thing or thing.kind not in TREATABLE[treatment]:
         return None

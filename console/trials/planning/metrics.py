@@ -71,21 +71,24 @@ def compute_figures(session: Session, run: tables.Run) -> dict[str, Estimate]:
     last = [records[-1] for records in by_task.values()]
     return {
         "success_rate": _percent(sum(one.outcome is Outcome.SUCCEEDED for one in last), len(last)),
-        "actions_first_trial": _mean([len(records[0].steps) for records in by_task.values()]),
-        "actions_last_trial": _mean([len(one.steps) for one in last]),
-        "plan_revisions": _mean([_count(one, "revisions") for one in trials]),
-        "backtracks": _mean([_count(one, "backtracks") for one in trials]),
+        "actions_first_trial": estimate_mean([len(records[0].steps) for records in by_task.values()], what="task"),
+        "actions_last_trial": estimate_mean([len(one.steps) for one in last], what="task"),
+        "plan_revisions": estimate_mean([_count(one, "revisions") for one in trials], what="task"),
+        "backtracks": estimate_mean([_count(one, "backtracks") for one in trials], what="task"),
     }
 
 
 def sum_usage(records: Sequence[Trajectory]) -> dict[str, float | None]:
     """Sum the requests, tokens and USD over the steps of these trials; USD is None if a price is unknown."""
-    kept = [found for one in records for found in _usages(one)]
-    counts: dict[str, float | None] = {
-        name: sum(int(found.get(name) or 0) for found in kept)
-        for name in ("requests", "prompt_tokens", "completion_tokens")
-    }
-    return {**counts, "cost_usd": _total([found.get("cost_usd") for found in kept])}
+    found = [extra.get("usage") for one in records for extra in (*(step.extra for step in one.steps), one.extra)]
+    return _sum_parts([usage for usage in found if isinstance(usage, Mapping)])
+
+
+def _sum_parts(parts: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    counted = ("requests", "prompt_tokens", "completion_tokens")
+    counts: dict[str, float | None] = {name: sum(int(part.get(name) or 0) for part in parts) for name in counted}
+    costs = [float(part["cost_usd"]) for part in parts if part.get("cost_usd") is not None]
+    return {**counts, "cost_usd": sum(costs) if costs and len(costs) == len(parts) else None}
 
 
 def get_run_usage(session: Session, run: tables.Run) -> dict[str, float | None]:
@@ -105,7 +108,7 @@ def list_trained_plans(session: Session) -> list[TrainedPlan]:
         share = sum(record.outcome is Outcome.SUCCEEDED for record in records) / len(records)
         spent = sum_usage(records)["cost_usd"]
         each = None if spent is None else spent / len(records)
-        found[kind].append((share, len(records), _training_usd(session, plan), each))
+        found[kind].append((share, len(records), get_training_usage(session, plan)["cost_usd"], each))
     return [_trained(kind, rows) for kind, rows in sorted(found.items())]
 
 
@@ -121,9 +124,7 @@ def get_training_usage(session: Session, plan: tables.PlanVersion) -> dict[str, 
     for name in by_run:
         if name and (run := session.exec(select(tables.Run).where(tables.Run.name == name)).first()):
             parts.append(get_run_usage(session, run))
-    counted = ("requests", "prompt_tokens", "completion_tokens")
-    counts: dict[str, float | None] = {name: sum(int(part[name] or 0) for part in parts) for name in counted}
-    return {**counts, "cost_usd": _total([part["cost_usd"] for part in parts])}
+    return _sum_parts(parts)
 
 
 def build_overlay(own: Mapping[str, Estimate], metric: str) -> pd.DataFrame:
@@ -131,7 +132,7 @@ def build_overlay(own: Mapping[str, Estimate], metric: str) -> pd.DataFrame:
     rows = [_row("introspective", "here", own[metric], metric)]
     for printed in _published("devils_advocate_webarena.csv"):
         if printed.get(metric):
-            rows.append(_printed(printed["method"], "Devil's Advocate paper", float(printed[metric]), metric))
+            rows.append(_row(printed["method"], "Devil's Advocate paper", Estimate(float(printed[metric])), metric))
     return pd.DataFrame(rows)
 
 
@@ -145,7 +146,7 @@ def build_autoplan_overlay(rows: Sequence[TrainedPlan], environment: str, task_t
     column = "accuracy" if environment == "hotpotqa" else _TYPES.get(task_type, "")
     for printed in _published(f"autoplan_{environment}.csv") if environment in ("alfworld", "hotpotqa") else ():
         if printed.get(column):
-            found.append(_printed(printed["method"], "AutoPlan paper", float(printed[column]), metric))
+            found.append(_row(printed["method"], "AutoPlan paper", Estimate(float(printed[column])), metric))
     return pd.DataFrame(found).assign(metric="Success, %") if found else pd.DataFrame()
 
 
@@ -157,19 +158,9 @@ def _percent(successes: int, n: int) -> Estimate:
     return Estimate(100 * found.value, bounds, n=n)
 
 
-def _mean(values: Sequence[float]) -> Estimate:
-    return estimate_mean(values, what="task")
-
-
 def _count(record: Trajectory, name: str) -> int:
     kept = record.steps[-1].extra.get(KEY, {}) if record.steps else {}
     return int(kept.get(name, 0))
-
-
-def _usages(record: Trajectory) -> Iterator[Mapping[str, Any]]:
-    for found in [*(step.extra.get("usage") for step in record.steps), record.extra.get("usage")]:
-        if isinstance(found, Mapping):
-            yield found
 
 
 def _records(session: Session, run: tables.Run) -> Iterator[tuple[int, Trajectory]]:
@@ -200,10 +191,6 @@ def _tests(session: Session) -> Iterator[tuple[tables.PlanVersion, tables.Run]]:
                 yield by_id[plan_id], run
 
 
-def _training_usd(session: Session, plan: tables.PlanVersion) -> float | None:
-    return get_training_usage(session, plan)["cost_usd"]
-
-
 def _trained(kind: tuple[Any, ...], rows: Sequence[tuple[float, int, float | None, float | None]]) -> TrainedPlan:
     shares, counts, training, inference = zip(*rows, strict=True)
     environment, task_type, batch, flaw, revision = kind
@@ -222,12 +209,6 @@ def _trained(kind: tuple[Any, ...], rows: Sequence[tuple[float, int, float | Non
     )
 
 
-def _total(costs: Sequence[float | None]) -> float | None:
-    """Return the sum of the costs, or None if the list is empty or a cost is unknown."""
-    known = [float(cost) for cost in costs if cost is not None]
-    return sum(known) if known and len(known) == len(costs) else None
-
-
 def _average(costs: Sequence[float | None]) -> float | None:
     known = [cost for cost in costs if cost is not None]
     return statistics.mean(known) if len(known) == len(costs) else None
@@ -237,10 +218,6 @@ def _row(name: str, source: str, found: Estimate, metric: str) -> dict[str, Any]
     low, high = found.bounds
     value = {"detector": name, "source": source, "value": found.value, "metric": FIGURES.get(metric, metric)}
     return value | {"low": low, "high": high}
-
-
-def _printed(name: str, source: str, value: float, metric: str) -> dict[str, Any]:
-    return _row(name, source, Estimate(value), metric)
 
 
 def _published(name: str) -> list[dict[str, str]]:

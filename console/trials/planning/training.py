@@ -21,7 +21,6 @@ from console.actors.asking import ModelUsage, connect_chosen_model
 from console.actors.autoplan import (
     Ablation,
     EndedTrial,
-    Experience,
     PlanLine,
     ReviewersWords,
     reflect,
@@ -197,12 +196,8 @@ def _improved(
         ended, tasks = _batch(session, run, players)
     usage = ModelUsage()
     lines = asyncio.run(_reflected(plan, training, ended, llm, usage))
-    learnt_by = {
-        **orjson.loads(plan.training),
-        "iteration": _iterations(plan) + 1,
-        "run": run.name,
-        "usage": usage.as_dict(),
-    }
+    now = {"iteration": _iterations(plan) + 1, "run": run.name, "usage": asdict(usage)}
+    learnt_by = orjson.loads(plan.training) | now
     with writing() as session:
         added = versions.add_learnt_version(session, plan, lines, tasks, learnt_by, now_ms())
         session.expunge(added)
@@ -213,9 +208,7 @@ async def _reflected(
     plan: tables.PlanVersion, training: Training, ended: Sequence[EndedTrial], llm: LLM, usage: ModelUsage
 ) -> list[PlanLine]:
     ablation = Ablation(training.flaw, training.revision)
-    experiences: list[Experience] = []
-    for one in ended:
-        experiences.append(await reflect(llm, one, ablation, usage))
+    experiences = [await reflect(llm, one, ablation, usage) for one in ended]
     return await update_plan(llm, plan.environment, plan.text, experiences, usage)
 
 
@@ -244,10 +237,10 @@ def _ended_trial(mark: str, trial: store.Trial, plan: str, players: ActorAndEnvi
         plan=plan,
         explores=True,
     )
-    if record.environment != "hotpotqa":
-        return EndedTrial(mark, view, record.outcome is Outcome.SUCCEEDED)
-    titles = dict.fromkeys(fact["title"] for fact in gold.get("supporting_facts", ()))
     success = record.outcome is Outcome.SUCCEEDED
+    if record.environment != "hotpotqa":
+        return EndedTrial(mark, view, success)
+    titles = dict.fromkeys(fact["title"] for fact in gold.get("supporting_facts", ()))
     return EndedTrial(mark, view, success, str(gold.get("answer", "")), ", ".join(titles))
 
 
