@@ -130,7 +130,7 @@ def _receptacles(setup: TaskSetup, random: Random) -> Iterator[Receptacle]:
 
 def _starts(setup: TaskSetup, receptacles: list[Receptacle], random: Random) -> Iterator[tuple[HouseholdObject, str]]:
     for kind in sorted(THINGS[setup.room]):
-        # No thing starts where it solves the task.
+        # The start state never solves the task.
         goal = setup.receptacle if setup.type in (PLACE, TWO) and kind == setup.thing else ""
         if possible := [part.name for part in receptacles if kind in HOLDS[part.kind] and part.kind != goal]:
             for number in range(1, _count(setup, kind, random) + 1):
