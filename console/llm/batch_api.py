@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ class BatchOffice:
         """List the batches that have been posted but not fetched."""
         files = sorted(self.folder.glob("batch-*.json"))
         found = [orjson.loads(file.read_bytes()) for file in files]
-        return [UnderWay(one["id"], one["endpoint"], one["model"], tuple(one["keys"])) for one in found]
+        return [UnderWay(**one | {"keys": tuple(one["keys"])}) for one in found]
 
     async def post(self) -> int:
         """Post the waiting requests that are not in a batch, and return their number; raise ModelError on failure."""
@@ -72,9 +72,9 @@ class BatchOffice:
             for model in sorted({request.model for request in waiting.values()}):
                 without = await self._learnt(model)
                 mine = {key: request for key, request in waiting.items() if request.model == model}
-                for part in _parts(mine, without):
-                    id = await connection.post_batch(part.content, "responses" if CHAT in without else CHAT)
-                    self._note(UnderWay(id, self.endpoint.name, model, part.keys))
+                for content, keys in _parts(mine, without):
+                    id = await connection.post_batch(content, "responses" if CHAT in without else CHAT)
+                    _write(self._file(id), asdict(UnderWay(id, self.endpoint.name, model, keys)))
         finally:
             await connection.close()
         return len(waiting)
@@ -148,10 +148,6 @@ class BatchOffice:
         also = ONE_CHOICE if CHAT in names else ()
         _write(self._lacks(model), sorted({*self.without(model), *names, *also}))
 
-    def _note(self, batch: UnderWay) -> None:
-        told = {"id": batch.id, "endpoint": batch.endpoint, "model": batch.model, "keys": batch.keys}
-        _write(self._file(batch.id), told)
-
     def _file(self, id: str) -> Path:
         return self.folder / f"batch-{hashlib.sha256(id.encode()).hexdigest()[:16]}.json"
 
@@ -182,19 +178,12 @@ class _Deferring(Transport):
             self._office.waiting[key] = request
             raise Deferred(f"{request.model} is in a batch that is not finished yet.")
         self.tally.requests += 1
-        missing = request.left_out(self._office.without(request.model))
-        self.lacking |= missing
+        self.lacking |= request.left_out(self._office.without(request.model))
         return kept
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    content: bytes
-    keys: tuple[str, ...]
-
-
-def _parts(requests: Mapping[str, Request], without: frozenset[str]) -> Iterator[_Part]:
-    """Split the requests into files of lines within the size limit of a batch."""
+def _parts(requests: Mapping[str, Request], without: frozenset[str]) -> Iterator[tuple[bytes, tuple[str, ...]]]:
+    """Split the requests into files of lines within the size limit of a batch; yield (content, keys) of each."""
     url = "/v1/responses" if CHAT in without else f"/v1/{CHAT}"
     lines: list[bytes] = []
     keys: list[str] = []
@@ -203,13 +192,13 @@ def _parts(requests: Mapping[str, Request], without: frozenset[str]) -> Iterator
         body = request.body(without)
         line = orjson.dumps({"custom_id": key, "method": "POST", "url": url, "body": body})
         if keys and (len(keys) == _MOST_REQUESTS or size + len(line) > _MOST_BYTES):
-            yield _Part(b"\n".join(lines), tuple(keys))
+            yield b"\n".join(lines), tuple(keys)
             lines, keys, size = [], [], 0
         lines.append(line)
         keys.append(key)
         size += len(line)
     if keys:
-        yield _Part(b"\n".join(lines), tuple(keys))
+        yield b"\n".join(lines), tuple(keys)
 
 
 def _write(file: Path, document: object) -> None:

@@ -63,17 +63,13 @@ def _read(path: Path) -> dict[str, Price]:
 
 
 def _price(path: Path, name: str, table: object) -> Price:
-    known = {"input", "output", "cached_input"}
-    if (
-        isinstance(table, dict)
-        and {"input", "output"} <= table.keys() <= known
-        and all(_amount(v) for v in table.values())
-    ):
+    known, needed = {"input", "output", "cached_input"}, {"input", "output"}
+    if isinstance(table, dict) and needed <= table.keys() <= known and all(map(_is_amount, table.values())):
         return Price(**table)
     raise BadInput(f"{path}: {name} needs input and output, and optionally cached_input, in USD per million tokens.")
 
 
-def _amount(value: object) -> bool:
+def _is_amount(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
 
 
@@ -114,7 +110,11 @@ class Purse:
             bill.usd = 0.0
             raise
         finally:
-            self._settle(most, bill.usd)
+            with self._lock:
+                self._reserved -= most
+                self.spent_usd += bill.usd
+                if self._account and self._replies and bill.usd:
+                    self._replies.charge(self._account, bill.usd)
 
     def _most(self, request: Request, price: Price | None) -> float:
         if price is None:
@@ -127,13 +127,6 @@ class Purse:
         text = sum(len(message["content"].encode("utf-8", "replace")) for message in request.messages)
         prompt = text // _BYTES_A_TOKEN + _FRAME_TOKENS * (len(request.messages) + 1)
         return price.cost_usd(Usage(prompt_tokens=prompt, completion_tokens=request.max_tokens * request.n))
-
-    def _settle(self, reserved: float, usd: float) -> None:
-        with self._lock:
-            self._reserved -= reserved
-            self.spent_usd += usd
-            if self._account and self._replies and usd:
-                self._replies.charge(self._account, usd)
 
     def _learn(self) -> None:
         """Read the account's spending again, because other processes may use the same account."""

@@ -63,10 +63,8 @@ class Replies:
 
     def charge(self, account: str, usd: float) -> None:
         """Add an amount to the spending of an account."""
-        self._run(
-            "INSERT INTO spending VALUES (?, ?) ON CONFLICT (account) DO UPDATE SET usd = usd + excluded.usd",
-            (account, usd),
-        )
+        statement = "INSERT INTO spending VALUES (?, ?) ON CONFLICT (account) DO UPDATE SET usd = usd + excluded.usd"
+        self._run(statement, (account, usd))
 
     def close(self) -> None:
         """Close the file."""

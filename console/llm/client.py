@@ -60,7 +60,7 @@ class LLM:
         self._keep = chosen.keep
         limits = Limits(chosen.concurrency, chosen.timeout_s, chosen.deadline_s, chosen.retries)
         self._transport = chosen.transport(Endpoint(chosen.base_url, chosen.api_key), limits)
-        self._price = find_price(load_prices() if chosen.prices is None else chosen.prices, model)
+        self.price = find_price(load_prices() if chosen.prices is None else chosen.prices, model)
         self._replies = Replies(chosen.cache_dir) if chosen.cache_dir else None
         self._purse = Purse(chosen.spending_cap_usd, chosen.account, self._replies)
 
@@ -76,11 +76,6 @@ class LLM:
     def tally(self) -> ClientUsage:
         """The usage of this client so far."""
         return self._transport.tally
-
-    @property
-    def price(self) -> Price | None:
-        """The price of the model's tokens, or None if it is unknown."""
-        return self._price
 
     @property
     def lacking(self) -> tuple[str, ...]:
@@ -126,13 +121,8 @@ class LLM:
         if kept is not None:
             self.tally.cached += 1
             return kept
-        return await self._shared(await self._transport.loop_state(), key, request, is_complete)
-
-    async def _shared(
-        self, loop_state: LoopState, key: str, request: Request, is_complete: Callable[[str], object]
-    ) -> Reply:
-        task = loop_state.out.get(key)
-        if task is not None:
+        loop_state = await self._transport.loop_state()
+        if (task := loop_state.out.get(key)) is not None:
             self.tally.cached += 1
             return (await asyncio.shield(task)).as_cached()
         task = asyncio.create_task(self._ask(key, request, is_complete))
@@ -183,9 +173,9 @@ class LLM:
         return replace(whole, without=tuple(sorted({*whole.without, "n"})))
 
     async def _pay(self, request: Request) -> Reply:
-        with self._purse.reserving(request, self._price) as bill:
+        with self._purse.reserving(request, self.price) as bill:
             reply = await self._transport.exchange(request)
-            cost = self._price.cost_usd(reply.usage) if self._price else None
+            cost = self.price.cost_usd(reply.usage) if self.price else None
             bill.usd = cost or 0.0
         self.tally.prompt_tokens += reply.usage.prompt_tokens
         self.tally.completion_tokens += reply.usage.completion_tokens

@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
@@ -208,14 +208,9 @@ def _retry_after(status: APIStatusError) -> float | None:
             return max(float(headers[name]) / unit, 0.0)
         except (KeyError, ValueError):
             continue
-    return _until(headers.get("retry-after", ""))
-
-
-def _until(date: str) -> float | None:
-    try:
-        return max(parsedate_to_datetime(date).timestamp() - time.time(), 0.0)
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        return max(parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time(), 0.0)
+    return None
 
 
 def _error(body: object) -> Mapping[str, Any]:

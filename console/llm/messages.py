@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -223,7 +223,8 @@ def to_responses_body(chat: Mapping[str, Any]) -> dict[str, Any]:
 
 def to_completion(response: Mapping[str, Any]) -> dict[str, Any]:
     """Convert a response of the Responses API to a chat completion with one choice."""
-    parts = list(_parts(response))
+    messages = [item for item in response.get("output") or () if item.get("type") == "message"]
+    parts = [part for item in messages for part in item.get("content") or ()]
     texts = [part["text"] for part in parts if part.get("type") == "output_text"]
     refusals = [part["refusal"] for part in parts if part.get("type") == "refusal"]
     tokens = [row for part in parts for row in part.get("logprobs") or ()]
@@ -241,12 +242,6 @@ def to_completion(response: Mapping[str, Any]) -> dict[str, Any]:
         "prompt_tokens_details": used.get("input_tokens_details"),
     }
     return {"model": response.get("model"), "choices": [choice], "usage": usage}
-
-
-def _parts(response: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for item in response.get("output") or ():
-        if item.get("type") == "message":
-            yield from item.get("content") or ()
 
 
 _SHOWN = 120
@@ -326,14 +321,8 @@ def _tokens(choice: Mapping[str, Any]) -> tuple[Token, ...] | None:
     rows = _behind_thoughts(rows, _text(choice)) if rows else rows
     if not rows:
         return None
-    return tuple(
-        Token(
-            row["token"],
-            float(row["logprob"]),
-            tuple((other["token"], float(other["logprob"])) for other in row.get("top_logprobs") or ()),
-        )
-        for row in rows
-    )
+    tops = [[(other["token"], float(other["logprob"])) for other in row.get("top_logprobs") or ()] for row in rows]
+    return tuple(Token(row["token"], float(row["logprob"]), tuple(top)) for row, top in zip(rows, tops, strict=True))
 
 
 def _behind_thoughts(rows: Sequence[Mapping[str, Any]], text: str) -> Sequence[Mapping[str, Any]]:

@@ -173,11 +173,7 @@ def _unreadable(name: str, broken: TemplateSyntaxError) -> BadInput:
 @lru_cache(maxsize=4)
 def _jinja(folders: tuple[Path, ...]) -> Environment:
     # Prompts are plain text, so nothing is escaped for HTML.
-    jinja = Environment(
-        loader=FileSystemLoader(folders),
-        undefined=StrictUndefined,
-        autoescape=False,
-    )
+    jinja = Environment(loader=FileSystemLoader(folders), undefined=StrictUndefined, autoescape=False)
     jinja.filters["fenced"] = fence
     jinja.globals[PAPER] = False
     return jinja

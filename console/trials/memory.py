@@ -28,6 +28,7 @@ from storage.tables import ItemStatus
 
 WORDS, REFLECTION = "words", "reflection"
 _SHOWN = ("decision_id", "trial", "origin", "text")
+_SHOWN = ("decision_id", "trial", "origin", "text")
 UNSOLVED = (Outcome.REJECTED, Outcome.FAILED, Outcome.HALTED)
 
 
@@ -127,9 +128,7 @@ def describe_memory(session: Session, trajectory: tables.Trajectory) -> dict[str
     memories = list_memories(session, trajectory.task_id, trajectory.trial)
     stopped = trajectory.outcome in (Outcome.PAUSED, Outcome.REJECTED)
     return {
-        "memory": [
-            {name: getattr(row, name) for name in ("decision_id", "trial", "origin", "text")} for row in memories
-        ],
+        "memory": [{name: getattr(row, name) for name in _SHOWN} for row in memories],
         "actions": actions,
         "pending": trajectory.critical_action if stopped else None,
         "released_by": trajectory.released_by,

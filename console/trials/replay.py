@@ -252,11 +252,5 @@ def _decisions(session: Session, trajectory_id: int | None) -> list[dict[str, An
         .order_by(col(decision.id))
     )
     shown = ("decision", "label", "feedback_text", "reviewer")
-    return [
-        {
-            "decision_id": row.id,
-            **{name: getattr(row, name) for name in shown},
-            "delivered": row.delivered_ms is not None,
-        }
-        for row in session.exec(statement)
-    ]
+    found = [(row, {name: getattr(row, name) for name in shown}) for row in session.exec(statement)]
+    return [{"decision_id": row.id, **told, "delivered": row.delivered_ms is not None} for row, told in found]

@@ -60,17 +60,10 @@ def insert_trials(
     """Store trajectories with their task ids (`more` are columns for all), unless a trial exists; return the ids."""
     if not trials:
         return []
-    rows = [
-        prepare(record, ()).row
-        | {
-            "run_id": run.id,
-            "task_id": task_id,
-            "digest": digest(f"live {task_id} {record.trial}"),
-            "created_ms": at_ms,
-        }
-        | more
-        for task_id, record in trials
-    ]
+    rows = []
+    for task_id, record in trials:
+        identity = {"run_id": run.id, "task_id": task_id, "digest": digest(f"live {task_id} {record.trial}")}
+        rows.append(prepare(record, ()).row | identity | {"created_ms": at_ms} | more)
     statement = insert(tables.Trajectory).returning(col(tables.Trajectory.id), sort_by_parameter_order=True)
     ids = list(session.execute(statement, rows).scalars())
     bodies = [{"trajectory_id": id, "body": record.to_json()} for id, (_, record) in zip(ids, trials, strict=True)]

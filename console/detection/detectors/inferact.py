@@ -12,11 +12,7 @@ from console.detection.detectors.shared.reply_form import REFERENCE, ReplyForm, 
 from console.detection.detectors.shared.reply_verdict import unparsed_verdict, verdict_from_replies
 from console.detection.detectors.verdict import Detector, Verdict
 
-INFER, COMPLETION, PROGRESS = (
-    ("inferact", "infer_task"),
-    ("inferact", "check_completion"),
-    ("inferact", "check_progress"),
-)
+INFER, COMPLETION, PROGRESS = (("inferact", step) for step in ("infer_task", "check_completion", "check_progress"))
 INFERRED = "inferred task"
 PROMPTS = (INFER, COMPLETION, PROGRESS)
 MAX_TOKENS = 300

@@ -92,22 +92,20 @@ def _combine(stack: Stack, checkpoint: Checkpoint, verdicts: Mapping[str, Verdic
     scores = {name: verdict.score for name, verdict in verdicts.items()}
     raws = [call for verdict in verdicts.values() if verdict.raw for call in orjson.loads(verdict.raw)]
     unread = [name for name, verdict in verdicts.items() if verdict.unparsed]
+    causes = [verdict.parameters[NO_REPLY] for verdict in verdicts.values() if NO_REPLY in verdict.parameters]
     share = 1.0 if unread else stack.probability(scores, checkpoint)
     return Verdict(
         score=share,
         probability=None if unread else share,
         rationale=_why(stack, checkpoint, scores, unread),
         inferred_task=next((verdict.inferred_task for verdict in verdicts.values() if verdict.inferred_task), None),
-        parameters={"inputs": scores, **({UNPARSED: True} if unread else {}), **_silences(verdicts)},
+        parameters={"inputs": scores}
+        | ({UNPARSED: True} if unread else {})
+        | ({NO_REPLY: causes[0]} if causes else {}),
         raw=orjson.dumps(raws).decode() if raws else None,
         # Replies that two of the inputs share count twice.
         spent=sum_costs([verdict.spent for verdict in verdicts.values() if verdict.raw]),
     )
-
-
-def _silences(verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
-    causes = [verdict.parameters[NO_REPLY] for verdict in verdicts.values() if NO_REPLY in verdict.parameters]
-    return {NO_REPLY: causes[0]} if causes else {}
 
 
 def _why(stack: Stack, checkpoint: Checkpoint, scores: Mapping[str, float], unread: list[str]) -> str:

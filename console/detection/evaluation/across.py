@@ -88,19 +88,18 @@ def evaluate_across(sources: Mapping[str, Cases]) -> list[SourceRow]:
             "to measure across sources there must be two."
         )
     names = set.intersection(*({name for case in cases for name in case.scores} for cases in sources.values()))
-    inputs = sorted(name for name in names if not _was_fitted(name))
+    inputs = sorted(one for one in names if not one.startswith(STACKED) and one.rpartition("+")[2] not in CURVES)
     learners: dict[str, Learner] = {name: tune_threshold(name) for name in inputs}
     learners |= {STACKED: _stack(inputs)} if inputs else {}
-    learners |= {LENGTH_ONLY: learn_control(count_characters), STEPS_ONLY: learn_control(count_steps)}
+    learners |= {
+        LENGTH_ONLY: learn_control(count_characters),
+        STEPS_ONLY: learn_control(lambda case: len(case.checkpoint.steps)),
+    }
     return [
         SourceRow(name, source, _within(learner, cases), _across(learner, sources, source))
         for name, learner in learners.items()
         for source, cases in sources.items()
     ]
-
-
-def _was_fitted(name: str) -> bool:
-    return name.startswith(STACKED) or name.rpartition("+")[2] in CURVES
 
 
 def read_sources(session: Session, names: Sequence[str] = ()) -> dict[str, list[LabelledCheckpoint]]:
@@ -162,15 +161,9 @@ def learn_control(trait: Callable[[LabelledCheckpoint], float]) -> Learner:
     return learn
 
 
-def count_characters(case: LabelledCheckpoint) -> float:
+def count_characters(case: LabelledCheckpoint) -> int:
     """Return the number of characters up to the critical action."""
-    steps = case.checkpoint.steps
-    return float(sum(len(step.thought) + len(step.action) + len(step.observation) for step in steps))
-
-
-def count_steps(case: LabelledCheckpoint) -> float:
-    """Return the number of steps before the critical action."""
-    return float(len(case.checkpoint.steps))
+    return sum(len(step.thought) + len(step.action) + len(step.observation) for step in case.checkpoint.steps)
 
 
 def _stack(inputs: Sequence[str]) -> Learner:
@@ -187,7 +180,7 @@ def _threshold(cases: Cases, scores: Sequence[float]) -> float:
 
 
 def _within(learner: Learner, cases: Cases) -> MeasuredFigures | None:
-    halves = [[case for case in cases if _half(case) == half] for half in (0, 1)]
+    halves = [[case for case in cases if zlib.crc32(case.task.encode()) % 2 == half] for half in (0, 1)]
     try:
         parts = [_apply(learner, halves[1 - half], halves[half]) for half in (0, 1) if halves[half]]
     except Refused:
@@ -211,10 +204,6 @@ def _apply(learner: Learner, train: Cases, test: Cases) -> tuple[Floats, Floats]
     scorer, threshold = learner(train)
     scores = np.array([scorer(case) for case in test])
     return scores, scores - threshold
-
-
-def _half(case: LabelledCheckpoint) -> int:
-    return zlib.crc32(case.task.encode()) % 2
 
 
 def _measured(cases: Cases, scores: Floats, above: Floats) -> MeasuredFigures:
@@ -248,16 +237,12 @@ def format_cells(rows: Sequence[SourceRow]) -> list[dict[str, str]]:
         {
             "source": row.source,
             "detector": row.detector,
-            "n": _count(row.within or row.across),
+            "n": f"{one.n} ({one.misaligned} misaligned)" if (one := row.within or row.across) else "-",
             **{f"within: {name}": cell for name, cell in _cells(row.within).items()},
             **{f"across: {name}": cell for name, cell in _cells(row.across).items()},
         }
         for row in sorted(rows, key=lambda row: row.source)
     ]
-
-
-def _count(one: MeasuredFigures | None) -> str:
-    return f"{one.n} ({one.misaligned} misaligned)" if one else "-"
 
 
 def _cells(one: MeasuredFigures | None) -> dict[str, str]:

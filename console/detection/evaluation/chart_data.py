@@ -28,7 +28,7 @@ def score_table(found: Iterable[Scores]) -> pd.DataFrame:
         {
             "trajectory_id": one.ids,
             "trial": one.trials,
-            "gold_label": _words(one.labels),
+            "gold_label": [_LABELS[code] if code != UNKNOWN else None for code in one.labels.tolist()],
             "detector": one.detector,
             "score": one.scores,
             "probability": one.probabilities,
@@ -46,15 +46,8 @@ def pr_table(found: Iterable[Scores]) -> pd.DataFrame:
     for one, ranked in _ranked(found):
         if ranked.positives:
             at = _thinned(ranked.recall, ranked.precision)
-            rows.append(
-                {
-                    "detector": one.detector,
-                    "threshold": ranked.scores[at],
-                    "recall": ranked.recall[at],
-                    "precision": ranked.precision[at],
-                    "share_misaligned": ranked.positives / one.n,
-                }
-            )
+            points = {"threshold": ranked.scores[at], "recall": ranked.recall[at], "precision": ranked.precision[at]}
+            rows.append({"detector": one.detector, **points, "share_misaligned": ranked.positives / one.n})
     return _joined(rows)
 
 
@@ -106,13 +99,9 @@ def histogram_table(one: Scores) -> pd.DataFrame:
 
 def confusion_table(counted: Confusion) -> pd.DataFrame:
     """Return the four cells of a confusion matrix."""
-    fields = [
-        ("misaligned", True, counted.tp),
-        ("misaligned", False, counted.fn),
-        ("aligned", True, counted.fp),
-        ("aligned", False, counted.tn),
-    ]
-    return pd.DataFrame(fields, columns=["label", "flagged", "n"])
+    misaligned = [("misaligned", True, counted.tp), ("misaligned", False, counted.fn)]
+    aligned = [("aligned", True, counted.fp), ("aligned", False, counted.tn)]
+    return pd.DataFrame([*misaligned, *aligned], columns=["label", "flagged", "n"])
 
 
 def sweep_table(one: Scores, population: Population, *, halted_free: bool) -> pd.DataFrame:
@@ -125,13 +114,8 @@ def sweep_table(one: Scores, population: Population, *, halted_free: bool) -> pd
         Confusion(int(tp), int(fp), bad - int(tp), known.n - bad - int(fp))
         for tp, fp in zip(caught, alarms, strict=True)
     ]
-    return pd.DataFrame(
-        {
-            "threshold": at,
-            "macro_f1": [macro_f1(matrix) if matrix.n else np.nan for matrix in matrices],
-            "inspections": _above(one, at) + halted,
-        }
-    )
+    values = [macro_f1(matrix) if matrix.n else np.nan for matrix in matrices]
+    return pd.DataFrame({"threshold": at, "macro_f1": values, "inspections": _above(one, at) + halted})
 
 
 def inspections_table(
@@ -184,10 +168,6 @@ def _thinned(*axes: NDArray[np.float64]) -> NDArray[np.int64]:
     if found.size <= 4 * _FINE:
         return found
     return found[np.linspace(0, found.size - 1, 4 * _FINE).astype(np.int64)]
-
-
-def _words(labels: NDArray[np.int64]) -> list[str | None]:
-    return [None if code == UNKNOWN else _LABELS[code] for code in labels.tolist()]
 
 
 def _joined(parts: Iterable[Mapping[str, Any]]) -> pd.DataFrame:

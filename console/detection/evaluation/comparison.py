@@ -58,7 +58,9 @@ def compare_pair(first: Scores, second: Scores) -> Pair:
         "macro_f1": macro_f1(confusion(truth, alarm)) - macro_f1(confusion(truth, other)),
         "ap": _less(*(average_precision(rank_cases(truth, one.scores)) for one in (ours, theirs))),
     }
-    gains = {name: _gain(value, drawn[name]) if both else Gain(None, None, None) for name, value in values.items()}
+    gains = dict.fromkeys(values, Gain(None, None, None))
+    for name, value in values.items() if both else ():
+        gains[name] = Gain(value, bootstrap.percentile_interval(drawn[name]), bootstrap.sign_p_value(drawn[name]))
     return Pair(ours.n, mcnemar(truth, alarm, other), **gains)
 
 
@@ -81,9 +83,8 @@ def tabulate_overlap(found: Mapping[str, Scores]) -> pd.DataFrame:
             ours, theirs = keep_common([first, second])
             both, either = ours.flagged() & theirs.flagged(), ours.flagged() | theirs.flagged()
             n, m = int(both.sum()), int(either.sum())
-            rows.append(
-                (first.detector, second.detector, n, m, int((both & ours.misaligned).sum()), n / m if m else None)
-            )
+            bad = int((both & ours.misaligned).sum())
+            rows.append((first.detector, second.detector, n, m, bad, n / m if m else None))
     return pd.DataFrame(rows, columns=["first", "second", "both", "either", "misaligned", "share"])
 
 
@@ -141,18 +142,13 @@ def tabulate_spending(session: Session, run: tables.Run) -> pd.DataFrame:
 
 def _macro_gain(cells: NDArray[Any]) -> float:
     """Return the first Macro-F1 minus the second; cell index: 4 * truth + 2 * first flag + second flag."""
-    aligned, misaligned = cells[:4].reshape(2, 2), cells[4:].reshape(2, 2)
-    first = _matrix(misaligned.sum(axis=1), aligned.sum(axis=1))
-    second = _matrix(misaligned.sum(axis=0), aligned.sum(axis=0))
-    return macro_f1(first) - macro_f1(second)
-
-
-def _matrix(misaligned: NDArray[Any], aligned: NDArray[Any]) -> Confusion:
-    return Confusion(tp=int(misaligned[1]), fp=int(aligned[1]), fn=int(misaligned[0]), tn=int(aligned[0]))
-
-
-def _gain(value: float | None, drawn: bootstrap.Floats) -> Gain:
-    return Gain(value, bootstrap.percentile_interval(drawn), bootstrap.sign_p_value(drawn))
+    values = []
+    for axis in (1, 0):
+        aligned, misaligned = (
+            half.reshape(2, 2).sum(axis=axis).astype(int).tolist() for half in (cells[:4], cells[4:])
+        )
+        values.append(macro_f1(Confusion(tp=misaligned[1], fp=aligned[1], fn=misaligned[0], tn=aligned[0])))
+    return values[0] - values[1]
 
 
 def _less(first: float | None, second: float | None) -> float | None:

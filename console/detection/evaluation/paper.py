@@ -83,28 +83,23 @@ def read_printed_figures(environment: str) -> list[PrintedFigure]:
     """Return the paper's metrics for an environment; empty if the paper has no table for it."""
     if environment not in ENVIRONMENTS:
         return []
-    return [*_detection(environment), *_calibration(environment)]
+    found = [
+        PrintedFigure(environment, row["model"], _OURS[row["method"]], metric, float(row[metric]))
+        for row in _rows("detection.csv")
+        for metric in ("macro_f1", "cost", "er", "pr_auc")
+        if row["environment"] == ENVIRONMENTS[environment] and row[metric]
+    ]
+    for row in _rows("calibration.csv"):
+        found.append(PrintedFigure(environment, row["model"], _OURS[row["method"]], "ece", float(row[environment])))
+    return found
 
 
 _OURS = {theirs: ours for ours, theirs in METHODS.items()}
 
 
-def _detection(environment: str) -> Iterator[PrintedFigure]:
-    for row in _rows("detection.csv"):
-        if row["environment"] == ENVIRONMENTS[environment]:
-            for metric in ("macro_f1", "cost", "er", "pr_auc"):
-                if row[metric]:
-                    yield PrintedFigure(environment, row["model"], _OURS[row["method"]], metric, float(row[metric]))
-
-
 def read_published_csv(name: str) -> str:
     """Return one of the paper's tables from the file with that name."""
     return files(__package__).joinpath("published", name).read_text("utf-8")
-
-
-def _calibration(environment: str) -> Iterator[PrintedFigure]:
-    for row in _rows("calibration.csv"):
-        yield PrintedFigure(environment, row["model"], _OURS[row["method"]], "ece", float(row[environment]))
 
 
 def _rows(name: str) -> Iterator[dict[str, str]]:
@@ -203,16 +198,9 @@ Found = dict[str, tuple[list[JudgedTrajectory], set[str], float]]
 def _read_judged(session: Session, run: tables.Run) -> Found:
     """Return each detector's labelled trajectories, the modes of its verdicts, and their threshold, by detector."""
     verdict, record = tables.Verdict, tables.Trajectory
-    columns = (
-        verdict.detector,
-        verdict.trajectory_id,
-        record.label,
-        verdict.score,
-        verdict.parameters,
-        verdict.threshold,
-    )
+    columns = (verdict.detector, verdict.trajectory_id, record.label)
     statement = (
-        select(*map(col, columns))
+        select(*map(col, columns), *map(col, (verdict.score, verdict.parameters, verdict.threshold)))
         .join(record, col(record.id) == col(verdict.trajectory_id))
         .where(col(verdict.run_id) == run.id, col(record.label).is_not(None), col(record.carried_over).is_(False))
         .where(col(record.recorded_outcome) != Outcome.HALTED)

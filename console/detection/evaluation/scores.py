@@ -94,13 +94,8 @@ def read_scores(session: Session, run: tables.Run) -> dict[str, Scores]:
 def scores_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
     """Return a value that changes with any verdict, threshold or trajectory of the run."""
     verdict, record = tables.Verdict, tables.Trajectory
-    newest = (
-        func.max(col(verdict.id)),
-        func.count(),
-        func.max(col(verdict.created_ms)),
-        func.sum(col(verdict.threshold)),
-    )
-    verdicts = sa_select(*newest).where(col(verdict.run_id) == run.id)
+    newest = (func.max(col(verdict.id)), func.count(), func.max(col(verdict.created_ms)))
+    verdicts = sa_select(*newest, func.sum(col(verdict.threshold))).where(col(verdict.run_id) == run.id)
     records = sa_select(func.max(col(record.id)), func.count(), func.count(col(record.label))).where(
         col(record.run_id) == run.id
     )
@@ -125,19 +120,12 @@ def count_population(session: Session, run: tables.Run) -> Population:
     record = tables.Trajectory
     halted = col(record.recorded_outcome) == Outcome.HALTED
     statement = (
-        sa_select(
-            col(record.trial),
-            func.sum(case((halted, 1), else_=0)),
-            func.sum(case((not_(halted), 1), else_=0)),
-        )
+        sa_select(col(record.trial), *(func.sum(case((one, 1), else_=0)) for one in (halted, not_(halted))))
         .where(col(record.run_id) == run.id, col(record.carried_over).is_(False))
         .group_by(col(record.trial))
     )
     rows = session.execute(statement).all()
-    return Population(
-        judgeable=sum(int(row[2]) for row in rows),
-        halted={row[0]: int(row[1]) for row in rows},
-    )
+    return Population(sum(int(row[2]) for row in rows), {row[0]: int(row[1]) for row in rows})
 
 
 def _statement(run: tables.Run) -> Any:
@@ -183,9 +171,5 @@ def _arrays(name: str, rows: list[Any]) -> Scores:
         scores=np.array(scores, dtype=np.float64),
         probabilities=np.array([np.nan if value is None else value for value in probabilities], dtype=np.float64),
         unparsed=np.array(unparsed, dtype=np.bool_),
-        mode=_mode(sum(papers), sum(all_of)),
+        mode=OWN if not any(papers) else PAPER_MODE if papers == all_of else "mixed",
     )
-
-
-def _mode(papers: int, verdicts: int) -> str:
-    return OWN if not papers else PAPER_MODE if papers == verdicts else "mixed"

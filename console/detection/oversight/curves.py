@@ -55,10 +55,9 @@ class OversightLine:
     def values(self, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the numbers of items caught and corrected after each number of inspections."""
         if self.policy == CHANCE:
-            n = self.caught.size
-            return inspection_curve.count_by_chance(n, self.positives, at), inspection_curve.count_by_chance(
-                n, int(self.right[-1]), at
-            )
+            n, right = self.caught.size, int(self.right[-1])
+            caught = inspection_curve.count_by_chance(n, self.positives, at)
+            return caught, inspection_curve.count_by_chance(n, right, at)
         return inspection_curve.count_caught(self.caught)[at].astype(np.float64), self.right[at].astype(np.float64)
 
     def points(self) -> pd.DataFrame:
@@ -142,7 +141,13 @@ def compute_curves(
             raise Unknown("order of inspection", name, ORDERS)
     chosen = _trial(pool, trial)
     rows = pool.rows[pool.rows["trial"] == chosen]
-    used = _count_inspected(rows, pool.routing) if budget is None else _allowed(rows, budget)
+    if budget is None:
+        # Of the labelled items that the routing detector flagged, those that are decided.
+        own = rows[(rows["detector"] == pool.routing) & rows["flagged"] & rows["label"].notna()]
+        used = int(own["inspected_ms"].notna().sum())
+    else:
+        cap, percent = parse_budget(budget)
+        used = count_inspections((percent or 0.0) / 100, rows["trajectory_id"].nunique()) if cap is None else cap
     wanted = rows if detectors is None else rows[rows["detector"].isin(detectors)]
     lines = list(_lines(wanted, pool.routing, orders, seed))
     if not lines:
@@ -193,25 +198,12 @@ def _trial(pool: Pool, wanted: int | None) -> int:
     return known[0] if wanted is None else wanted
 
 
-def _count_inspected(rows: pd.DataFrame, routing: str) -> int:
-    """Return how many of the labelled items flagged by the routing detector are decided."""
-    own = rows[(rows["detector"] == routing) & rows["flagged"] & rows["label"].notna()]
-    return int(own["inspected_ms"].notna().sum())
-
-
-def _allowed(rows: pd.DataFrame, budget: str) -> int:
-    cap, percent = parse_budget(budget)
-    return count_inspections((percent or 0.0) / 100, rows["trajectory_id"].nunique()) if cap is None else cap
-
-
 def _left_out(rows: pd.DataFrame) -> dict[str, dict[str, int]]:
     counted = {}
     for detector, judged in rows.groupby("detector"):
         missed = int((~judged["flagged"] & (judged["label"] == Label.MISALIGNED)).sum())
-        counted[str(detector)] = {
-            "missed": missed,
-            "unlabelled": int((judged["flagged"] & judged["label"].isna()).sum()),
-        }
+        unlabelled = int((judged["flagged"] & judged["label"].isna()).sum())
+        counted[str(detector)] = {"missed": missed, "unlabelled": unlabelled}
     return counted
 
 

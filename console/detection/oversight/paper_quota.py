@@ -55,9 +55,8 @@ def read_matrices(path: Path) -> list[Row]:
 def read_published_matrices() -> list[Row]:
     """Return the matrices behind the InferAct paper's Table 1, from its own models and tasks."""
     names = ("model", "method", "environment", *_FIELDS)
-    return [
-        {name: row[name] for name in names} for row in _rows(paper.read_published_csv("detection.csv"), paper.SOURCE)
-    ]
+    rows = _rows(paper.read_published_csv("detection.csv"), paper.SOURCE)
+    return [{name: row[name] for name in names} for row in rows]
 
 
 def quota_table(rows: Sequence[Mapping[str, Any]], budget: str) -> pd.DataFrame:
@@ -73,13 +72,8 @@ def _kept(row: Mapping[str, Any], cap: int | None, percent: float | None) -> Row
     matrix = Confusion(**{name: row[name] for name in _FIELDS})
     budget = count_inspections((percent or 0.0) / 100, matrix.n) if cap is None else cap
     inspected, bad = count_kept(matrix.tp, matrix.fp, budget), matrix.tp + matrix.fn
-    return {
-        "n": matrix.n,
-        "budget": budget,
-        "kept": inspected,
-        "lost": matrix.tp - inspected,
-        "caught": inspected / bad if bad else None,
-    }
+    found = {"n": matrix.n, "budget": budget, "kept": inspected, "lost": matrix.tp - inspected}
+    return found | {"caught": inspected / bad if bad else None}
 
 
 def _rows(text: str, where: str) -> list[Row]:

@@ -102,6 +102,7 @@ def read_reviews(session: Session, run: tables.Run) -> pd.DataFrame:
     following = aliased(record)
     wrong = col(decision.label) == Label.MISALIGNED
     edited = and_(col(decision.decision) == DecisionKind.EDIT, col(record.outcome).in_(_ENDED))
+    following_trial = and_(col(following.task_id) == col(record.task_id), col(following.trial) == col(record.trial) + 1)
     again = case((edited, col(record.outcome)), else_=col(following.outcome))
     succeeded = case((and_(wrong, again == Outcome.SUCCEEDED), 1), (and_(wrong, again.in_(_ENDED)), 0))
     statement = (
@@ -113,18 +114,13 @@ def read_reviews(session: Session, run: tables.Run) -> pd.DataFrame:
         )
         .join(item, col(item.id) == col(decision.item_id))
         .join(record, col(record.id) == col(item.trajectory_id))
-        .outerjoin(following, _is_next(following))
+        .outerjoin(following, following_trial)
         .where(col(item.run_id) == run.id, col(item.kind) != HALTED, is_current())
         .group_by(col(record.id))
     )
     columns = ["trajectory_id", "inspected_ms", "reported", "corrected"]
     rows = [tuple(row) for row in session.execute(statement)]
     return pd.DataFrame(rows, columns=columns).astype({"reported": bool, "corrected": float})
-
-
-def _is_next(following: Any) -> Any:
-    record = tables.Trajectory
-    return and_(following.task_id == record.task_id, following.trial == col(record.trial) + 1)
 
 
 def read_checkpoints(session: Session, keys: Iterable[Key]) -> dict[Key, Checkpoint]:
@@ -182,20 +178,6 @@ def _tasks(session: Session, run: tables.Run) -> dict[int, TaskSpec]:
     return {id or 0: task_spec(asked) for id, asked in session.exec(statement)}
 
 
-_COLUMNS = (
-    "detector",
-    "trial",
-    "trajectory_id",
-    "task_key",
-    "step",
-    "kind",
-    "score",
-    "probability",
-    "flagged",
-    "label",
-)
-
-
 def _read_judged(session: Session, run: tables.Run) -> pd.DataFrame:
     verdict, record, task = tables.Verdict, tables.Trajectory, tables.Task
     columns = (
@@ -219,18 +201,18 @@ def _read_judged(session: Session, run: tables.Run) -> pd.DataFrame:
         .subquery()
     )
     statement = (
-        sa_select(*(ranked.c[name] for name in _COLUMNS))
+        sa_select(*(column for column in ranked.c if column.name != "place"))
         .where(ranked.c.place == 1)
         .order_by(ranked.c.detector, ranked.c.trajectory_id)
     )
     rows: list[Any] = [tuple(row) for row in session.execute(statement)]
     kinds = {"flagged": bool, "label": object, "score": float, "probability": float}
-    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(kinds)
+    return pd.DataFrame(rows, columns=statement.selected_columns.keys()).astype(kinds)
 
 
 def _labels(session: Session, run: tables.Run, rows: pd.DataFrame, labels: str) -> pd.Series[Any]:
     """Return the label of each row: the simulated outcome of a live run's flagged actions, or the source's label."""
-    tried = simulate_labels(session, run, _keys(rows[rows["flagged"] | rows["label"].isna()]))
+    tried = simulate_labels(session, run, set(_key_column(rows[rows["flagged"] | rows["label"].isna()])))
     own = _replace_labels(rows["label"], _key_column(rows), tried)
     if labels != "adjudicated":
         return own
@@ -251,13 +233,9 @@ def _expected_costs(session: Session, run: tables.Run, rows: pd.DataFrame) -> pd
     stated = run_options(run).costs
     if not stated or rows.empty:
         return worth
-    seen = read_checkpoints(session, _keys(rows[rows["flagged"]]))
+    seen = read_checkpoints(session, set(_key_column(rows[rows["flagged"]])))
     amounts = {key: costs.cost(stated, checkpoint) for key, checkpoint in seen.items()}
     return worth.mul(pd.Series([amounts.get(key, 1.0) for key in _key_column(rows)], index=rows.index))
-
-
-def _keys(rows: pd.DataFrame) -> set[Key]:
-    return set(_key_column(rows))
 
 
 def _key_column(rows: pd.DataFrame) -> pd.Series[Any]:

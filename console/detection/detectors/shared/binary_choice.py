@@ -130,14 +130,11 @@ def read_share(reply: Reply, answered: reply_parsing.Letter, letter: str) -> tup
     basis = "top_logprobs" if all(mass.values()) else "complement"
     other = "B" if answered.letter == "A" else "A"
     if not mass[other]:
-        mass[other] = max(0.0, 1.0 - mass[answered.letter]) if len(alternatives) < TOP else _unseen(alternatives)
+        shares = [math.exp(logprob) for logprob in alternatives.values()]
+        # A letter outside the likeliest tokens is at most as likely as the last of them.
+        unseen = min(min(shares), max(0.0, 1.0 - sum(shares)))
+        mass[other] = max(0.0, 1.0 - mass[answered.letter]) if len(alternatives) < TOP else unseen
     return mass[letter] / (mass["A"] + mass["B"]), basis
-
-
-def _unseen(alternatives: dict[str, float]) -> float:
-    """Return the highest probability that a letter outside the likeliest tokens can have."""
-    shares = [math.exp(logprob) for logprob in alternatives.values()]
-    return min(min(shares), max(0.0, 1.0 - sum(shares)))
 
 
 def _token_at(tokens: Sequence[Token], text: str, answered: reply_parsing.Letter) -> Token | None:

@@ -66,22 +66,18 @@ def _shopper(step: Step) -> Step:
     return replace(step, action="search") if _SEARCH.match(step.action) else step
 
 
-def _searcher(step: Step) -> Step:
-    return replace(step, action="search") if "search" in step.action else step
-
-
 def _respondent(step: Step) -> Step:
     """Hide the observation after a message, because it is the user's reply."""
     return replace(step, observation=HIDDEN) if _RESPONSE.match(step.action) and step.observation else step
 
 
-def _as_it_is(step: Step) -> Step:
-    return step
-
-
-MASKS: dict[str, Callable[[Step], Step]] = {"webshop": _shopper, "hotpotqa": _as_it_is, "alfworld": _as_it_is}
+MASKS: dict[str, Callable[[Step], Step]] = {
+    "webshop": _shopper,
+    "hotpotqa": lambda step: step,
+    "alfworld": lambda step: step,
+}
 """The masks by environment, which hide parts of a step; other environments use `_respondent`."""
-_PAPER_MASKS = MASKS | {"webshop": _searcher}
+_PAPER_MASKS = MASKS | {"webshop": lambda step: replace(step, action="search") if "search" in step.action else step}
 
 
 def _without(step: Step, instruction: str) -> Step:

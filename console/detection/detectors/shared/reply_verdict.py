@@ -25,12 +25,13 @@ def verdict_from_replies(
     **parameters: Any,
 ) -> Verdict:
     """Return a verdict with this score, and with the replies and cost of the calls."""
+    lacking = sorted({name for call in calls for name in call.reply.without})
     return Verdict(
         score=score,
         rationale=rationale,
         inferred_task=inferred_task,
         probability=probability,
-        parameters={**parameters, **_left_out(calls)},
+        parameters=parameters | ({"not_offered": lacking} if lacking else {}),
         raw=orjson.dumps([_shown(call) for call in calls]).decode(),
         spent=sum_costs([_spent(call.reply) for call in calls]),
     )
@@ -79,11 +80,6 @@ def compute_bits(probability: float) -> float:
 def _spent(reply: Reply) -> ReplyCost:
     usage = reply.usage
     return ReplyCost(reply.requests, usage.prompt_tokens, usage.completion_tokens, reply.latency_ms, reply.cost_usd)
-
-
-def _left_out(calls: Sequence[ModelCall]) -> dict[str, Any]:
-    lacking = sorted({name for call in calls for name in call.reply.without})
-    return {"not_offered": lacking} if lacking else {}
 
 
 def _shown(call: ModelCall) -> dict[str, Any]:

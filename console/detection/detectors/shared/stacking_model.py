@@ -28,10 +28,6 @@ def compute_features(checkpoint: Checkpoint) -> dict[str, float]:
     return {name: feature(checkpoint) for name, feature in FEATURES.items()}
 
 
-def _length(checkpoint: Checkpoint) -> float:
-    return math.log1p(len(checkpoint.steps)) / 4
-
-
 def _failures(checkpoint: Checkpoint) -> float:
     failed = [bool(_FAILED.search(step.observation[:200])) for step in checkpoint.steps]
     return sum(failed) / max(1, len(failed))
@@ -46,42 +42,22 @@ def _repeats(checkpoint: Checkpoint) -> float:
     return 1 - len(set(actions)) / len(actions) if actions else 0.0
 
 
-def _request_length(checkpoint: Checkpoint) -> float:
-    return math.log1p(len(checkpoint.instruction.split())) / 5
-
-
-def _action_length(checkpoint: Checkpoint) -> float:
-    return math.log1p(len(checkpoint.action)) / 6
-
-
-def _words_met(checkpoint: Checkpoint) -> float:
-    return _share(checkpoint.instruction, [step.observation for step in checkpoint.steps])
-
-
-def _words_met_last(checkpoint: Checkpoint) -> float:
-    return _share(checkpoint.instruction, [checkpoint.action, *(step.observation for step in checkpoint.steps[-2:])])
-
-
-def _action_met(checkpoint: Checkpoint) -> float:
-    return _share(checkpoint.action, [step.observation for step in checkpoint.steps])
-
-
-def _at_the_end(checkpoint: Checkpoint) -> float:
-    return float(checkpoint.kind is CheckpointKind.END)
-
-
 FEATURES: dict[str, Callable[[Checkpoint], float]] = {
-    "length": _length,
+    "length": lambda seen: math.log1p(len(seen.steps)) / 4,
     "failures": _failures,
     "last_failed": _last_failed,
     "repeats": _repeats,
-    "request_length": _request_length,
-    "action_length": _action_length,
-    "words_met": _words_met,
-    "words_met_last": _words_met_last,
-    "action_met": _action_met,
-    "at_the_end": _at_the_end,
+    "request_length": lambda seen: math.log1p(len(seen.instruction.split())) / 5,
+    "action_length": lambda seen: math.log1p(len(seen.action)) / 6,
+    "words_met": lambda seen: _share(seen.instruction, _observations(seen)),
+    "words_met_last": lambda seen: _share(seen.instruction, [seen.action, *_observations(seen)[-2:]]),
+    "action_met": lambda seen: _share(seen.action, _observations(seen)),
+    "at_the_end": lambda seen: float(seen.kind is CheckpointKind.END),
 }
+
+
+def _observations(checkpoint: Checkpoint) -> list[str]:
+    return [step.observation for step in checkpoint.steps]
 
 
 def _share(text: str, places: Sequence[str]) -> float:
