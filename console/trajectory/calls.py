@@ -320,7 +320,6 @@ def _literal(node: ast.AST, faults: list[str], depth: int = 0) -> Any:
 
 
 def _object_calls(text: str) -> list[Call]:
-    """Return the calls of a text that is a JSON object with a call, or a JSON list of such objects."""
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:

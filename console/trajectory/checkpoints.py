@@ -188,7 +188,6 @@ def _faces(action: str) -> Iterator[str]:
 
 
 def _calls_run(action: str) -> Iterator[Call]:
-    """Yield the calls in an action and on each of its lines, without thoughts."""
     if not is_thought(action):
         yield from read_action(action)
     lines = action.splitlines()

@@ -315,7 +315,6 @@ _WORDS_TO_OTHERS = frozenset({"body", "message", "content", "text", "subject", "
 
 
 def _argument_name_effects(arguments: Mapping[str, Any]) -> frozenset[Effect]:
-    """Return PAY if the arguments have money and a recipient, SEND if they have a message and a recipient."""
     keys = {key.lower() for key in arguments}
     if not keys & RECIPIENTS:
         return frozenset()

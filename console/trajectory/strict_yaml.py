@@ -234,7 +234,6 @@ def _path(loc: Sequence[str | int]) -> str:
 
 
 def _shape_at(shape: object, loc: Sequence[str | int]) -> object:
-    """Return the shape of the value at this path."""
     for step in loc:
         fields = _field_types(shape)
         if isinstance(step, str) and step in fields:

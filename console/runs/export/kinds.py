@@ -116,14 +116,17 @@ def _asked(column: str) -> Any:
     return select(_ask.c[column]).where(_ask.c.item_id == _item.c.id).limit(1).scalar_subquery()
 
 
-_DECISION_CELLS = (
-    integer("decision_id", _decision.c.id),
-    integer("item_id", _item.c.id),
+_OF_TRAJECTORY = (
     integer("trajectory_id", _trajectory.c.id),
     text("task_id", _task.c.task_key),
     text("run", RUN_NAME),
     integer("trial", _trajectory.c.trial),
     text("environment", _trajectory.c.environment),
+)
+_DECISION_CELLS = (
+    integer("decision_id", _decision.c.id),
+    integer("item_id", _item.c.id),
+    *_OF_TRAJECTORY,
     text("study", STUDY),
     text("condition", CONDITION),
     text("participant", PARTICIPANT),
@@ -214,11 +217,7 @@ ITEMS = ExportQuery(
 
 TRAJECTORIES = ExportQuery(
     cells=(
-        integer("trajectory_id", _trajectory.c.id),
-        text("task_id", _task.c.task_key),
-        text("run", RUN_NAME),
-        integer("trial", _trajectory.c.trial),
-        text("environment", _trajectory.c.environment),
+        *_OF_TRAJECTORY,
         text("instruction", _task.c.instruction),
         text("outcome", _trajectory.c.outcome),
         text("recorded_outcome", _trajectory.c.recorded_outcome),
@@ -272,11 +271,7 @@ WITH_PICTURES = replace(TRAJECTORIES, page=1, amend=_with_pictures)
 
 _VERDICT_CELLS = (
     integer("verdict_id", _verdict.c.id),
-    integer("trajectory_id", _trajectory.c.id),
-    text("task_id", _task.c.task_key),
-    text("run", RUN_NAME),
-    integer("trial", _trajectory.c.trial),
-    text("environment", _trajectory.c.environment),
+    *_OF_TRAJECTORY,
     integer("step", _verdict.c.step),
     text("checkpoint", _verdict.c.kind),
     text("critical_action", _trajectory.c.critical_action),

@@ -11,7 +11,6 @@ from pathlib import Path
 from console.errors import UnreadableFile
 from console.plugins import Registry
 from console.runs.importers import (
-    agentdojo,
     alfworld_expert,
     atif,
     chat_messages,
@@ -48,7 +47,7 @@ BUILT_IN: dict[str, Importer] = {
     "atif": atif.IMPORTER,
     "openhands": openhands.IMPORTER,
     "swe-agent": swe_agent.IMPORTER,
-    "agentdojo": agentdojo.IMPORTER,
+    "agentdojo": tool_benchmarks.AGENTDOJO,
     "tau-bench": tau_bench.IMPORTER,
     "alfworld-expert": alfworld_expert.IMPORTER,
     "inferact": inferact.IMPORTER,

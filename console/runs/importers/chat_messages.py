@@ -22,7 +22,7 @@ from console.runs.importers.parts.conversation import (
     entry_of,
     with_written_calls,
 )
-from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
+from console.runs.importers.parts.intake import Intake, as_text, held_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import json_records, objects, required_list
 from console.runs.importers.parts.message_parts import read_turns
 from console.runs.importers.parts.rewards import RESULT_FIELDS, told_result, trial_of
@@ -52,7 +52,7 @@ def conversations(
         yield entry_of(
             intake,
             read_turns(messages, intake),
-            next((_text(fields[key]) for key in _IDS if fields.get(key) is not None), _id_of(messages)),
+            next((as_text(fields[key]) for key in _IDS if fields.get(key) is not None), _id_of(messages)),
             told_result(fields),
             instruction=fields.get("instruction"),
             environment=named if isinstance(named, str) and named in ENVIRONMENTS else "generic",
@@ -96,10 +96,6 @@ def _id_of(messages: object) -> str:
     return "c-" + hashlib.sha1(orjson.dumps(messages), usedforsecurity=False).hexdigest()[:12]
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
-
-
 _SHARE_GPT = "sharegpt"
 _SHARE_GPT_MARKS = ((".conversations[].from", ".conversations[].value"),)
 _ROLES = {"system": SYSTEM, "human": USER, "user": USER, "gpt": AGENT, "assistant": AGENT, "chatgpt": AGENT}
@@ -121,8 +117,7 @@ def read_share_gpt(path: Path, progress: Progress | None = None) -> Iterator[Ent
 
 
 def _turn(said: Mapping[str, Any], number: int, intake: Intake) -> Turn | None:
-    who, value = word(said.get("from")), said.get("value")
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    who, text = word(said.get("from")), as_text(said.get("value"))
     if who in _CALLS:
         return Turn(AGENT, calls=tuple(_calls(text, intake)), number=number)
     if who not in _ROLES:

@@ -36,8 +36,9 @@ def recognises(path: Path, head: bytes) -> bool:
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield sessions, their rewound branches and their subagents; each call is in exactly one trajectory."""
-    records = ((_session(one.value), one.line, _told(one.value)) for one in objects(path, progress))
-    for session, events in grouped(records, path):
+    found = ((one.line, one.value) for one in objects(path, progress))
+    named = ((_text(value, "sessionId") or _text(value, "session_id"), line, _told(value)) for line, value in found)
+    for session, events in grouped(named, path):
         yield from _Session(path, session, events).entries()
 
 
@@ -57,10 +58,6 @@ def _is_event(value: Mapping[str, Any]) -> bool:
     """Return whether the event is a message of a session, in a session file or in printed stream output."""
     placed = "uuid" in value if "sessionId" in value else "session_id" in value
     return placed and isinstance(value.get("message"), dict)
-
-
-def _session(value: Mapping[str, Any]) -> str:
-    return _text(value, "sessionId") or _text(value, "session_id")
 
 
 def _is_subagent(value: Mapping[str, Any]) -> bool:
@@ -187,7 +184,6 @@ def _holds_result(value: Mapping[str, Any]) -> bool:
 
 
 def _merged(before: Turn, after: Turn) -> Turn:
-    """Return the message that combines two parts from different lines."""
     held = {(call.id, call.action) for call in before.calls}
     fresh = tuple(call for call in after.calls if not call.id or (call.id, call.action) not in held)
     return replace(

@@ -134,7 +134,6 @@ def _asked(given: object, intake: Intake) -> str:
 
 
 def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:
-    """Return the value with each attachment address replaced by its content."""
     if isinstance(value, str) and value.startswith(_ATTACHED):
         return attachments.get(value.removeprefix(_ATTACHED), value)
     if isinstance(value, dict):

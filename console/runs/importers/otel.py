@@ -44,7 +44,7 @@ _INDEXED = re.compile(r"^(?:llm|gen_ai)\.(input_messages|output_messages|prompt|
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield each trace as a trajectory, its spans ordered by time."""
     spans = (
-        (_trace_id(span), record.line, span)
+        (str(span.get("traceId") or span.get("trace_id") or ""), record.line, span)
         for record in objects(path, progress, *_MARKS)
         for span in _spans(record.value)
     )
@@ -77,10 +77,6 @@ def _spans(batch: Mapping[str, Any], level: int = 0) -> Iterator[dict[str, Any]]
 
 def _list(holder: Mapping[str, Any], *names: str) -> Sequence[Any]:
     return next((holder[name] for name in names if isinstance(holder.get(name), list)), ())
-
-
-def _trace_id(span: Mapping[str, Any]) -> str:
-    return str(span.get("traceId") or span.get("trace_id") or "")
 
 
 def _attributes(span: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,7 +113,6 @@ def _values(attributes: object) -> dict[str, Any]:
 
 
 def _value(value: Any) -> Any:
-    """Return the JSON value of an attribute's `AnyValue`."""
     if not isinstance(value, dict) or not value:
         return value
     kind, held = next(iter(value.items()))
@@ -170,7 +165,6 @@ def _conversation(record: Record, told: Mapping[str, Any], number: int) -> Logge
 
 
 def _content_of(told: Mapping[str, Any], role: str) -> Any:
-    """Return the content of the first event message with this role in a span."""
     return next((one["content"] for one in _events(told) if one.get("role") == role and "content" in one), None)
 
 
@@ -211,7 +205,6 @@ def _given(told: Mapping[str, Any]) -> Any:
 
 
 def _events(told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages that an older convention stores as one list of events."""
     return [one for one in plain_list(unpacked(told.get("events"))) if isinstance(one, dict)]
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 from console.environments import environment
 from console.trajectory import Trajectory
@@ -65,12 +64,8 @@ def decided(decision: str, who: str, words: str = "") -> dict[str, dict[str, str
     return {DECIDED: {"decision": decision, "who": who, "words": words}}
 
 
-class Reader(Protocol):
-    """A function that reads a file record by record and raises UnreadableFile at the first invalid record."""
-
-    def __call__(self, path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-        """Yield the entries of the file in order."""
-        ...
+Reader = Callable[[Path, Progress | None], Iterator[Entry]]
+"""A function that yields the entries of a file in order and raises UnreadableFile at the first invalid record."""
 
 
 @dataclass(frozen=True, slots=True)

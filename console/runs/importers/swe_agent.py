@@ -49,7 +49,6 @@ def _entry(intake: Intake, turns: Sequence[Turn], record: Record, fields: Mappin
 
 
 def _ended(status: str, outcome: Outcome) -> Outcome:
-    """Return the outcome: a limit or error if the status names one, else the graded outcome."""
     if status.lower() in _ENDED_BY_ITSELF:
         return outcome
     return Outcome.ERROR if "error" in status.lower() and "format" not in status.lower() else Outcome.HALTED

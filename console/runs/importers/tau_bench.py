@@ -51,7 +51,6 @@ def _told_tasks(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _instructions(told: object) -> str:
-    """Return the user's instructions: a text, or its named parts."""
     if isinstance(told, str):
         return told
     parts = [(name, value) for name, value in plain_object(told).items() if name != "domain"]

@@ -133,7 +133,6 @@ def _runs(path: Path, progress: Progress | None) -> Iterator[tuple[str, int, dic
 
 
 def _tree(run: Span) -> Iterator[dict[str, Any]]:
-    """Yield a run and its descendants, each exactly once."""
     yield {key: value for key, value in run.items() if key != "child_runs"}
     for child in plain_list(run.get("child_runs")):
         if isinstance(child, dict):

@@ -156,7 +156,6 @@ def array_of(values: Sequence[Any], kind: Any) -> Any:
 
 
 def _arrays(columns: Sequence[Column], page: Page) -> list[Any]:
-    """Return one Arrow array for each column; the page must have rows."""
     return [
         _column_array(column.kind, values) for column, values in zip(columns, zip(*page, strict=True), strict=False)
     ]

@@ -112,7 +112,6 @@ def _card(source: RunRecords, counts: Counter[str]) -> str:
 
 
 def _instructions(run: tables.Run) -> str:
-    """Return the instructions for reviewers, according to the run's settings."""
     feedback = "possible" if run.feedback_mode == "nl" else "not possible"
     told = [
         "Reviewers saw the task, the steps before a critical action and the action itself, but nothing after it.",

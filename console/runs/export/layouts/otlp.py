@@ -63,10 +63,6 @@ def _trace_id(source: RunRecords, one: Reviewed) -> str:
     return key if _TRACE_ID.fullmatch(key) else _id(f"{source.run.name}/{one.id}", 32)
 
 
-def _is_words(named: list[tuple[str, Call]]) -> bool:
-    return not named or (len(named) == 1 and spoken(named[0][1]) is not None)
-
-
 def _step(
     trace: str, root: str, index: int, at: int, step: Step, named: list[tuple[str, Call]],
     heard: list[dict[str, Any]], events: list[Any],
@@ -74,10 +70,11 @@ def _step(
     """Yield a span for the model's turn with its new input, then one for each call; the last one holds the result."""
     turn = _id(f"{trace}/{index}", 16)
     output = [{"role": "assistant", "parts": list(_said(step, named)), "finish_reason": "stop"}]
-    about: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": _text(output)}
+    about: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": orjson.dumps(output).decode()}
     if heard:
-        about["gen_ai.input.messages"] = _text(_parts(heard))
-    words = _is_words(named)
+        parts = [{"role": one["role"], "parts": [{"type": "text", "content": one["content"]}]} for one in heard]
+        about["gen_ai.input.messages"] = orjson.dumps(parts).decode()
+    words = not named or (len(named) == 1 and spoken(named[0][1]) is not None)
     if words and step.observation:
         about["inferact.observation"] = step.observation
     yield {**_span(trace, turn, root, "chat", (at, at + 1), about), "events": events}
@@ -111,10 +108,6 @@ def _event(answer: GivenAnswer, at: int) -> dict[str, Any]:
     return {"timeUnixNano": str(at), "name": "inferact.review", "attributes": _attributes(named)}
 
 
-def _parts(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{"role": turn["role"], "parts": [{"type": "text", "content": turn["content"]}]} for turn in turns]
-
-
 def _span(
     trace: str, span: str, parent: str, name: str, times: tuple[int, int], about: dict[str, Any]
 ) -> dict[str, Any]:
@@ -135,12 +128,7 @@ def _attributes(values: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _value(value: Any) -> dict[str, Any]:
-    """Return a value in OTLP's JSON form, in which integers are strings."""
     return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": str(value)}
-
-
-def _text(value: Any) -> str:
-    return orjson.dumps(value).decode()
 
 
 def _id(text: str, digits: int) -> str:

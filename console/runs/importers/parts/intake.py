@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from console.errors import UnreadableFile
 from console.runs.importers.records import LeftOut
 from console.trajectory import Picture
@@ -97,6 +99,11 @@ def plain_list(value: object) -> list[Any]:
 def word(value: object) -> str:
     """Return the value if it is a string, else ""; in a damaged log, a field may have any type."""
     return value if isinstance(value, str) else ""
+
+
+def as_text(value: object) -> str:
+    """Return a string unchanged, any other value as JSON."""
+    return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
 
 
 def held_fields(holder: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -245,7 +245,9 @@ def json_records(path: Path, progress: Progress | None, *alternatives: tuple[str
         for line, raw in elements(path, base, progress):
             yield parsed(raw, path, line)
     else:
-        yield from _one_a_line(path, progress)
+        for line, raw in byte_lines(path, progress):
+            if raw and not raw.isspace():
+                yield parsed(raw, path, line)
 
 
 def objects(path: Path, progress: Progress | None, *alternatives: tuple[str, ...]) -> Iterator[Record]:
@@ -286,12 +288,6 @@ def _spread_over_lines(head: bytes) -> bool:
     except orjson.JSONDecodeError:
         return True
     return False
-
-
-def _one_a_line(path: Path, progress: Progress | None) -> Iterator[Record]:
-    for line, raw in byte_lines(path, progress):
-        if not raw.isspace() and raw:
-            yield parsed(raw, path, line)
 
 
 def _mended(text: str, path: Path, line: int) -> Record:

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import orjson
-
 from console.runs.importers.parts.conversation import (
     AGENT,
     SYSTEM,
@@ -25,6 +23,7 @@ from console.runs.importers.parts.conversation import (
 )
 from console.runs.importers.parts.intake import (
     Intake,
+    as_text,
     is_picture,
     picture_data,
     plain_list,
@@ -224,7 +223,6 @@ def _speaker(message: Part, role: str) -> str:
 
 
 def _calls(message: Part, intake: Intake) -> list[LoggedCall]:
-    """Return the calls in fields other than the content."""
     calls = message.get("tool_calls")
     if calls and not (isinstance(calls, list) and all(isinstance(call, dict) for call in calls)):
         raise intake.refusal(
@@ -286,7 +284,7 @@ def _read(content: object, into: _Parts) -> None:
         if isinstance(part, dict):
             _read_part(_typed(part), into)
         else:
-            into.texts.append(_json_text(part))
+            into.texts.append(as_text(part))
 
 
 def _read_part(part: Part, into: _Parts) -> None:
@@ -329,7 +327,7 @@ def _read_result_part(part: object, texts: list[str], pictures: list[Picture], i
     elif is_picture(typed) and picture_data(typed) is not None:
         read_picture(typed, texts, pictures, intake)
     elif part is not None:
-        texts.append(_json_text(part))
+        texts.append(as_text(part))
 
 
 def _typed(part: Part) -> Part:
@@ -337,7 +335,8 @@ def _typed(part: Part) -> Part:
     kind = part.get("type")
     if kind == "tool-invocation":
         return {**plain_object(part.get("toolInvocation")), "type": "tool_call"}
-    if isinstance(kind, str) and "toolCallId" in part and kind.startswith(_AI_SDK) and not _is_known(kind):
+    is_known = _is_call(part) or _is_result(part)
+    if isinstance(kind, str) and "toolCallId" in part and kind.startswith(_AI_SDK) and not is_known:
         return {"toolName": kind.removeprefix("tool-"), **part, "type": "tool_call"}
     if kind is not None:
         return part
@@ -351,10 +350,6 @@ def _typed(part: Part) -> Part:
     if isinstance(part.get("name"), str) and any(name in part for name in ARGUMENT_NAMES):
         return {"type": "tool_call", **part}
     return part
-
-
-def _is_known(kind: str) -> bool:
-    return _is_call({"type": kind}) or _is_result({"type": kind})
 
 
 def _is_call(part: Part) -> bool:
@@ -381,12 +376,8 @@ def _unwrapped(message: Part) -> Part:
 
 
 def _first_text(part: Part, *names: str) -> str:
-    return _json_text(next((part[name] for name in names if part.get(name) is not None), ""))
+    return as_text(next((part[name] for name in names if part.get(name) is not None), ""))
 
 
 def _id(value: object) -> str:
-    return "" if value is None else _json_text(value)
-
-
-def _json_text(value: object) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+    return "" if value is None else as_text(value)
