@@ -19,8 +19,7 @@ from console.errors import BadInput
 from console.language import counted
 from console.review import plain_text
 from console.runs import critical_suggestions, housekeeping, ingest, trajectory_list, trajectory_rows
-from console.runs.importers import IMPORTERS
-from console.runs.importers.parts.likeness import CANONICAL_LINE
+from console.runs.importers import CANONICAL_LINE, IMPORTERS
 from console.runs.ingest import FileReport
 
 app = typer.Typer(

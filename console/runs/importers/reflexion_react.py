@@ -122,8 +122,8 @@ def _attempt(line: int, preface: list[str], record: list[str], answer: str | Non
     after = ends[-1] + 1 if ends else 0
     first = next((i for i in range(after, len(record)) if starts_step(record[i])), len(record))
     asked = "\n".join(record[:first]).removeprefix("Question:")
-    question, _, recalled = _cut_at_reminder(asked)
-    before, _, earlier = _cut_at_reminder("\n".join(preface))
+    question, recalled = (*_AGAIN.split(asked, maxsplit=1), "")[:2]
+    before, earlier = (*_AGAIN.split("\n".join(preface), maxsplit=1), "")[:2]
     return Attempt(
         line=line,
         question=question.strip(),
@@ -132,11 +132,6 @@ def _attempt(line: int, preface: list[str], record: list[str], answer: str | Non
         steps=tuple(record[first:]),
         answer=answer,
     )
-
-
-def _cut_at_reminder(text: str) -> tuple[str, str, str]:
-    match = _AGAIN.search(text)
-    return (text[: match.start()], match[0], text[match.end() :]) if match else (text, "", "")
 
 
 def _memory(recalled: str) -> Iterator[str]:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
-from console.runs.export.layouts.parts.conversation import in_words
-from console.runs.export.layouts.parts.layout import GivenAnswer, Layout, Reviewed, RunRecords, write_list
+from console.runs.export.layouts.parts.layout import GivenAnswer, Layout, Reviewed, RunRecords, in_words, write_list
 
 _PEOPLE = uuid.UUID("6f1c4b0e-3b1d-5a53-9a57-9f5d8a1f9c11")
 INTERFACE = """<View>

@@ -10,15 +10,19 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from console.runs.export.layouts.parts.conversation import (
+from console.runs.export.layouts.parts.layout import (
+    GivenAnswer,
+    Layout,
+    Reviewed,
+    RunRecords,
     arguments_text,
     assistant,
     functions,
     given,
     in_words,
     numbered,
+    write_lines,
 )
-from console.runs.export.layouts.parts.layout import GivenAnswer, Layout, Reviewed, RunRecords, write_lines
 from console.trajectory import Trajectory
 from console.trajectory.calls import Call
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at

@@ -21,21 +21,14 @@ from storage import tables
 _AT_ONCE = 100
 _STEP = pa.struct([("thought", pa.string()), ("action", pa.string()), ("observation", pa.string())])
 _TRAJECTORY = pa.schema(
-    [
-        *((name, pa.string()) for name in ("task_id", "environment", "instruction", "opening")),
-        ("trial", pa.int64()),
-        ("steps", pa.list_(_STEP)),
-        *((name, pa.string()) for name in ("critical_action", "outcome", "gold_label")),
-    ]
+    [(name, pa.string()) for name in ("task_id", "environment", "instruction", "opening")]
+    + [("trial", pa.int64()), ("steps", pa.list_(_STEP))]
+    + [(name, pa.string()) for name in ("critical_action", "outcome", "gold_label")]
 )
 _ANSWER = pa.schema(
-    [
-        ("task_id", pa.string()),
-        ("trial", pa.int64()),
-        ("step", pa.int64()),
-        *((name, pa.string()) for name in ("checkpoint", "action", "reviewer", "decision", "label", "words")),
-        ("edited_action", pa.string()),
-    ]
+    [("task_id", pa.string()), ("trial", pa.int64()), ("step", pa.int64())]
+    + [(name, pa.string()) for name in ("checkpoint", "action", "reviewer", "decision", "label", "words")]
+    + [("edited_action", pa.string())]
 )
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from console.errors import Refused
-from console.runs.export.layouts.parts.conversation import given, numbered
-from console.runs.export.layouts.parts.layout import GivenAnswer, Layout, Reviewed, RunRecords
+from console.runs.export.layouts.parts.layout import GivenAnswer, Layout, Reviewed, RunRecords, given, numbered
 from console.runs.importers.inspect import TRIAL
 from console.trajectory import Label
 from console.trajectory.calls import Call, read_action

@@ -9,8 +9,17 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from console.runs.export.layouts.parts.conversation import arguments_text, given, numbered, spoken
-from console.runs.export.layouts.parts.layout import GivenAnswer, Layout, Reviewed, RunRecords, write_lines
+from console.runs.export.layouts.parts.layout import (
+    GivenAnswer,
+    Layout,
+    Reviewed,
+    RunRecords,
+    arguments_text,
+    given,
+    numbered,
+    spoken,
+    write_lines,
+)
 from console.trajectory import Step
 from console.trajectory.calls import Call
 
