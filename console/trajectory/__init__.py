@@ -1,7 +1,4 @@
-"""Trajectories and their steps: a trajectory is one trial of one task.
-
-Its canonical form is one JSON object per line, for import and export.
-"""
+"""Trajectories, their steps, and their canonical form for import and export: one JSON object per line."""
 
 from __future__ import annotations
 

@@ -152,8 +152,11 @@ def checkpoint_at(trajectory: Trajectory, index: int, kind: CheckpointKind) -> C
     steps = trajectory.steps
     if kind is CheckpointKind.HALTED:
         index, step = len(steps), Step()
+    elif index < len(steps):
+        step = steps[index]
     else:
-        step = steps[index] if index < len(steps) else _pending_step(trajectory)
+        thought = trajectory.extra.get("pending_thought")
+        step = Step(thought if isinstance(thought, str) else "", trajectory.critical_action or "")
     return Checkpoint(
         environment=trajectory.environment,
         instruction=trajectory.instruction,
@@ -167,11 +170,6 @@ def checkpoint_at(trajectory: Trajectory, index: int, kind: CheckpointKind) -> C
         speaker=step.speaker,
         pictures=trajectory.pictures,
     )
-
-
-def _pending_step(trajectory: Trajectory) -> Step:
-    thought = trajectory.extra.get("pending_thought")
-    return Step(thought if isinstance(thought, str) else "", trajectory.critical_action or "")
 
 
 def _faces(action: str) -> Iterator[str]:

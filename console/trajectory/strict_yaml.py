@@ -191,10 +191,7 @@ _EXPECTED = {
     **dict.fromkeys(("tuple_type", "list_type"), "a list, such as [one, another]"),
     **dict.fromkeys(("dict_type", "model_type", "model_attributes_type", "dataclass_type"), "fields, one per line"),
 }
-_BOUNDS = {
-    "greater_than_equal": ("ge", "{} or more"),
-    "less_than_equal": ("le", "{} or less"),
-}
+_BOUNDS = {"greater_than_equal": ("ge", "{} or more"), "less_than_equal": ("le", "{} or less")}
 _PATTERNS = {
     "name": "up to 40 letters, digits, spaces and . _ - (a study's also @), starting with a letter or digit",
     "key": "lower-case letters, digits and _, starting with a letter, such as age_group",

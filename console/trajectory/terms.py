@@ -132,8 +132,10 @@ def _term(match: re.Match[str], instruction: str) -> Term | None:
         if end - start < 2:
             return None
     text = instruction[start:end]
-    if group == "name" and " " not in text and _opens_sentence(instruction, start):
-        kind = TermKind.WORD
+    if group == "name" and " " not in text:
+        # A capital letter at the start of a sentence does not make a name.
+        before = instruction[max(0, start - 3) : start].rstrip(" \"'“(")
+        kind = kind if before and before[-1] not in ".!?:;\n" else TermKind.WORD
     if kind is TermKind.WORD and (text.lower() in ATTRIBUTES or "-" in text):
         kind = TermKind.ATTRIBUTE
     return Term(text, kind, start, end, _value(text, kind))
@@ -144,11 +146,6 @@ def _after_function_words(instruction: str, start: int, end: int) -> int:
         if word[0].lower().replace("’", "'").strip(".'") not in FUNCTION_WORDS:
             return word.start()
     return end
-
-
-def _opens_sentence(instruction: str, start: int) -> bool:
-    before = instruction[max(0, start - 3) : start].rstrip(" \"'“(")
-    return not before or before[-1] in ".!?:;\n"
 
 
 def _value(text: str, kind: TermKind) -> float | str:

@@ -55,10 +55,7 @@ def export(
 def download(
     url: str, kind: str, run_name: str, format: str, *, researcher: bool, by: By | None = None, pictures: bool = False
 ) -> bytes:  # fmt: skip
-    """Return a run's records as a csv, jsonl or parquet file; raise the errors of `export`, and Refused.
-
-    Only researchers may export gold labels and the kinds that contain outcomes.
-    """
+    """Return a run's records as a file, without gold labels and refusing outcomes unless for a researcher."""
     if format not in FORMATS:
         raise Unknown("export format", format, FORMATS)
     stream = BytesIO()

@@ -61,15 +61,11 @@ def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
     elif found:
         said.append(Turn(AGENT, calls=found, number=number))
     yield from said
-    yield from _results(plain_object(held.get("observation")), number, intake)
-
-
-def _results(observation: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Turn]:
-    for held in map(plain_object, plain_list(observation.get("results"))):
-        if held.get("subagent_trajectory_ref") and not held.get("content"):
+    for result in map(plain_object, plain_list(plain_object(held.get("observation")).get("results"))):
+        if result.get("subagent_trajectory_ref") and not result.get("content"):
             intake.leave_out("result that is another trajectory")
-            continue
-        yield replace(result_turn(held, intake), number=number)
+        else:
+            yield replace(result_turn(result, intake), number=number)
 
 
 IMPORTER = Importer(_NAME, "ATIF trajectories (Harbor, Terminal-Bench 2)", read, _MARKS)

@@ -165,14 +165,11 @@ class _Session:
         prompts: dict[str, list[str]] = {}
         for uuid, value in self.spoken.items():
             before = next((one for one in islice(self._chain(uuid), 1, None) if one in self.spoken), "")
-            if before and value.get("isSidechain") is not True and _is_prompt(value):
+            is_prompt = value.get("type") == USER and not _holds_result(value) and not _is_quiet(value)
+            if before and value.get("isSidechain") is not True and is_prompt:
                 prompts.setdefault(before, []).append(uuid)
         left = [uuid for siblings in prompts.values() for uuid in siblings[:-1]]
         return {uuid: f"/rewound-{number}" for number, uuid in enumerate(left, 1)}
-
-
-def _is_prompt(value: Mapping[str, Any]) -> bool:
-    return value.get("type") == USER and not _holds_result(value) and not _is_quiet(value)
 
 
 def _is_quiet(value: Mapping[str, Any]) -> bool:

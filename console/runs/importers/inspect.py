@@ -10,7 +10,7 @@ from typing import Any
 from console.errors import UnreadableFile
 from console.runs.importers.parts.conversation import Turn, entry_of
 from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import elements, fields_before, outline, parsed
+from console.runs.importers.parts.json_records import elements, fields_before, parsed
 from console.runs.importers.parts.message_parts import read_turns, spoken_text
 from console.runs.importers.parts.rewards import graded, number_of, trial_of
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans
@@ -23,12 +23,6 @@ TRIAL = "inferact_trial"
 _ATTACHED = "attachment://"
 _VALUES = {"C": 1.0, "I": 0.0}
 _DECISIONS = {"approve": "approve", "modify": "edit", "reject": "reject", "terminate": "reject"}
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Return whether the file is one evaluation with its status and task."""
-    paths = outline(head)
-    return ".eval.task" in paths and ".status" in paths
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -146,5 +140,5 @@ IMPORTER = Importer(
     "Inspect evaluation logs (.eval and .json)",
     read,
     ((".eval.task", ".status", ".samples"),),
-    recognises=recognises,
+    also=((".eval.task", ".status"),),
 )

@@ -64,13 +64,9 @@ def decided(decision: str, who: str, words: str = "") -> dict[str, dict[str, str
     return {DECIDED: {"decision": decision, "who": who, "words": words}}
 
 
-Reader = Callable[[Path, Progress | None], Iterator[Entry]]
-"""A function that yields the entries of a file in order and raises UnreadableFile at the first invalid record."""
-
-
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """A log format, recognised by the paths of its records.
+    """A log format, recognised by the paths of its records; `read` raises UnreadableFile at the first invalid record.
 
     `marks` are alternative sets of such paths; they also show which paths an unknown file lacks. `also` are rarer
     alternatives. `words` must match if other formats have the same paths. If these are not enough, `recognises` decides
@@ -79,7 +75,7 @@ class Importer:
 
     name: str
     title: str
-    read: Reader
+    read: Callable[[Path, Progress | None], Iterator[Entry]]
     marks: tuple[tuple[str, ...], ...] = ()
     also: tuple[tuple[str, ...], ...] = ()
     words: re.Pattern[bytes] | None = None

@@ -184,7 +184,8 @@ def _result(run: Mapping[str, Any]) -> tuple[tuple[Outcome, dict[str, Any]], dic
     graded = run if "utility" in run or "security" in run else plain_object(run.get("evaluation"))
     useful, security = graded.get("utility"), graded.get("security")
     told, executed = _executed(security, graded.get("outcome"))
-    attacked = executed is True and _is_attacked(run)
+    injected = run.get("injection_task_id", run) is not None or bool(run.get("injections"))
+    attacked = executed is True and injected
     gold = {name: graded[name] for name in ("utility", "security") if isinstance(graded.get(name), bool)}
     read_as = {"security_read_as": told} if isinstance(security, bool) else {}
     unknown = not isinstance(useful, bool) or (useful and executed is None and isinstance(security, bool))
@@ -205,10 +206,6 @@ def _executed(security: object, outcome: object) -> tuple[str, bool | None]:
     if not unsafe and not _SAFE_OUTCOME.search(outcome.lower()):
         return _UNCLEAR, None
     return (_ATTACKED if security is unsafe else _SAFE), unsafe
-
-
-def _is_attacked(run: Mapping[str, Any]) -> bool:
-    return run.get("injection_task_id") is not None or bool(run.get("injections")) or "injection_task_id" not in run
 
 
 BFCL = Importer(_BFCL, "BFCL result files", read_bfcl, _BFCL_MARKS, recognises=recognises_bfcl)

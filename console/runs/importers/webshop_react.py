@@ -119,12 +119,9 @@ def _tidy(lines: list[str]) -> str:
     return "\n".join(line.rstrip() for line in lines).strip()
 
 
-def _buys(step: Step) -> bool:
-    return is_critical(step.action, _WORLD.critical) and not step.observation.startswith(_WORLD.not_executed)
-
-
 def _result(steps: tuple[Step, ...]) -> tuple[Outcome, dict[str, Any]]:
-    bought = [step for step in steps if _buys(step)]
+    bought = [step for step in steps if is_critical(step.action, _WORLD.critical)]
+    bought = [step for step in bought if not step.observation.startswith(_WORLD.not_executed)]
     if not bought:
         return Outcome.HALTED if steps else Outcome.ERROR, {}
     printed = _SCORE.search(bought[-1].observation)

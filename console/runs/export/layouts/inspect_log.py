@@ -23,10 +23,7 @@ _DECISIONS = {DecisionKind.APPROVE: "approve", DecisionKind.EDIT: "modify", Deci
 
 
 def write(source: RunRecords, stream: BinaryIO) -> int:
-    """Write an `.eval` log and return the number of samples. The log is built in memory.
-
-    Raise Refused if inspect_ai is not installed.
-    """
+    """Write an `.eval` log, built in memory, and return the number of samples; raise Refused without inspect_ai."""
     try:
         from inspect_ai import log
     except ModuleNotFoundError as missing:
@@ -49,10 +46,7 @@ def write(source: RunRecords, stream: BinaryIO) -> int:
 
 
 def _with_own_epochs(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the samples, each with a unique (id, epoch), the key of Inspect.
-
-    If several trajectories have one task and trial, each further one gets the next free epoch; metadata hold its trial.
-    """
+    """Return the samples with unique (id, epoch), Inspect's key: a further one of a trial gets the next free epoch."""
     held = {(sample["id"], sample["epoch"]) for sample in samples}
     written: set[tuple[str, int]] = set()
     for sample in samples:

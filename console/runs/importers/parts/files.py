@@ -1,7 +1,4 @@
-"""Log files: unpack archives, parquet and Inspect's `.eval`, check the first bytes, and read lines.
-
-This module also splits the Thought / Action / Observation texts of ReAct prompts into steps.
-"""
+"""Log files: archives, parquet and Inspect's `.eval`, their first bytes and lines, and the steps of ReAct prompts."""
 
 from __future__ import annotations
 

@@ -34,7 +34,6 @@ ASKED_FOR = {
 """Data that layouts contain only on request."""
 
 _AT_ONCE = 50
-_BACKSTAGE: Mapping[str, Any] = {"gold": {}, "source": {}, "extra": {}, "memory": ()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +115,10 @@ class RunRecords:
         statement = select(row, body.body).join(body, col(body.trajectory_id) == row.id).where(col(row.id).in_(ids))
         for found, text in session.exec(statement.order_by(col(row.id))):
             key = found.id or 0
-            record = replace(from_json(text), outcome=Outcome(found.outcome))
-            yield Reviewed(key, self._shown(record), found.created_ms, tuple(answers.get(key, ())))
-
-    def _shown(self, record: Trajectory) -> Trajectory:
-        if "gold" in self.asked_for:
-            return replace(record, source={}, extra={}, memory=())
-        return replace(record, **_BACKSTAGE, outcome=Outcome.FINISHED)
+            record = replace(from_json(text), source={}, extra={}, memory=(), outcome=Outcome(found.outcome))
+            if "gold" not in self.asked_for:
+                record = replace(record, gold={}, outcome=Outcome.FINISHED)
+            yield Reviewed(key, record, found.created_ms, tuple(answers.get(key, ())))
 
     def _answers(
         self, session: Session, ids: Sequence[int | None], names: Mapping[str, str]
@@ -246,10 +242,7 @@ def calls_of(step: Step) -> list[Call]:
 
 
 def numbered(steps: Sequence[Step]) -> Iterator[tuple[Step, list[tuple[str, Call]], str | None]]:
-    """Yield each step with its calls, each with an id that is unique within the conversation, and its text.
-
-    The text is what the step sends to the user: "" if the step has no call, and None if it has other calls.
-    """
+    """Yield each step, its calls with unique ids, and its text to the user ("" without calls, None with others)."""
     numbers = count()
     for step in steps:
         named = [(f"call_{next(numbers)}", call) for call in calls_of(step)]
