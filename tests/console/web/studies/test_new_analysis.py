@@ -70,6 +70,7 @@ print(at.dataframe[0].value.columns.tolist())
 REPORT = """
 from console.cli import run_command
 
+print("At the command line:")
 assert run_command(["study", "results", "small", "--table", "haste"]) == 0
 assert run_command(["study", "report", "small", "--out", sys.argv[1]]) == 0
 """
@@ -105,11 +106,11 @@ def said(data_dir):
 
 def test_one_more_analysis_is_on_the_page_and_in_the_report(said, tmp_path):
     sentence = "The hastiest decision of 2 conditions was told by the extra analysis."
-    page = said(PAGE)
+    page, _, listed = said(PAGE + REPORT, str(tmp_path)).partition("At the command line:")
     assert sentence in page
     assert "Fastest decisions" in page
     assert "'fastest'" in page
-    assert "fastest" in said(REPORT, str(tmp_path))
+    assert "fastest" in listed
     report = (tmp_path / "report.html").read_text("utf-8")
     assert all(
         words in report for words in (sentence, "Who was in haste", "Fastest decisions. In sevenths", "the fastest")
