@@ -2,10 +2,12 @@
 
 import pytest
 
+from console.language import COOKIE
 from tests.browser.screens import screenshot
-from tests.browser.walking import in_focus, press_until_next, ready, shown_item
+from tests.browser.walking import in_focus, press_until_next, ready, shown_item, until
 from tests.signing_in import invitation
 
+NAMED = "([title, lang]) => document.title.includes(title) && document.documentElement.lang === lang"
 SIZE = "each => parseFloat(getComputedStyle(each).fontSize)"
 
 
@@ -44,6 +46,7 @@ def test_pages_come_in_the_language_of_the_browser_and_stay_in_the_chosen_one(
     page.get_by_role("button", name="English").click()
     page.get_by_role("heading", name="Help", exact=True).wait_for()
     settled(page)
+    until(page, "kept => document.cookie.includes(kept)", f"{COOKIE}=en")
     page.get_by_role("radio", name="Researcher").or_(page.get_by_role("button", name="Researcher")).first.click()
     page.get_by_role("heading", name="Start from a preset").wait_for()
     sizes = [page.locator(f".st-key-ia-handbook {level}").first.evaluate(SIZE) for level in ("h2", "p")]
@@ -51,8 +54,8 @@ def test_pages_come_in_the_language_of_the_browser_and_stay_in_the_chosen_one(
     page.goto(f"{address}/review")
     shown_item(page)
     settled(page)
-    assert "Review · InferAct Console" in page.title()
+    until(page, NAMED, ["Review · InferAct Console", "en"])
     page.goto(f"{address}/sign-in")
-    assert page.get_by_role("heading", name="You are Ada").count()
+    page.get_by_role("heading", name="You are Ada").wait_for()
     page.get_by_role("link", name="Deutsch").click()
-    assert page.get_by_role("heading", name="Sie sind Ada").count()
+    page.get_by_role("heading", name="Sie sind Ada").wait_for()
