@@ -112,15 +112,10 @@ async def _scale(run: tables.Run, asking: ModelOptions, jobs: Sequence[Job]) -> 
     found = []
     for model, total in sorted(totals.items()):
         by = _ratios(guessed.get(model), real.get(model))
-        found.append(
-            ModelCost(
-                model=model,
-                requests=round(total.requests * share * by["requests"]),
-                prompt_tokens=round(total.prompt_tokens * share * by["prompt_tokens"]),
-                completion_tokens=round(total.completion_tokens * share * by["completion_tokens"]),
-                cost_usd=total.cost_usd * share * by["cost_usd"] if prices[model] else None,
-            )
-        )
+        whole = {name: getattr(total, name) * share * ratio for name, ratio in by.items()}
+        cost_usd = whole.pop("cost_usd") if prices[model] else None
+        counts = {name: round(whole[name]) for name in ("requests", "prompt_tokens", "completion_tokens")}
+        found.append(ModelCost(model, **counts, cost_usd=cost_usd))
     return CostEstimate(len(jobs), len(sample) if sent else 0, tuple(found))
 
 

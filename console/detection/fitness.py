@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from console.detection.detectors import DETECTORS, Detector, Verdict
+from console.detection.detectors import DETECTORS, Detector
 from console.detection.detectors.shared.query_cache import Models, QueryCache
 from console.detection.detectors.verdict import NO_REPLY
 from console.llm import LLM, ClientOptions
@@ -58,12 +58,9 @@ async def _try_detector(judge: Detector, cache: QueryCache) -> Fitness:
     if judge.ask is None:
         raise LookupError(f"the detector {judge.name} asks no model")
     try:
-        return _describe_fitness(judge, await judge.ask(cache))
+        verdict = await judge.ask(cache)
     except ModelError as failure:
         return Fitness(judge.name, False, str(failure))
-
-
-def _describe_fitness(judge: Detector, verdict: Verdict) -> Fitness:
     used = (verdict.spent.requests, verdict.spent.prompt_tokens, verdict.spent.completion_tokens)
     if verdict.unparsed:
         return Fitness(judge.name, False, verdict.rationale.removesuffix(", so a person has to look."), *used)

@@ -1,19 +1,6 @@
-"""Errors of the model client.
+"""Errors of the model client. A `retryable` request may succeed if it is sent again.
 
-ConsoleError
-├── ModelError                 the model returned no usable reply
-│   ├── ModelUnavailable       busy, failing, too slow or out of reach
-│   ├── BadReply               the response is not a chat completion
-│   ├── Deferred               the request is in a batch
-│   ├── ModelSilent            only empty or refused replies
-│   ├── ModelRefused           the model, or a filter before it, declines
-│   └── RequestRejected        the endpoint does not accept the key, the model or the request
-├── BadInput
-│   └── NoModel                the model, or its address, is not set
-└── Refused
-    └── SpendingCapReached     the next call could cost more than is left
-
-A `retryable` request may succeed if it is sent again. No error leaves a verdict, so a later run asks again.
+No error leaves a verdict, so a later run asks again.
 """
 
 from __future__ import annotations

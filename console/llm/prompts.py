@@ -17,15 +17,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import (
-    Environment,
-    FileSystemLoader,
-    StrictUndefined,
-    TemplateNotFound,
-    TemplateSyntaxError,
-    UndefinedError,
-    meta,
-)
+import jinja2
+from jinja2 import meta
 
 from console.errors import BadInput, Unknown
 from console.settings import settings
@@ -93,13 +86,13 @@ def render(name: str, **values: Any) -> str:
     """Render the template; raise Unknown if it does not exist, or BadInput with the names of empty slots."""
     try:
         return _jinja(_folders()).get_template(name + _SUFFIX).render(**values).strip()
-    except UndefinedError as broken:
+    except jinja2.UndefinedError as broken:
         needed = list_slots(name)
         missing = ", ".join(sorted(needed - values.keys())) or str(broken)
         raise BadInput(f"The prompt {name} needs {missing}; its slots are {', '.join(sorted(needed))}.") from broken
-    except TemplateSyntaxError as broken:
+    except jinja2.TemplateSyntaxError as broken:
         raise _unreadable(name, broken) from broken
-    except TemplateNotFound as broken:
+    except jinja2.TemplateNotFound as broken:
         read_template(str(broken.name).removesuffix(_SUFFIX))
         raise
 
@@ -161,19 +154,21 @@ def _parts(name: str) -> Iterator[tuple[str, str]]:
 def _parsed(text: str, name: str) -> Any:
     try:
         return _jinja(_folders()).parse(text)
-    except TemplateSyntaxError as broken:
+    except jinja2.TemplateSyntaxError as broken:
         raise _unreadable(name, broken) from broken
 
 
-def _unreadable(name: str, broken: TemplateSyntaxError) -> BadInput:
+def _unreadable(name: str, broken: jinja2.TemplateSyntaxError) -> BadInput:
     where = (broken.name or name).removesuffix(_SUFFIX)
     return BadInput(f"The prompt {where}, line {broken.lineno}: {broken.message}")
 
 
 @lru_cache(maxsize=4)
-def _jinja(folders: tuple[Path, ...]) -> Environment:
+def _jinja(folders: tuple[Path, ...]) -> jinja2.Environment:
     # Prompts are plain text, so nothing is escaped for HTML.
-    jinja = Environment(loader=FileSystemLoader(folders), undefined=StrictUndefined, autoescape=False)
+    jinja = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folders), undefined=jinja2.StrictUndefined, autoescape=False
+    )
     jinja.filters["fenced"] = fence
     jinja.globals[PAPER] = False
     return jinja

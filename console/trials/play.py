@@ -29,11 +29,6 @@ from console.trials.store import Trial, to_storable_text
 _IN_VAIN = "Nothing happens."
 
 
-def halt_at_cap(steps: Sequence[Step], capped: bool) -> Outcome | None:
-    """Return halted if the cap is reached, because a trial without a purchase or an answer has no result."""
-    return Outcome.HALTED if capped else None
-
-
 def halt_in_circles(steps: Sequence[Step], capped: bool) -> Outcome | None:
     """Return halted if the last action was repeated or had no effect at the cap; return failed at the cap otherwise."""
     if len(steps) > 1 and steps[-1].action == steps[-2].action:
@@ -59,7 +54,10 @@ def find_outcome(
     if ended:
         return Outcome.SUCCEEDED if info.get("success") else Outcome.FAILED
     capped = capped or len(steps) >= (cap or environment.step_cap)
-    return HALTING_RULES.get(environment.name, halt_at_cap)(steps, capped)
+    if rule := HALTING_RULES.get(environment.name):
+        return rule(steps, capped)
+    # A trial without a purchase or an answer has no result.
+    return Outcome.HALTED if capped else None
 
 
 LABELS = {Outcome.SUCCEEDED: Label.ALIGNED, Outcome.FAILED: Label.MISALIGNED}

@@ -5,19 +5,7 @@ A new detector is one file here and one line in BUILT_IN; other packages add the
 
 from dataclasses import replace
 
-from console.detection.detectors import stacked
-from console.detection.detectors.baselines import (
-    DIRECT,
-    FULL_VALIDATION,
-    MULTI_STEP,
-    MULTI_STEP_MAX,
-    MULTI_STEP_MEAN,
-    MULTI_STEP_MIN,
-    RANDOM,
-    SELF_CONSISTENCY,
-    TOKEN_ENTROPY,
-    TOKEN_PROB,
-)
+from console.detection.detectors import baselines, stacked
 from console.detection.detectors.inferact import INFERACT_PROB, INFERACT_VERB
 from console.detection.detectors.rules import RULES
 from console.detection.detectors.stacked import STACKED
@@ -29,17 +17,17 @@ BUILT_IN: dict[str, Detector] = {
     "rules": RULES,
     "inferact-prob": INFERACT_PROB,
     "inferact-verb": INFERACT_VERB,
-    "direct": DIRECT,
-    "self-consistency": SELF_CONSISTENCY,
-    "token-prob": TOKEN_PROB,
-    "token-entropy": TOKEN_ENTROPY,
-    "multi-step": MULTI_STEP,
-    "multi-step-min": MULTI_STEP_MIN,
-    "multi-step-max": MULTI_STEP_MAX,
-    "multi-step-mean": MULTI_STEP_MEAN,
+    "direct": baselines.DIRECT,
+    "self-consistency": baselines.SELF_CONSISTENCY,
+    "token-prob": baselines.TOKEN_PROB,
+    "token-entropy": baselines.TOKEN_ENTROPY,
+    "multi-step": baselines.MULTI_STEP,
+    "multi-step-min": baselines.MULTI_STEP_MIN,
+    "multi-step-max": baselines.MULTI_STEP_MAX,
+    "multi-step-mean": baselines.MULTI_STEP_MEAN,
     "stacked": STACKED,
-    "full-validation": FULL_VALIDATION,
-    "random": RANDOM,
+    "full-validation": baselines.FULL_VALIDATION,
+    "random": baselines.RANDOM,
 }
 DETECTORS = Registry("detector", "inferact.detectors", Detector, BUILT_IN)
 

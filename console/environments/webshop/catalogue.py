@@ -60,20 +60,16 @@ def _table(name: str) -> dict[str, Any]:
 
 
 def _kind(row: Mapping[str, Any], department: str, values: Mapping[str, list[str]]) -> ProductKind:
-    low, high = row["price"]
+    lists: dict[str, Any] = {name: tuple(row[name]) for name in ("price", "styles", "traits", "parts", "uses")}
     return ProductKind(
         noun=row["noun"],
         department=department,
         group=row["group"],
-        price=(low, high),
         materials=tuple(row.get("materials", ())),
-        styles=tuple(row["styles"]),
-        traits=tuple(row["traits"]),
-        parts=tuple(row["parts"]),
-        uses=tuple(row["uses"]),
         options={name: tuple(values[source]) for name, source in row["options"].items()},
         plural=bool(row.get("plural")),
         bare=bool(row.get("plural") or row.get("mass")),
+        **lists,
     )
 
 

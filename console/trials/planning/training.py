@@ -16,16 +16,8 @@ import orjson
 from sqlmodel import Session, select
 
 from console import runs
-from console.actors import ActorView, actor
+from console.actors import ActorView, actor, autoplan
 from console.actors.asking import ModelUsage, connect_chosen_model
-from console.actors.autoplan import (
-    Ablation,
-    EndedTrial,
-    PlanLine,
-    ReviewersWords,
-    reflect,
-    update_plan,
-)
 from console.database import now_ms, reading, writing
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
@@ -205,16 +197,18 @@ def _improved(
 
 
 async def _reflected(
-    plan: tables.PlanVersion, training: Training, ended: Sequence[EndedTrial], llm: LLM, usage: ModelUsage
-) -> list[PlanLine]:
-    ablation = Ablation(training.flaw, training.revision)
-    experiences = [await reflect(llm, one, ablation, usage) for one in ended]
-    return await update_plan(llm, plan.environment, plan.text, experiences, usage)
+    plan: tables.PlanVersion, training: Training, ended: Sequence[autoplan.EndedTrial], llm: LLM, usage: ModelUsage
+) -> list[autoplan.PlanLine]:
+    ablation = autoplan.Ablation(training.flaw, training.revision)
+    experiences = [await autoplan.reflect(llm, one, ablation, usage) for one in ended]
+    return await autoplan.update_plan(llm, plan.environment, plan.text, experiences, usage)
 
 
-def _batch(session: Session, run: tables.Run, players: ActorAndEnvironments) -> tuple[list[EndedTrial], dict[str, str]]:
+def _batch(
+    session: Session, run: tables.Run, players: ActorAndEnvironments
+) -> tuple[list[autoplan.EndedTrial], dict[str, str]]:
     """Return the trials of the batch, and the task key for each mark."""
-    ended: list[EndedTrial] = []
+    ended: list[autoplan.EndedTrial] = []
     tasks: dict[str, str] = {}
     (plan,) = versions.get_plan_texts(session, run_options(run)).values()
     trials = store.load_trials(session, [row.id or 0 for row in list_latest_trials(session, run)])
@@ -226,7 +220,7 @@ def _batch(session: Session, run: tables.Run, players: ActorAndEnvironments) -> 
     return ended, tasks
 
 
-def _ended_trial(mark: str, trial: store.Trial, plan: str, players: ActorAndEnvironments) -> EndedTrial:
+def _ended_trial(mark: str, trial: store.Trial, plan: str, players: ActorAndEnvironments) -> autoplan.EndedTrial:
     record, gold = trial.record, trial.task.gold
     view = ActorView(
         record.environment,
@@ -239,12 +233,12 @@ def _ended_trial(mark: str, trial: store.Trial, plan: str, players: ActorAndEnvi
     )
     success = record.outcome is Outcome.SUCCEEDED
     if record.environment != "hotpotqa":
-        return EndedTrial(mark, view, success)
+        return autoplan.EndedTrial(mark, view, success)
     titles = dict.fromkeys(fact["title"] for fact in gold.get("supporting_facts", ()))
-    return EndedTrial(mark, view, success, str(gold.get("answer", "")), ", ".join(titles))
+    return autoplan.EndedTrial(mark, view, success, str(gold.get("answer", "")), ", ".join(titles))
 
 
-def _reviewers(session: Session, trial: store.Trial) -> tuple[ReviewersWords, ...]:
+def _reviewers(session: Session, trial: store.Trial) -> tuple[autoplan.ReviewersWords, ...]:
     """Return the reviewers' objections to a trial, one for each decision."""
     item, found = tables.Item, []
     for reviewed in session.exec(select(item).where(item.trajectory_id == trial.id)):
@@ -255,10 +249,10 @@ def _reviewers(session: Session, trial: store.Trial) -> tuple[ReviewersWords, ..
     return tuple(found)
 
 
-def _words(answer: tables.Decision, action: str, trial: store.Trial) -> ReviewersWords:
+def _words(answer: tables.Decision, action: str, trial: store.Trial) -> autoplan.ReviewersWords:
     if answer.edited_action:
         taken = next((s for s in trial.record.steps if s.extra.get("decision_id") == answer.id), None)
         action = str(taken.extra.get("instead_of", action)) if taken else action
     flaw = answer.feedback_text.strip() or f"{action or 'what was done'} was not right."
     revision = f"Instead of {action}, do {answer.edited_action}." if answer.edited_action else ""
-    return ReviewersWords(f"R{answer.id}", flaw, revision)
+    return autoplan.ReviewersWords(f"R{answer.id}", flaw, revision)
