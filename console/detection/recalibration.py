@@ -123,9 +123,9 @@ def recalibrate(
 ) -> Recalibration:
     """Store a recalibrated verdict for each verdict of the detector, from a curve fitted to the reviewers' labels.
 
-    A decided checkpoint gets its probability from a curve fitted without the checkpoint's task. Verdicts from
+    A checkpoint with a label gets its probability from a curve fitted without the checkpoint's task. Verdicts from
     unreadable replies stay flagged, without a probability. Raises Unknown if the method is unknown, BadInput if there
-    is nothing to recalibrate, and Refused if either kind has fewer than 10 labels.
+    is nothing to recalibrate, and Refused if labels are too few: fewer than 10 of a kind, 30 in all, or of 10 tasks.
     """
     if method not in CURVES:
         raise Unknown("recalibration", method, CURVES)

@@ -118,8 +118,7 @@ def add_first_version(
     """Add the empty version 0 of a new plan; raise BadInput if the name is invalid."""
     if not _NAME.fullmatch(name):
         raise BadInput(f"{name!r} is not a valid plan name. Use up to 40 letters, digits and . _ -.")
-    none = tables.PlanVersion(name=name, environment=environment, task_type=task_type, version=-1)
-    return _add(session, none, [], AUTOPLAN, training, at_ms)
+    return _add(session, name, environment, task_type, 0, [], AUTOPLAN, training, at_ms)
 
 
 def add_learnt_version(
@@ -134,7 +133,7 @@ def add_learnt_version(
     number = before.version + 1
     known = {one.line: one for one in list_line_origins(before)}
     found = [known.get(line.text) or _origin(line, number, tasks) for line in lines]
-    return _add(session, before, found, AUTOPLAN, training, at_ms)
+    return _add(session, before.name, before.environment, before.task_type, number, found, AUTOPLAN, training, at_ms)
 
 
 def edit_plan(session: Session, before: tables.PlanVersion, text: str, author: str, at_ms: int) -> tables.PlanVersion:
@@ -152,7 +151,8 @@ def edit_plan(session: Session, before: tables.PlanVersion, text: str, author: s
     known = {one.line: one for one in list_line_origins(before)}
     number = before.version + 1
     found = [known.get(line) or LineOrigin(line, number, author) for line in lines]
-    added = _add(session, before, found, author, orjson.loads(before.training), at_ms)
+    training = orjson.loads(before.training)
+    added = _add(session, before.name, before.environment, before.task_type, number, found, author, training, at_ms)
     _log(session, added, "plan edited", at_ms, before=before.text, after=added.text)
     return added
 
@@ -202,17 +202,20 @@ def _origin(line: PlanLine, number: int, tasks: Mapping[str, str]) -> LineOrigin
 
 def _add(
     session: Session,
-    before: tables.PlanVersion,
+    name: str,
+    environment: str,
+    task_type: str,
+    number: int,
     lines: Sequence[LineOrigin],
     author: str,
     training: Mapping[str, Any],
     at_ms: int,
 ) -> tables.PlanVersion:
     added = tables.PlanVersion(
-        name=before.name,
-        environment=before.environment,
-        task_type=before.task_type,
-        version=before.version + 1,
+        name=name,
+        environment=environment,
+        task_type=task_type,
+        version=number,
         text="\n".join(line.line for line in lines),
         author=author,
         lineage=orjson.dumps([asdict(line) for line in lines]).decode(),
