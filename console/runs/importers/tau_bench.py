@@ -60,7 +60,6 @@ def _instructions(told: object) -> str:
 
 
 def _writing(run: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the tools that the run's action checks mark as writing."""
     for check in map(plain_object, plain_list(plain_object(run.get("reward_info")).get("action_checks"))):
         name = plain_object(check.get("action")).get("name")
         if check.get("tool_type") == "write" and isinstance(name, str) and name:

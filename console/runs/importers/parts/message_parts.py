@@ -174,7 +174,8 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
         _read([{"type": "tool-invocation", "toolInvocation": invocation}], parts)
     if role != AGENT:
         yield from parts.results
-    calls = [*called, *(call for call in parts.calls if not _is_among(call, called))]
+    known = {call.id or call.action for call in called}
+    calls = [*called, *(call for call in parts.calls if (call.id or call.action) not in known)]
     text = "\n".join(parts.texts) or word(message.get("refusal"))
     text = text or word(plain_object(message.get("audio")).get("transcript"))
     if role == AGENT and not calls:
@@ -236,10 +237,6 @@ def _calls(message: Part, intake: Intake) -> list[LoggedCall]:
 def _holds_calls(message: Part) -> bool:
     content = message.get("content", message.get("parts"))
     return isinstance(content, list) and any(_is_call(_typed(part)) for part in content if isinstance(part, dict))
-
-
-def _is_among(call: LoggedCall, others: Sequence[LoggedCall]) -> bool:
-    return any(call.id == other.id and (call.id or call.action == other.action) for other in others)
 
 
 def _item(item: Part, intake: Intake) -> Iterator[Turn]:
