@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from console.auth.identity import Identity, Role
+from console.auth.people import Identity, Role
 from console.errors import ConsoleError
 from console.language import _
 from console.web.review.drafts import show_unsent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 
@@ -13,7 +13,6 @@ from sqlmodel import Session as Session
 
 from console.settings import settings
 from storage import engine
-from storage.database_file import make_private_folder
 from storage.migrations import migrate
 from storage.queue import Queue
 
@@ -47,12 +46,26 @@ def writing(url: str | None = None, *, durable: bool = True) -> Iterator[Session
         yield session
 
 
-def changes(url: str | None = None) -> AbstractContextManager[Callable[[], bool]]:
-    """Return a context manager that yields a function.
+@contextmanager
+def changes(url: str | None = None) -> Iterator[Callable[[], bool]]:
+    """Yield a function that returns whether another connection has committed since its last call.
 
-    The function returns whether another connection has committed since the function's last call.
+    SQLite answers within microseconds; on a server the function always returns True.
     """
-    return engine.changes(database_url(url))
+    opened = engine.engine(database_url(url))
+    if opened.dialect.name != "sqlite":
+        yield lambda: True
+        return
+    connection, known = engine.borrow(opened), [-1]
+
+    def changed() -> bool:
+        before, known[0] = known[0], connection.execute("PRAGMA data_version").fetchone()[0]
+        return known[0] != before
+
+    try:
+        yield changed
+    finally:
+        engine.give_back(opened, connection)
 
 
 def review_queue(url: str | None = None) -> Queue:
@@ -68,7 +81,7 @@ def now_ms() -> int:
 @lru_cache(maxsize=8)
 def _ready(url: str) -> str:
     if may_create.get() and engine.sqlite_path(url) is not None:
-        make_private_folder(settings().data_dir)
+        engine.make_private_folder(settings().data_dir)
     if migrate(url, create=may_create.get()):
         sys.stderr.write(f"Created a new database: {engine.mask_password(url)}\n")
     return url

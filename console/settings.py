@@ -1,13 +1,26 @@
-"""The settings, read from environment variables `INFERACT_*`."""
+"""The set-up of an installation: settings from environment variables `INFERACT_*`, and registries for plug-ins.
+
+A registry has built-in entries, which other packages extend through entry points; `inferact doctor` lists all plug-ins.
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache
+import logging
+import re
+from collections import UserDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from threading import RLock
+from typing import Any, TypeVar
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy.engine import make_url
+
+from console.errors import BadInput, Unknown
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 """The languages of the catalogues in `console/locale`, by code."""
@@ -73,3 +86,137 @@ class Settings(BaseSettings):
 def settings() -> Settings:
     """Return the settings of this process, which are read once."""
     return Settings()
+
+
+Entry = TypeVar("Entry")
+
+_PREFIX = "inferact."
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+LOADED = "loaded"
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A plug-in: an entry point of an installed package. Its state is `loaded` or the reason for leaving it out."""
+
+    name: str
+    group: str
+    package: str
+    version: str
+    state: str
+
+
+class Registry(UserDict[str, Entry]):
+    """The entries of one kind by name: built-in entries first, then entries from plug-ins.
+
+    Plug-ins are loaded when a registry is first listed, or when a name that is not built in is requested. A plug-in
+    that cannot be loaded, has the wrong type or takes an existing name is left out with a warning.
+
+    `kind` names an entry in errors and `group` is the group of its entry points. An entry is an instance of `type_`, or
+    any callable if `type_` is None.
+    """
+
+    def __init__(self, kind: str, group: str, type_: type[Entry] | None, built_in: Mapping[str, Entry]) -> None:
+        super().__init__()
+        self.kind, self.group, self._type = kind, group, type_
+        self.built_in = built_in
+        self._plugins: list[Plugin] | None = None
+        self._lock = RLock()
+        for name, entry in built_in.items():
+            self.register(name, entry)
+
+    def register(self, name: str, entry: Entry) -> None:
+        """Add an entry; raise BadInput if the name is malformed or taken, or if the entry is not of this kind."""
+        if not _NAME.fullmatch(name):
+            raise BadInput(f"{name!r} is not a valid name: use lower-case letters, digits and single hyphens.")
+        if name in self.data:
+            taken = "built in" if name in self.built_in else "taken by another plug-in"
+            raise BadInput(f"The name {name!r} is {taken}.")
+        if not (callable(entry) if self._type is None else isinstance(entry, self._type)):
+            expected = "a callable" if self._type is None else f"{self._type.__module__}.{self._type.__name__}"
+            raise BadInput(f"Expected {expected}, not {type(entry).__name__}.")
+        if (own := getattr(entry, "name", name)) != name:
+            raise BadInput(f"The entry calls itself {own!r}, but its entry point {name!r}.")
+        self.data[name] = entry
+
+    def pick(self, name: str, also: Iterable[str] = ()) -> Entry:
+        """Return the entry with this name.
+
+        Raise Unknown with the known names if the name is unknown, or BadInput if its plug-in is broken. `also` are
+        names outside the registry that the caller accepts.
+        """
+        if name not in self:
+            raise self.refusal(name, also)
+        return self[name]
+
+    def refusal(self, name: str, also: Iterable[str] = ()) -> BadInput:
+        """Return the error for a name that is not in the registry."""
+        broken = [plugin for plugin in self.list_plugins() if plugin.name == name and plugin.state != LOADED]
+        if broken:
+            return BadInput(f"The {self.kind} {name!r} of {broken[0].package} was left out. {broken[0].state}")
+        return Unknown(self.kind, name, [*also, *self])
+
+    def list_plugins(self) -> list[Plugin]:
+        """Return the plug-ins of this kind, loading them if necessary."""
+        with self._lock:
+            if self._plugins is None:
+                # Set before they load, since a plug-in may list the registry while it is imported.
+                self._plugins = []
+                self._plugins += [self._load(point) for point in _list_entry_points() if point.group == self.group]
+            return self._plugins
+
+    def _load(self, point: EntryPoint) -> Plugin:
+        try:
+            if point.name in self.built_in:
+                raise BadInput(f"The name {point.name!r} is built in.")
+            self.register(point.name, point.load())
+        # Code of somebody else, which may raise anything while it is imported.
+        except (Exception, SystemExit) as failure:
+            reason = str(failure) if isinstance(failure, BadInput) else f"{type(failure).__name__}: {failure}"
+            plugin = _describe(point, " ".join(reason.split()))
+            message = "The plug-in %s (%s) of %s %s was left out. %s"
+            logging.getLogger(__name__).warning(
+                message, plugin.name, plugin.group, plugin.package, plugin.version, plugin.state
+            )
+            return plugin
+        return _describe(point, LOADED)
+
+    def __missing__(self, name: str) -> Entry:
+        self.list_plugins()
+        if name not in self.data:
+            raise KeyError(name)
+        return self.data[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.data or (bool(self.list_plugins()) and name in self.data)
+
+    def __iter__(self) -> Iterator[str]:
+        self.list_plugins()
+        return iter(self.data)
+
+    def __len__(self) -> int:
+        self.list_plugins()
+        return len(self.data)
+
+
+def list_all(registries: Iterable[Registry[Any]]) -> list[Plugin]:
+    """Return the plug-ins of these registries, and the entry points in groups that do not exist."""
+    known = {registry.group: registry for registry in registries}
+    plugins = [plugin for registry in known.values() for plugin in registry.list_plugins()]
+    state = f"Unknown group: use one of {', '.join(known)}."
+    return plugins + [_describe(point, state) for point in _list_entry_points() if point.group not in known]
+
+
+# Reading the metadata of every installed package takes 10 to 50 ms.
+@cache
+def _list_entry_points() -> list[EntryPoint]:
+    """Return every package's entry points for the console, sorted by package and name."""
+    installed = entry_points()
+    groups = [group for group in installed.groups if group.startswith(_PREFIX)]
+    points = [point for group in groups for point in installed.select(group=group)]
+    return sorted(points, key=lambda point: (point.group, point.dist.name if point.dist else "", point.name))
+
+
+def _describe(point: EntryPoint, state: str) -> Plugin:
+    package, version = (point.dist.name, point.dist.version) if point.dist else ("unknown", "")
+    return Plugin(point.name, point.group, package, version, state)

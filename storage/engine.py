@@ -1,24 +1,41 @@
-"""Engines and sessions: one pool per database, durability, kind of transaction and process, opened on first use."""
+"""Engines, sessions and the file of an SQLite database, all opened on first use.
 
+There is one pool per database, durability, kind of transaction and process. A database's file is private to its user,
+and verified to be the same file before every transaction: SQLite does not notice if its open file is removed or
+replaced, and would write into a file that has no name.
+"""
+
+from __future__ import annotations
+
+import logging
 import os
+import sqlite3
+import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from enum import StrEnum
 from functools import lru_cache, partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
+from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
 
-from storage.database_file import DatabaseFile, create_private, database_file, make_private, sentence_of
-from storage.errors import DatabaseUnusable, StorageError
+from storage.errors import HOW_TO_GO_ON, DatabaseUnusable, StorageError, sentence_of
 
 BUSY_MS = 30_000
-CHECKPOINT_PAGES = 4_000
+_POOL: dict[str, Any] = {"pool_size": 8, "max_overflow": -1, "hide_parameters": True}
+PRIVATE_FILE, PRIVATE_FOLDER, _OTHERS = 0o600, 0o700, 0o077
+_FIRST_BYTES = 20
+"""The header bytes with magic string, page size and journal mode (write-ahead log, or none in a backup)."""
+_LOG_HEADER, _FRAME_HEADER, _LOG_MAGIC = 32, 24, b"\x37\x7f\x06"
+
+_log = logging.getLogger(__name__)
 
 
 class Durability(StrEnum):
@@ -62,46 +79,20 @@ def close(url: str) -> None:
             while idle:
                 idle.pop().close()
         opened.dispose()
-    path = sqlite_path(url)
-    if path is not None:
-        database_file(path).close()
+    if (file := _file(opened)) is not None:
+        file.close()
 
 
 def overwrite_freed(url: str) -> None:
-    """Remove deleted content from SQLite's write-ahead log, unless a reader still uses the old state.
-
-    Deleting overwrites content in the pages with zeros; only the log still contains the old content.
-    """
+    """Remove deleted content from SQLite's write-ahead log, unless a reader still uses the old state."""
     opened = engine(url)
-    if opened.dialect.name != "sqlite":
-        return
-    connection = borrow(opened)
-    try:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    finally:
-        give_back(opened, connection)
-
-
-@contextmanager
-def changes(url: str) -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether another connection has committed since its last call.
-
-    SQLite answers within microseconds; on a server the function always returns True.
-    """
-    opened = engine(url)
-    if opened.dialect.name != "sqlite":
-        yield lambda: True
-        return
-    connection, known = borrow(opened), [-1]
-
-    def changed() -> bool:
-        before, known[0] = known[0], connection.execute("PRAGMA data_version").fetchone()[0]
-        return known[0] != before
-
-    try:
-        yield changed
-    finally:
-        give_back(opened, connection)
+    if opened.dialect.name == "sqlite":
+        connection = borrow(opened)
+        try:
+            # Deleting overwrites content in the pages with zeros; only the log still contains the old content.
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            give_back(opened, connection)
 
 
 def mask_password(url: str) -> str:
@@ -111,20 +102,23 @@ def mask_password(url: str) -> str:
 
 def check_file(opened: Engine) -> None:
     """Raise DatabaseUnusable if another file has replaced the file that this process opened."""
-    file = _file(opened)
-    if file is not None:
+    if (file := _file(opened)) is not None:
         file.check()
 
 
 def borrow(opened: Engine, *, waits: bool = True) -> Any:
-    """Return a raw connection that is configured and not in a transaction; hand it back with `give_back`.
-
-    If `waits` is false, the connection fails at once if SQLite is locked, so that the caller chooses when to retry.
-    """
+    """Return a raw connection until `give_back`; it fails at once if SQLite is locked, unless it `waits`."""
     try:
         return _idle(opened, waits).pop()
     except IndexError:
-        return _raw(opened, waits)
+        pooled = opened.raw_connection()
+    if opened.dialect.name != "sqlite":
+        return pooled
+    connection: Any = pooled.dbapi_connection
+    pooled.detach()
+    if not waits:
+        connection.execute("PRAGMA busy_timeout=0")
+    return connection
 
 
 def give_back(opened: Engine, connection: Any, *, waits: bool = True) -> None:
@@ -153,7 +147,7 @@ def configure(dbapi_connection: Any, durability: Durability, *, foreign_keys: bo
     _switch_to_wal(cursor)
     cursor.execute(f"PRAGMA synchronous={durability}")
     cursor.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
-    cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
+    cursor.execute("PRAGMA wal_autocheckpoint=4000")
     cursor.execute("PRAGMA secure_delete=ON")
     cursor.close()
 
@@ -163,30 +157,27 @@ def configure(dbapi_connection: Any, durability: Durability, *, foreign_keys: bo
 def _engine(url: str, durability: Durability, writes: bool, pid: int) -> Engine:
     path = sqlite_path(url)
     if path is None:
-        return _engine(url, durability, False, pid) if writes else _server_engine(make_url(url), durability)
-    made = create_engine(url, pool_size=8, max_overflow=-1, hide_parameters=True)
-    event.listen(made, "do_connect", lambda *_: _before_connecting(path))
+        if writes:
+            return _engine(url, durability, False, pid)
+        relaxed = {"options": "-c synchronous_commit=off"} if durability is Durability.NORMAL else {}
+        return create_engine(url, pool_pre_ping=True, connect_args=relaxed, **_POOL)
+    made = create_engine(url, **_POOL)
+    event.listen(made, "do_connect", lambda *_: _database_file(path, os.getpid()).prepare())
     event.listen(made, "connect", lambda connection, _record: configure(connection, durability))
     # Two engines and no execution option, which would call two sets of listeners for each statement.
     event.listen(made, "begin", partial(_begin, "BEGIN IMMEDIATE" if writes else "BEGIN DEFERRED"))
     return made
 
 
-def _before_connecting(path: Path) -> None:
-    """Make a file private, creating it if necessary; never create a file in place of a recorded one."""
-    file = database_file(path)
-    if file.is_learned:
-        file.check()
-    elif path.exists():
-        make_private(path)
-    else:
-        create_private(path)
+@lru_cache(maxsize=64)
+def _database_file(path: Path, pid: int) -> DatabaseFile:
+    return DatabaseFile(path)
 
 
 @lru_cache(maxsize=32)
 def _file(opened: Engine) -> DatabaseFile | None:
     path = sqlite_path(opened.url.render_as_string(hide_password=False))
-    return None if path is None else database_file(path)
+    return None if path is None else _database_file(path, os.getpid())
 
 
 @contextmanager
@@ -207,24 +198,6 @@ def _idle(opened: Engine, waits: bool) -> deque[Any]:
     return deque()
 
 
-def _raw(opened: Engine, waits: bool) -> Any:
-    pooled = opened.raw_connection()
-    if opened.dialect.name != "sqlite":
-        return pooled
-    connection: Any = pooled.dbapi_connection
-    pooled.detach()
-    if not waits:
-        connection.execute("PRAGMA busy_timeout=0")
-    return connection
-
-
-def _server_engine(url: URL, durability: Durability) -> Engine:
-    relaxed = {"options": "-c synchronous_commit=off"} if durability is Durability.NORMAL else {}
-    return create_engine(
-        url, pool_size=8, max_overflow=-1, pool_pre_ping=True, connect_args=relaxed, hide_parameters=True
-    )
-
-
 def _begin(statement: str, connection: Connection) -> None:
     check_file(connection.engine)
     connection.exec_driver_sql(statement)
@@ -243,3 +216,185 @@ def _switch_to_wal(cursor: Any) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
+
+
+class DatabaseFile:
+    """The identity of a database's file and of its write-ahead log, as recorded by this process."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._log_path = path, path.with_name(path.name + "-wal")
+        self._path_text, self._log_text = str(path), str(self._log_path)
+        self._lock = Lock()
+        self._anchor: sqlite3.Connection | None = None
+        self._key = ""
+        self._header, self._log_header, self._first_bytes = -1, -1, b""
+        self._id = self._log_id = 0, 0
+        self._seen: tuple[int, ...] = ()
+        self._log_size = 0
+
+    def check(self) -> None:
+        """Raise DatabaseUnusable if the file or its log is not the one that this process opened; takes two stats."""
+        # os.stat, since every claim pays for this and Path.stat costs half as much again.
+        file, log = _stat(self._path_text), _stat(self._log_text)
+        if file and log and _state(file) == self._seen and self._is_log(log):
+            return
+        with self._lock:
+            self._look()
+
+    def prepare(self) -> None:
+        """Make the file private, creating it if necessary; never create a file in place of a recorded one."""
+        if self._anchor is not None:
+            self.check()
+        elif self._path.exists():
+            make_private(self._path)
+        else:
+            create_private(self._path)
+
+    def close(self) -> None:
+        """Forget the file until the next check; the caller must close its own connections first."""
+        with self._lock:
+            anchor, self._anchor, self._seen = self._anchor, None, ()
+            if anchor is not None:
+                anchor.close()
+                os.close(self._header)
+                os.close(self._log_header)
+
+    def _is_log(self, log: os.stat_result) -> bool:
+        if _id(log) != self._log_id or log.st_size < self._log_size:
+            return False
+        self._log_size = log.st_size
+        return not log.st_size or os.pread(self._log_header, 3, 0) == _LOG_MAGIC
+
+    def _look(self) -> None:
+        """Check the file in full; raise DatabaseUnusable if anything other than SQLite changed it."""
+        if self._anchor is None:
+            self._learn()
+            return
+        if (file := _stat(self._path_text)) is None:
+            raise self._unusable("was removed")
+        if _id(file) != self._id:
+            raise self._unusable("was replaced by another")
+        if not file.st_size:
+            raise self._unusable("was emptied")
+        if os.pread(self._header, _FIRST_BYTES, 0) != self._first_bytes:
+            raise self._unusable("was damaged or overwritten")
+        self._look_at_log(self._anchor)
+        if self._key_there() != self._key:
+            raise self._unusable("was replaced by another database")
+        self._seen = _state(file)
+
+    def _learn(self) -> None:
+        """Record the file's identity once it has a key; keep a connection open, so that the log is not deleted."""
+        make_private(self._path)
+        key = self._key_there() if self._path.exists() and self._path.stat().st_size else None
+        if key is None:
+            return
+        anchor = _open(self._path)
+        _read_key(anchor)
+        if not self._log_path.exists():
+            anchor.close()
+            return
+        file, log = self._path.stat(), self._log_path.stat()
+        # Kept open: closing one would drop the locks that SQLite holds on that file in this process.
+        self._header = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        self._log_header = os.open(self._log_path, os.O_RDONLY | os.O_CLOEXEC)
+        self._first_bytes = os.pread(self._header, _FIRST_BYTES, 0)
+        self._anchor, self._key, self._id, self._log_id = anchor, key, _id(file), _id(log)
+        self._log_size, self._seen = log.st_size, _state(file)
+
+    def _unusable(self, what: str) -> DatabaseUnusable:
+        return DatabaseUnusable(f"The database file {self._path} {what}; {HOW_TO_GO_ON}.")
+
+    def _look_at_log(self, anchor: sqlite3.Connection) -> None:
+        """Raise DatabaseUnusable if the log is removed, replaced, cut or overwritten; copy what a removed log holds."""
+        log = _stat(self._log_text)
+        if log is None or _id(log) != self._log_id:
+            if not self._log_path.exists():
+                with suppress(sqlite3.Error):
+                    anchor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            raise DatabaseUnusable(f"The log {self._log_path} of the database was removed; {HOW_TO_GO_ON}.")
+        cut = DatabaseUnusable(f"The log {self._log_path} of the database was emptied or overwritten; {HOW_TO_GO_ON}.")
+        if log.st_size and os.pread(self._log_header, len(_LOG_MAGIC), 0) != _LOG_MAGIC:
+            raise cut
+        if log.st_size < self._log_size and log.st_size < _log_needed(anchor, cut):
+            raise cut
+        self._log_size = log.st_size
+
+    def _key_there(self) -> str | None:
+        """Return the key, read by a new connection without cached pages, or None if the database has no key."""
+        try:
+            with closing(_open(self._path)) as connection:
+                return _read_key(connection)
+        except sqlite3.DatabaseError as error:
+            if "no such table" in str(error):
+                return None
+            raise DatabaseUnusable(sentence_of(error, self._path) or f"{self._path}: {error}.") from error
+
+
+def make_private(path: Path) -> None:
+    """Restrict a database's file and the files beside it to their user; log a warning if others had access."""
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        _tighten(path.with_name(name), PRIVATE_FILE)
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create the folder, or restrict an existing one to its user; leave shared folders as they are."""
+    folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+    if not folder.stat().st_mode & stat.S_ISVTX and folder != Path.home():
+        _tighten(folder, PRIVATE_FOLDER)
+
+
+def create_private(path: Path) -> None:
+    """Create an empty file that only its user can read, unless the file exists."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE_FILE))
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, isolation_level=None, check_same_thread=False)
+
+
+def _log_needed(anchor: sqlite3.Connection, cut: DatabaseUnusable) -> int:
+    """Return the number of bytes that the log needs for its valid frames, or 0 if it has none."""
+    try:
+        frames = anchor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
+        (page,) = anchor.execute("PRAGMA page_size").fetchone()
+    except sqlite3.DatabaseError as broken:
+        raise cut from broken
+    return _LOG_HEADER + frames * (_FRAME_HEADER + page) if frames > 0 else 0
+
+
+def _read_key(connection: sqlite3.Connection) -> str | None:
+    row = connection.execute("SELECT key FROM database_key").fetchone()
+    return row[0] if row else None
+
+
+def _tighten(path: Path, mode: int) -> None:
+    try:
+        found = path.stat()
+        if not found.st_mode & _OTHERS or found.st_uid != os.getuid():
+            return
+        path.chmod(mode)
+        _log.warning("%s was open to other users of this machine; now only its user can read it.", path)
+    except FileNotFoundError:
+        return
+    except OSError as refused:
+        _log.warning(
+            "%s is open to other users of this machine, and its permissions cannot be changed (%s).", path, refused
+        )
+
+
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)  # noqa: PTH116
+    except OSError:
+        return None
+
+
+def _id(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
+
+
+def _state(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

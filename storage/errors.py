@@ -14,6 +14,11 @@ StorageError
     └── AlreadyDelivered      the agent has the decision; it can no longer be undone
 """
 
+import sqlite3
+from pathlib import Path
+
+HOW_TO_GO_ON = "stop the console, restore the file or a backup (inferact db restore FILE), and start it again"
+
 
 class StorageError(Exception):
     """The store could not do what was asked; the docstring of an error is its default message."""
@@ -64,3 +69,19 @@ class AlreadyDecided(QueueRefusal):
 
 class AlreadyDelivered(QueueRefusal):
     """The decision has already reached the agent and can no longer be undone."""
+
+
+def sentence_of(error: BaseException | None, path: Path | None = None) -> str | None:
+    """Describe an SQLite error about the file in one sentence; return None for any other error."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    named = f"The database file {path}" if path else "The database file"
+    return {
+        sqlite3.SQLITE_FULL: "The disk is full, so this was not stored; free some space, then try again.",
+        sqlite3.SQLITE_READONLY: f"{named} cannot be written, so this was not stored; "
+        "give its user write permission, then try again.",
+        sqlite3.SQLITE_BUSY: f"The database is busy ({error}), so this was not stored; try again in a moment.",
+        sqlite3.SQLITE_IOERR: f"{named} cannot be read or written ({error}), so this was not stored; "
+        "check the disk, then try again.",
+        sqlite3.SQLITE_CORRUPT: f"{named} is damaged ({error}); {HOW_TO_GO_ON}.",
+        sqlite3.SQLITE_NOTADB: f"{named} is damaged ({error}); {HOW_TO_GO_ON}.",
+    }.get(code)

@@ -18,7 +18,7 @@ from babel.messages.pofile import read_po, write_po
 
 from console import environments
 from console import errors as console_errors
-from console.auth.identity import Role
+from console.auth.people import Role
 from console.environments.environment import Judging
 from console.review.edit_fields import FieldKind
 from console.review.presentation import ActionStatus, Block

@@ -6,7 +6,7 @@ from console import runs
 from console.database import reading, review_queue, writing
 from console.detection import batch
 from console.review import decisions
-from console.runs.options import run_options
+from console.runs import run_options
 from storage import tables
 from storage.queue import Claim
 from storage.tables import DecisionKind

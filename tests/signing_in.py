@@ -3,7 +3,7 @@
 from urllib.parse import urlsplit
 
 from console.auth import invitations, sessions
-from console.auth.identity import Role
+from console.auth.people import Role
 from console.database import now_ms, writing
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from console.errors import BadInput, Unknown
-from console.plugins import Registry
+from console.settings import Registry
 
 ROOT = Path(__file__).resolve().parents[1]
 SEAMS = Path(__file__).parent / "seams"

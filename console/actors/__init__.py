@@ -8,7 +8,7 @@ from console.actors.introspective import INTROSPECTIVE
 from console.actors.move import Actor, ActorView, Move, Reflection
 from console.actors.react import REACT
 from console.actors.scripted import SCRIPTED
-from console.plugins import Registry
+from console.settings import Registry
 
 BUILT_IN: dict[str, Actor] = {
     "scripted": SCRIPTED,

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from sqlmodel import Session, col, select, update
 
-from console.auth.identity import Role, as_roles, roles_of, roles_text
 from console.auth.kept_secrets import new_token, token_hash
-from console.auth.people import add_person, find_person, name_key, refuse_disabled
+from console.auth.people import Role, add_person, as_roles, find_person, name_key, refuse_disabled, roles_of, roles_text
 from console.errors import Refused
 from console.language import _
 from storage import tables

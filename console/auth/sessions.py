@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlmodel import Session, col, select, update
 
-from console.auth.identity import Identity, Role, roles_of
 from console.auth.kept_secrets import new_token, token_hash
+from console.auth.people import Identity, Role, roles_of
 from console.errors import Refused, Unknown
 from console.language import _
 from storage import tables

@@ -18,7 +18,7 @@ from typing import Any
 
 import typer
 
-from console.auth.origin import By, Door, acting
+from console.auth.audit_log import By, Door, acting
 from console.cli import (
     agent,
     db,

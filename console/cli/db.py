@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from console.actors import ACTORS
+from console.auth import audit_log
 from console.cli.output import Json, emit, emit_json, run_by_default, say, show_table
 from console.database import database_url, now_ms, writing
 from console.detection.detectors import DETECTORS
@@ -21,11 +22,9 @@ from console.environments import ENVIRONMENTS
 from console.errors import Refused
 from console.language import counted
 from console.llm.client import find_capabilities
-from console.plugins import list_all
-from console.runs import audit_log
 from console.runs.export.layouts import LAYOUTS
 from console.runs.importers import IMPORTERS
-from console.settings import settings
+from console.settings import list_all, settings
 from storage.backup import backup, refuse_there, restore
 from storage.check import chain_end, check
 from storage.engine import mask_password

@@ -14,13 +14,14 @@ from typing import Annotated
 import typer
 
 from console import runs
-from console.auth.identity import Role
+from console.auth.people import Role
 from console.cli.output import Json, emit_json, say
 from console.cli.run import play_run
 from console.cli.serve import Host, Port, PublicUrl, create_link, get_site
 from console.cli.serve import serve_site as start_console
 from console.database import reading
-from console.runs.options import RunOptions
+from console.runs import RunOptions
+from console.runs.status import run_status
 from console.server import serve
 from console.trials import engine, start
 
@@ -51,7 +52,7 @@ def demo(
     name, known = _name(fresh)
     _fill(name, known)
     with reading() as session:
-        document = runs.status(session, runs.get(session, name))
+        document = run_status(session, runs.get(session, name))
     if as_json:
         emit_json(document)
     else:

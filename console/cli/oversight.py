@@ -15,6 +15,7 @@ from console.cli.output import Json, RunName, emit_json, plain_rows, say, show_t
 from console.cli.run import parse_task_counts, play_run
 from console.database import database_url, reading
 from console.review.simulated import simulate
+from console.runs.status import run_status
 from console.trials import engine
 from console.trials.start import RunSettings, start_run
 from storage.tables import RunKind
@@ -188,7 +189,7 @@ def _success(names: Sequence[str], trials: int) -> list[dict[str, Any]]:
     for name in names:
         with reading() as session:
             run = runs.get(session, name)
-            counted = runs.status(session, run)["trials"] if run.kind == RunKind.LIVE else []
+            counted = run_status(session, run)["trials"] if run.kind == RunKind.LIVE else []
             run_columns = {
                 "run": name,
                 "method": run.detector,

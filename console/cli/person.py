@@ -7,12 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.auth import invitations, people, sessions
-from console.auth.identity import roles_of
+from console.auth import audit_log, invitations, people, sessions
+from console.auth.people import roles_of
 from console.cli.output import Json, emit, emit_json, emit_table, run_by_default, show_table
 from console.cli.serve import PublicUrl, ServedHost, ServedPort, get_site
 from console.database import now_ms, reading, writing
-from console.runs import audit_log
 from console.server import serve
 
 app = typer.Typer(

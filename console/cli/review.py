@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.auth.identity import roles_of
-from console.auth.origin import Door
-from console.auth.people import clean_name, find_person, known_reviewer, refuse_disabled
+from console.auth import audit_log
+from console.auth.audit_log import Door
+from console.auth.people import clean_name, find_person, known_reviewer, refuse_disabled, roles_of
 from console.cli.output import Json, emit, emit_json, emit_table, progress, say, show_table
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput, Unknown
@@ -21,7 +21,6 @@ from console.review.blinding import get_remedy, list_remedies
 from console.review.edits import OtherTool
 from console.review.simulated import INSPECTION_ORDERS, REVIEWERS, Noise
 from console.review.simulated.simulate import SimulationPlan, as_dict, simulate
-from console.runs import audit_log
 from console.trials import answer_rating
 from storage import tables
 from storage.queue import Claim, DecisionRow, NoClaim

@@ -28,6 +28,7 @@ from console.errors import BadInput, Refused
 from console.language import counted
 from console.review import inbox
 from console.runs import critical_suggestions, housekeeping
+from console.runs.status import SUMMARY_COLUMNS, run_status, run_summary, status_rows
 from console.trials import engine, replay, start
 from console.trials.round import Advance
 from storage.engine import overwrite_freed
@@ -79,15 +80,13 @@ def list_runs(
 ) -> None:
     """List all runs, the newest first."""
     with reading() as session:
-        rows = [runs.summary(session, run) for run in runs.list_runs(session, archived=archived)]
+        rows = [run_summary(session, run) for run in runs.list_runs(session, archived=archived)]
     rows = [row for row in rows if tag is None or tag in row["tags"]]
     if as_json:
         emit_json(rows)
         return
     rows = [{**row, "tags": " ".join(row["tags"]) or None} for row in rows]
-    show_table(
-        rows, runs.SUMMARY_COLUMNS, empty="No runs yet. Import a log: inferact trajectory import FILE --run NAME"
-    )
+    show_table(rows, SUMMARY_COLUMNS, empty="No runs yet. Import a log: inferact trajectory import FILE --run NAME")
 
 
 @app.command("status", epilog="Example: inferact run status hotpot --json")
@@ -302,8 +301,8 @@ def _status(name: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
     """Return the run's status, its table rows, and a sentence if its queue is empty."""
     with reading() as session:
         run = runs.get(session, name)
-        status = runs.status(session, run)
-        return status, runs.status_rows(status, run.kind), inbox.explain_empty_queue(session, run)
+        status = run_status(session, run)
+        return status, status_rows(status, run.kind), inbox.explain_empty_queue(session, run)
 
 
 def _refuse_what_does_not_go_together(actor: str | None, source: str | None, env: str | None, plan: str | None) -> None:

@@ -6,11 +6,10 @@ from typing import Annotated
 
 import typer
 
-from console.auth import invitations, people
-from console.auth.identity import Role, roles_of, roles_text
+from console.auth import audit_log, invitations, people
+from console.auth.people import Role, roles_of, roles_text
 from console.cli.output import say
 from console.database import database_url, now_ms, reading, writing
-from console.runs import audit_log
 from console.server import serve
 from console.server.site import Site, site_at
 from console.settings import settings

@@ -18,6 +18,7 @@ from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
 from console import runs
+from console.auth import audit_log
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.concurrent import ConcurrentJudge, Job
 from console.detection.detectors import UNPARSED, Detector, detector
@@ -33,8 +34,7 @@ from console.detection.routing import (
 from console.detection.verdicts import Detection, DetectionReport, DetectionUsage, judge_as_row, store_verdicts
 from console.errors import Refused
 from console.review import inbox
-from console.runs import audit_log, run_checkpoints
-from console.runs.options import Costs, RunOptions, run_options
+from console.runs import Costs, RunOptions, run_checkpoints, run_options
 from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Executable, Select, select
 from sqlmodel import Session, col
 
-from console.runs.current_decisions import is_current
+from console.runs import is_current
 from console.trajectory import Label
 from console.trajectory.checkpoints import CheckpointKind
 from storage import tables

@@ -16,12 +16,12 @@ import orjson
 from sqlmodel import Session, col, select
 
 from console.analysis.metrics.classification import brier, expected_calibration_error
+from console.auth import audit_log
 from console.detection.detectors import UNPARSED
 from console.detection.detectors.shared.stacking_model import FOLDS, check_labels, compute_log_odds
 from console.detection.majority import checkpoint_key, find_majority_labels, select_reviewers_labels
 from console.detection.verdicts import store_verdicts
 from console.errors import BadInput, Refused, Unknown
-from console.runs import audit_log
 from storage import tables
 
 

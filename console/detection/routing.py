@@ -15,8 +15,7 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.detection.detectors import detector
 from console.errors import Refused
-from console.runs import costs
-from console.runs.options import RunOptions
+from console.runs import RunOptions, costs
 from console.trajectory import Outcome, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables

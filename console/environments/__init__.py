@@ -10,7 +10,7 @@ from console.environments.environment import Environment
 from console.environments.generic import GENERIC, TAU_BENCH
 from console.environments.hotpotqa import HOTPOTQA
 from console.environments.webshop import WEBSHOP
-from console.plugins import Registry
+from console.settings import Registry
 
 BUILT_IN: dict[str, Environment] = {
     "webshop": WEBSHOP,

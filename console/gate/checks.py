@@ -1,34 +1,103 @@
-"""Checks by id, for callers without the request; only the agent that submitted a check knows the id of the check."""
+"""Open checks: an agent's wait for a decision, and checks by their id, for callers without the request.
+
+Only the agent that submitted a check knows the id of the check.
+"""
 
 from __future__ import annotations
 
+import logging
 import re
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass, field, replace
+from typing import NewType, Protocol
 
-from sqlalchemy.exc import IntegrityError
-from sqlmodel import Session, col, func, select
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlmodel import Session, col, func, select, update
 
-from console.database import now_ms, reading, writing
+from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused, Unknown
 from console.gate import store
 from console.gate.request import Asker, CheckRequest
-from console.gate.resolve import OpenCheck, begin, stored_answer
+from console.gate.resolve import OpenCheck, WaitState, begin, may_have_answer, resolve, stored_answer
 from console.gate.types import GateDecision, Reason
-from console.gate.wait import Wait
 from console.trajectory import Outcome, from_json
 from storage import tables
+from storage.errors import StorageError
+
+HEARTBEAT_MS = 2_000
 
 _ID = re.compile(r"[0-9a-f]{32}")
+_log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckId:
-    """The id of a check: 128 random bits as hexadecimal digits, which cannot be guessed."""
+class Cancellation(Protocol):
+    """A signal to stop waiting: a threading.Event or any object like it."""
 
-    token: str
+    def is_set(self) -> bool:
+        """Return whether to stop waiting."""
+        ...
 
-    def __str__(self) -> str:
-        return self.token
+
+@dataclass(slots=True)
+class Wait:
+    """The wait of one agent for one decision until `deadline_ms`; `beats` is true if the agent sends heartbeats."""
+
+    url: str
+    check: OpenCheck
+    deadline_ms: int
+    cancel: Cancellation | None = None
+    beaten_ms: int = 0
+    beats: bool = True
+    _gives_up_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Measured here, so that a clock that is set back does not extend the wait.
+        self._gives_up_s = time.monotonic() + (self.deadline_ms - now_ms()) / 1_000
+
+    def look(self) -> GateDecision | None:
+        """Return the decision, or None while there is none; raise if the database is unreachable after the deadline."""
+        at_ms = now_ms()
+        late = at_ms >= self.deadline_ms or time.monotonic() >= self._gives_up_s
+        cancelled = self.cancel is not None and self.cancel.is_set()
+        try:
+            if late or cancelled or self._look_for_answer(at_ms):
+                return self._resolve(WaitState(at_ms, late, cancelled))
+            self._beat(at_ms)
+        except (DBAPIError, StorageError) as away:
+            if late or cancelled:
+                raise
+            _log.warning("The gate could not reach its database (%s) and tries again.", away)
+        return None
+
+    def withdraw(self) -> GateDecision | None:
+        """Stop waiting and remove the item from the queue unless the item is decided."""
+        return self._resolve(WaitState(now_ms(), cancelled=True))
+
+    def _look_for_answer(self, at_ms: int) -> bool:
+        with reading(self.url) as session:
+            found = may_have_answer(session, self.check.ask.item_id or 0, at_ms)
+        if found:
+            # An expired claim releases its unit, so the budget may not be spent after all.
+            review_queue(self.url).sweep(now_ms=at_ms)
+        return found
+
+    def _resolve(self, state: WaitState) -> GateDecision | None:
+        with writing(self.url) as session:
+            ask = session.get_one(tables.Ask, self.check.ask.id)
+            return resolve(session, replace(self.check, ask=ask), state)
+
+    def _beat(self, at_ms: int) -> None:
+        if 0 <= at_ms - self.beaten_ms < HEARTBEAT_MS:
+            return
+        self.beaten_ms = at_ms
+        beaten = {"heartbeat_ms": at_ms} | ({"beats": True} if self.beats else {})
+        with writing(self.url) as session:
+            ask = tables.Ask
+            session.execute(update(ask).where(col(ask.id) == self.check.ask.id).values(**beaten))
+
+
+CheckId = NewType("CheckId", str)
+"""The id of a check: 128 random bits as hexadecimal digits, which cannot be guessed."""
 
 
 def check_id(text: str) -> CheckId:
@@ -101,7 +170,7 @@ def oldest_waiting_ms(session: Session) -> int | None:
 
 
 def _open_check(session: Session, at: CheckId, asker: Asker) -> OpenCheck:
-    ask = session.exec(select(tables.Ask).where(tables.Ask.token == at.token)).first()
+    ask = session.exec(select(tables.Ask).where(tables.Ask.token == at)).first()
     if ask is None or ask.agent_id != asker.agent_id:
         raise Unknown("check", at, by="id")
     run = session.get_one(tables.Run, ask.run_id)

@@ -15,16 +15,15 @@ from console.detection.detectors import detector as detector_named
 from console.environments import environment as environment_named
 from console.errors import BadInput
 from console.gate import checks, store
-from console.gate.checks import CheckId
-from console.gate.http_client import ServedConsole, is_served
+from console.gate.checks import Cancellation, CheckId, Wait
+from console.gate.http_client import ServedConsole
 from console.gate.policy.policy_store import Tightened
 from console.gate.policy.rules import DEADLINE_S
 from console.gate.policy.yaml_file import MAX_RULES, check_pattern
 from console.gate.request import MOST, ActionLike, Asker, CheckRequest, StepLike, check_request
-from console.gate.run_spec import RunSpec, open_run
+from console.gate.store import RunSpec, open_run
 from console.gate.submit import SubmitOptions, submit
 from console.gate.types import GateDecision
-from console.gate.wait import Cancellation, Wait
 from console.settings import Settings, settings
 
 
@@ -97,7 +96,8 @@ class Gate:
         self._critical, self._tightened = tuple(critical), Tightened(detector, threshold, reviews_per_item)
         self._timeout_s, self._poll_s = timeout_s, poll_s
         self._given_url, self._url, self._is_open = url, "", False
-        self._served = ServedConsole(url or "", token, self._question(critical)) if is_served(url) else None
+        is_served = url is not None and url.startswith(("http://", "https://"))
+        self._served = ServedConsole(url or "", token, self._question(critical)) if is_served else None
         if token is not None and self._served is None:
             raise BadInput("A token is for a served console: give its address, such as http://127.0.0.1:8501, as url.")
 

@@ -16,9 +16,9 @@ from typing import Any
 import httpx
 
 from console.errors import BadInput, ConsoleError, Refused
+from console.gate.checks import Cancellation
 from console.gate.request import CheckRequest
 from console.gate.types import GateDecision, Reason
-from console.gate.wait import Cancellation
 from console.review.edits import TOOL_SCHEMA
 
 _POLL_S = 5
@@ -49,11 +49,6 @@ class _Reply:
 _AWAY = _Reply(0, {})
 _Talk = Generator[_Call | float, _Reply, GateDecision]
 """A generator of calls, to be resumed with their replies, and of pauses in seconds; it returns the decision."""
-
-
-def is_served(url: str | None) -> bool:
-    """Return whether the URL is the address of a served console rather than of a database."""
-    return url is not None and url.startswith(("http://", "https://"))
 
 
 class ServedConsole:

@@ -13,8 +13,8 @@ from sqlalchemy import insert, update
 from sqlmodel import Session, col, func, select
 
 from console.gate.checks import check_id_of_item
-from console.review.reasons import feedback_to_agent
-from console.runs.current_decisions import is_current
+from console.review.resolution import feedback_to_agent
+from console.runs import is_current
 from storage import tables
 from storage.tables import RunKind
 
@@ -132,12 +132,11 @@ def _document(session: Session, decision: tables.Decision) -> dict[str, Any]:
     run = session.get_one(tables.Run, item.run_id)
     record = session.get_one(tables.Trajectory, item.trajectory_id)
     task = session.get_one(tables.Task, record.task_id)
-    check_id = check_id_of_item(session, decision.item_id)
     return {
         "type": "decision.made",
         "timestamp": _iso(decision.decided_ms),
         "data": {
-            "check_id": None if check_id is None else str(check_id),
+            "check_id": check_id_of_item(session, decision.item_id),
             "run": run.name,
             "task_id": task.task_key,
             "trial": item.trial,

@@ -14,7 +14,8 @@ from sqlalchemy import Integer, Select, bindparam
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, func, select
 
-from console.auth.identity import roles_of
+from console.auth import audit_log
+from console.auth.people import roles_of
 from console.errors import Refused
 from console.gate.policy import CheckFacts, Ruling, Then, policy_store
 from console.gate.policy.rules import PolicyMode
@@ -22,15 +23,19 @@ from console.gate.request import CheckRequest
 from console.gate.store import FAILED, intent_of, set_outcome
 from console.gate.types import GateDecision, Reason
 from console.review.decisions import ReviewTerms
-from console.review.reasons import feedback_to_agent
-from console.review.resolution import Resolution, ResolutionReason, list_current_decisions, resolve_decisions
-from console.runs import audit_log
-from console.runs.current_decisions import is_current
+from console.review.resolution import (
+    Resolution,
+    ResolutionReason,
+    feedback_to_agent,
+    list_current_decisions,
+    resolve_decisions,
+)
+from console.runs import is_current
 from console.runs.trajectory_rows import intend
 from console.trajectory import Outcome
 from console.trajectory.checkpoints import digest
 from storage import tables
-from storage.queue import answering, claims
+from storage.queue import claims, deliver
 from storage.queue.transaction import Transaction
 from storage.tables import UNREVIEWED, DecisionKind, ItemStatus, SlotStatus
 
@@ -189,9 +194,7 @@ def _withdraw_item(session: Session, check: OpenCheck, reason: Reason, now_ms: i
     if reason is Reason.BUDGET_SPENT and _detector_failed(session, item_id):
         reason = Reason.DETECTOR_FAILED
     detail = {"item_id": item_id, "let run": False, "action": check.request.action}
-    audit_log.record(
-        session, check.run, f"gate: {reason}", now_ms, actor="gate", subject=f"item {item_id}", detail=detail
-    )
+    audit_log.record(session, check.run, f"gate: {reason}", now_ms, by="gate", subject=f"item {item_id}", detail=detail)
     return _close_check(
         session, check, reason, now_ms, feedback=resolve_decisions(answers, check.request.action).feedback
     )
@@ -209,7 +212,7 @@ def _answer_late(session: Session, check: OpenCheck, now_ms: int) -> GateDecisio
     answers, item_id = list_current_decisions(session, check.ask.item_id), check.ask.item_id
     detail = {"item_id": item_id, "decided after the deadline": True, "let run": False}
     kind = f"gate: {Reason.TIMEOUT}"
-    audit_log.record(session, check.run, kind, now_ms, actor="gate", subject=f"item {item_id}", detail=detail)
+    audit_log.record(session, check.run, kind, now_ms, by="gate", subject=f"item {item_id}", detail=detail)
     feedback = resolve_decisions(answers, check.request.action).feedback
     return _close_check(session, check, Reason.TIMEOUT, now_ms, feedback=feedback)
 
@@ -218,7 +221,7 @@ def _deliver(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
     """Mark the decisions as delivered; store an allowed action for the agent to fetch until it begins."""
     decision = tables.Decision
     due = select(decision.id).where(decision.item_id == check.ask.item_id, is_current())
-    answering.deliver(Transaction.joined(session), sorted(id for id in session.exec(due) if id is not None), now_ms)
+    deliver(Transaction.joined(session), sorted(id for id in session.exec(due) if id is not None), now_ms)
     agreed, reason = _agreed(session, check)
     if agreed.action is not None and (because := _reason_to_withhold(session, check, agreed.action)):
         return _deny_withheld(session, check, agreed, because, now_ms)
@@ -232,7 +235,7 @@ def _deny_withheld(session: Session, check: OpenCheck, agreed: Resolution, becau
     """Deny an action, or its edit, that the reviewers allowed but that a rule now withholds."""
     detail = {"item_id": check.ask.item_id, "let run": False, "action": agreed.action}
     subject = f"item {check.ask.item_id}"
-    audit_log.record(session, check.run, f"gate: {Reason.DENIED}", now_ms, actor="gate", subject=subject, detail=detail)
+    audit_log.record(session, check.run, f"gate: {Reason.DENIED}", now_ms, by="gate", subject=subject, detail=detail)
     words = f"{because} {agreed.feedback}".strip()
     return _close_check(session, check, Reason.DENIED, now_ms, decision_id=agreed.decision_id, feedback=words)
 

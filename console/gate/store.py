@@ -1,37 +1,128 @@
-"""The gate's rows: its run, its checks, their trajectories and intents.
+"""The gate's rows: its run, created if missing, its checks, their trajectories and intents.
 
-Each function is part of the caller's transaction.
+Each function that takes a session is part of the caller's transaction.
 """
 
 from __future__ import annotations
 
+import logging
 import secrets
-from dataclasses import replace
-from functools import cache
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from typing import Any
 
+import orjson
 from sqlalchemy import Integer, Select, and_, bindparam
 from sqlalchemy import select as sa_select
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select, update
 
 from console import runs
+from console.auth import audit_log
+from console.auth.audit_log import By, Door, acting, current_origin
+from console.database import now_ms, reading, writing
 from console.detection.routing import flagged_item
-from console.errors import Unknown
+from console.errors import Refused, Unknown
+from console.gate.policy import policy_store
 from console.gate.policy.policy_store import Ruled
 from console.gate.request import CheckRequest
 from console.gate.types import Reason
 from console.review.edits import TOOL_SCHEMA
-from console.runs import audit_log
-from console.runs.options import run_options
+from console.runs import run_options
 from console.runs.trajectory_rows import Prepared, insert_row, prepare, write
 from console.trajectory import Outcome, Step, Trajectory, from_json
 from console.trials.store import UNKNOWN_EXECUTION, end_trial
 from storage import tables
 from storage.queue import statements as sql
 from storage.queue.transaction import Transaction
+from storage.tables import RunKind
 
 FAILED = "detector_failed"
 """The parameter that marks a verdict whose detector failed."""
+
+_log = logging.getLogger(__name__)
+
+_JUDGE, _UNDO_MS = "rules", 5_000
+"""The detector and the undo time of a run that an agent opens under a common policy."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """The settings that a gate gives for its run."""
+
+    name: str
+    environment: str
+    critical: tuple[str, ...]
+    detector: str
+    threshold: float | None
+    budget_cap: int | None
+    reviews_per_item: int
+    undo_ms: int
+    agent: str | None
+    judged: tuple[str, ...] = ()
+    """The patterns of the run's first policy, if no common policy exists; a person is asked about all other actions."""
+    is_agents: bool = False
+    """Whether an agent over HTTP gave the settings; under a common policy the agent cannot choose the detector."""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The columns of the run that these settings fill."""
+        return {
+            "critical": orjson.dumps(list(self.critical)).decode(),
+            "detector": self.detector,
+            "threshold": self.threshold,
+            "budget_cap": self.budget_cap,
+            "reviews_per_item": self.reviews_per_item,
+            "undo_ms": self.undo_ms,
+        }
+
+
+def stored_run(session: Session, spec: RunSpec) -> tables.Run | None:
+    """Return the stored run of that name, or None if there is none; raise Refused if the run is of another kind."""
+    run = find_run(session, spec.name)
+    if run is None:
+        return None
+    if run.kind != RunKind.GATE:
+        raise Refused(f"Run {spec.name!r} is of kind {run.kind}; give the gate a run name of its own.")
+    session.expunge(run)
+    differing = [name for name, value in spec.fields.items() if getattr(run, name) != value]
+    if differing:
+        _warn_of_difference(run.name, ", ".join(differing))
+    return run
+
+
+def open_run(url: str, spec: RunSpec) -> None:
+    """Create the run if no run has its name; raise Refused if a run of another kind has it."""
+    with reading(url) as session:
+        run = stored_run(session, spec)
+    if run is None:
+        create_run(url, spec)
+
+
+def create_run(url: str, spec: RunSpec) -> None:
+    """Create the run with its policy, unless another process creates it at the same moment."""
+    agent = By(spec.agent or "agent", Door.PYTHON)
+    # On a server, another process can create the run between our look and our write.
+    with suppress(IntegrityError), acting(current_origin() or agent), writing(url) as session:
+        if stored_run(session, spec) is None:
+            _insert_run(session, spec)
+
+
+def _insert_run(session: Session, spec: RunSpec) -> None:
+    run = runs.create(session, spec.name, RunKind.GATE, now_ms(), actor=spec.agent or "agent", **spec.fields)
+    run.environment = spec.environment
+    session.flush()
+    if spec.is_agents and policy_store.effective_version(session, run) is not None:
+        run.detector, run.threshold, run.undo_ms = _JUDGE, None, max(run.undo_ms, _UNDO_MS)
+        session.flush()
+    policy_store.ensure_policy(session, run, now_ms(), spec.judged)
+
+
+# Over HTTP each check brings its settings; one line in the log is enough.
+@lru_cache(maxsize=256)
+def _warn_of_difference(run: str, differing: str) -> None:
+    _log.warning("Run %r was started with other settings (%s); the stored ones apply.", run, differing)
 
 
 def current_run(session: Session, name: str) -> tables.Run:
@@ -105,7 +196,7 @@ def mark_unreported(session: Session, run: tables.Run, intent_id: int, now_ms: i
         return
     write(session, intent.trajectory_id, end_trial(record, Outcome.ERROR, UNKNOWN_EXECUTION), runs.patterns(run))
     detail = {"trajectory_id": intent.trajectory_id, "intent_id": intent_id, "action": intent.action}
-    audit_log.record(session, run, f"gate: {UNKNOWN_EXECUTION}", now_ms, actor="gate", detail=detail)
+    audit_log.record(session, run, f"gate: {UNKNOWN_EXECUTION}", now_ms, by="gate", detail=detail)
 
 
 def resume(record: Trajectory) -> Trajectory:
@@ -203,7 +294,7 @@ def _enqueue(
     """Add the item to the queue and return its id."""
     if FAILED in verdict.parameters:
         detail = {"trajectory_id": verdict.trajectory_id, "reason": verdict.rationale}
-        audit_log.record(session, run, "detector failed", now_ms, actor="gate", detail=detail)
+        audit_log.record(session, run, "detector failed", now_ms, by="gate", detail=detail)
     item = flagged_item(run, run_options(run), request.record.trial, verdict, lambda: request.checkpoint, now_ms)
     item = replace(item, reviews_required=ruled.reviews(run))
     Transaction.joined(session).run_many(sql.PUT, [vars(item)])

@@ -15,15 +15,23 @@ from console.detection.detectors import Detector, Verdict, detector
 from console.detection.routing import OWN_DETECTOR, routing_name
 from console.detection.verdicts import judge_as_row
 from console.errors import Refused
+from console.gate.checks import Cancellation, Wait
 from console.gate.policy import CheckFacts, Then, policy_store
 from console.gate.policy.policy_store import Ruled, Tightened
 from console.gate.policy.rules import DEADLINE_S, PolicyMode
 from console.gate.request import NOBODY, Asker, CheckRequest, bind_asker
 from console.gate.resolve import ANEW, OpenCheck, rejected_before, stored_answer
-from console.gate.run_spec import RunSpec, create_run, stored_run
-from console.gate.store import FAILED, latest_ask, mark_unreported, store_answered, store_request
+from console.gate.store import (
+    FAILED,
+    RunSpec,
+    create_run,
+    latest_ask,
+    mark_unreported,
+    store_answered,
+    store_request,
+    stored_run,
+)
 from console.gate.types import GateDecision, Reason
-from console.gate.wait import Cancellation, Wait
 from console.runs.trajectory_rows import intend
 from storage import tables
 from storage.errors import StorageError

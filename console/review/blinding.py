@@ -15,13 +15,10 @@ from console.environments.task_briefing import Brief, brief_of
 from console.errors import Refused
 from console.language import _
 from console.review import notes
-from console.review.consequences import get_action_status
 from console.review.notes import Escalation
 from console.review.presentation import Flag, Presentation, checkpoint_presentation
-from console.review.reasons import feedback_to_agent
-from console.runs import run_checkpoints
-from console.runs.current_decisions import current_decisions
-from console.runs.options import run_options
+from console.review.resolution import feedback_to_agent, get_action_status
+from console.runs import current_decisions, run_checkpoints, run_options
 from console.trajectory import Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables

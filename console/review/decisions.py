@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import orjson
 from sqlmodel import Session, col, select
 
-from console.auth.origin import Door
+from console.auth.audit_log import Door
 from console.database import reading, writing
 from console.errors import BadInput, Refused, Unknown
 from console.language import _, digits, gettext_noop
@@ -21,7 +21,7 @@ from console.review import notes
 from console.review.edit_fields import changed_arguments
 from console.review.edits import TOOL_SCHEMA, check_edit
 from console.review.reasons import join_reason_codes
-from console.runs.current_decisions import current_decisions
+from console.runs import current_decisions
 from console.trajectory import Label, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
 from storage import tables

@@ -13,8 +13,8 @@ from sqlmodel import Session, col, func, or_, select
 
 from console.language import _, gettext_noop, ngettext
 from console.review.blinding import list_actions_to_checkpoint
-from console.review.reasons import feedback_to_agent
-from console.runs.current_decisions import is_current
+from console.review.resolution import feedback_to_agent
+from console.runs import is_current
 from console.trajectory import Label, Outcome, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables

@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.language import _, gettext_noop, ngettext
-from console.runs.current_decisions import is_current
+from console.runs import is_current
 from storage import tables
 from storage.queue import NoClaim, NoClaimReason
 from storage.tables import UNREVIEWED, DecisionKind, SlotStatus

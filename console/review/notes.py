@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam
 from sqlmodel import Session, col, or_, select
 
-from console.auth.identity import Role, roles_of
-from console.auth.people import get_person, list_people
+from console.auth.people import Role, get_person, list_people, roles_of
 from console.errors import BadInput
 from console.language import _, digits
-from console.runs.current_decisions import is_current
+from console.runs import is_current
 from storage import tables
 from storage.tables import DecisionKind
 

@@ -14,8 +14,8 @@ from sqlalchemy import case, func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
-from console.runs import task_count
-from console.runs.current_decisions import is_current
+from console.runs import is_current
+from console.runs.status import task_count
 from console.trajectory import Outcome
 from storage import tables
 from storage.queue import HALTED

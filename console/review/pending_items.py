@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.review.notes import Escalation, list_escalations
-from console.runs.current_decisions import is_current
+from console.runs import is_current
 from storage import tables
 from storage.queue import HALTED
 from storage.tables import UNREVIEWED, DecisionKind, SlotStatus

@@ -13,10 +13,10 @@ from importlib.resources import files
 from sqlmodel import Session
 
 from console import environments
+from console.auth import audit_log
 from console.environments.environment import Judging
 from console.errors import BadInput
-from console.runs import audit_log
-from console.runs.options import run_options
+from console.runs import run_options
 from console.trajectory.strict_yaml import read_data
 from storage import tables
 
@@ -58,17 +58,6 @@ def join_reason_codes(codes: Sequence[str]) -> str:
     for code in once:
         _check(reason_text(code))
     return " ".join(once)
-
-
-def feedback_to_agent(answer: tables.Decision) -> str:
-    """Return the feedback that the agent gets: each reason as a sentence, then the reviewer's text."""
-    return join_feedback(answer.reason_codes.split(), answer.feedback_text)
-
-
-def join_feedback(codes: Sequence[str], words: str) -> str:
-    """Join reason codes and feedback into one text."""
-    sentences = [f"{reason_text(code).capitalize()}." for code in codes]
-    return " ".join([*sentences, words.strip()]).strip()
 
 
 def set_reasons(session: Session, run: tables.Run, wanted: Sequence[str], now_ms: int) -> None:

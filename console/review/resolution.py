@@ -1,4 +1,10 @@
-"""The resolution of an item: the combined result of its decisions, and which decisions count as feedback."""
+"""The resolution of an item, and the consequence of a decision.
+
+The resolution is the combined result of an item's decisions, with those that count as feedback. The consequence is the
+effect of one decision, described in one sentence for each kind of run. In an archive, and at the end of a trial, the
+action has already run, so a decision only judges the action. In a replay, the decision determines whether the recorded
+outcome counts. In other runs the action is pending.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +12,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlmodel import Session, col
+from sqlmodel import Session, col, select
 
-from console.review.reasons import feedback_to_agent
-from console.runs.current_decisions import current_decisions
+from console.language import _, gettext_noop
+from console.review.presentation import ActionStatus
+from console.review.reasons import reason_text
+from console.runs import current_decisions
 from console.trajectory import Label
-from console.trajectory.checkpoints import digest
+from console.trajectory.checkpoints import CheckpointKind, digest
 from storage import tables
 from storage.queue import HALTED
-from storage.tables import DecisionKind
+from storage.tables import DecisionKind, RunKind
 
 _RUNS_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
 """Only these decisions allow an action to run."""
@@ -88,6 +96,12 @@ def list_current_decisions(session: Session, item_id: int | None) -> Sequence[ta
     return [row for row in session.exec(statement) if row.decision != DecisionKind.ESCALATE]
 
 
+def feedback_to_agent(answer: tables.Decision) -> str:
+    """Return the feedback that the agent gets: each reason as a sentence, then the reviewer's text."""
+    sentences = [f"{reason_text(code).capitalize()}." for code in answer.reason_codes.split()]
+    return " ".join([*sentences, answer.feedback_text.strip()]).strip()
+
+
 def is_feedback(answer: tables.Decision, kind: str) -> bool:
     """Return whether the Actor can learn from the decision.
 
@@ -96,3 +110,87 @@ def is_feedback(answer: tables.Decision, kind: str) -> bool:
     if answer.label == Label.MISALIGNED:
         return True
     return answer.decision == DecisionKind.RESPOND and (kind == HALTED or bool(feedback_to_agent(answer)))
+
+
+def get_action_status(run: tables.Run, kind: str) -> ActionStatus | None:
+    """Return the status of an item's action, or None for a halted trial, which has no action.
+
+    In a study every action is shown as pending, including those of logs and seeded items.
+    """
+    if kind == CheckpointKind.HALTED:
+        return None
+    if run.kind == RunKind.ARCHIVE and run.study_id is None:
+        return ActionStatus.RECORDED
+    if kind == CheckpointKind.END:
+        return ActionStatus.RAN
+    return ActionStatus.REPLAYED if run.kind == RunKind.REPLAY and run.study_id is None else ActionStatus.WAITS
+
+
+def is_judgement_only(run: tables.Run, kind: str) -> bool:
+    """Return whether a decision only judges an action that has already run."""
+    return get_action_status(run, kind) in (ActionStatus.RECORDED, ActionStatus.RAN)
+
+
+_WAITS = {
+    DecisionKind.APPROVE: gettext_noop("Approved. The action may run."),
+    DecisionKind.REJECT: gettext_noop("Rejected. The action does not run."),
+    DecisionKind.EDIT: gettext_noop("Edited. Your action may run instead."),
+    DecisionKind.RESPOND: gettext_noop("The action does not run. The agent gets your feedback."),
+}
+_WITH_OTHERS = {
+    DecisionKind.APPROVE: gettext_noop("Approved. The action may run if every other reviewer approves it too."),
+    DecisionKind.EDIT: gettext_noop("Edited. Your action may run if every other reviewer writes the same one."),
+}
+_REPLAYED = {
+    DecisionKind.APPROVE: gettext_noop("Approved. The recorded outcome counts."),
+    DecisionKind.REJECT: gettext_noop("Rejected. The recorded outcome does not count."),
+    DecisionKind.EDIT: gettext_noop(
+        "Edited. The log does not show the effect of your action, so the trial counts as rejected."
+    ),
+    DecisionKind.RESPOND: gettext_noop("The recorded outcome does not count. Your feedback is stored with it."),
+}
+_JUDGED = {
+    DecisionKind.APPROVE: gettext_noop("Marked as correct."),
+    DecisionKind.REJECT: gettext_noop("Marked as incorrect."),
+    DecisionKind.EDIT: gettext_noop("Marked as incorrect. Your action is stored with it."),
+    DecisionKind.RESPOND: gettext_noop("Your feedback is stored with it."),
+}
+_LATE = gettext_noop("Recorded after the agent's deadline, so the action does not run.")
+
+
+def describe_consequence(session: Session, run: tables.Run, row: tables.Decision) -> str:
+    """Describe the effect of a decision that was just stored."""
+    decision, item = DecisionKind(row.decision), session.get_one(tables.Item, row.item_id)
+    if decision is DecisionKind.ESCALATE:
+        return _describe_escalation(session, row)
+    if item.kind == CheckpointKind.HALTED:
+        return _describe_halted(run, item)
+    if is_judgement_only(run, item.kind):
+        return _(_JUDGED[decision])
+    if run.kind == RunKind.REPLAY and run.study_id is None:
+        return _(_REPLAYED[decision])
+    if _is_late(session, row):
+        return _(_LATE)
+    several = item.reviews_required > 1
+    return _(_WITH_OTHERS.get(decision, _WAITS[decision]) if several else _WAITS[decision])
+
+
+def _describe_halted(run: tables.Run, item: tables.Item) -> str:
+    if run.kind == RunKind.LIVE and item.trial + 1 < run.trials:
+        return _("The agent tries again with your feedback.")
+    if run.study_id is not None:
+        return _("The agent gets your feedback.")
+    return _("Recorded. No agent of this run tries this task again.")
+
+
+def _describe_escalation(session: Session, row: tables.Decision) -> str:
+    note = session.exec(select(tables.Note).where(tables.Note.decision_id == row.id)).first()
+    if note and note.addressee:
+        marked = _("Escalated to {name}. Any other reviewer may claim the item too.")
+        return marked.format(name=note.addressee)
+    return _("Escalated. Any other reviewer may claim the item.")
+
+
+def _is_late(session: Session, row: tables.Decision) -> bool:
+    ask = session.exec(select(tables.Ask).where(tables.Ask.item_id == row.item_id)).first()
+    return ask is not None and ask.deadline_ms is not None and row.decided_ms > ask.deadline_ms

@@ -1,33 +1,32 @@
-"""Runs: creation, lists, the status of each trial, critical-action patterns and inspection budgets."""
+"""Runs: creation, lists, options, critical-action patterns, inspection budgets and current decisions."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from shlex import quote
 from typing import Any
 
 import orjson
-from sqlalchemy import Integer, case, cast, func
-from sqlalchemy import select as sa_select
+from sqlalchemy import ColumnElement, func
 from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
 
+from console.auth import audit_log
 from console.database import now_ms, review_queue, writing
 from console.environments import environment
 from console.errors import BadInput, Refused, Unknown
 from console.language import counted
-from console.runs import audit_log, removal
-from console.runs.options import run_options
+from console.runs import removal
 from console.trajectory import Outcome, Trajectory
 from console.trajectory.checkpoints import Checkpoint, checkpoints
 from storage import tables
 from storage.queue import Queue
-from storage.tables import ItemStatus, RunKind
+from storage.tables import RunKind
 
-_OPEN = (Outcome.PAUSED, Outcome.RUNNING)
 _NAME = re.compile(r"[\w][\w.@ -]{0,79}")
 
 
@@ -106,73 +105,77 @@ def archive(session: Session, name: str, now_ms: int) -> tables.Run:
     return run
 
 
-SUMMARY_COLUMNS = ("run", "kind", "environment", "trials", "trajectories", "detector", "threshold", "waiting", "tags")
-"""The columns of a table of run summaries."""
+Costs = Mapping[str, float | str]
+"""The cost of a wrong action by pattern: an amount, or `price`, the last price that the agent saw."""
 
 
-def summary(session: Session, run: tables.Run) -> dict[str, Any]:
-    """Return the summary of a run, as `run list --json` prints it."""
-    record, item = tables.Trajectory, tables.Item
-    trials = session.exec(select(func.count(func.distinct(record.trial))).where(record.run_id == run.id)).one()
-    trajectories = session.exec(select(func.count()).select_from(record).where(record.run_id == run.id)).one()
-    waiting = select(func.count()).select_from(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING)
-    return {
-        "run": run.name,
-        "kind": run.kind,
-        "environment": run.environment,
-        "actor": run.actor,
-        "trials": trials,
-        "trajectories": trajectories,
-        "detector": run.detector,
-        "threshold": run.threshold,
-        "waiting": session.exec(waiting).one(),
-        "blind": run.blind,
-        "tags": orjson.loads(run.tags),
-        "archived": run.archived_ms is not None,
-    }
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of one run; the JSON keys are the fields' names, and options at their defaults may be missing.
 
-
-def status(session: Session, run: tables.Run) -> dict[str, Any]:
-    """Return the status of each trial, as `run status --json` prints it; include two success counts for a live run."""
-    flagged, spent = _flagged(session, run), budgets(session, run)
-    counted = count_successes(session, run) if run.kind == RunKind.LIVE else {}
-    trials = []
-    for row in _outcomes(session, run):
-        counts = dict(zip(("trial", "tasks", *_COUNTED), row, strict=True))
-        trial = counts["trial"]
-        counts |= {"flagged": flagged.get(trial, 0), **counted.get(trial, {})}
-        trials.append({**counts, "budget": spent.get(trial, _NO_BUDGET)})
-    return {"run": run.name, "trials": trials}
-
-
-def count_successes(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
-    """Return two success counts: undecided actions count as held back, or as released, as the paper assumes.
-
-    Each trial has `success_held`, `success_paper` (None while an action is held) and `run_tasks`, the number of tasks
-    to divide by.
+    `view` controls a reviewer's page: score, explanation, detector, highlights and earlier are `shown` or `hidden`,
+    brief is `none` or `target`, and `alias` is the displayed name of the detector. Only runs of studies have a view;
+    parts missing from the view are shown.
+    `costs` are the stated costs of wrong actions (`console.runs.costs`); if no costs are stated, items rank by score.
+    `reasons` are the reasons that reviewers can select, instead of the environment's reasons.
+    `goes_on`: the agents start the next trial automatically when the reviewers are done, as in the demo.
+    `budget_frozen`: the percentage budget of a live run no longer changes, because trial 0 has stopped.
+    `playing`: the Actor of a participant's run is running, or was when its process crashed.
+    `narrowed`: patterns were removed, so some verdicts may concern actions that are not critical any more.
+    `plans` are the ids of the run's plan versions by type of task (empty: every type); `explores` marks a run whose
+    trials are used to learn a plan.
+    `rates_answers`: its items are answers that people rate as correct or incorrect.
+    `audited` is the share (0 to 1) of unflagged actions that are reviewed nevertheless.
+    `unknown` are keys of an older or newer console; they are written back unchanged.
     """
-    record, tasks = tables.Trajectory, task_count(session, run)
-    statement = select(record.trial, record.outcome, record.released_by).where(record.run_id == run.id)
-    counts: dict[int, dict[str, int | None]] = {}
-    held: dict[int, int] = {}
-    paper: dict[int, int] = {}
-    still_open = set()
-    for trial, outcome, released_by in session.exec(statement.order_by(col(record.trial))):
-        solved = outcome == Outcome.SUCCEEDED
-        paper[trial] = paper.get(trial, 0) + solved
-        held[trial] = held.get(trial, 0) + (solved and released_by is None)
-        if outcome in _OPEN:
-            still_open.add(trial)
-    for trial in paper:
-        known = None if trial in still_open else paper[trial]
-        counts[trial] = {"success_held": held[trial], "success_paper": known, "run_tasks": tasks}
-    return counts
+
+    view: Mapping[str, str] = field(default_factory=dict)
+    costs: Costs = field(default_factory=dict)
+    reasons: Sequence[str] = ()
+    goes_on: bool = False
+    budget_frozen: bool = False
+    playing: bool = False
+    narrowed: bool = False
+    plans: Mapping[str, int] = field(default_factory=dict)
+    explores: bool = False
+    rates_answers: bool = False
+    audited: float = 0.0
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """Return the text of the column, without options at their defaults."""
+        known = {name: value for name in _KINDS if (value := getattr(self, name))}
+        return orjson.dumps({**self.unknown, **known}).decode()
 
 
-def task_count(session: Session, run: tables.Run) -> int:
-    """Return the number of tasks of the run."""
-    task = tables.Task
-    return session.exec(select(func.count()).select_from(task).where(task.run_id == run.id)).one()
+_KINDS: dict[str, type] = {
+    "view": dict,
+    "costs": dict,
+    "reasons": list,
+    "goes_on": bool,
+    "budget_frozen": bool,
+    "playing": bool,
+    "narrowed": bool,
+    "plans": dict,
+    "explores": bool,
+    "rates_answers": bool,
+    "audited": float,
+}
+
+
+def run_options(run: tables.Run) -> RunOptions:
+    """Return the options of a run; raise BadInput if a known option has the wrong type.
+
+    Change the options as in `run.options = replace(run_options(run), playing=True).to_json()`.
+    """
+    stored: dict[str, Any] = orjson.loads(run.options or "{}")
+    known = {name: value for name in _KINDS if (value := stored.pop(name, None)) is not None}
+    for name, value in known.items():
+        if not isinstance(value, _KINDS[name]):
+            raise BadInput(
+                f"The option {name!r} of run {run.name!r} is invalid: {value!r}. Restore a backup of the database."
+            )
+    return RunOptions(**known, unknown=stored)
 
 
 def patterns(run: tables.Run) -> list[str]:
@@ -230,8 +233,9 @@ def set_budget(run_name: str, wanted: str | None) -> int | None:
         audit_log.record(session, run, "budget set", now_ms(), before=before, after=_budget_in_words(run))
         session.flush()
         run_id, limit = run.id or 0, cap(session, run)
-        open_trials = [row["trial"] for row in status(session, run)["trials"]]
-    open_budgets(review_queue(), run_id, open_trials, limit, again=True)
+        record = tables.Trajectory
+        trials = session.exec(select(record.trial).where(record.run_id == run_id).distinct()).all()
+    open_budgets(review_queue(), run_id, sorted(trials), limit, again=True)
     return limit
 
 
@@ -301,57 +305,6 @@ def iso(ms: int | None) -> str | None:
     return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-_COUNTED = tuple(str(word) for word in Outcome)
-_USUAL = ("succeeded", "failed", "halted", "paused", "rejected")
-
-
-def status_rows(status: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
-    """Return the trials of a status as table rows: trajectories, outcomes, flagged items, budget and success.
-
-    Rare outcomes get a column only if they occur. `finished` is shown as `without outcome`. A gate may also request
-    reviews of actions that are not flagged.
-    """
-    headings = _HEADINGS | ({"flagged": "asked about"} if kind == RunKind.GATE else {})
-    trials = status["trials"]
-    rare = [name for name in _COUNTED if name not in _USUAL and any(trial[name] for trial in trials)]
-    names = ("trial", "tasks", *_USUAL, *rare, "flagged", "used", "cap", "left", "success_held", "success_paper")
-    rows = [trial["budget"] | trial for trial in trials]
-    return [{headings.get(name, name): row[name] for name in names if name in row} for row in rows]
-
-
-_HEADINGS = {
-    "tasks": "trajectories",
-    "finished": "without outcome",
-    "used": "inspections",
-    "cap": "budget",
-    "success_held": "solved, held back",
-    "success_paper": "solved, as in the paper",
-}
-_NO_BUDGET = {"cap": None, "used": 0, "left": None}
-
-
-def _outcomes(session: Session, run: tables.Run) -> Sequence[Any]:
-    record = tables.Trajectory
-    counted = [func.sum(cast(case((col(record.outcome) == word, 1), else_=0), Integer)) for word in _COUNTED]
-    statement = (
-        sa_select(col(record.trial), func.count(), *counted)
-        .where(col(record.run_id) == run.id)
-        .group_by(col(record.trial))
-        .order_by(col(record.trial))
-    )
-    return session.execute(statement).all()
-
-
-def _flagged(session: Session, run: tables.Run) -> dict[int, int]:
-    item = tables.Item
-    statement = (
-        select(item.trial, func.count(func.distinct(item.trajectory_id)))
-        .where(item.run_id == run.id, item.kind != "halted")
-        .group_by(col(item.trial))
-    )
-    return dict(session.exec(statement).all())
-
-
 def budgets(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
     """Return the budget by trial: `cap` and `left` (None if the run has no cap), `used`, and `halted`, the number of
     reviewed halted items.
@@ -367,3 +320,13 @@ def budgets(session: Session, run: tables.Run) -> dict[int, dict[str, int | None
         }
         for row in session.exec(statement)
     }
+
+
+def is_current(decision: Any = tables.Decision) -> ColumnElement[bool]:
+    """Return the SQL condition that a decision is current; `decision` is the table, an alias or a subquery's `c`."""
+    return col(decision.superseded).is_(False)
+
+
+def current_decisions() -> SelectOfScalar[tables.Decision]:
+    """Return a select statement for current decisions; the caller adds filters and order."""
+    return select(tables.Decision).where(is_current())

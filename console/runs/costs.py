@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from console.errors import BadInput
-from console.runs.options import Costs
+from console.runs import Costs
 from console.trajectory.checkpoints import Checkpoint, is_critical
 
 PRICE = "price"

@@ -14,9 +14,10 @@ from sqlalchemy import func, update
 from sqlmodel import Session, col, select
 
 from console import runs
+from console.auth import audit_log
 from console.errors import BadInput, Refused, Unknown
 from console.language import counted
-from console.runs import audit_log, ingest, removal
+from console.runs import ingest, removal
 from console.runs.trajectory_rows import count_critical, insert_task
 from console.trajectory import Outcome, from_json
 from storage import tables

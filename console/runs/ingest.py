@@ -16,11 +16,12 @@ from sqlalchemy import bindparam, select
 from sqlmodel import Session, col
 
 from console import runs
+from console.auth import audit_log
 from console.database import now_ms, reading, writing
 from console.environments import environment
 from console.errors import BadInput, Unknown, UnreadableFile
 from console.language import counted
-from console.runs import audit_log, trajectory_rows
+from console.runs import trajectory_rows
 from console.runs.importers import IMPORTERS, read_log
 from console.runs.importers.parts.files import plain_files
 from console.runs.importers.parts.intake import media_type_of

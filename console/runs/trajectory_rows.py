@@ -16,7 +16,7 @@ import orjson
 from sqlalchemy import Connection, Executable, bindparam, insert, select, update
 from sqlmodel import Session, col
 
-from console.auth.origin import Door
+from console.auth.audit_log import Door
 from console.database import reading, writing
 from console.environments import environment
 from console.environments.environment import TaskSpec

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.middleware import Middleware
 
 from console.auth.agents import settings_token
+from console.auth.audit_log import By, Door, acting
 from console.auth.kept_secrets import kept_secret
-from console.auth.origin import By, Door, acting
 from console.database import database_url
 from console.errors import Refused
 from console.server import shutdown

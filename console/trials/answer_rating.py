@@ -17,8 +17,7 @@ from console.database import now_ms, review_queue, writing
 from console.environments import environment
 from console.environments.environment import TaskSpec
 from console.errors import BadInput, Refused
-from console.runs.current_decisions import current_decisions
-from console.runs.options import RunOptions, run_options
+from console.runs import RunOptions, current_decisions, run_options
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, Outcome, Step, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind

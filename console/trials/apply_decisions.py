@@ -8,7 +8,7 @@ from sqlmodel import Session, col, func, select
 
 from console.database import now_ms, reading, review_queue, writing
 from console.review.resolution import ResolutionReason, list_current_decisions, resolve_decisions
-from console.runs.current_decisions import is_current
+from console.runs import is_current
 from console.trajectory import Outcome
 from console.trials import store
 from console.trials.play import Approved

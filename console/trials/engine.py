@@ -19,10 +19,10 @@ from sqlalchemy import text, update
 from sqlmodel import Session, col, func, or_, select
 
 from console import runs
+from console.auth import audit_log
 from console.database import database_url, now_ms, reading, review_queue, writing
 from console.errors import Refused
-from console.runs import audit_log, open_budgets, share_of
-from console.runs.options import run_options
+from console.runs import open_budgets, run_options, share_of
 from console.settings import settings
 from console.trajectory import Outcome
 from console.trials import apply_decisions, store

@@ -12,10 +12,9 @@ from sqlmodel import Session, col, select
 
 from console.actors import Reflection
 from console.actors.move import MEMORY_WINDOW
+from console.auth import audit_log
 from console.database import now_ms, reading, writing
-from console.review.reasons import feedback_to_agent
-from console.review.resolution import is_feedback, list_current_decisions
-from console.runs import audit_log
+from console.review.resolution import feedback_to_agent, is_feedback, list_current_decisions
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at

@@ -13,12 +13,12 @@ from typing import Any, Unpack
 from sqlmodel import Session, col, func, select
 
 from console import runs
+from console.auth import audit_log
 from console.database import now_ms, writing
 from console.detection.batch import detect
 from console.errors import Refused
 from console.review.resolution import is_feedback, list_current_decisions, resolve_decisions
-from console.runs import audit_log
-from console.runs.current_decisions import current_decisions
+from console.runs import current_decisions
 from console.runs.trajectory_rows import Prepared, insert_rows
 from console.trajectory import Outcome, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
@@ -187,7 +187,7 @@ def _unlock(session: Session, run: tables.Run, trajectory: tables.Trajectory, do
         done.revealed += 1
     elif not audit_log.has_event(session, run, "no recorded next trial", subject):
         done.nothing_recorded += 1
-        audit_log.record(session, run, "no recorded next trial", now_ms(), actor="replay", subject=subject)
+        audit_log.record(session, run, "no recorded next trial", now_ms(), by="replay", subject=subject)
 
 
 def _recorded(

@@ -18,8 +18,7 @@ from console.database import now_ms, review_queue, writing
 from console.detection.routing import flagged_item, halted_item, is_audited
 from console.detection.verdicts import find_verdict, judge_by_routing, store_verdict
 from console.environments.environment import Environment
-from console.runs import trajectory_rows
-from console.runs.options import RunOptions
+from console.runs import RunOptions, trajectory_rows
 from console.trajectory import Outcome
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, checkpoints
 from console.trials.planning.versions import choose_plan_text

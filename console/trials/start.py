@@ -17,7 +17,7 @@ from console.detection.detectors import detector
 from console.environments import ENVIRONMENTS, list_playable
 from console.environments.environment import Environment, TaskSpec
 from console.errors import BadInput, Unknown
-from console.runs.options import RunOptions
+from console.runs import RunOptions
 from console.runs.trajectory_rows import prepare
 from console.trajectory import Outcome, Trajectory
 from console.trajectory.checkpoints import digest

@@ -12,8 +12,8 @@ from sqlalchemy import update
 from sqlmodel import Session, col, or_, select
 
 from console.actors import Move
+from console.auth import audit_log
 from console.environments.environment import TaskSpec
-from console.runs import audit_log
 from console.runs.trajectory_rows import task_spec, write
 from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind
@@ -99,7 +99,7 @@ def store_end(session: Session, run: tables.Run, trial: Trial, outcome: Outcome,
     trial.record = end_trial(trial.record, outcome, reason)
     write(session, trial.id, trial.record, orjson.loads(run.critical))
     detail = {"trajectory_id": trial.id, "reason": reason}
-    audit_log.record(session, run, f"trial {outcome}", at_ms, actor="engine", subject=trial.name, detail=detail)
+    audit_log.record(session, run, f"trial {outcome}", at_ms, by="engine", subject=trial.name, detail=detail)
 
 
 def to_storable_text(text: str) -> str:

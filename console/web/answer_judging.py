@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from console.auth.identity import Identity
+from console.auth.people import Identity
 from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.language import _

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from console.auth.origin import acting
+from console.auth.audit_log import acting
 from console.errors import ConsoleError
 from console.web.sign_in import by_browser
 from console.web.widgets.messages import refusal_words, show_done, show_problem

@@ -8,15 +8,13 @@ from contextvars import ContextVar
 
 import streamlit as st
 
-from console.auth import invitations, sessions
-from console.auth.identity import Identity, Role, participant_identity
-from console.auth.origin import By, Door
+from console.auth import audit_log, invitations, sessions
+from console.auth.audit_log import By, Door
 from console.auth.participant_cookie import outside_id_of, participant_cookie_name, secret_of
-from console.auth.people import MAX_NAME
+from console.auth.people import MAX_NAME, Identity, Role, participant_identity
 from console.database import now_ms, reading, writing
 from console.errors import ConsoleError
 from console.language import _
-from console.runs import audit_log
 from console.studies.sessions import joining
 from console.web.widgets.browser import watch_session
 from console.web.widgets.messages import show_problem

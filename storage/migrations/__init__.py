@@ -13,8 +13,16 @@ from pathlib import Path
 from sqlalchemy import Connection, NullPool, create_engine, event, insert, inspect
 
 from storage import audit_chain
-from storage.database_file import create_private
-from storage.engine import BUSY_MS, Durability, configure, engine, mask_password, overwrite_freed, sqlite_path
+from storage.engine import (
+    BUSY_MS,
+    Durability,
+    configure,
+    create_private,
+    engine,
+    mask_password,
+    overwrite_freed,
+    sqlite_path,
+)
 from storage.errors import NewerSchema, NoDatabase, NotOurs, OlderSchema, StorageError
 from storage.tables import DatabaseKey, Table
 

@@ -4,15 +4,30 @@ Claims commit with synchronous=NORMAL (a power cut may undo the last claims and 
 method takes the time in ms since 1970, waits only for the database's lock, and raises the errors in `storage.errors`.
 """
 
+import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Unpack
 
-from storage.engine import Durability, engine
-from storage.errors import BudgetSpent, NotYours, QueueRefusal
-from storage.queue import answering, claims
+from storage.engine import Durability
+from storage.errors import AlreadyDecided, AlreadyDelivered, BudgetSpent, NotYours, QueueRefusal
+from storage.queue import claims
 from storage.queue import statements as sql
-from storage.queue.claims import ClaimRequest, claim, explain_no_claim
-from storage.queue.transaction import Transaction
+from storage.queue.claims import (
+    GONE,
+    ClaimRequest,
+    ItemRow,
+    SlotRow,
+    TakenSlot,
+    build_claim,
+    claim,
+    explain_no_claim,
+    find_own_slot,
+    lock_item,
+    record_ledger,
+    spend_unit,
+)
+from storage.queue.transaction import Row, Transaction
 from storage.queue.values import HALTED as HALTED
 from storage.queue.values import BudgetState as BudgetState
 from storage.queue.values import Claim as Claim
@@ -22,26 +37,29 @@ from storage.queue.values import NewDecision as NewDecision
 from storage.queue.values import NewItem as NewItem
 from storage.queue.values import NoClaim as NoClaim
 from storage.queue.values import NoClaimReason as NoClaimReason
-from storage.tables import ItemStatus, SlotStatus
+from storage.tables import DecisionKind, ItemStatus, SlotStatus
+
+_SUPERSEDED = [field.name for field in fields(DecisionRow)].index("superseded")
+_RUNS_AN_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
 
 
+@dataclass(frozen=True, slots=True)
 class Queue:
     """The review queue of one database."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    url: str
 
     def put(self, items: Sequence[NewItem]) -> int:
         """Add items in one transaction and return how many were added; skip items that exist already.
 
         An item that was cancelled before any review becomes pending again.
         """
-        with self._durable() as db:
+        with Transaction(self.url, Durability.FULL) as db:
             return db.run_many(sql.PUT, [vars(item) for item in items]) if items else 0
 
     def open_budget(self, *, run_id: int, trial: int, cap: int | None, scope: str = "") -> int:
         """Open a budget or change its cap, and return its id; raise QueueRefusal if usage exceeds the new cap."""
-        with self._durable() as db:
+        with Transaction(self.url, Durability.FULL) as db:
             row = db.row(sql.OPEN_BUDGET, run_id=run_id, trial=trial, scope=scope, cap=cap)
             if row is not None:
                 opened: int = row[0]
@@ -51,7 +69,7 @@ class Queue:
 
     def budget(self, *, run_id: int, trial: int, scope: str = "") -> BudgetState | None:
         """Return the state of the budget, or None if it was never opened."""
-        with self._reading() as db:
+        with Transaction(self.url, sqlite_begin="DEFERRED") as db:
             row = db.row(sql.BUDGET, run_id=run_id, trial=trial, scope=scope)
         if row is None:
             return None
@@ -78,25 +96,25 @@ class Queue:
         """
         request = ClaimRequest(run_id, trial, reviewer, now_ms, lease_ms, settles, item_id, scope, halted_free)
         try:
-            with self._quick() as db:
+            with Transaction(self.url) as db:
                 return claim(db, request)
         except BudgetSpent:
             # Another server took the last unit in the meantime; this claim was rolled back.
-            with self._quick() as db:
+            with Transaction(self.url) as db:
                 return explain_no_claim(db, request, NoClaimReason.BUDGET_SPENT)
 
     def extend(self, *, item_id: int, reviewer: str, token: str, now_ms: int, lease_ms: int) -> int:
         """Renew a live claim and return the new end of its lease (ms); raise NotYours if the claim is not live."""
         until_ms = now_ms + lease_ms
         values = {"item_id": item_id, "reviewer": reviewer, "token": token, "now_ms": now_ms, "until_ms": until_ms}
-        with self._quick() as db:
+        with Transaction(self.url) as db:
             if not db.run(sql.EXTEND, **values):
                 raise NotYours
         return until_ms
 
     def release(self, *, item_id: int, reviewer: str, token: str, now_ms: int) -> None:
         """Release the claim and refund its unit; raise NotYours if the reviewer does not have the claim."""
-        with self._quick() as db:
+        with Transaction(self.url) as db:
             claims.leave_slot(db, item_id, reviewer, token, SlotStatus.RELEASED, now_ms)
 
     def skip(self, *, item_id: int, reviewer: str, token: str, now_ms: int) -> None:
@@ -104,7 +122,7 @@ class Queue:
 
         Raise NotYours if the reviewer does not have the claim.
         """
-        with self._quick() as db:
+        with Transaction(self.url) as db:
             claims.leave_slot(db, item_id, reviewer, token, SlotStatus.SKIPPED, now_ms)
 
     def decide(
@@ -115,39 +133,78 @@ class Queue:
         An expired claim is accepted if its slot is free and a unit is left. Raise NotYours if the claim is invalid,
         AlreadyDecided if the reviewer has decided, or QueueRefusal if the item cannot be decided.
         """
-        with self._durable() as db:
-            return answering.decide(
-                db, item_id=item_id, reviewer=reviewer, token=token, new=new, now_ms=now_ms, undo_ms=undo_ms
-            )
+        with Transaction(self.url, Durability.FULL) as db:
+            earlier = _find_submitted(db, new["submit_key"], item_id, reviewer)
+            if earlier is not None:
+                return earlier
+            item, status, _ = lock_item(db, item_id)
+            if status in GONE:
+                raise QueueRefusal(f"Item {item_id} was {status} and takes no more decisions.")
+            if item.kind == HALTED and new["decision"] in _RUNS_AN_ACTION:
+                raise QueueRefusal(
+                    f"Item {item_id} halted before any action, so there is nothing to {new['decision']}."
+                )
+            slot = find_own_slot(db, item_id, reviewer)
+            if slot is not None and slot.status == SlotStatus.DECIDED:
+                raise AlreadyDecided
+            if slot is None or slot.token != token or slot.status not in (SlotStatus.CLAIMED, SlotStatus.LAPSED):
+                raise NotYours
+            taken = TakenSlot(slot.id, item_id, slot.budget_id, reviewer, slot.units, item.kind)
+            if slot.status == SlotStatus.LAPSED:
+                _take_slot_again(db, taken, now_ms)
+            db.run(sql.MARK_DECIDED, slot_id=slot.id, now_ms=now_ms)
+            # If the clock was fast at the claim and has been corrected since, the decision must not predate its claim.
+            return _store(db, taken, new, min(slot.claimed_ms, now_ms), now_ms, undo_ms)
 
     def undo(self, *, item_id: int, reviewer: str, now_ms: int, lease_ms: int) -> Claim:
-        """Undo the reviewer's decision before it is delivered, and return the renewed claim, which keeps its unit."""
-        with self._durable() as db:
-            return answering.undo(db, item_id=item_id, reviewer=reviewer, now_ms=now_ms, lease_ms=lease_ms)
+        """Turn the reviewer's undelivered decision back into a draft; return the renewed claim, which keeps its unit.
+
+        Raise AlreadyDelivered if the agent has the decision, or QueueRefusal if nothing can be undone.
+        """
+        with Transaction(self.url, Durability.FULL) as db:
+            item, status, _ = lock_item(db, item_id)
+            slot = find_own_slot(db, item_id, reviewer)
+            if slot is None or slot.status != SlotStatus.DECIDED:
+                raise QueueRefusal(f"You have no decision on item {item_id} to undo.")
+            if status in GONE:
+                raise QueueRefusal(f"Item {item_id} was {status}; there is nothing left to undo.")
+            row = db.row(sql.CURRENT, slot_id=slot.id)
+            if row is None:
+                raise QueueRefusal("That decision was already undone.")
+            current = _decision_row(row)
+            if current.delivered_ms is not None:
+                raise AlreadyDelivered
+            db.run(sql.SUPERSEDE, decision_id=current.id, withdrawn_ms=now_ms)
+            if current.decision == DecisionKind.ESCALATE:
+                # Remove the slot that the escalation added, unless another reviewer has claimed it.
+                db.run(sql.REMOVE_SLOT, item_id=item_id)
+            draft = {"feedback_text": current.feedback_text, "reason_codes": current.reason_codes, "edit": None}
+            db.run(sql.SAVE_DRAFT, item_id=item_id, reviewer=reviewer, now_ms=now_ms, **draft)
+            return _claim_again(db, item, slot, reviewer, now_ms, lease_ms)
 
     def due(self, *, run_id: int, now_ms: int) -> list[int]:
         """Return the ids of the decisions to deliver now, in order."""
-        with self._reading() as db:
+        with Transaction(self.url, sqlite_begin="DEFERRED") as db:
             return sorted(decision_id for (decision_id,) in db.rows(sql.DUE, run_id=run_id, now_ms=now_ms))
 
     def mark_delivered(self, *, decision_ids: Sequence[int], now_ms: int) -> int:
         """Mark those decisions that are due as delivered and return their number; leave the others unchanged."""
-        with self._durable() as db:
-            return answering.deliver(db, sorted(set(decision_ids)), now_ms)
+        with Transaction(self.url, Durability.FULL) as db:
+            return deliver(db, sorted(set(decision_ids)), now_ms)
 
     def cancel(self, *, item_ids: Sequence[int], now_ms: int) -> int:
         """Remove items from the queue, refund their live claims, and return the number of removed items."""
-        with self._durable() as db:
+        with Transaction(self.url, Durability.FULL) as db:
             return claims.withdraw_items(db, sorted(set(item_ids)), ItemStatus.CANCELLED, now_ms)
 
     def expire_overdue(self, *, run_id: int, now_ms: int) -> int:
         """Expire unclaimed items whose deadline has passed or whose agent is dead; return their number."""
-        with self._durable() as db:
+        with Transaction(self.url, Durability.FULL) as db:
             return claims.expire_overdue(db, run_id, now_ms)
 
     def sweep(self, *, now_ms: int) -> int:
         """Free every claim whose lease has expired or ends too late to be valid; return the number of claims."""
-        with self._quick() as db:
+        with Transaction(self.url) as db:
             return claims.free_expired_claims(db, now_ms) + claims.free_far_claims(db, now_ms)
 
     def save_draft(
@@ -160,22 +217,104 @@ class Queue:
         reason_codes: str | None = None,
         edit: str | None = None,
     ) -> None:
-        """Store a reviewer's draft, leaving parts that are None unchanged; raise NoSuchItem if the item is missing."""
+        """Store a reviewer's draft, leaving parts that are None unchanged; ignore a draft after its decision.
+
+        Raise NoSuchItem if the item is missing.
+        """
         parts = {"feedback_text": text, "reason_codes": reason_codes, "edit": edit}
-        with self._durable() as db:
-            answering.save_draft(db, item_id, reviewer, parts, now_ms)
+        with Transaction(self.url, Durability.FULL) as db:
+            lock_item(db, item_id)
+            slot = find_own_slot(db, item_id, reviewer)
+            if slot is None or slot.status != SlotStatus.DECIDED:
+                db.run(sql.SAVE_DRAFT, item_id=item_id, reviewer=reviewer, now_ms=now_ms, **parts)
 
     def draft(self, *, item_id: int, reviewer: str) -> KeptDraft | None:
         """Return the reviewer's unsubmitted draft, or None if there is none."""
-        with self._reading() as db:
+        with Transaction(self.url, sqlite_begin="DEFERRED") as db:
             row = db.row(sql.DRAFT, item_id=item_id, reviewer=reviewer)
         return None if row is None else KeptDraft(*row)
 
-    def _quick(self) -> Transaction:
-        return Transaction(engine(self.url))
 
-    def _durable(self) -> Transaction:
-        return Transaction(engine(self.url, Durability.FULL), is_durable=True)
+def deliver(db: Transaction, decision_ids: list[int], now_ms: int) -> int:
+    """Mark due decisions as delivered, then items with no undelivered decision; return the number of decisions."""
+    rows = [row for decision_id in decision_ids for row in db.rows(sql.ITEM_OF_DECISION, decision_id=decision_id)]
+    items = sorted({item_id for (item_id,) in rows})
+    for item_id in items:
+        lock_item(db, item_id)
+    delivered = [db.row(sql.DELIVER, decision_id=decision_id, now_ms=now_ms) for decision_id in decision_ids]
+    for item_id in items:
+        db.run(sql.FINISH, item_id=item_id)
+    return sum(row is not None for row in delivered)
 
-    def _reading(self) -> Transaction:
-        return Transaction(engine(self.url), sqlite_begin="DEFERRED")
+
+def _find_submitted(db: Transaction, submit_key: str, item_id: int, reviewer: str) -> DecisionRow | None:
+    row = db.row(sql.SUBMITTED, submit_key=submit_key)
+    if row is None:
+        return None
+    decision = _decision_row(row)
+    if (decision.item_id, decision.reviewer) != (item_id, reviewer):
+        raise QueueRefusal(f"Submit key {submit_key!r} was used for another decision; send a new one.")
+    return decision
+
+
+def _take_slot_again(db: Transaction, taken: TakenSlot, now_ms: int) -> None:
+    if not db.run(sql.TAKE_SLOT, item_id=taken.item_id):
+        raise NotYours
+    try:
+        spend_unit(db, taken, "late answer", now_ms)
+    except BudgetSpent:
+        raise NotYours("Your claim expired and the budget is spent now; your decision was not stored.") from None
+
+
+def _store(
+    db: Transaction, taken: TakenSlot, new: NewDecision, claimed_ms: int, now_ms: int, undo_ms: int
+) -> DecisionRow:
+    """Add the revision, record it in the ledger, update the item and delete the draft."""
+    kind = DecisionKind(new["decision"])
+    if kind is DecisionKind.ESCALATE:
+        db.run(sql.ADD_SLOT, item_id=taken.item_id)
+    cap, used = _read_cap_and_used(db, taken.slot_id)
+    row = db.rows(
+        sql.DECIDE,
+        **{
+            "seen_digest": None,
+            "door": "browser",
+            "reason_codes": "",
+            **new,
+            "decision": kind.value,
+            "label": None if new["label"] is None else str(new["label"]),
+        },
+        item_id=taken.item_id,
+        slot_id=taken.slot_id,
+        reviewer=taken.reviewer,
+        budget_cap=cap,
+        budget_used=used,
+        claimed_ms=claimed_ms,
+        now_ms=now_ms,
+        deliverable_ms=now_ms + undo_ms,
+    )[0]
+    record_ledger(db, taken, "settle", kind.value, 0, now_ms)
+    db.run(sql.SET_STATUS, item_id=taken.item_id)
+    db.run(sql.DROP_DRAFT, item_id=taken.item_id, reviewer=taken.reviewer)
+    return _decision_row(row)
+
+
+def _claim_again(db: Transaction, item: ItemRow, slot: SlotRow, reviewer: str, now_ms: int, lease_ms: int) -> Claim:
+    token, until_ms = secrets.token_hex(16), now_ms + lease_ms
+    db.run(sql.CLAIM_SLOT_AGAIN, slot_id=slot.id, token=token, until_ms=until_ms)
+    db.run(sql.SET_STATUS, item_id=item.id)
+    taken = TakenSlot(slot.id, item.id, slot.budget_id, reviewer, slot.units, item.kind)
+    record_ledger(db, taken, "settle", "undo", 0, now_ms)
+    return build_claim(db, item, slot.id, token, slot.claimed_ms, until_ms, _read_cap_and_used(db, slot.id))
+
+
+def _read_cap_and_used(db: Transaction, slot_id: int) -> tuple[int | None, int]:
+    cap, used = db.rows(sql.BUDGET_OF_SLOT, slot_id=slot_id)[0]
+    return cap, used
+
+
+def _decision_row(row: Row) -> DecisionRow:
+    values = list(row)
+    # SQLite has no booleans, and a raw connection converts nothing.
+    values[_SUPERSEDED] = bool(values[_SUPERSEDED])
+    return DecisionRow(*values)

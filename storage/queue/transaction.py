@@ -11,12 +11,11 @@ from sqlite3 import SQLITE_BUSY
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Dialect, Engine, text
+from sqlalchemy import Dialect, text
 from sqlmodel import Session
 
-from storage.database_file import sentence_of
-from storage.engine import BUSY_MS, borrow, check_file, give_back
-from storage.errors import DatabaseUnusable, StorageError
+from storage.engine import BUSY_MS, Durability, borrow, check_file, engine, give_back
+from storage.errors import DatabaseUnusable, StorageError, sentence_of
 
 Row = tuple[Any, ...]
 
@@ -29,24 +28,17 @@ class Transaction:
     """A transaction that runs `storage.queue.statements`; values are int, float, str or None.
 
     The transaction commits at the end and rolls back after an error. Raise DatabaseUnusable if the database stays
-    locked or its file was replaced since it was opened. The file is checked before the transaction begins and, with
-    `is_durable`, again after the commit.
+    locked or its file was replaced since it was opened. The file is checked before the transaction begins and, if the
+    commit is to survive a power cut, again after the commit.
     """
 
-    __slots__ = (
-        "_connection",
-        "_cursor",
-        "_dialect",
-        "_engine",
-        "_is_durable",
-        "_is_joined",
-        "_sqlite_begin",
-        "_waits",
-    )
+    __slots__ = ("_connection", "_cursor", "_dialect", "_durability", "_engine", "_sqlite_begin", "_url", "_waits")
 
-    def __init__(self, engine: Engine, sqlite_begin: str = "IMMEDIATE", *, is_durable: bool = False) -> None:
-        self._engine, self._dialect, self._is_joined = engine, engine.dialect, False
-        self._sqlite_begin, self._waits, self._is_durable = sqlite_begin, sqlite_begin != "IMMEDIATE", is_durable
+    def __init__(
+        self, url: str, durability: Durability = Durability.NORMAL, *, sqlite_begin: str = "IMMEDIATE"
+    ) -> None:
+        self._url, self._durability = url, durability
+        self._sqlite_begin, self._waits = sqlite_begin, sqlite_begin != "IMMEDIATE"
 
     @classmethod
     def joined(cls, session: Session) -> Self:
@@ -57,16 +49,17 @@ class Transaction:
         """
         session.flush()
         connection = session.connection()
-        made = cls(connection.engine)
-        made._cursor, made._is_joined = connection.connection.cursor(), True
+        made = cls("")
+        made._dialect, made._cursor = connection.dialect, connection.connection.cursor()
         return made
 
     def __enter__(self) -> Self:
-        if self._is_joined:
+        if not self._url:
             raise StorageError(
                 "These statements run in a session's transaction, which alone commits; leave out `with`."
             )
-        self._connection = borrow(self._engine, waits=self._waits)
+        self._engine = engine(self._url, self._durability)
+        self._connection, self._dialect = borrow(self._engine, waits=self._waits), self._engine.dialect
         self._cursor = self._connection.cursor()
         if self._dialect.name == "sqlite":
             try:
@@ -91,11 +84,11 @@ class Transaction:
             # After a commit there is nothing left to roll back; after an error, or a failed commit, everything is.
             self._connection.rollback()
             give_back(self._engine, self._connection, waits=self._waits)
-        if (sentence := sentence_of(error)) is not None:
+        if error is not None and (sentence := sentence_of(error)) is not None:
             raise DatabaseUnusable(sentence) from error
         if kind is None and error is not None:
             raise error
-        if kind is None and self._is_durable:
+        if kind is None and self._durability is Durability.FULL:
             # The commit is acknowledged only after this check.
             check_file(self._engine)
 

@@ -24,7 +24,7 @@ from reviewers import restless, steady
 from sqlalchemy import text
 
 from storage.check import check
-from storage.engine import close, engine, reading
+from storage.engine import close, reading
 from storage.queue import Queue
 from storage.queue import statements as sql
 from storage.queue.transaction import Transaction
@@ -119,13 +119,13 @@ def careless(url: str, name: str) -> None:
     at = time.time_ns() // 1_000_000
     for place in range(1_000_000):
         who = f"{name} {place}"
-        with Transaction(engine(url)) as db:
+        with Transaction(url) as db:
             budget_id = db.rows(sql.BUDGET, **AT, scope="")[0][0]
             item_id = db.rows(sql.FRESH, **AT, reviewer=who)[0][0]
             db.run(sql.TAKE_SLOT, item_id=item_id)
             seat = {"item_id": item_id, "budget_id": budget_id, "reviewer": who}
             slot = db.rows(sql.CLAIM_SLOT, **seat, token=who, units=1, now_ms=at, until_ms=at + 600_000)[0][0]
-        with Transaction(engine(url)) as db:
+        with Transaction(url) as db:
             db.run(sql.SPEND, budget_id=budget_id, units=1, halted=0)
             db.run(sql.INSERT_LEDGER, **seat, slot_id=slot, entry="spend", reason="claim", units=1, now_ms=at)
 

@@ -50,6 +50,7 @@ def measured(arm: Arm, environment: str, seed: int, tasks: int) -> list[float]:
     from console import runs
     from console.database import reading
     from console.review.simulated import simulate
+    from console.runs.status import run_status
     from console.trials import engine, start
 
     name = f"{environment} {arm.name} {arm.cap} {seed}"
@@ -64,7 +65,7 @@ def measured(arm: Arm, environment: str, seed: int, tasks: int) -> list[float]:
     engine.release_undecided(name)
     engine.advance(name)
     with reading() as session:
-        trials = runs.status(session, runs.get(session, name))["trials"]
+        trials = run_status(session, runs.get(session, name))["trials"]
     shares = [trial["success_paper"] / trial["run_tasks"] for trial in trials]
     return shares + shares[-1:] * (TRIALS - len(shares))
 

@@ -84,12 +84,13 @@ def tested(run: str, plan: str, seed: int, cast) -> float:
     """The share of test tasks that are done by the plan's pinned version."""
     from console import runs
     from console.database import reading
+    from console.runs.status import run_status
     from console.trials import engine, start
 
     start.start_run(run, {"alfworld": TESTED}, actor_and_environments=cast, seed=seed, plan=plan, feedback_mode="none")
     engine.resume(run, actor_and_environments=cast, concurrency=TESTED)
     with reading() as session:
-        (trial,) = runs.status(session, runs.get(session, run))["trials"]
+        (trial,) = run_status(session, runs.get(session, run))["trials"]
     return trial["succeeded"] / trial["tasks"]
 
 

@@ -24,7 +24,7 @@ ROOMS = (
     *sorted((ROOT / "console" / "server" / "sign_in").glob("*.py")),
     *(
         ROOT / "console" / "review" / f"{module}.py"
-        for module in ("feedback_outcomes", "consequences", "decisions", "edits")
+        for module in ("feedback_outcomes", "resolution", "decisions", "edits")
     ),
     *(ROOT / "console" / "review" / f"{module}.py" for module in ("edit_fields", "inbox", "notes", "blinding")),
 )
@@ -43,7 +43,7 @@ ALLOWED = {
     "console/studies/sessions/joining.py": {"invite"},  # told to researchers
     "console/review/inbox.py": {"explain_empty_queue"},  # told to researchers
     "console/studies/sessions/withdrawal.py": {"withdraw"},  # told to whoever made the mistake
-    "console/auth/people.py": {"refuse_beyond"},  # told to researchers
+    "console/auth/people.py": {"refuse_beyond", "as_roles"},  # told to researchers
     "console/server/sign_in/organisation.py": {"provider", "on_the_way", "_client", "NotLetIn"},  # told to operators
     "console/server/sign_in/sign_in_pages.py": {"_whoami"},  # an answer to a script
     # What is wrong with an agent's own schema is told to agents.

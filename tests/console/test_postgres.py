@@ -14,7 +14,7 @@ from sqlmodel import select
 
 from console import runs
 from console.auth import agents, invitations, people, sessions
-from console.auth.identity import Role
+from console.auth.people import Role
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused
 from console.gate import Gate, Reason, checks

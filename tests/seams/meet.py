@@ -8,7 +8,7 @@ from io import StringIO
 from pathlib import Path
 
 from console.auth import people, sessions
-from console.auth.identity import Role
+from console.auth.people import Role
 from console.cli import run_command
 from console.database import database_url, now_ms, writing
 from console.settings import settings

@@ -5,7 +5,7 @@ from sqlmodel import select
 
 from storage import tables
 from storage.check import check
-from storage.engine import engine, reading
+from storage.engine import reading
 from storage.errors import AlreadyDecided, AlreadyDelivered, NoSuchItem, NotYours, QueueRefusal
 from storage.queue import KeptDraft, NoClaimReason
 from storage.queue.claims import withdraw_items
@@ -40,7 +40,7 @@ class Desk:
         return self.queue.mark_delivered(decision_ids=ids, now_ms=now_ms)
 
     def expire(self, item_ids, now_ms):
-        with Transaction(engine(self.url)) as db:
+        with Transaction(self.url) as db:
             return withdraw_items(db, item_ids, tables.ItemStatus.EXPIRED, now_ms)
 
     def used(self):

@@ -20,7 +20,7 @@ from sqlmodel import select
 
 from storage import tables
 from storage.check import check
-from storage.engine import close, engine, reading
+from storage.engine import close, reading
 from storage.errors import AlreadyDecided, NotYours, QueueRefusal
 from storage.queue import HALTED, Claim, NoClaim, NoClaimReason, Queue
 from storage.queue.claims import withdraw_items
@@ -104,8 +104,8 @@ class Model:
             return None
         mine = {i: self.places[i, who] for i in self.items if (i, who) in self.places}
         free = [i for i, piece in self.items.items() if piece.open and not piece.gone]
-        fresh = [i for i in free if i not in mine or mine[i].status == "lapsed"]
-        aside = [(mine[i].until_ms, i) for i in free if i in mine and mine[i].status in ("skipped", "released")]
+        fresh = [i for i in free if i not in mine or mine[i].status in ("lapsed", "released")]
+        aside = [(mine[i].until_ms, i) for i in free if i in mine and mine[i].status == "skipped"]
         return min(fresh) if fresh else min(aside)[1] if aside else None
 
     def current(self, item: int, who: str) -> Given | None:
@@ -271,7 +271,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(item=ALL_ITEMS, expire=st.booleans())
     def withdraw(self, item, expire):
         leaves = self.model.status(item) in ("pending", "claimed")
-        with Transaction(engine(self.url)) as db:
+        with Transaction(self.url) as db:
             status = ItemStatus.EXPIRED if expire else ItemStatus.CANCELLED
             assert withdraw_items(db, [item], status, self.now) == leaves
         if leaves:

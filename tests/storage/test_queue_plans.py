@@ -32,7 +32,7 @@ VALUES = {
 @pytest.mark.parametrize(("name", "searches"), PLANS)
 def test_the_plan_begins_with_its_index(url, name, searches):
     statement = render_sql(getattr(statements, name), engine(url).dialect)
-    with Transaction(engine(url)) as db:
+    with Transaction(url) as db:
         plan = [row[3] for row in db.rows(f"EXPLAIN QUERY PLAN {statement}", **VALUES)]
     first = [step for step in plan if not step.startswith(("LIST", "SEARCH decision"))]
     assert first[:1] == searches

@@ -7,7 +7,7 @@ import pytest
 from sqlmodel import select
 
 from storage import tables
-from storage.engine import engine, reading, writing
+from storage.engine import reading, writing
 from storage.errors import StorageError
 from storage.queue import claims, statements
 from storage.queue.transaction import Transaction
@@ -58,7 +58,7 @@ def test_a_transaction_begins_as_soon_as_another_writer_is_done(url, stock):
     stock(url, 1)
 
     def rename():
-        with Transaction(engine(url)) as db:
+        with Transaction(url) as db:
             return time.monotonic(), db.run("UPDATE run SET name = 'second' WHERE name = :old", old="first")
 
     with ThreadPoolExecutor() as pool:
@@ -77,7 +77,7 @@ def test_a_reading_transaction_waits_for_no_writer(url, stock):
     with writing(url) as session:
         session.get_one(tables.Run, 1).name = "unfinished"
         session.flush()
-        with Transaction(engine(url), sqlite_begin="DEFERRED") as db:
+        with Transaction(url, sqlite_begin="DEFERRED") as db:
             assert db.rows(NAMES) == [("shop",)]
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from console.analysis.charts import detectors, runs, studies
-from console.plugins import Registry
+from console.settings import Registry
 
 Chart = Callable[[pd.DataFrame], go.Figure]
 

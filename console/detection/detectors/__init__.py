@@ -11,7 +11,7 @@ from console.detection.detectors.rules import RULES
 from console.detection.detectors.stacked import STACKED
 from console.detection.detectors.verdict import UNPARSED, Detector, Verdict
 from console.errors import BadInput
-from console.plugins import Registry
+from console.settings import Registry
 
 BUILT_IN: dict[str, Detector] = {
     "rules": RULES,

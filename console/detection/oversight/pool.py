@@ -21,9 +21,7 @@ from console.environments import ENVIRONMENTS
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
 from console.review.simulated.faults import find_true_label, pending_checkpoint
-from console.runs import costs
-from console.runs.current_decisions import is_current
-from console.runs.options import run_options
+from console.runs import costs, is_current, run_options
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, Outcome, from_json
 from console.trajectory.checkpoints import Checkpoint

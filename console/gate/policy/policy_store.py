@@ -16,11 +16,11 @@ from sqlalchemy import text as sql_text
 from sqlmodel import Session, col, func, select
 
 from console import runs
+from console.auth import audit_log
 from console.errors import BadInput, Refused, Unknown
 from console.gate.policy.rules import CheckFacts, Policy, Ruling, Then, ruling
 from console.gate.policy.yaml_file import from_patterns, read_policy
 from console.language import counted
-from console.runs import audit_log
 from storage import tables
 from storage.tables import RunKind
 
@@ -106,7 +106,7 @@ def ensure_policy(session: Session, run: tables.Run, now_ms: int, judged: Sequen
     """Store a policy from these patterns if the run has none; the policy asks a person about all other actions."""
     if effective_version(session, run) is None:
         author = BY_PATTERNS if judged else BY_NOBODY
-        _append(session, run, from_patterns(judged), author, now_ms, actor=author)
+        _append(session, run, from_patterns(judged), author, now_ms, by=author)
 
 
 def save(session: Session, run: tables.Run | None, text: str, author: str, now_ms: int) -> PolicyVersion:
@@ -197,7 +197,7 @@ def _append(
     author: str,
     now_ms: int,
     *,
-    actor: str = audit_log.CONSOLE,
+    by: str | None = None,
 ) -> PolicyVersion:
     before = list_versions(session, run)
     number = before[0].version + 1 if before else 1
@@ -210,7 +210,7 @@ def _append(
     detail = {"version": number, "digest": digest, "author": author}
     about, earlier = f"policy {number}", number - 1 or None
     audit_log.record(
-        session, run, "policy set", now_ms, actor=actor, subject=about, before=earlier, after=number, detail=detail
+        session, run, "policy set", now_ms, by=by, subject=about, before=earlier, after=number, detail=detail
     )
     return PolicyVersion(row.id or 0, number, text, author, now_ms, run is not None)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, lru_cache, partial
 
-from console.auth.origin import Door
+from console.auth.audit_log import Door
 from console.gate.policy.expression import holds
 from console.trajectory import checkpoints
 from console.trajectory.calls import (

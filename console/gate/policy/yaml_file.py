@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationInfo, field_validator
 
-from console.auth.origin import Door
+from console.auth.audit_log import Door
 from console.errors import BadInput
 from console.gate.policy.expression import check_expression
 from console.gate.policy.rules import DEADLINE_S, Policy, PolicyMode, Rule, Then

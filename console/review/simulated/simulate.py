@@ -10,14 +10,13 @@ from typing import Any
 from sqlmodel import Session, col, func, select
 
 from console import runs
-from console.auth.origin import Door
+from console.auth.audit_log import Door
 from console.database import now_ms, reading, review_queue
 from console.errors import BadInput, ConsoleError, Unknown
 from console.review import decisions
 from console.review.simulated import INSPECTION_ORDERS, Noise, ReviewCase, SimulatedAnswer, get_reviewer
 from console.review.simulated.orders import Candidate
-from console.runs import costs
-from console.runs.options import run_options
+from console.runs import costs, run_options
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at

@@ -17,9 +17,9 @@ from zipfile import ZipFile
 
 from sqlmodel import col, select
 
-from console.auth.origin import By
+from console.auth import audit_log
+from console.auth.audit_log import By
 from console.errors import BadInput, Refused, Unknown
-from console.runs import audit_log
 from console.runs.export.formats import FORMATS, Format, format_of
 from console.runs.export.kinds import KINDS, TRAJECTORIES, WITH_PICTURES
 from console.runs.export.layouts import LAYOUTS, Layout

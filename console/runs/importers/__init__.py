@@ -14,7 +14,6 @@ from pathlib import Path
 import orjson
 
 from console.errors import UnreadableFile
-from console.plugins import Registry
 from console.runs.importers import (
     alfworld_expert,
     atif,

@@ -10,13 +10,12 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BeforeValidator
 from starlette.exceptions import HTTPException
 
-from console.auth.origin import By, Door, acting
+from console.auth.audit_log import By, Door, acting
 from console.database import database_url, now_ms, writing
 from console.errors import BadInput, Refused
 from console.gate import Gate, GateDecision, Reason, checks
-from console.gate.checks import CheckId
+from console.gate.checks import CheckId, Wait
 from console.gate.request import Asker
-from console.gate.wait import Wait
 from console.server import shutdown
 from console.server.api.admission import asker
 from console.server.api.body import JsonRoute

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from console.auth.origin import By, Door, acting
+from console.auth.audit_log import By, Door, acting
 from console.errors import BadInput
 from console.runs import ingest
 from console.runs.ingest import FileReport

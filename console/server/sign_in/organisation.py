@@ -18,13 +18,12 @@ from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 
-from console.auth import people
+from console.auth import audit_log, people
+from console.auth.audit_log import By, Door
 from console.auth.kept_secrets import kept_secret
-from console.auth.origin import By, Door
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused
 from console.language import _, gettext_noop
-from console.runs import audit_log
 from console.server.sign_in import wrong_tokens
 from console.server.sign_in.html_pages import HEADERS, notice
 from console.server.sign_in.session_cookies import address_of, kept_link, lead_in, let_in

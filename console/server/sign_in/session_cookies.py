@@ -13,12 +13,11 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from console.auth import sessions
-from console.auth.identity import Role, roles_of
-from console.auth.origin import By, Door
+from console.auth import audit_log, sessions
+from console.auth.audit_log import By, Door
+from console.auth.people import Role, roles_of
 from console.database import Session, now_ms
 from console.review import inbox
-from console.runs import audit_log
 from console.server.sign_in.html_pages import HEADERS
 from console.server.site import Site
 from storage import tables

@@ -11,14 +11,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from console.auth import invitations, people, sessions
-from console.auth.identity import Identity, Role
+from console.auth import audit_log, invitations, people, sessions
+from console.auth.audit_log import By, Door
 from console.auth.invitations import Invited, UnusableInvitation
-from console.auth.origin import By, Door
+from console.auth.people import Identity, Role
 from console.database import now_ms, reading, writing
 from console.errors import BadInput, ConsoleError, Refused
 from console.language import _
-from console.runs import audit_log
 from console.server.sign_in import organisation, participants, wrong_tokens
 from console.server.sign_in.html_pages import HEADERS, fields, in_language, notice, page, style, utc_minute
 from console.server.sign_in.session_cookies import kept_link, lead_in, let_in, own_link

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pandas as pd
 from sqlmodel import Session
 
-from console.auth.origin import By
+from console.auth import audit_log
+from console.auth.audit_log import By
 from console.database import now_ms, writing
-from console.runs import audit_log
 from console.studies.results.data_versions import data_versions
 from console.studies.results.decisions import decisions, judged
 from console.studies.results.participants import (

@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlmodel import Session, select
 
-from console.auth.origin import By, Door
+from console.auth import audit_log
+from console.auth.audit_log import By, Door
 from console.errors import BadInput, Refused, Unknown
-from console.runs import audit_log
 from console.studies.results.ground_truth import checkpoint_key, labelled
 from console.trajectory import Label
 from storage import tables

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlmodel import Session
 
 from console.analysis.statistics.feedback_words import count_words
-from console.runs.current_decisions import is_current
+from console.runs import is_current
 from console.runs.export.kinds import next_outcome
 from console.studies.results.adjudication import Of, settled_labels
 from console.studies.results.condition_runs import ConditionRun, condition_runs, practice, tidy

@@ -16,7 +16,7 @@ from sqlmodel import Session, col
 
 from console.environments import ENVIRONMENTS
 from console.review.simulated.faults import find_true_label, pending_checkpoint
-from console.runs.current_decisions import is_current
+from console.runs import is_current
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, from_json
 from storage import tables

@@ -11,8 +11,7 @@ import pandas as pd
 import sqlalchemy as sa
 from sqlmodel import Session, col, func, select
 
-from console.runs import iso
-from console.runs.current_decisions import is_current
+from console.runs import is_current, iso
 from console.studies.design.instruments import Instrument, score, score_answer, scored_items
 from console.studies.design.model import instruments_of
 from console.studies.design.part import breaks

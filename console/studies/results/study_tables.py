@@ -11,7 +11,7 @@ import pandas as pd
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
-from console.runs.current_decisions import is_current
+from console.runs import is_current
 from console.studies.design import Design
 from console.studies.design.contrasts import plan_rows
 from console.studies.results.condition_runs import ConditionRun, condition_runs, tidy

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from sqlmodel import Session
 
 from console.errors import Unknown
-from console.runs.current_decisions import is_current
+from console.runs import is_current
 from console.studies.results.condition_runs import PEOPLE
 from console.studies.sessions.stages import NOT_IN
 from storage.tables import AssignmentStatus, Study, Table

@@ -11,7 +11,7 @@ from sqlmodel import Session, col, select
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused
 from console.language import _, digits, gettext_noop
-from console.runs.current_decisions import is_current
+from console.runs import is_current
 from console.studies.design import Design
 from console.studies.design.instruments import MOST_CHARACTERS, Instrument, InstrumentItem, answers_to
 from console.studies.design.model import IntakeQuestion, instruments_of

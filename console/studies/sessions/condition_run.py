@@ -18,6 +18,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.actors import actor
+from console.auth import audit_log
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors.baselines import RANDOM
 from console.environments.environment import TaskSpec
@@ -25,9 +26,7 @@ from console.errors import ConsoleError, Refused
 from console.language import _, gettext_noop
 from console.review import decisions
 from console.review.blinding import HIDDEN
-from console.runs import audit_log
-from console.runs.current_decisions import is_current
-from console.runs.options import RunOptions, run_options
+from console.runs import RunOptions, is_current, run_options
 from console.studies.design import Design, varied
 from console.studies.design.factors import unattended, view
 from console.studies.sessions import next_item, study_tasks
@@ -164,7 +163,7 @@ def _in_their_words(run: tables.Run) -> Iterator[None]:
 
 def _note(run: tables.Run, problem: str) -> None:
     with writing() as session:
-        audit_log.record(session, run, HELD_UP, now_ms(), actor="study", detail={"problem": problem})
+        audit_log.record(session, run, HELD_UP, now_ms(), by="study", detail={"problem": problem})
 
 
 def _make(session: Session, assignment: tables.Assignment) -> None:

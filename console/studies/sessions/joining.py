@@ -14,11 +14,11 @@ from typing import Any
 import orjson
 from sqlmodel import Session, col, select
 
+from console.auth import audit_log
 from console.auth.kept_secrets import kept_secret, new_token, token_hash
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused
 from console.language import _
-from console.runs import audit_log
 from console.studies.design import Design
 from console.studies.design.model import IntakeQuestion
 from console.studies.design.platforms import PLATFORMS

@@ -10,10 +10,10 @@ from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from console import runs
+from console.auth import audit_log
 from console.database import now_ms, reading, writing
 from console.detection.detectors import detector
 from console.errors import BadInput, ConsoleError, Refused, Unknown
-from console.runs import audit_log
 from console.studies.design import Design, PlannedCondition, allocate, conditions, sample_tasks, task_count
 from console.studies.design.factors import unattended
 from console.studies.design.strata import KnownTask, stratify

@@ -13,7 +13,7 @@ from random import Random
 from sqlmodel import Session, and_, col, func, select
 
 from console.database import review_queue
-from console.runs.current_decisions import is_current
+from console.runs import is_current
 from storage import tables
 from storage.queue import HALTED, Claim
 from storage.tables import UNREVIEWED, ItemStatus, SlotStatus

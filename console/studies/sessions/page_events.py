@@ -13,8 +13,8 @@ from typing import Any
 
 from sqlmodel import Session, col, func, select
 
+from console.auth import audit_log
 from console.database import database_url, now_ms, reading, writing
-from console.runs import audit_log
 from console.studies.sessions import joining
 from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.stages import explain_closed
@@ -101,7 +101,7 @@ def note_signal(participant: tables.Participant, at_ms: int | None = None) -> No
     if at_ms - since > GONE_MS:
         gap = {"item": slot.item_id, "from_ms": since, "until_ms": at_ms}
         with writing() as session:
-            audit_log.record(session, run, CLOSED, at_ms, actor="study", subject=f"item {slot.item_id}", detail=gap)
+            audit_log.record(session, run, CLOSED, at_ms, by="study", subject=f"item {slot.item_id}", detail=gap)
 
 
 def _held(session: Session, participant: tables.Participant) -> tuple[tables.Slot, tables.Run] | None:

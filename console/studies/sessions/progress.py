@@ -8,7 +8,7 @@ import orjson
 from sqlmodel import Session, col, func, select
 
 from console.database import review_queue
-from console.runs.current_decisions import is_current
+from console.runs import is_current
 from console.studies.design.model import Design
 from console.studies.sessions.condition_run import HELD_UP, is_attended, is_playing
 from console.studies.sessions.lifecycle import design_of

@@ -9,11 +9,11 @@ from typing import Any
 from sqlalchemy import delete, update
 from sqlmodel import Session, col, func, select
 
-from console.auth.origin import By, Door
+from console.auth import audit_log
+from console.auth.audit_log import By, Door
 from console.database import database_url, now_ms, reading, writing
 from console.errors import ConsoleError, Refused, Unknown
 from console.language import _
-from console.runs import audit_log
 from console.runs.removal import remove_answers
 from console.runs.trajectory_rows import task_spec
 from console.studies.sessions import joining, next_item

@@ -17,7 +17,7 @@ from sqlmodel import Session, col, select
 
 from console.actors.introspective import KEY
 from console.analysis.statistics.estimates import Estimate, estimate_mean, estimate_proportion
-from console.runs.options import run_options
+from console.runs import run_options
 from console.trajectory import Outcome, Trajectory, from_json
 from storage import tables
 

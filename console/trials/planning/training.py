@@ -23,7 +23,7 @@ from console.environments.environment import TaskSpec
 from console.errors import BadInput
 from console.llm import LLM
 from console.review.resolution import is_feedback, list_current_decisions
-from console.runs.options import RunOptions, run_options
+from console.runs import RunOptions, run_options
 from console.trajectory import Outcome
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from console.trials import engine, start, store

@@ -12,9 +12,9 @@ import orjson
 from sqlmodel import Session, col, select
 
 from console.actors.autoplan import PlanLine
+from console.auth import audit_log
 from console.errors import BadInput, Refused, Unknown
-from console.runs import audit_log
-from console.runs.options import RunOptions
+from console.runs import RunOptions
 from storage import tables
 
 AUTOPLAN = "autoplan"

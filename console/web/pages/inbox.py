@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from console import runs
-from console.auth.identity import Role
+from console.auth.people import Role
 from console.database import now_ms, reading
 from console.language import _, gettext_noop
 from console.review import feedback_outcomes, inbox

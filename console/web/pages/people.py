@@ -8,12 +8,11 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from console.auth import agents, invitations, people, sessions
-from console.auth.identity import Identity, Role, roles_of, roles_text
+from console.auth import agents, audit_log, invitations, people, sessions
+from console.auth.people import Identity, Role, roles_of, roles_text
 from console.database import now_ms, reading, writing
 from console.errors import Refused
 from console.language import _
-from console.runs import audit_log
 from console.runs.export.formats.columns import iso
 from console.web.flash import call_or_show_problem, flash, show_messages
 from console.web.sign_in import current_identity

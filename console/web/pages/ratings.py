@@ -3,11 +3,11 @@
 import streamlit as st
 
 from console import runs
-from console.auth.identity import Role
+from console.auth.people import Role
 from console.database import reading
 from console.language import _, gettext_noop
 from console.review import inbox
-from console.runs.options import run_options
+from console.runs import run_options
 from console.web.answer_judging import begin_form, judging, results
 from console.web.flash import show_messages
 from console.web.sign_in import current_identity

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from console.auth.identity import Role
+from console.auth.people import Role
 from console.language import _
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import show_empty_state

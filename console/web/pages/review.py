@@ -4,12 +4,12 @@ import time
 
 import streamlit as st
 
-from console.auth.identity import Role
+from console.auth.people import Role
 from console.database import now_ms, reading, review_queue
 from console.language import _
 from console.review import blinding, decisions, feedback_outcomes, inbox
 from console.review.reasons import get_judging
-from console.runs.options import run_options
+from console.runs import run_options
 from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions, after_last, decision_bar, drafts, item_address, own_items, worked_item
 from console.web.review.colleagues import notes_html

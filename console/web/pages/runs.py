@@ -6,6 +6,7 @@ from console import runs
 from console.database import reading
 from console.review import inbox
 from console.runs.critical_suggestions import Candidates, candidates, dead_end
+from console.runs.status import SUMMARY_COLUMNS, run_status, run_summary, status_rows
 from console.web.flash import show_messages
 from console.web.run_picker import chosen_run, run_picker
 from console.web.runs import forms, new_run
@@ -19,8 +20,8 @@ st.title("Runs")
 with reading() as session:
     run = chosen_run(session)
     listed = runs.list_runs(session, archived=bool(st.session_state.get("archived")))
-    summaries = [runs.summary(session, one) for one in listed]
-    status = runs.status(session, run) if run else None
+    summaries = [run_summary(session, one) for one in listed]
+    status = run_status(session, run) if run else None
     nothing = inbox.explain_empty_queue(session, run) if run else ""
     patterns = runs.patterns(run) if run else []
     looked = candidates(session, run, limit=300) if run else Candidates([], 0, 0)
@@ -41,7 +42,7 @@ forms.dead_end_notice(run, end)
 show_overview(run.name)
 
 st.header("Status by trial", anchor=False)
-st.dataframe(runs.status_rows(status, run.kind), key=f"status-{run.id}", hide_index=True, placeholder="–")
+st.dataframe(status_rows(status, run.kind), key=f"status-{run.id}", hide_index=True, placeholder="–")
 if nothing:
     st.caption(nothing)
 if run.reviews_per_item > 1:
@@ -80,7 +81,7 @@ with why:
 
 st.header("All runs", anchor=False)
 st.dataframe(
-    [{name: row[name] for name in runs.SUMMARY_COLUMNS} for row in summaries],
+    [{name: row[name] for name in SUMMARY_COLUMNS} for row in summaries],
     key="runs",
     hide_index=True,
     placeholder="–",

@@ -6,18 +6,17 @@ from contextlib import suppress
 
 import streamlit as st
 
-from console.auth.identity import Identity
-from console.auth.origin import acting
+from console.auth.audit_log import acting
+from console.auth.people import Identity
 from console.database import Session, now_ms, reading, review_queue, writing
 from console.errors import ConsoleError, Refused
 from console.language import _
 from console.review import decisions, inbox, notes
 from console.review.blinding import get_remedy
-from console.review.consequences import describe_consequence
 from console.review.edits import OtherTool
-from console.review.long_texts import is_clipped, seen_digest
+from console.review.plain_text import is_clipped, seen_digest
 from console.review.presentation import Presentation
-from console.review.reasons import feedback_to_agent
+from console.review.resolution import describe_consequence, feedback_to_agent
 from console.trajectory.checkpoints import digest
 from console.trials import replay
 from console.web.review import drafts

@@ -7,14 +7,14 @@ import time
 import streamlit as st
 
 from console import runs
-from console.auth.identity import Identity, Role
-from console.auth.origin import acting
+from console.auth.audit_log import acting
+from console.auth.people import Identity, Role
 from console.database import now_ms, reading
 from console.errors import ConsoleError
 from console.language import _, ngettext
 from console.review import decisions, feedback_outcomes, inbox
 from console.review.feedback_outcomes import RetryTally
-from console.runs.options import run_options
+from console.runs import run_options
 from console.trials import replay
 from console.trials.round import Advance
 from console.web.review import decision_bar

@@ -12,8 +12,8 @@ from console.errors import ConsoleError
 from console.language import _, digits, gettext_noop
 from console.review import decisions
 from console.review.blinding import list_remedies
-from console.review.consequences import is_judgement_only
 from console.review.reasons import list_reasons, reason_code, reason_text
+from console.review.resolution import is_judgement_only
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions, colleagues, drafts, edit_form, shortcuts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from console.auth.identity import Identity, Role
+from console.auth.people import Identity, Role
 from console.database import Session, now_ms, review_queue
 from console.errors import ConsoleError, Unknown
 from console.language import _, gettext_noop

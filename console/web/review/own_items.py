@@ -9,8 +9,8 @@ from typing import Concatenate, ParamSpec
 
 import streamlit as st
 
-from console.auth.identity import Identity, Role
 from console.auth.kept_secrets import kept_secret
+from console.auth.people import Identity, Role
 from console.database import Session
 from console.errors import ConsoleError, Refused
 from console.language import _, gettext_noop

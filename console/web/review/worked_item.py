@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from console.auth.identity import Identity, Role
+from console.auth.people import Identity, Role
 from console.language import _, gettext_noop
 from console.review.presentation import ActionStatus, Flag, checkpoint_presentation
 from console.trajectory import Step

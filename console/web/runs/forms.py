@@ -15,9 +15,8 @@ from console.detection.estimate import asks_models, estimate_cost
 from console.errors import BadInput
 from console.language import counted
 from console.review import reasons
-from console.runs import housekeeping
+from console.runs import housekeeping, run_options
 from console.runs.critical_suggestions import Candidates, unapplied_sentence
-from console.runs.options import run_options
 from console.trials import replay
 from console.web.flash import call_or_show_problem, flash
 from console.web.run_picker import choose_run

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 
 import streamlit as st
 
-from console.auth.origin import acting
+from console.auth.audit_log import acting
 from console.database import now_ms, reading
 from console.language import counted
 from console.runs.export.formats import as_csv

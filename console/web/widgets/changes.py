@@ -10,7 +10,7 @@ from typing import Any
 
 from console.language import _, ngettext
 from console.review.edit_fields import changed_arguments, word_changes
-from console.review.long_texts import CAP
+from console.review.plain_text import CAP
 from console.web.widgets.markup import plain
 
 _PAIRS = (

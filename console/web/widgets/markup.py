@@ -14,8 +14,7 @@ from importlib.resources import files
 import streamlit as st
 
 from console.language import _, digits, ngettext
-from console.review.long_texts import CAP, cut_text, split_blocks
-from console.review.plain_text import HIDDEN_CHARACTERS, code_point
+from console.review.plain_text import CAP, HIDDEN_CHARACTERS, code_point, cut_text, split_blocks
 from console.review.presentation import find_spans, is_long, preview
 from console.trajectory.terms import Term
 

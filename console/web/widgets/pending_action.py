@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from console.language import _, digits
-from console.review.long_texts import BLOCK, cut_text, is_clipped
+from console.review.plain_text import BLOCK, cut_text, is_clipped
 from console.trajectory.calls import Call, read_action
 from console.trajectory.provenance import Source
 from console.web.widgets.changes import arguments_with_changes

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from console.language import _, ngettext
-from console.review.long_texts import CAP, cut_text
+from console.review.plain_text import CAP, cut_text
 from console.review.presentation import Block, Presentation, ShownStep, find_occurring_terms, is_long
 from console.trajectory.calls import Call
 from console.trajectory.terms import Term

@@ -9,7 +9,7 @@ import streamlit as st
 
 from console.environments.evidence import LIMITS, ORIGIN, WORDS, EvidenceTable
 from console.language import _, digits
-from console.review.long_texts import cut_text, is_clipped
+from console.review.plain_text import cut_text, is_clipped
 from console.review.presentation import (
     LAST_SEEN_CHARS,
     Block,

@@ -10,7 +10,7 @@ import streamlit as st
 
 from console.database import reading
 from console.language import _, digits
-from console.review.long_texts import list_cut_texts
+from console.review.plain_text import list_cut_texts
 from console.review.presentation import Block, Presentation
 from console.runs.trajectory_rows import load_pictures
 from console.trajectory import Picture

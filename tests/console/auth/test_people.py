@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from console.auth import invitations, people, sessions
-from console.auth.identity import Identity, Role, roles_of, roles_text
+from console.auth.people import Identity, Role, roles_of, roles_text
 from console.database import now_ms, reading, writing
 from console.errors import BadInput, Refused, Unknown
 from console.settings import settings

@@ -9,7 +9,7 @@ from console.database import reading
 from console.detection import batch
 from console.detection.detectors import DETECTORS, Detector, Verdict
 from console.gate import Gate
-from console.gate.wait import Wait
+from console.gate.checks import Wait
 from console.trials import engine, start
 from storage import tables
 from tests.console.trials.worlds import players, sends_wrong_until_told

@@ -8,7 +8,7 @@ from sqlmodel import select
 
 from console.database import reading, writing
 from console.gate import outbox
-from console.gate.wait import Wait
+from console.gate.checks import Wait
 from storage import tables
 
 URL = "https://receiver.example/hook"

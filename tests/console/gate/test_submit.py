@@ -7,11 +7,11 @@ import pytest
 from console import runs
 from console.database import now_ms, reading, writing
 from console.errors import Refused
+from console.gate.checks import Wait
 from console.gate.policy import Policy, policy_store
 from console.gate.policy.policy_store import PolicyVersion, Ruled, Tightened
 from console.gate.policy.rules import Ruling, Then
 from console.gate.submit import SubmitOptions
-from console.gate.wait import Wait
 from console.runs import housekeeping
 from storage import tables
 from storage.tables import RunKind

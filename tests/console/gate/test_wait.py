@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import DETECTORS, Detector, Verdict
 from console.gate import Gate, Reason
-from console.gate.wait import Wait
+from console.gate.checks import Wait
 from console.review import decisions
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter

@@ -7,7 +7,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.detection import batch
 from console.gate import Gate
 from console.review import blinding, decisions
-from console.review.consequences import describe_consequence
+from console.review.resolution import describe_consequence
 from console.runs import ingest
 from console.trials import replay
 from storage import tables

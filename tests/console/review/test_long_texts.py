@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.review.long_texts import (
+from console.review.plain_text import (
     CAP,
     cut_text,
     describe_rest,

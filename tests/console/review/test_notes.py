@@ -3,8 +3,7 @@
 import pytest
 
 from console import runs
-from console.auth.identity import Role
-from console.auth.people import add_person
+from console.auth.people import Role, add_person
 from console.database import now_ms, reading, review_queue, writing
 from console.detection import batch
 from console.errors import BadInput, Unknown

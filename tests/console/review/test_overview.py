@@ -13,6 +13,7 @@ from console.review import decisions, inbox
 from console.review.overview import build_overview
 from console.review.simulated.simulate import SimulationPlan, simulate
 from console.runs.export import export
+from console.runs.status import run_status
 from console.trials import engine, start
 from storage.queue import Claim
 from tests.at_home import at_home
@@ -96,7 +97,7 @@ def test_every_number_of_the_picture_is_that_of_the_exports(found, rows):
 def test_it_agrees_with_the_table_of_trials(found, loop):
     with reading() as session:
         run = runs.get(session, "loop")
-        trials, burnt = runs.status(session, run)["trials"], oversight.tabulate_burn_down(session, run)
+        trials, burnt = run_status(session, run)["trials"], oversight.tabulate_burn_down(session, run)
         assert inbox.count_pending_items(session, run)[0] == found.waiting
     for flow, solved, row in zip(found.flows, found.solved, trials, strict=True):
         assert (flow.attempts + flow.carried_over, flow.flagged) == (row["tasks"], row["flagged"])

@@ -7,9 +7,11 @@ from console.database import now_ms, reading, writing
 from console.environments import ENVIRONMENTS
 from console.errors import BadInput
 from console.review import decisions, reasons
+from console.review.resolution import feedback_to_agent
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
 from console.trajectory.checkpoints import CheckpointKind
+from storage import tables
 from storage.tables import RunKind
 
 
@@ -22,10 +24,9 @@ def test_each_environment_has_five_to_seven_reasons_that_read_back(name):
 
 
 def test_the_agent_reads_reasons_as_sentences_before_the_words():
-    assert reasons.join_feedback(["wrong-option", "over-the-limit"], " Take the red one. ") == (
-        "Wrong option. Over the limit. Take the red one."
-    )
-    assert reasons.join_feedback([], "") == ""
+    rejection = tables.Decision(reason_codes="wrong-option over-the-limit", feedback_text=" Take the red one. ")
+    assert feedback_to_agent(rejection) == "Wrong option. Over the limit. Take the red one."
+    assert feedback_to_agent(tables.Decision(reason_codes="", feedback_text="")) == ""
 
 
 def test_a_run_has_reasons_of_its_own_and_none_in_binary_mode(data_dir):

@@ -11,10 +11,11 @@ from contextlib import closing
 import pytest
 
 from console import runs
-from console.auth.origin import By, Door, acting
+from console.auth import audit_log
+from console.auth.audit_log import By, Door, acting
 from console.cli import run_command
 from console.database import database_url, now_ms, reading, writing
-from console.runs import audit_log, audit_trail
+from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
 from storage.engine import overwrite_freed
 from tests.logs import purchase, write_log
@@ -119,7 +120,7 @@ def test_whoever_acts_is_named_with_door_and_address_and_nobody_afterwards(kettl
 def test_an_event_can_name_its_own_author_and_a_part_of_the_console_keeps_its_name(kettles):
     with acting(By("Ada", Door.CLI, "desk")), writing() as session:
         audit_log.record(session, None, "one", now_ms(), by=By("bot", Door.API, "10.0.0.9"))
-        audit_log.record(session, None, "two", now_ms(), actor="engine")
+        audit_log.record(session, None, "two", now_ms(), by="engine")
     with reading() as session:
         two, one = audit_trail.list_entries(session, AuditFilter(), 2)
     assert (one.who, one.door, one.place) == ("bot", "api", "10.0.0.9")

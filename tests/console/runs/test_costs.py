@@ -7,8 +7,7 @@ from console.cli import run_command
 from console.database import reading
 from console.detection import batch
 from console.errors import BadInput
-from console.runs import costs, ingest
-from console.runs.options import run_options
+from console.runs import costs, ingest, run_options
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from storage import tables

@@ -14,6 +14,7 @@ from console.errors import BadInput, Refused, Unknown
 from console.review import inbox
 from console.review.notes import add_note
 from console.runs import housekeeping, ingest, trajectory_list
+from console.runs.status import run_status, run_summary
 from console.trials import replay
 from storage import tables
 from storage.check import check
@@ -82,7 +83,7 @@ def test_a_run_gets_another_name_and_tags(shop):
     assert change(housekeeping.tag, ["pilot", "v2"], [], run="store") == ["pilot", "v2"]
     assert change(housekeeping.tag, [], ["v2"], run="store") == ["pilot"]
     with reading() as session:
-        assert runs.summary(session, runs.get(session, "store"))["tags"] == ["pilot"]
+        assert run_summary(session, runs.get(session, "store"))["tags"] == ["pilot"]
     for name, refusal in (("store", Refused), ("a/b", BadInput)):
         with pytest.raises(refusal):
             change(housekeeping.rename, name, run="store")
@@ -108,12 +109,12 @@ def test_an_archived_run_leaves_the_lists_once_nothing_waits_in_it(shop):
 def test_narrower_patterns_withdraw_items_with_their_units(shop):
     held = claim()
     with reading() as session:
-        assert runs.status(session, runs.get(session, "shop"))["trials"][0]["budget"]["used"] == 1
+        assert run_status(session, runs.get(session, "shop"))["trials"][0]["budget"]["used"] == 1
     withdrawn = change(runs.set_patterns, ["refund_*"])
     assert len(withdrawn) == 2
     assert held.item_id in withdrawn
     with reading() as session:
-        assert runs.status(session, runs.get(session, "shop"))["trials"][0]["budget"]["used"] == 0
+        assert run_status(session, runs.get(session, "shop"))["trials"][0]["budget"]["used"] == 0
         entries = [row.reason for row in session.exec(select(tables.LedgerEntry)) if row.entry == "refund"]
     assert entries == ["cancel"]
     assert events("critical actions set")[-1][1]["withdrawn"] == withdrawn

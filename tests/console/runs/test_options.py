@@ -7,7 +7,7 @@ import pytest
 
 from console.errors import BadInput
 from console.review.blinding import Visibility, get_visibility
-from console.runs.options import RunOptions, run_options
+from console.runs import RunOptions, run_options
 from storage import tables
 
 

@@ -16,7 +16,7 @@ FAULTS = {
 
 
 SEEN_BELOW = {"replaced", "emptied"}
-"""What the tests of `storage.database_file` have, too; here a server that starts for it takes three seconds."""
+"""What the tests of `storage.engine` have, too; here a server that starts for it takes three seconds."""
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from sqlmodel import col, select
 from console import runs
 from console.database import now_ms, reading, review_queue
 from console.review import decisions
+from console.runs.status import run_status
 from console.trajectory import from_json
 from console.trials import engine, start
 from storage import tables
@@ -79,6 +80,6 @@ def status():
 
     def read():
         with reading() as session:
-            return runs.status(session, runs.get(session, "run"))["trials"]
+            return run_status(session, runs.get(session, "run"))["trials"]
 
     return read

@@ -7,6 +7,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue
 from console.errors import Refused
 from console.review import decisions
+from console.runs.status import run_status
 from console.trials import replay
 from storage import tables
 from storage.queue import NoClaim
@@ -157,7 +158,7 @@ def test_the_budget_holds_in_every_trial(two_trials):
     answer_all("again", reject_or_send_words)
     replay.advance("again")
     with reading() as session:
-        status = runs.status(session, runs.get(session, "again"))
+        status = run_status(session, runs.get(session, "again"))
     assert [(row["trial"], row["budget"]["cap"]) for row in status["trials"]] == [(0, 2), (1, 2)]
     assert status["trials"][0]["budget"]["used"] == 2
 

@@ -17,9 +17,8 @@ from console.detection.detectors import Detector
 from console.detection.detectors.rules import RULES
 from console.environments import environment
 from console.gate.policy import CheckFacts, read_policy, ruling
-from console.plugins import Registry
 from console.runs.export import KINDS
-from console.settings import settings
+from console.settings import Registry, settings
 from console.trajectory import from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoints
 from console.web.handbook import CHAPTERS, chapter, meanings

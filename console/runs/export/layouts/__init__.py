@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from console.plugins import Registry
 from console.runs.export.layouts import (
     annotation,
     fine_tuning,
@@ -11,6 +10,7 @@ from console.runs.export.layouts import (
     otlp,
 )
 from console.runs.export.layouts.parts.layout import Layout
+from console.settings import Registry
 
 __all__ = ["LAYOUTS", "Layout"]
 

@@ -6,14 +6,14 @@ import pytest
 
 from console import runs
 from console.auth import agents, people
-from console.auth.identity import Role
-from console.auth.origin import Door
+from console.auth.audit_log import Door
+from console.auth.people import Role
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused
 from console.gate import Reason
+from console.gate.checks import Wait
 from console.gate.policy import policy_store
 from console.gate.request import Asker
-from console.gate.wait import Wait
 from console.review import decisions
 from storage import tables
 from storage.check import check

@@ -8,9 +8,9 @@ import pytest
 from console import runs
 from console.database import reading, writing
 from console.errors import BadInput, Refused, Unknown
+from console.gate.checks import Wait
 from console.gate.policy import policy_store
 from console.gate.policy.rules import CheckFacts, Ruling, Then
-from console.gate.wait import Wait
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
 from storage.tables import RunKind

@@ -8,9 +8,9 @@ import pytest
 from console import runs
 from console.cli import run_command
 from console.database import reading
+from console.gate.checks import Wait
 from console.gate.policy import read_policy
 from console.gate.policy.replay import replay_policy
-from console.gate.wait import Wait
 from console.trajectory import Step
 from tests.logs import purchase, stuck, write_log
 

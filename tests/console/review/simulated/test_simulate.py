@@ -12,6 +12,7 @@ from console.database import reading, review_queue
 from console.errors import BadInput
 from console.review.simulated import Noise, simulate
 from console.review.simulated.simulate import SimulationPlan
+from console.runs.status import run_status
 from console.trials import engine, start
 from storage import tables
 
@@ -56,12 +57,12 @@ def test_what_it_decided_is_delivered_at_once_and_the_next_trial_does_better(sho
     assert done.delivered == 20
     assert done.revealed == tally.rejected + tally.responded
     with reading() as session:
-        first, second = runs.status(session, runs.get(session, "shop"))["trials"]
+        first, second = run_status(session, runs.get(session, "shop"))["trials"]
     assert first["succeeded"] == tally.approved
     simulate.simulate("shop")
     engine.advance("shop")
     with reading() as session:
-        second = runs.status(session, runs.get(session, "shop"))["trials"][1]
+        second = run_status(session, runs.get(session, "shop"))["trials"][1]
     assert second["succeeded"] > first["succeeded"]
 
 
@@ -94,7 +95,7 @@ def test_the_noisy_one_errs_and_takes_its_time(shop):
     assert all(10_000 <= taken <= 30_000 for _, _, _, taken in decisions())
     engine.advance("shop")
     with reading() as session:
-        assert runs.status(session, runs.get(session, "shop"))["trials"][0]["succeeded"] == 0
+        assert run_status(session, runs.get(session, "shop"))["trials"][0]["succeeded"] == 0
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from console.auth import people, sessions
-from console.auth.identity import Role
+from console.auth.people import Role
 from console.database import now_ms, reading, writing
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter

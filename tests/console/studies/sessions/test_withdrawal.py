@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from console import runs
-from console.auth.origin import By, Door, acting
+from console.auth.audit_log import By, Door, acting
 from console.database import database_url, now_ms, reading, review_queue
 from console.errors import Refused
 from console.runs import audit_trail

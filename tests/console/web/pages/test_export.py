@@ -1,7 +1,7 @@
 """The Export page: a sentence for each kind, a file for each format."""
 
 from console import runs
-from console.auth.origin import By, Door, acting
+from console.auth.audit_log import By, Door, acting
 from console.runs import export
 
 

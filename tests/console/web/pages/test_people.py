@@ -3,8 +3,8 @@
 import pytest
 
 from console.auth import agents, invitations, people, sessions
-from console.auth.identity import Role, roles_of
 from console.auth.invitations import read_invitation
+from console.auth.people import Role, roles_of
 from console.database import now_ms, reading, writing
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter

@@ -9,6 +9,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
 from console.review import decisions
 from console.runs import ingest
+from console.runs.status import run_status, run_summary
 from console.settings import settings
 from console.trajectory import Outcome, Step, Trajectory
 from storage.tables import RunKind
@@ -27,7 +28,7 @@ def status():
 
     def read(name):
         with reading() as session:
-            return runs.status(session, runs.get(session, name))
+            return run_status(session, runs.get(session, name))
 
     return read
 
@@ -231,7 +232,7 @@ def test_a_run_is_renamed_tagged_archived_and_deleted(open_page, words, kettles)
     at.text_input(key=f"tags-{number}").input("pilot v2")
     click(at, "Save details")
     with reading() as session:
-        assert runs.summary(session, runs.get(session, "pots"))["tags"] == ["pilot", "v2"]
+        assert run_summary(session, runs.get(session, "pots"))["tags"] == ["pilot", "v2"]
     at.button(key="archive_run").click().run()
     assert "&#x27;pots&#x27; has 4 pending items. Decide them first." in words(at)
     at.text_input(key=f"delete-{number}").input("pot")

@@ -14,8 +14,7 @@ from typing import Any, BinaryIO
 import orjson
 from sqlmodel import Session, col, func, select
 
-from console.runs import run_checkpoints
-from console.runs.current_decisions import is_current
+from console.runs import is_current, run_checkpoints
 from console.runs.export.query import Open
 from console.trajectory import Outcome, Step, Trajectory, from_json
 from console.trajectory.calls import Call, read_action

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlmodel import desc, select
 
+from console.auth import audit_log
 from console.cli import run_command
 from console.errors import BadInput, Unknown
-from console.runs import audit_log
 from console.runs.export import LAYOUTS, export_layout
 from console.runs.importers import IMPORTERS, read_log
 from console.runs.importers.records import Found

@@ -1,20 +1,62 @@
-"""The audit log: who did what, from which entry point, and what changed. Each event is linked to the previous event
+"""The audit log: who did what, from which entry point, and what changed.
+
+Every event and decision records its origin: the actor and the entry point. Each event is linked to the previous event
 when it is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import orjson
 from sqlmodel import Session, col, select
 
-from console.auth.origin import By, Door, current_origin
 from storage import audit_chain, tables
 
 CONSOLE, GATE = "console", "gate"
 ERASED = "content erased"
+
+
+class Door(StrEnum):
+    """The entry points of the console; `import` marks decisions that are imported from a log."""
+
+    BROWSER = "browser"
+    CLI = "cli"
+    API = "api"
+    PYTHON = "python"
+    IMPORT = "import"
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """The origin of an action: a person's or an agent's name, the entry point, and the client's address if known."""
+
+    who: str
+    door: Door
+    where: str = ""
+
+
+_present: ContextVar[By | None] = ContextVar("inferact_by", default=None)
+
+
+@contextmanager
+def acting(by: By) -> Iterator[None]:
+    """Attribute all records of this thread or task within the block to `by`, unless a record sets another origin."""
+    token = _present.set(by)
+    try:
+        yield
+    finally:
+        _present.reset(token)
+
+
+def current_origin() -> By | None:
+    """Return the origin set for this thread or task, or None if it is not set."""
+    return _present.get()
 
 
 def record(
@@ -23,8 +65,7 @@ def record(
     kind: str,
     now_ms: int,
     *,
-    by: By | None = None,
-    actor: str = CONSOLE,
+    by: By | str | None = None,
     subject: str = "",
     before: Any = None,
     after: Any = None,
@@ -33,12 +74,12 @@ def record(
 ) -> None:
     """Append one event to the chain, within the session's write transaction.
 
-    If `by` is not given, record the current actor (`console.auth.origin.acting`). `actor` names the part of the console
-    that acted automatically. `before` and `after` are JSON values, and `detail` is further context. `erases` lists the
+    `by` is the origin, or the name of the part of the console that acted automatically; by default, the origin set with
+    `acting`. `before` and `after` are JSON values, and `detail` is further context. `erases` lists the
     events whose content this event erases.
     """
     session.flush()
-    who, door, place = _origin(by, actor)
+    who, door, place = _origin(by)
     content = {
         "run_id": run.id if run else None,
         "at_ms": now_ms,
@@ -71,17 +112,17 @@ def erase(session: Session, runs: Sequence[tables.Run], now_ms: int, *, actor: s
         statement = statement.where(event.actor == actor)
     gone = [event_id for event_id in session.exec(statement) if event_id is not None]
     if gone:
-        record(session, None, ERASED, now_ms, actor="study", detail={"events": len(gone)}, erases=gone)
+        record(session, None, ERASED, now_ms, by="study", detail={"events": len(gone)}, erases=gone)
 
 
-def _origin(by: By | None, actor: str) -> tuple[str, str, str]:
+def _origin(by: By | str | None) -> tuple[str, str, str]:
     """Return (actor, entry point, address). The address is empty if a part of the console acted."""
     acting = current_origin()
-    if by is None and actor != CONSOLE:
-        own = Door.PYTHON if actor == GATE else ""
-        return actor, str(acting.door if acting else own), ""
+    if isinstance(by, str):
+        own = Door.PYTHON if by == GATE else ""
+        return by, str(acting.door if acting else own), ""
     found = by or acting
-    return (found.who, str(found.door), found.where) if found else (actor, "", "")
+    return (found.who, str(found.door), found.where) if found else (CONSOLE, "", "")
 
 
 def _json(value: Any) -> str:

@@ -1,0 +1,136 @@
+"""The status of a run and of each of its trials, and the summary of a run, as dicts for pages and commands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import Integer, case, cast, func
+from sqlalchemy import select as sa_select
+from sqlmodel import Session, col, select
+
+from console.runs import budgets
+from console.trajectory import Outcome
+from storage import tables
+from storage.tables import ItemStatus, RunKind
+
+_OPEN = (Outcome.PAUSED, Outcome.RUNNING)
+SUMMARY_COLUMNS = ("run", "kind", "environment", "trials", "trajectories", "detector", "threshold", "waiting", "tags")
+"""The columns of a table of run summaries."""
+
+
+def run_summary(session: Session, run: tables.Run) -> dict[str, Any]:
+    """Return the summary of a run, as `run list --json` prints it."""
+    record, item = tables.Trajectory, tables.Item
+    trials = session.exec(select(func.count(func.distinct(record.trial))).where(record.run_id == run.id)).one()
+    trajectories = session.exec(select(func.count()).select_from(record).where(record.run_id == run.id)).one()
+    waiting = select(func.count()).select_from(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING)
+    return {
+        "run": run.name,
+        "kind": run.kind,
+        "environment": run.environment,
+        "actor": run.actor,
+        "trials": trials,
+        "trajectories": trajectories,
+        "detector": run.detector,
+        "threshold": run.threshold,
+        "waiting": session.exec(waiting).one(),
+        "blind": run.blind,
+        "tags": orjson.loads(run.tags),
+        "archived": run.archived_ms is not None,
+    }
+
+
+def run_status(session: Session, run: tables.Run) -> dict[str, Any]:
+    """Return the status of each trial, as `run status --json` prints it; include two success counts for a live run."""
+    flagged, spent = _flagged(session, run), budgets(session, run)
+    counted = count_successes(session, run) if run.kind == RunKind.LIVE else {}
+    trials = []
+    for row in _outcomes(session, run):
+        counts = dict(zip(("trial", "tasks", *_COUNTED), row, strict=True))
+        trial = counts["trial"]
+        counts |= {"flagged": flagged.get(trial, 0), **counted.get(trial, {})}
+        trials.append({**counts, "budget": spent.get(trial, _NO_BUDGET)})
+    return {"run": run.name, "trials": trials}
+
+
+def count_successes(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
+    """Return two success counts: undecided actions count as held back, or as released, as the paper assumes.
+
+    Each trial has `success_held`, `success_paper` (None while an action is held) and `run_tasks`, the number of tasks
+    to divide by.
+    """
+    record, tasks = tables.Trajectory, task_count(session, run)
+    statement = select(record.trial, record.outcome, record.released_by).where(record.run_id == run.id)
+    counts: dict[int, dict[str, int | None]] = {}
+    held: dict[int, int] = {}
+    paper: dict[int, int] = {}
+    still_open = set()
+    for trial, outcome, released_by in session.exec(statement.order_by(col(record.trial))):
+        solved = outcome == Outcome.SUCCEEDED
+        paper[trial] = paper.get(trial, 0) + solved
+        held[trial] = held.get(trial, 0) + (solved and released_by is None)
+        if outcome in _OPEN:
+            still_open.add(trial)
+    for trial in paper:
+        known = None if trial in still_open else paper[trial]
+        counts[trial] = {"success_held": held[trial], "success_paper": known, "run_tasks": tasks}
+    return counts
+
+
+def task_count(session: Session, run: tables.Run) -> int:
+    """Return the number of tasks of the run."""
+    task = tables.Task
+    return session.exec(select(func.count()).select_from(task).where(task.run_id == run.id)).one()
+
+
+_COUNTED = tuple(str(word) for word in Outcome)
+_USUAL = ("succeeded", "failed", "halted", "paused", "rejected")
+
+
+def status_rows(status: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
+    """Return the trials of a status as table rows: trajectories, outcomes, flagged items, budget and success.
+
+    Rare outcomes get a column only if they occur. `finished` is shown as `without outcome`. A gate may also request
+    reviews of actions that are not flagged.
+    """
+    headings = _HEADINGS | ({"flagged": "asked about"} if kind == RunKind.GATE else {})
+    trials = status["trials"]
+    rare = [name for name in _COUNTED if name not in _USUAL and any(trial[name] for trial in trials)]
+    names = ("trial", "tasks", *_USUAL, *rare, "flagged", "used", "cap", "left", "success_held", "success_paper")
+    rows = [trial["budget"] | trial for trial in trials]
+    return [{headings.get(name, name): row[name] for name in names if name in row} for row in rows]
+
+
+_HEADINGS = {
+    "tasks": "trajectories",
+    "finished": "without outcome",
+    "used": "inspections",
+    "cap": "budget",
+    "success_held": "solved, held back",
+    "success_paper": "solved, as in the paper",
+}
+_NO_BUDGET = {"cap": None, "used": 0, "left": None}
+
+
+def _outcomes(session: Session, run: tables.Run) -> Sequence[Any]:
+    record = tables.Trajectory
+    counted = [func.sum(cast(case((col(record.outcome) == word, 1), else_=0), Integer)) for word in _COUNTED]
+    statement = (
+        sa_select(col(record.trial), func.count(), *counted)
+        .where(col(record.run_id) == run.id)
+        .group_by(col(record.trial))
+        .order_by(col(record.trial))
+    )
+    return session.execute(statement).all()
+
+
+def _flagged(session: Session, run: tables.Run) -> dict[int, int]:
+    item = tables.Item
+    statement = (
+        select(item.trial, func.count(func.distinct(item.trajectory_id)))
+        .where(item.run_id == run.id, item.kind != "halted")
+        .group_by(col(item.trial))
+    )
+    return dict(session.exec(statement).all())
