@@ -226,7 +226,10 @@ def _deliver(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
     if agreed.action is not None and (because := _reason_to_withhold(session, check, agreed.action)):
         return _deny_withheld(session, check, agreed, because, now_ms)
     if agreed.action is not None:
-        return _let_run(session, check, reason, agreed.action, agreed.decision_id, now_ms, agreed.feedback)
+        check.ask.action, check.ask.decision_id = agreed.action, agreed.decision_id
+        set_outcome(session, check.run, check.ask.trajectory_id, Outcome.RUNNING)
+        given = {"action": agreed.action, "decision_id": agreed.decision_id, "feedback": agreed.feedback}
+        return _close_check(session, check, reason, now_ms, approved=True, **given)
     set_outcome(session, check.run, check.ask.trajectory_id, Outcome.REJECTED)
     return _close_check(session, check, reason, now_ms, decision_id=agreed.decision_id, feedback=agreed.feedback)
 
@@ -285,21 +288,6 @@ def _repeat_decision(session: Session, check: OpenCheck) -> GateDecision:
 def _agreed(session: Session, check: OpenCheck) -> tuple[Resolution, Reason]:
     agreed = resolve_decisions(list_current_decisions(session, check.ask.item_id), check.request.action)
     return agreed, _REASONS.get(agreed.reason, Reason.REJECTED)
-
-
-def _let_run(
-    session: Session,
-    check: OpenCheck,
-    reason: Reason,
-    action: str,
-    decision_id: int | None,
-    now_ms: int,
-    feedback: str = "",
-) -> GateDecision:
-    check.ask.action, check.ask.decision_id = action, decision_id
-    set_outcome(session, check.run, check.ask.trajectory_id, Outcome.RUNNING)
-    given = {"action": action, "decision_id": decision_id, "feedback": feedback}
-    return _close_check(session, check, reason, now_ms, approved=True, **given)
 
 
 def _is_spent(session: Session, item: tables.Item) -> bool:
