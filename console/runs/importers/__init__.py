@@ -35,6 +35,7 @@ from console.runs.importers import (
 from console.runs.importers.parts.files import beginning_of
 from console.runs.importers.parts.json_records import BASES, base_of, json_records, outline
 from console.runs.importers.records import Entry, Importer, Progress
+from console.settings import Registry
 from console.trajectory.strict_yaml import read_data
 
 BUILT_IN: dict[str, Importer] = {
