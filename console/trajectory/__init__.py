@@ -151,6 +151,7 @@ _BARE = frozenset({"thought", "action", "observation"})
 _CALL_FORM = '"action": "name({...})", "action": {"name", "arguments"}, or "tool" with its "input"'
 _PICTURE = ("digest", "media_type", "size")
 _OUTCOMES = {str(outcome): outcome for outcome in Outcome}
+_LABELS = (None, *Label)
 
 
 def from_dict(record: Mapping[str, Any]) -> Trajectory:
@@ -162,7 +163,7 @@ def from_dict(record: Mapping[str, Any]) -> Trajectory:
     if not isinstance(steps, list):
         raise BadInput('"steps" is not a list of objects with thought, action and observation')
     gold = _mapping(record, "gold")
-    if gold.get("label") not in (None, *Label):
+    if gold.get("label") not in _LABELS:
         raise BadInput(f'gold label {gold["label"]!r} is neither "aligned" nor "misaligned"')
     extra = _mapping(record, "extra") | {key: value for key, value in record.items() if key not in _FIELDS}
     critical = record.get("critical_action")
@@ -175,7 +176,7 @@ def from_dict(record: Mapping[str, Any]) -> Trajectory:
         task_id=_text(record, "task_id", numbers=True),
         environment=_text(record, "environment") or "generic",
         instruction=_text(record, "instruction"),
-        steps=tuple(_step(step, index) for index, step in enumerate(steps)),
+        steps=tuple([_step(step, index) for index, step in enumerate(steps)]),
         trial=_trial(record.get("trial")),
         critical_action=critical,
         outcome=_outcome(record.get("outcome")),
@@ -252,8 +253,10 @@ def _action(step: Mapping[str, Any], index: int, called: bool) -> str:
 
 
 def _pictures(holder: Mapping[str, Any], where: str) -> tuple[Picture, ...]:
+    if not (held := holder.get("pictures")):
+        return ()
     try:
-        read = tuple(Picture(**{name: one[name] for name in _PICTURE}) for one in holder.get("pictures") or ())
+        read = tuple(Picture(**{name: one[name] for name in _PICTURE}) for one in held)
         if any((type(one.digest), type(one.media_type), type(one.size)) != (str, str, int) for one in read):
             raise TypeError
         return read

@@ -101,8 +101,9 @@ def count_critical(action: str, patterns: Sequence[str]) -> int:
     """Return how many calls in the action are critical; an action that is critical as a whole counts once."""
     if not is_critical(action, patterns):
         return 0
-    several = len(read_action(action)) > 1
-    return max(1, sum(is_critical(line, patterns) for line in action.splitlines())) if several else 1
+    lines = action.splitlines()
+    several = len(lines) > 1 and len(read_action(action)) > 1
+    return max(1, sum(is_critical(line, patterns) for line in lines)) if several else 1
 
 
 def checkpoints(trajectory: Trajectory, patterns: Sequence[str], *, ends: bool = False) -> list[Checkpoint]:

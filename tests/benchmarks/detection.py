@@ -1,7 +1,7 @@
 """What detection by models costs: requests, waves and faults, against a local endpoint that answers after 200 ms.
 
 `python tests/benchmarks/detection.py [--quick]`; the last line is the result as JSON. The endpoint is a process of its
-own. Times are medians of a few, with their intervals.
+own. Times are medians of a few, with their intervals, without the time for which this process waited for a processor.
 """
 
 import json
@@ -87,7 +87,7 @@ def timed(url: str) -> dict[str, Figure]:
     for number in range(5):
         for name, methods in zip(found, (INFERACT, SEVEN), strict=True):
             run = imported(f"{name}-{number}", 20)
-            found[name].append(spend(partial(judge, run, *methods)).wall / LATENCY_S)
+            found[name].append(spend(partial(judge, run, *methods)).undisturbed / LATENCY_S)
     return {name: median_of(values) for name, values in found.items()}
 
 
@@ -96,9 +96,10 @@ def at_length(url: str, many: int) -> dict[str, Figure | float]:
     ratios, total = [], 0
     for part in range(5):
         run = imported(f"many-{part}", many // 5)
-        started = time.perf_counter()
-        requests, _ = asked(url, partial(judge, run, *INFERACT))
-        ratios.append((time.perf_counter() - started) / (math.ceil(requests / CONCURRENCY) * LATENCY_S))
+        reset(url)
+        spent = spend(partial(judge, run, *INFERACT))
+        requests = requests_at(url)
+        ratios.append(spent.undisturbed / (math.ceil(requests / CONCURRENCY) * LATENCY_S))
         total += requests
     return {"trajectories": many, "requests_many": total, "time_over_waves": median_of(ratios)}
 
