@@ -1,7 +1,7 @@
 """What detection by models costs: requests, waves and faults, against a local endpoint that answers after 200 ms.
 
 `python tests/benchmarks/detection.py [--quick]`; the last line is the result as JSON. The endpoint is a process of its
-own. Times are medians of a few, with their intervals, without the time for which this process waited for a processor.
+own. Times are medians of a few, with their intervals, as if a processor had always been free.
 """
 
 import json
@@ -84,24 +84,33 @@ def counted(url: str) -> dict[str, float]:
 def timed(url: str) -> dict[str, Figure]:
     """Return the time for 20 trajectories in units of the endpoint's own latency."""
     found: dict[str, list[float]] = {"inferact_20_over_latency": [], "panel_20_over_latency": []}
-    for number in range(5):
+    for number in range(7):
         for name, methods in zip(found, (INFERACT, SEVEN), strict=True):
-            run = imported(f"{name}-{number}", 20)
-            found[name].append(spend(partial(judge, run, *methods)).undisturbed / LATENCY_S)
+            found[name].append(judged_s(url, imported(f"{name}-{number}", 20), methods)[0] / LATENCY_S)
     return {name: median_of(values) for name, values in found.items()}
 
 
 def at_length(url: str, many: int) -> dict[str, Figure | float]:
     """Return the time for many trajectories over that of the endpoint's own waves, in several parts."""
     ratios, total = [], 0
-    for part in range(5):
-        run = imported(f"many-{part}", many // 5)
-        reset(url)
-        spent = spend(partial(judge, run, *INFERACT))
-        requests = requests_at(url)
-        ratios.append(spent.undisturbed / (math.ceil(requests / CONCURRENCY) * LATENCY_S))
+    for part in range(7):
+        seconds, requests = judged_s(url, imported(f"many-{part}", many // 5), INFERACT)
+        ratios.append(seconds / waves_s(requests))
         total += requests
-    return {"trajectories": many, "requests_many": total, "time_over_waves": median_of(ratios)}
+    return {"trajectories": 7 * (many // 5), "requests_many": total, "time_over_waves": median_of(ratios)}
+
+
+def judged_s(url: str, run: str, methods: tuple[str, ...]) -> tuple[float, int]:
+    """Return the seconds of a detection as if a processor had always been free, and its requests."""
+    reset(url)
+    spent = spend(partial(judge, run, *methods))
+    requests = requests_at(url)
+    return spent.undisturbed(waves_s(requests)), requests
+
+
+def waves_s(requests: int) -> float:
+    """Return the seconds that the endpoint itself takes for so many requests."""
+    return math.ceil(requests / CONCURRENCY) * LATENCY_S
 
 
 def killed(url: str) -> dict[str, float]:

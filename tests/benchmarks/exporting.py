@@ -45,7 +45,7 @@ def main() -> None:
         print(peak_mb(Path(chosen.memory_of)))
         return
     with tempfile.TemporaryDirectory() as folder:
-        figures = measure(Path(folder), rows=20_000 if chosen.quick else 100_000, rounds=9)
+        figures = measure(Path(folder), rows=20_000 if chosen.quick else 100_000, rounds=21)
     sys.exit(not report("exporting", figures, GOALS))
 
 

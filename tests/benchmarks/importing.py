@@ -276,7 +276,7 @@ def main() -> None:
     if options.memory:
         memory(options.memory, options.formats)
         return
-    pairs, records = (7, 4_000) if options.quick else (21, 4_000)
+    pairs, records = (15 if options.quick else 41), 2_000
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         logs = [

@@ -2,8 +2,8 @@
 
 Ours and the floor run one right after the other, the order changing from pair to pair; the figure is the median of the
 pairs' ratios with its 95% interval. Processor time is counted apart from wall-clock time: what computes is compared by
-processor time, what waits by the wall-clock time less the time for which other programs held every processor. A goal is
-missed only if the whole interval lies beyond it.
+processor time, what waits by wall-clock time as if a processor had always been free. A goal is missed only if the whole
+interval lies beyond it.
 """
 
 from __future__ import annotations
@@ -50,17 +50,21 @@ class Spent:
     """Seconds of one piece of work.
 
     `wall` is wall-clock time, `processor` the processor time of all threads, and `queued` the time in which the calling
-    thread could have run but no processor was free (0 if the system does not tell).
+    thread could have run but no processor was free (0 if the system does not tell). `share` is the part of the time
+    in which the calling thread could run that it ran.
     """
 
     wall: float
     processor: float
     queued: float
+    share: float
 
-    @property
-    def undisturbed(self) -> float:
-        """The wall-clock time without the time spent queued for a processor."""
-        return self.wall - self.queued
+    def undisturbed(self, least: float) -> float:
+        """Return the wall-clock time as if a processor had always been free.
+
+        The work waits for `least` seconds however much is computed; the rest grows as the share gets smaller.
+        """
+        return least + (self.wall - least) * self.share
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +100,11 @@ class Comparison:
 def spend(work: Work, *, server: int | None = None) -> Spent:
     """Return what one call costs, with the processor time of the server's process (its id) if one answers."""
     queued, served = queued_s(), processor_s(server)
-    wall, processor = time.perf_counter(), time.process_time()
+    wall, processor, thread = time.perf_counter(), time.process_time(), time.thread_time()
     work()
-    own, elapsed = time.process_time() - processor, time.perf_counter() - wall
-    return Spent(elapsed, own + processor_s(server) - served, min(queued_s() - queued, elapsed))
+    ran, own, elapsed = time.thread_time() - thread, time.process_time() - processor, time.perf_counter() - wall
+    queued = min(queued_s() - queued, elapsed)
+    return Spent(elapsed, own + processor_s(server) - served, queued, ran / (ran + queued) if ran else 1.0)
 
 
 def queued_s(thread: int | None = None) -> float:

@@ -25,7 +25,7 @@ def main() -> None:
     """Prints the figures and whether the goals are met."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    rounds = 5 if parser.parse_args().quick else 9
+    rounds = 9 if parser.parse_args().quick else 21
     draw = np.random.default_rng(11)
     scores = draw.random(1_000_000)
     labels = draw.random(1_000_000) < 0.1 + 0.6 * scores

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.benchmarks.measure import Figure, compare, is_missed, median_of, ratio_of_quantiles, report, spend
+from tests.benchmarks.measure import Figure, Spent, compare, is_missed, median_of, ratio_of_quantiles, report, spend
 
 
 def count_to(number):
@@ -82,3 +82,9 @@ def test_the_report_ends_with_one_line_of_json(capsys):
 def test_the_processor_time_of_another_process_is_counted():
     spent = spend(lambda: sum(range(1_000_000)), server=os.getpid())
     assert spent.processor > 0.01
+
+
+def test_waiting_for_a_processor_is_told_apart_from_working():
+    busy = Spent(wall=1.4, processor=0.1, queued=0.3, share=0.25)
+    assert busy.undisturbed(least=1.0) == pytest.approx(1.1)
+    assert Spent(1.1, 0.1, 0.0, 1.0).undisturbed(least=1.0) == pytest.approx(1.1)
