@@ -74,6 +74,8 @@ class AlreadyDelivered(QueueRefusal):
 def sentence_of(error: BaseException | None, path: Path | None = None) -> str | None:
     """Describe an SQLite error about the file in one sentence; return None for any other error."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if not code:
+        return None
     named = f"The database file {path}" if path else "The database file"
     return {
         sqlite3.SQLITE_FULL: "The disk is full, so this was not stored; free some space, then try again.",

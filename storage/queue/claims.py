@@ -126,7 +126,8 @@ def _refund_slot(db: Transaction, taken: TakenSlot, status: SlotStatus, reason: 
 
 def free_expired_claims(db: Transaction, now_ms: int) -> int:
     """Free every slot whose lease has expired; return the number of slots."""
-    return _free_slots(db, [TakenSlot(*row) for row in db.rows(sql.EXPIRED_CLAIMS, now_ms=now_ms)], now_ms)
+    rows = db.rows(sql.EXPIRED_CLAIMS, now_ms=now_ms)
+    return _free_slots(db, [TakenSlot(*row) for row in rows], now_ms) if rows else 0
 
 
 def free_far_claims(db: Transaction, now_ms: int) -> int:
@@ -231,8 +232,11 @@ def _claim_next(db: Transaction, request: ClaimRequest, budget: BudgetRow) -> Cl
     orders = (sql.FRESH_HALTED, sql.SKIPPED_HALTED) if is_spent else (sql.FRESH, sql.SKIPPED)
     for order in orders:
         while row := db.row(order, run_id=request.run_id, trial=request.trial, reviewer=request.reviewer):
-            if not _expire_if_overdue(db, row[0], request.now_ms):
-                return _take_slot(db, request, ItemRow(*row), budget)
+            *columns, is_asked = row
+            item = ItemRow(*columns)
+            # Only an agent's request can be overdue.
+            if not (is_asked and _expire_if_overdue(db, item.id, request.now_ms)):
+                return _take_slot(db, request, item, budget)
     return explain_no_claim(db, request, NoClaimReason.BUDGET_SPENT if is_spent else None)
 
 

@@ -78,8 +78,10 @@ SELECT {_ITEM}, s.id, s.token, s.claimed_ms FROM slot s JOIN item i ON i.id = s.
 WHERE s.reviewer = :reviewer AND s.status = 'claimed' AND s.budget_id = :budget_id
 ORDER BY s.claimed_ms DESC, s.id DESC LIMIT 1"""
 
+_IS_ASKED = "EXISTS (SELECT 1 FROM ask a WHERE a.item_id = i.id)"
+
 _FRESH = f"""
-SELECT {_ITEM} FROM item i
+SELECT {_ITEM}, {_IS_ASKED} FROM item i
 WHERE i.run_id = :run_id AND i.trial = :trial AND i.open_slots > 0%s
   AND NOT EXISTS (SELECT 1 FROM slot s WHERE s.item_id = i.id AND s.reviewer = :reviewer
                   AND s.status NOT IN ('released', 'lapsed'))
@@ -87,7 +89,7 @@ ORDER BY i.priority DESC, i.id LIMIT 1
 FOR UPDATE SKIP LOCKED"""
 
 _SKIPPED = f"""
-SELECT {_ITEM} FROM slot s CROSS JOIN item i
+SELECT {_ITEM}, {_IS_ASKED} FROM slot s CROSS JOIN item i
 WHERE s.reviewer = :reviewer AND s.status = 'skipped' AND i.id = s.item_id
   AND i.run_id = :run_id AND i.trial = :trial AND i.open_slots > 0%s
 ORDER BY s.lease_until_ms, i.id LIMIT 1
