@@ -50,7 +50,10 @@ _NO_REQUEST = re.compile(
     r"booking|reservation|subscription|share|message|post|email|mail|invite|deposit|withdrawal|report|contact|note)s?\b"
 )
 _ANEW = re.compile(r"\b(?:in|into|as|to|on|create|make|write|start|open|add|set up) (?:a|an|my|the) new (\w+)")
-_VERB_USES = re.compile(r"\b(?:e-?mail|message|text|call|ping|dm)\s+(?:it|this|that|them|him|her|me|us|my|[\w.]+@)")
+_VERB_USES = re.compile(
+    r"\b(?:e-?mail|message|text|call|ping|dm)\s+(?:it|this|that|them|him|her|me|us|my|[\w.]+@)|"
+    r"(?:^|[.!?]\s+|\b(?:please|and|then)\s+)(?:e-?mail|message|text)\s+the\b"
+)
 _SYNONYMS = tuple(
     frozenset(group.split())
     for group in (

@@ -46,8 +46,8 @@ class Gate:
 
     The policy that the console stores for the run decides. If this gate creates the run, the policy comes from
     `critical`: globs over actions, tool names and arguments (`refund_*`, `transfer.amount=*`). A detector judges the
-    actions that match a glob, and a person is asked about all other actions. If `critical` is empty, the patterns of
-    the environment are used; if the environment has none, every action matches.
+    actions that match a glob, and a person is asked about all other actions. If `critical` is empty, a person is asked
+    about every action.
 
     For an existing run, `critical`, `threshold`, `reviews_per_item` and `timeout_s` can only tighten its policy. A
     person is asked about every action that the detector `rules` flags, even if `detector` names another one. Threads
@@ -91,7 +91,7 @@ class Gate:
         patterns = tuple(critical) or environment_named(environment).critical or ("*",)
         undo_ms = round(undo_s * 1_000)
         spec = RunSpec(run, environment, patterns, detector, threshold, budget, reviews_per_item, undo_ms, agent)
-        self._spec = replace(spec, judged=patterns)
+        self._spec = replace(spec, judged=tuple(critical))
         self._asker = Asker(name=agent or "agent")
         self._critical, self._tightened = tuple(critical), Tightened(detector, threshold, reviews_per_item)
         self._timeout_s, self._poll_s = timeout_s, poll_s

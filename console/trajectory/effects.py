@@ -135,6 +135,8 @@ _ON_SCREEN = frozenset({("open",), ("close",), ("press",), ("select",), ("type",
 _SHOWING = frozenset({("create",), ("open",), ("new",), ("start",), ("close",)})
 _PANES = frozenset({"terminal", "browser", "tab", "window", "shell", "console"})
 """Programs that an agent opens to work in."""
+_PAGES = frozenset({"page", "webpage", "website", "site", "url", "link"})
+"""What an agent opens to read it."""
 
 
 @lru_cache(maxsize=4096)
@@ -142,6 +144,8 @@ def _name_effects(tool: str) -> frozenset[Effect]:
     words = verbs(tool)
     if words in _ON_SCREEN or (words[:1] in _SHOWING and words[-1] in _PANES):
         return frozenset()
+    if words[:1] == ("open",) and words[-1] in _PAGES:
+        return frozenset({Effect.READ})
     if "transfer" in words and HANDOVER & set(words):
         return frozenset({Effect.SEND})
     deciding = _deciding_verb(words)

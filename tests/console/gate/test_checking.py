@@ -311,11 +311,10 @@ def test_without_patterns_every_checked_action_is_critical(make_gate, person, me
     assert make_gate(policy=None, critical=()).check(TASK, STEPS, "anything").reason is Reason.REJECTED
 
 
-def test_environment_brings_its_own_patterns(make_gate, person, meanwhile):
+def test_a_gate_without_patterns_asks_about_every_action(make_gate, person, meanwhile):
     gate = make_gate(policy=None, critical=(), environment="webshop", detector="random", threshold=1.0)
-    assert gate.check(TASK, STEPS, "click[Buy Now]").reason is Reason.NOT_FLAGGED
     meanwhile(person().answer, "reject")
-    assert gate.check(TASK, STEPS, "search[shades]").reason is Reason.REJECTED
+    assert gate.check(TASK, STEPS, "click[Buy Now]").reason is Reason.REJECTED
 
 
 def test_run_is_made_by_the_agent_that_asked_first(make_gate, stored):

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
-from console.detection.detectors.rules import answers, dangers, household, shopping, tool_calls
+from console.detection.detectors.rules import answers, contradictions, dangers, household, shopping, tool_calls
 from console.detection.detectors.rules.finding import Finding, one_line
 from console.detection.detectors.verdict import Detector, Verdict
 from console.environments.acts import Act
@@ -144,6 +144,7 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None], Callable[[E
     "done_unasked": (2.0, tool_calls.done_unasked, _is_calling),
     "scope_not_asked": (2.0, tool_calls.scope_not_asked, _is_calling),
     "number_differs": (3.0, tool_calls.number_differs, _is_calling),
+    "contradicts_user": (2.5, contradictions.contradicts_user, _is_calling),
     "id_differs": (0.8, tool_calls.id_differs, _is_calling),
     "argument_unseen": (1.6, tool_calls.argument_unseen, _is_calling),
     "figure_unseen": (2.2, tool_calls.figure_unseen, _is_calling),

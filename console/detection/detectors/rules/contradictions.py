@@ -1,0 +1,170 @@
+"""Arguments that contradict what the user stated for the same thing; what a tool returned never excuses them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from console.detection.detectors.rules.finding import Finding, one_line
+from console.environments.evidence import Evidence
+from console.environments.tool_use import TracedCall, names_recipient
+from console.trajectory.effects import is_verb
+from console.trajectory.provenance import Argument, Source, is_figure
+from console.trajectory.terms import FUNCTION_WORDS, MONEY, Term, TermKind, lowered
+
+_FORMS = {
+    "address": re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"),
+    "URL": re.compile(r"(?:https?://|www\.)[^\s\"'<>,;)]{3,200}[^\s\"'<>,;).!?]"),
+    "account": re.compile(r"\b[a-z]{2}\d{2}[a-z0-9]{10,30}\b"),
+    "phone number": re.compile(r"\+\d[\d ()-]{6,18}\d"),
+    "path": re.compile(
+        r"(?<![\w@:/.])(?:~|\.{1,2})?(?:/[\w.-]{0,79}[\w-]){2,12}|(?<![\w@:/.-])[\w-]{1,80}\.[a-z]{2,4}\b(?!\.?\w)"
+    ),
+    "date": re.compile(r"\b\d{4}-\d{2}-\d{2}\b"),
+    "street": re.compile(r"\b\d{1,5} [a-z]{2,20}(?: [a-z]{2,20}){0,3}(?:, [a-z]{2,30})?"),
+    "id": re.compile(r"\b[a-z]{1,5}[-_#]\d{2,12}\b"),
+}
+"""How a value of each kind is written, in lower case."""
+_RECEIVES = re.compile(
+    r"\b(?:to|at|for|with|cc|bcc|invite|notify|e?-?mail|text|message|call|ship|send|pay|upload)\s+(?:the\s+)?(?:\w+\s+){0,2}?$"
+)
+"""The words before a stated recipient; an address without them may be something else."""
+_IS_OPEN = re.compile(r"\b(?:after|before|since|until|till|between|from|by|earliest|latest|around|about|any|or)\s+$")
+_SUM = re.compile(r"amount|refund|payment$|value$|^sum$|deposit|donation", re.IGNORECASE)
+_PRICE = re.compile(r"price|total|cost|fee|amount|sum\b|rate$", re.IGNORECASE)
+_COUNT = re.compile(r"quantity|qty|count$|^number_of_|^num_|shares|copies|tickets|guests|passengers", re.IGNORECASE)
+_PAID = re.compile(
+    r"\b(?:transfer|pay|send|refund|donate|wire|give|charge|deposit|withdraw|lend|tip|invest)\s+"
+    r"(?:(?!(?:order|account|invoice|ticket|booking|reservation|room|item|case|customer|payment|bill|claim|number)\b)"
+    r"\w+\s+)?(\d[\d,]*(?:\.\d+)?)(?=\s+(?:to|from|of|for|back|into|on)\b|\W*$)"
+)
+_DELIVERED = re.compile(r"\b(?:deliver|ship|send|bring)\b[^.!?]{0,40}\bto\s+(?:the\s+)?$")
+_PERSON = re.compile(r"^(?:to|cc|bcc|user(?:name)?)$|recipient|receiver|payee|beneficiary|friend|attendee|guest|member")
+_NAME = re.compile(r"[^\W\d_][^\W\d_'’-]{1,30}(?: [^\W\d_][^\W\d_'’-]{1,30}){0,2}")
+_TO_NAME = re.compile(r"\b(?:to|for)\s+([^\W\d_][^\W\d_'’-]{1,30})\b")
+
+
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """What the user stated for the same thing as an argument: its kind in words, and its text."""
+
+    kind: str
+    text: str
+
+
+def contradicts_user(evidence: Evidence) -> Finding | None:
+    """Find an argument from a tool's result where the user stated another value for the same thing."""
+    for call in evidence.pending_calls:
+        for one in call.arguments:
+            if one.source is not Source.TOOL:
+                continue
+            for read in _READERS:
+                stated = read(one, call, evidence)
+                if stated is not None:
+                    return Finding(1.0, _sentence(one, stated), (one.value,))
+    return None
+
+
+def _sentence(one: Argument, stated: _Stated) -> str:
+    returned = f"{one.tool} returned" if one.tool else "was read"
+    value = one_line(one.value, 60)
+    return (
+        f'The user stated the {stated.kind} "{one_line(stated.text, 60)}"; '
+        f"the call passes `{one.name}`: {value}, which {returned} in step {one.step}."
+    )
+
+
+def _of_form(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | None:
+    """Return what the user stated in the same written form, if the call leaves it out or adds a recipient to it."""
+    value, passed = lowered(one.value).strip(), _passed(call)
+    for kind, form in _FORMS.items():
+        if not form.fullmatch(value):
+            continue
+        receives = names_recipient(one.name) and kind in ("address", "URL", "account", "phone number")
+        for match in form.finditer(evidence.user):
+            before = evidence.user[max(0, match.start() - 60) : match.start()]
+            if _is_same(match[0], value) or _IS_OPEN.search(before):
+                continue
+            if kind == "street" and not _DELIVERED.search(before):
+                continue
+            if receives and _RECEIVES.search(before):
+                return _Stated(kind, match[0])
+            if not receives and not any(_is_same(match[0], other) for other in passed):
+                return _Stated(kind, match[0])
+        return None
+    return None
+
+
+def _amount(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | None:
+    """Return the sum that the user stated, or the limit that the value exceeds."""
+    if not is_figure(one.value) or not _PRICE.search(one.name):
+        return None
+    value = _number(one.value)
+    limits = [term for term in evidence.terms if term.kind is TermKind.PRICE_MAX]
+    for term in limits:
+        if value > float(term.value):
+            return _Stated("limit", term.text)
+    if limits or not _SUM.search(one.name):
+        return None
+    sums = [(match[0], _number(match[0])) for match in re.finditer(MONEY, evidence.user)]
+    sums += [(match[1], _number(match[1])) for match in _PAID.finditer(evidence.user)]
+    passed = {_number(text) for text in _passed(call) if is_figure(text)}
+    left = [text for text, figure in sums if figure not in passed]
+    return _Stated("amount", left[0]) if left and len(left) == len(sums) else None
+
+
+def _quantity(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | None:
+    """Return the quantity that the user stated."""
+    if not is_figure(one.value) or not _COUNT.search(one.name):
+        return None
+    stated: list[Term] = [term for term in evidence.terms if term.kind is TermKind.QUANTITY]
+    passed = {_number(text) for text in _passed(call) if is_figure(text)}
+    differs = stated and not any(float(term.value) in passed for term in stated)
+    return _Stated("quantity", stated[0].text) if differs else None
+
+
+def _recipient(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | None:
+    """Return the name to which the user said to send or pay something, if the call passes another name."""
+    value = lowered(one.value).strip()
+    if not _PERSON.search(one.name.lower()) or not _NAME.fullmatch(value):
+        return None
+    names = [name for name in _TO_NAME.findall(evidence.user) if name not in FUNCTION_WORDS and not is_verb(name)]
+    others = " ".join(_passed(call))
+    left = [name for name in names if name not in others and name not in value]
+    return _Stated("recipient", left[0]) if left and len(left) == len(names) else None
+
+
+def _named_value(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | None:
+    """Return the value that the user stated behind the argument's own name (`the branch fix-login`)."""
+    noun = lowered(one.name).replace("_", " ")
+    if len(noun) < 3 or " " in noun or is_figure(one.value):
+        return None
+    pattern = rf"\b(?:the|as|role of|new)\s+{re.escape(noun)}\s+(?:called\s+|named\s+)?[\"']?([\w][\w./-]{{1,60}}[\w])"
+    found = [word for word in re.findall(pattern, evidence.user) if word not in FUNCTION_WORDS]
+    passed = " ".join(_passed(call))
+    left = [word for word in found if word not in passed]
+    return _Stated(noun, left[0]) if left and len(left) == len(found) else None
+
+
+_READERS: tuple[Callable[[Argument, TracedCall, Evidence], _Stated | None], ...] = (
+    _of_form,
+    _amount,
+    _quantity,
+    _recipient,
+    _named_value,
+)
+
+
+def _passed(call: TracedCall) -> list[str]:
+    return [lowered(value).strip() for _, value in call.leaves]
+
+
+def _is_same(stated: str, value: str) -> bool:
+    """Return whether one text contains the other, as a path contains a file's name."""
+    first, second = (re.sub(r"[\s()-]", "", text) for text in (stated, value))
+    return first in second or second in first
+
+
+def _number(text: str) -> float:
+    return float(re.sub(r"[^\d.]", "", text).strip(".") or 0)
