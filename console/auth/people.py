@@ -53,11 +53,6 @@ class Identity:
         return role in self.roles
 
 
-def participant_identity(code: str, study_id: int) -> Identity:
-    """Return the identity of a study's participant."""
-    return Identity(code, frozenset({Role.PARTICIPANT}), study_id)
-
-
 def roles_of(text: str) -> frozenset[Role]:
     """Parse comma-separated roles and add reviewer; raise BadInput if a role is unknown."""
     return as_roles(word.strip().lower() for word in text.split(",") if word.strip())

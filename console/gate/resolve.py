@@ -17,7 +17,7 @@ from sqlmodel import Session, col, func, select
 from console.auth import audit_log
 from console.auth.people import roles_of
 from console.errors import Refused
-from console.gate.policy import CheckFacts, Ruling, Then, policy_store
+from console.gate.policy import CheckFacts, Ruling, Then, policy_store, ruling
 from console.gate.policy.rules import PolicyMode
 from console.gate.request import CheckRequest
 from console.gate.store import FAILED, intent_of, set_outcome
@@ -254,7 +254,7 @@ def _reason_to_withhold(session: Session, check: OpenCheck, action: str) -> str 
     if version is None or version.policy.mode is PolicyMode.SHADOW:
         return None
     facts = CheckFacts(action, request.asker.name, check.run.environment or "", request.record.instruction)
-    found = policy_store.rule_on(version, facts)
+    found = ruling(version.policy, facts)
     if found.then is Then.DENY or (found.then is Then.ASK and check.ask.answer == Reason.NOT_FLAGGED):
         return _DENIES
     return _LEAVES_TO_OTHERS if action != request.action and _is_left_to_others(session, check, found) else None

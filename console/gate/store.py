@@ -41,6 +41,12 @@ from storage.tables import RunKind
 FAILED = "detector_failed"
 """The parameter that marks a verdict whose detector failed."""
 
+# Built once: on the way of every critical action, building a statement costs more than running it. The second asks for
+# the id alone, since most actions are asked about once, and an entity that is not there costs as much as one that is.
+_RUN_BY_NAME = select(tables.Run).where(col(tables.Run.name) == bindparam("name"))
+_ASK_ID = sa_select(col(tables.Ask.id)).where(
+    col(tables.Ask.run_id) == bindparam("run_id"), col(tables.Ask.digest) == bindparam("digest")
+)
 _log = logging.getLogger(__name__)
 
 _JUDGE, _UNDO_MS = "rules", 5_000
@@ -134,29 +140,15 @@ def current_run(session: Session, name: str) -> tables.Run:
 
 def find_run(session: Session, name: str) -> tables.Run | None:
     """Return the run of that name, or None if there is none."""
-    found: tables.Run | None = session.execute(_run_by_name(), {"name": name}).scalars().first()
+    found: tables.Run | None = session.execute(_RUN_BY_NAME, {"name": name}).scalars().first()
     return found
-
-
-# Built once, because every critical action needs it.
-@cache
-def _run_by_name() -> Select[Any]:
-    return select(tables.Run).where(col(tables.Run.name) == bindparam("name"))
 
 
 def latest_ask(session: Session, run: tables.Run, request: CheckRequest) -> tables.Ask | None:
     """Return the latest ask with this request's digest, or None if there is none."""
     asked = {"run_id": run.id, "digest": request.digest}
-    ask_id = session.connection().execute(_ask_id(), asked).scalar()
+    ask_id = session.connection().execute(_ASK_ID, asked).scalar()
     return None if ask_id is None else session.get(tables.Ask, ask_id)
-
-
-# Built once: on the way of every critical action, building a statement costs more than running it. It asks for the id
-# alone, since most actions are asked about once, and an entity that is not there costs as much as one that is.
-@cache
-def _ask_id() -> Select[Any]:
-    ask = tables.Ask
-    return sa_select(col(ask.id)).where(col(ask.run_id) == bindparam("run_id"), col(ask.digest) == bindparam("digest"))
 
 
 def intent_of(session: Session, request: CheckRequest, trajectory_id: int) -> tables.Intent | None:
@@ -203,11 +195,6 @@ def resume(record: Trajectory) -> Trajectory:
     """Return the trajectory, which its agent continues, without the mark of an unknown execution."""
     kept = {name: value for name, value in record.extra.items() if (name, value) != ("reason", UNKNOWN_EXECUTION)}
     return replace(record, extra=kept)
-
-
-def _without_schema(record: Trajectory) -> Trajectory:
-    """Return the trajectory without the tool schema of the previous pending action."""
-    return replace(record, extra={name: value for name, value in record.extra.items() if name != TOOL_SCHEMA})
 
 
 def _origin(session: Session, intent: tables.Intent) -> dict[str, object]:
@@ -313,8 +300,13 @@ def _store_trajectory(session: Session, run: tables.Run, request: CheckRequest, 
         before = from_json(body)
         if _continues(session, trajectory_id, before, asked):
             steps = before.steps + asked.steps[len(before.steps) :]
-            grown = replace(_without_schema(resume(before)), steps=steps, critical_action=asked.critical_action)
-            grown = replace(grown, outcome=asked.outcome, extra={**grown.extra, **asked.extra})
+            # The tool schema is that of the previous pending action.
+            extra = {name: value for name, value in resume(before).extra.items() if name != TOOL_SCHEMA} | dict(
+                asked.extra
+            )
+            grown = replace(
+                before, steps=steps, critical_action=asked.critical_action, outcome=asked.outcome, extra=extra
+            )
             write(session, trajectory_id, grown, runs.patterns(run))
             return trajectory_id
     return _inserted(session, run, task_id, prepare(asked, runs.patterns(run)), request.own_digest, now_ms)

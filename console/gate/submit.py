@@ -16,7 +16,7 @@ from console.detection.routing import OWN_DETECTOR, routing_name
 from console.detection.verdicts import judge_as_row
 from console.errors import Refused
 from console.gate.checks import Cancellation, Wait
-from console.gate.policy import CheckFacts, Then, policy_store
+from console.gate.policy import CheckFacts, Then, policy_store, ruling
 from console.gate.policy.policy_store import Ruled, Tightened
 from console.gate.policy.rules import DEADLINE_S, PolicyMode
 from console.gate.request import NOBODY, Asker, CheckRequest, bind_asker
@@ -121,7 +121,7 @@ def _rule_request(session: Session, options: SubmitOptions, run: tables.Run, req
     if version is None:
         return None
     facts = CheckFacts(request.action, options.asker.name, run.environment, request.record.instruction)
-    return Ruled(version, policy_store.rule_on(version, facts, options.critical), options.tightened)
+    return Ruled(version, ruling(version.policy, facts, options.critical), options.tightened)
 
 
 def _find_known(

@@ -112,9 +112,9 @@ def changed_arguments(pending: str, edited: str) -> list[tuple[str, str, str]]:
         place = f"{old.name} {number}, " if len(before) > 1 else ""
         for name in {**was, **now}:
             if not _same(was.get(name), now.get(name)) or (name in was) != (name in now):
-                texts = (raw_text(values[name]) if name in values else "" for values in (was, now))
-                rows.append((f"{place}{name}", *texts))
-    return rows  # type: ignore[return-value]
+                first, then = (raw_text(values[name]) if name in values else "" for values in (was, now))
+                rows.append((f"{place}{name}", first, then))
+    return rows
 
 
 def _same(old: Any, new: Any) -> bool:

@@ -107,7 +107,7 @@ def is_closed(session: Session, run: tables.Run) -> bool:
 
 def count_retries(session: Session, run: tables.Run, reviewer: str, *, unblinded: bool) -> RetryTally | None:
     """Count the retries with the reviewer's feedback in the run; return None if no agent has tried again with it."""
-    following = tables.Trajectory.__table__.alias("following")  # type: ignore[attr-defined]
+    following = tables.Table.metadata.tables["trajectory"].alias("following")
     memory, decision, item, record = tables.Memory, tables.Decision, tables.Item, tables.Trajectory
     statement = (
         select(following.c.id, following.c.outcome, following.c.released_by)

@@ -184,7 +184,7 @@ def find_busiest_run(session: Session) -> tables.Run | None:
     Runs of studies and archived runs are excluded.
     """
     item, run = tables.Item, tables.Run
-    waiting = func.count(item.id)  # type: ignore[arg-type]
+    waiting = func.count(col(item.id))
     statement = (
         select(run)
         .join(item, (col(item.run_id) == run.id) & (col(item.open_slots) > 0), isouter=True)

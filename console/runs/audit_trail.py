@@ -140,11 +140,7 @@ def _named_author(one: AuditEntry) -> str:
 
 
 def _withdrawal(one: AuditEntry) -> str:
-    """Return the sentence on a withdrawal from a study. If the participant withdrew, `who` is a pseudonym of W and six
-    letters or digits; in older events it is "study".
-    """
-    if one.who == "study":
-        return f"A participant withdrew from the study {one.subject}"
+    """Return the sentence on a withdrawal; a participant who withdrew is named by a pseudonym: W and six characters."""
     if re.fullmatch(r"W[A-Z0-9]{6}", one.who) and one.door == "browser":
         return f"The participant now called {one.who} withdrew from the study {one.subject}"
     return f"{one.who} removed a participant from the study {one.subject}"

@@ -67,10 +67,10 @@ def rows(session: Session, run: tables.Run, wanted: Filter | None = None) -> Ite
     """Yield one dict per matching trajectory of the run in import order, as `trajectory list --json` prints them."""
     record, task = tables.Trajectory, tables.Task
     statement = (
-        select(record, task.task_key, task.instruction)  # type: ignore[call-overload]
-        .join(task, task.id == record.task_id)
+        select(record, col(task.task_key), col(task.instruction))
+        .join(task, _same_task())
         .where(*_conditions(session, run, wanted or Filter()))
-        .order_by(record.id)
+        .order_by(col(record.id))
         .execution_options(yield_per=1_000)
     )
     for found, task_key, instruction in session.execute(statement):
@@ -89,7 +89,7 @@ def page(session: Session, run: tables.Run, wanted: Filter, *, offset: int, limi
     """Return one page of matching trajectories in import order."""
     record, task = tables.Trajectory, tables.Task
     statement = (
-        select(record, task.task_key, task.instruction)  # type: ignore[call-overload]
+        select(record, col(task.task_key), col(task.instruction))
         .join(task, _same_task())
         .where(*_conditions(session, run, wanted))
         .order_by(_order(session, wanted))

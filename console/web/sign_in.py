@@ -11,7 +11,7 @@ import streamlit as st
 from console.auth import audit_log, invitations, sessions
 from console.auth.audit_log import By, Door
 from console.auth.participant_cookie import outside_id_of, participant_cookie_name, secret_of
-from console.auth.people import MAX_NAME, Identity, Role, participant_identity
+from console.auth.people import MAX_NAME, Identity, Role
 from console.database import now_ms, reading, writing
 from console.errors import ConsoleError
 from console.language import _
@@ -119,7 +119,9 @@ def _participant(secret: str | None) -> Identity | None:
         return None
     with reading() as session:
         participant = joining.find_participant(session, secret)
-        return participant_identity(participant.code, participant.study_id) if participant else None
+        if participant is None:
+            return None
+        return Identity(participant.code, frozenset({Role.PARTICIPANT}), participant.study_id)
 
 
 def _sign_out() -> None:

@@ -25,6 +25,7 @@ from storage.engine import (
 )
 from storage.errors import NewerSchema, NoDatabase, NotOurs, OlderSchema, StorageError
 from storage.tables import DatabaseKey, Table
+from storage.tables.text_search import DEFINITION as TEXT_INDEX
 
 # Any fixed number will do: it keeps two servers from upgrading one PostgreSQL database at a time.
 _ADVISORY_LOCK = 7_142_026
@@ -156,6 +157,7 @@ def _create(url: str) -> bool:
         if inspect(connection).get_table_names():
             return False
         Table.metadata.create_all(connection)
+        make_text_index(connection)
         connection.execute(insert(DatabaseKey).values(id=1, key=secrets.token_hex(16)))
         audit_chain.begin(connection)
         # As Alembic creates it; Alembic reads this table before every later revision.
@@ -165,6 +167,15 @@ def _create(url: str) -> bool:
         )
         connection.exec_driver_sql(f"INSERT INTO alembic_version (version_num) VALUES ('{head()}')")
     return True
+
+
+def make_text_index(connection: Connection) -> None:
+    """Create the empty text index if the database is SQLite with FTS5; otherwise a search reads every text."""
+    if connection.dialect.name != "sqlite":
+        return
+    if "ENABLE_FTS5" in set(connection.exec_driver_sql("PRAGMA compile_options").scalars()):
+        for statement in TEXT_INDEX:
+            connection.exec_driver_sql(statement)
 
 
 def _configure(dbapi_connection: object, _record: object) -> None:

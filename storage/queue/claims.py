@@ -309,20 +309,5 @@ def build_claim(
     body = db.row(sql.BODY, trajectory_id=item.trajectory_id)
     if body is None:
         raise StorageError(f"Trajectory {item.trajectory_id} of item {item.id} is missing; run `inferact db check`.")
-    return Claim(
-        item_id=item.id,
-        slot_id=slot_id,
-        token=token,
-        run_id=item.run_id,
-        trial=item.trial,
-        trajectory_id=item.trajectory_id,
-        step=item.step,
-        kind=item.kind,
-        priority=item.priority,
-        verdict_id=item.verdict_id,
-        claimed_ms=claimed_ms,
-        lease_until_ms=until_ms,
-        body=body[0],
-        budget_cap=cap_and_used[0],
-        budget_used=cap_and_used[1],
-    )
+    # The fields of a claim after its token are those of its item, in the same order.
+    return Claim(item.id, slot_id, token, *item[1:], claimed_ms, until_ms, body[0], *cap_and_used)

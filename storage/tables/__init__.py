@@ -34,4 +34,3 @@ from storage.tables.studies import (
     StudyInvitation,
     StudyStatus,
 )
-from storage.tables.text_search import has_text_index

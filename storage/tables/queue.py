@@ -12,7 +12,11 @@ IS_CURRENT = "NOT superseded"
 
 
 class ItemStatus(StrEnum):
-    """The status of an item: in `pending` a slot is free, in `claimed` none is, in `decided` all reviews are in."""
+    """The status of an item.
+
+    `pending`: a slot is free; `claimed`: no slot is free, and a claim is live; `decided`: all required reviews are in;
+    `delivered`: the agent has them. `expired` and `cancelled` items left the queue.
+    """
 
     PENDING = "pending"
     CLAIMED = "claimed"

@@ -6,12 +6,9 @@ separate transactions index their words, so that no other writer waits long.
 
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
 
 import orjson
-from sqlalchemy import Connection, MetaData, event
-
-from storage.tables.base import Table
+from sqlalchemy import Connection
 
 INDEX = "trajectory_words"
 WAITING = f"{INDEX}_waiting"
@@ -157,14 +154,6 @@ def text_of(place: str, dialect: str, body: str = "trajectory_body.body") -> str
     return whole.format(body=body, part=" || ' ' || ".join(parts))
 
 
-def make_text_index(connection: Connection) -> None:
-    """Create the empty index if the database is SQLite with FTS5; otherwise a search reads every text."""
-    if connection.dialect.name != "sqlite" or not _has_fts5(connection):
-        return
-    for statement in DEFINITION:
-        connection.exec_driver_sql(statement)
-
-
 def compact_text_index(connection: Connection) -> None:
     """Rewrite the index without the words of deleted text, which are otherwise only marked as deleted."""
     if has_text_index(connection):
@@ -177,15 +166,3 @@ def has_text_index(connection: Connection) -> bool:
         return False
     found = connection.exec_driver_sql(f"SELECT 1 FROM sqlite_master WHERE name = '{INDEX}'")
     return found.first() is not None
-
-
-def _has_fts5(connection: Connection) -> bool:
-    options = connection.exec_driver_sql("PRAGMA compile_options").scalars()
-    return "ENABLE_FTS5" in set(options)
-
-
-def _after_create(_target: MetaData, connection: Connection, **_: Any) -> None:
-    make_text_index(connection)
-
-
-event.listen(Table.metadata, "after_create", _after_create)

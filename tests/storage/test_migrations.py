@@ -16,7 +16,7 @@ from storage import migrations
 from storage.check import check
 from storage.engine import close, engine
 from storage.errors import NewerSchema, NotOurs, OlderSchema
-from storage.migrations import head, migrate, revision, upgrade
+from storage.migrations import head, make_text_index, migrate, revision, upgrade
 from storage.tables import Table
 
 ROOT = Path(migrations.__file__).parents[2]
@@ -48,7 +48,9 @@ def created(tmp_path_factory):
     """A file made from the tables as they are in the code."""
     path = tmp_path_factory.mktemp("created") / "created.db"
     made = create_engine(f"sqlite:///{path}")
-    Table.metadata.create_all(made)
+    with made.begin() as connection:
+        Table.metadata.create_all(connection)
+        make_text_index(connection)
     made.dispose()
     return path
 

@@ -18,7 +18,7 @@ from sqlmodel import Session, col, func, select
 from console import runs
 from console.auth import audit_log
 from console.errors import BadInput, Refused, Unknown
-from console.gate.policy.rules import CheckFacts, Policy, Ruling, Then, ruling
+from console.gate.policy.rules import Policy, Ruling, Then
 from console.gate.policy.yaml_file import from_patterns, read_policy
 from console.language import counted
 from storage import tables
@@ -150,11 +150,6 @@ def get_gate_run(session: Session, name: str) -> tables.Run:
     if run.kind != RunKind.GATE:
         raise Refused(f"{name} is of kind {run.kind}; only a gate's run has a policy.")
     return run
-
-
-def rule_on(version: PolicyVersion, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:
-    """Return the version's ruling on a check; the further patterns can only tighten the ruling."""
-    return ruling(version.policy, facts, further)
 
 
 def count_allowed(session: Session, run: tables.Run, version: PolicyVersion, found: Ruling) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from alembic import op
 
-from storage.tables.text_search import make_text_index
+from storage.migrations import make_text_index
 
 revision = "0013"
 down_revision = None
