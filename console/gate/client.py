@@ -17,10 +17,9 @@ from console.errors import BadInput
 from console.gate import checks, store
 from console.gate.checks import Cancellation, CheckId, Wait
 from console.gate.http_client import ServedConsole
-from console.gate.policy.policy_store import Tightened
+from console.gate.policy.policy_store import MAX_RULES, check_pattern
 from console.gate.policy.rules import DEADLINE_S
-from console.gate.policy.yaml_file import MAX_RULES, check_pattern
-from console.gate.request import MOST, ActionLike, Asker, CheckRequest, StepLike, check_request
+from console.gate.request import MOST, ActionLike, Asker, CheckRequest, StepLike, Tightened, check_request
 from console.gate.store import RunSpec, open_run
 from console.gate.submit import SubmitOptions, submit
 from console.gate.types import GateDecision

@@ -1,18 +1,21 @@
-"""An agent's request: the task, the steps so far and the action, identified by a digest of all three."""
+"""An agent's request, with the policy's ruling: the task, the steps so far and the action, identified by a digest."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
 from console.errors import BadInput
+from console.gate.policy.policy_store import PolicyVersion
+from console.gate.policy.rules import Ruling, Then
 from console.review.edits import TOOL_SCHEMA, check_tool_schema
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, digest
+from storage import tables
 
 StepLike = Step | Mapping[str, Any] | Sequence[Any]
 """A Step, a mapping with thought, action and observation, or a pair (action, observation)."""
@@ -62,6 +65,43 @@ class CheckRequest:
     def checkpoint(self) -> Checkpoint:
         """The checkpoint that detectors and reviewers may see."""
         return checkpoint_at(self.record, self.step, CheckpointKind.ACTION)
+
+
+@dataclass(frozen=True, slots=True)
+class Tightened:
+    """A caller's own settings; each applies only if it is stricter than the run's setting."""
+
+    detector: str | None = None
+    threshold: float | None = None
+    reviews: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """A check's ruling, the policy version that gave it, and the caller's stricter settings."""
+
+    version: PolicyVersion
+    ruling: Ruling
+    tightened: Tightened = field(default_factory=Tightened)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of the ask that describe the ruling."""
+        return {"policy_version": self.version.version, "rule": self.ruling.rule, "tool": self.ruling.tool}
+
+    def asks(self, verdict: dict[str, Any]) -> bool:
+        """Return whether a person has to decide."""
+        return bool(verdict["flagged"]) or self.ruling.then is Then.ASK
+
+    def reviews(self, run: tables.Run) -> int:
+        """Return the number of required reviews: the highest that the run, the rule or the caller requires."""
+        return max(run.reviews_per_item, self.ruling.reviews, self.tightened.reviews)
+
+    def terms(self) -> str:
+        """Return the terms for the reviewers as JSON: the decisions offered, who decides, and the entry points."""
+        ruling = self.ruling
+        stated = {"decisions": ruling.decisions or None, "who": ruling.who, "doors": ruling.doors}
+        return orjson.dumps({name: value for name, value in stated.items() if value is not None}).decode()
 
 
 def check_request(

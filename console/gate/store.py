@@ -25,8 +25,7 @@ from console.database import now_ms, reading, writing
 from console.detection.routing import flagged_item
 from console.errors import Refused, Unknown
 from console.gate.policy import policy_store
-from console.gate.policy.policy_store import Ruled
-from console.gate.request import CheckRequest
+from console.gate.request import CheckRequest, Ruled
 from console.gate.types import Reason
 from console.review.edits import TOOL_SCHEMA
 from console.runs import run_options

@@ -17,9 +17,8 @@ from console.detection.verdicts import judge_as_row
 from console.errors import Refused
 from console.gate.checks import Cancellation, Wait
 from console.gate.policy import CheckFacts, Then, policy_store, ruling
-from console.gate.policy.policy_store import Ruled, Tightened
 from console.gate.policy.rules import DEADLINE_S, PolicyMode
-from console.gate.request import NOBODY, Asker, CheckRequest, bind_asker
+from console.gate.request import NOBODY, Asker, CheckRequest, Ruled, Tightened, bind_asker
 from console.gate.resolve import ANEW, OpenCheck, rejected_before, stored_answer
 from console.gate.store import (
     FAILED,

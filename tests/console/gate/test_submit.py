@@ -9,8 +9,9 @@ from console.database import now_ms, reading, writing
 from console.errors import Refused
 from console.gate.checks import Wait
 from console.gate.policy import Policy, policy_store
-from console.gate.policy.policy_store import PolicyVersion, Ruled, Tightened
+from console.gate.policy.policy_store import PolicyVersion
 from console.gate.policy.rules import Ruling, Then
+from console.gate.request import Ruled, Tightened
 from console.gate.submit import SubmitOptions
 from console.runs import housekeeping
 from storage import tables

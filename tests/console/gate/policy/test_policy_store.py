@@ -9,7 +9,7 @@ from console import runs
 from console.database import reading, writing
 from console.errors import BadInput, Refused, Unknown
 from console.gate.checks import Wait
-from console.gate.policy import policy_store
+from console.gate.policy import policy_store, ruling
 from console.gate.policy.rules import CheckFacts, Ruling, Then
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
@@ -57,8 +57,8 @@ def test_a_run_begins_with_its_patterns_where_no_policy_is_there(url, shop):
         policy_store.ensure_policy(session, run, 6, ["other*"])
         (begun,) = policy_store.list_versions(session, run)
         assert (begun.author, begun.version, begun.created_ms) == ("the gate's patterns", 1, 5)
-        assert policy_store.rule_on(begun, CheckFacts("pay[1]")).then is Then.JUDGE
-        assert policy_store.rule_on(begun, CheckFacts("look[1]")).then is Then.ASK
+        assert ruling(begun.policy, CheckFacts("pay[1]")).then is Then.JUDGE
+        assert ruling(begun.policy, CheckFacts("look[1]")).then is Then.ASK
 
 
 def test_only_a_gate_has_a_policy(url, shop):

@@ -4,8 +4,8 @@ import pytest
 
 from console.errors import BadInput
 from console.gate.policy import from_patterns, read_policy
+from console.gate.policy.policy_store import check_pattern
 from console.gate.policy.rules import Policy, PolicyMode, Rule, Then
-from console.gate.policy.yaml_file import check_pattern
 
 
 @pytest.mark.parametrize(
