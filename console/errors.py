@@ -1,11 +1,4 @@
-"""The errors of the console.
-
-ConsoleError
-├── BadInput             the input cannot be used (exit code 2)
-│   ├── UnreadableFile   a log cannot be read; names the file, the line and what to do
-│   └── Unknown          no run, item, detector or format has that name or id
-└── Refused              the present state does not allow the request (exit code 1)
-"""
+"""The errors of the console."""
 
 
 class ConsoleError(Exception):

@@ -210,7 +210,6 @@ def list_all(registries: Iterable[Registry[Any]]) -> list[Plugin]:
 # Reading the metadata of every installed package takes 10 to 50 ms.
 @cache
 def _list_entry_points() -> list[EntryPoint]:
-    """Return every package's entry points for the console, sorted by package and name."""
     installed = entry_points()
     groups = [group for group in installed.groups if group.startswith(_PREFIX)]
     points = [point for group in groups for point in installed.select(group=group)]

@@ -1,18 +1,4 @@
-"""The errors of the store.
-
-StorageError
-├── NewerSchema               a newer version wrote the file
-├── OlderSchema               a version before the first release wrote the file
-├── NoDatabase                the database is missing or empty
-├── NotOurs                   the file is not a database of this console
-├── DatabaseUnusable          the file is missing, replaced, damaged, full, read-only or locked
-├── NoSuchItem                no item has that id
-└── QueueRefusal              the item is not in the state that the request needs
-    ├── BudgetSpent           the cap leaves no unit for the claim
-    ├── NotYours              another reviewer has the claim, or it has expired
-    ├── AlreadyDecided        this reviewer has already decided
-    └── AlreadyDelivered      the agent has the decision; it can no longer be undone
-"""
+"""The errors of the store."""
 
 import sqlite3
 from pathlib import Path

@@ -239,7 +239,6 @@ class Gate:
         return DEADLINE_S if seconds is None else min(seconds, DEADLINE_S)
 
     def _question(self, critical: Sequence[str]) -> dict[str, Any]:
-        """Return what each question tells a served console about the run."""
         spec = self._spec
         return {
             "run": spec.name,

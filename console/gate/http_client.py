@@ -119,7 +119,6 @@ class ServedConsole:
             raise Refused(_error_text(reply))
 
     def _withdraw_check(self, question: Mapping[str, Any]) -> None:
-        """Withdraw the check of this request if the console can be reached."""
         with httpx.Client(**self._options) as client:
             check = _send(client, _Call("POST", "checks", question))
             if check.status == 202:

@@ -155,7 +155,6 @@ def _document(session: Session, decision: tables.Decision) -> dict[str, Any]:
 
 
 def _is_late(session: Session, decision: tables.Decision) -> bool:
-    """Return whether the decision came after the agent's deadline, so that the action may not run."""
     ask = tables.Ask
     deadline = select(ask.deadline_ms).where(ask.item_id == decision.item_id).order_by(col(ask.id).desc())
     deadline_ms = session.exec(deadline).first()

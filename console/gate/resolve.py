@@ -105,7 +105,6 @@ def stored_answer(session: Session, check: OpenCheck) -> GateDecision | None:
 
 
 def _decision_already_begun(session: Session, check: OpenCheck, intent: tables.Intent) -> GateDecision:
-    """Return the decision on a go-ahead whose action has already begun."""
     given = {"action": intent.action, "decision_id": intent.decision_id, "intent_id": intent.id}
     return _make_decision(session, check, Reason.ALREADY_HANDED_OUT, **given)
 
@@ -303,7 +302,6 @@ def _is_spent(session: Session, item: tables.Item) -> bool:
 
 
 def _is_claimed(session: Session, item_id: int) -> bool:
-    """Return whether a reviewer has claimed the item."""
     slot = tables.Slot
     held = select(func.count()).where(col(slot.item_id) == item_id, col(slot.status) == SlotStatus.CLAIMED)
     return session.exec(held).one() > 0

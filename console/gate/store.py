@@ -277,7 +277,6 @@ def _store_asked(session: Session, run: tables.Run, request: CheckRequest, outco
 def _enqueue(
     session: Session, run: tables.Run, request: CheckRequest, verdict: tables.Verdict, ruled: Ruled, now_ms: int
 ) -> int:
-    """Add the item to the queue and return its id."""
     if FAILED in verdict.parameters:
         detail = {"trajectory_id": verdict.trajectory_id, "reason": verdict.rationale}
         audit_log.record(session, run, "detector failed", now_ms, by="gate", detail=detail)

@@ -279,7 +279,6 @@ def _verdict(run: tables.Run, name: str, request: CheckRequest, tightened: Tight
 
 
 def _open_budget(url: str, run: tables.Run, trial: int) -> None:
-    """Open the trial's budget with the run's cap if it is not open."""
     with reading(url) as session:
         cap = runs.cap(session, run)
     runs.open_budgets(review_queue(url), run.id or 0, [trial], cap)

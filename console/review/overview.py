@@ -198,7 +198,6 @@ def _judged(session: Session, run: tables.Run) -> dict[int, int]:
 
 
 def _by_first(rows: Iterable[Any]) -> dict[Any, int]:
-    """Return the rows as a mapping from the first column to the count."""
     return {name: count for name, count in rows}  # noqa: C416 - mypy does not see the rows as pairs
 
 

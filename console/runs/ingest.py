@@ -214,7 +214,6 @@ def _pictures(spool: Spool) -> Iterator[dict[str, object]]:
 
 
 def _add_patterns(session: Session, run: tables.Run, patterns: Iterable[str]) -> None:
-    """Add the patterns that the run lacks; later checkpoints use them."""
     held: list[str] = orjson.loads(run.critical)
     if fresh := [pattern for pattern in patterns if pattern not in held]:
         run.critical = orjson.dumps([*held, *fresh]).decode()
