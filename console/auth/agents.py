@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlmodel import Session, col, select, update
 
 from console.auth.kept_secrets import new_token, token_hash
+from console.auth.people import find_person
 from console.errors import BadInput, Refused, Unknown
 from console.settings import settings
 from storage import tables
@@ -49,7 +50,8 @@ def add(session: Session, name: str, now_ms: int) -> str:
     cleaned = " ".join(name.split())
     if not cleaned or len(cleaned) > _MAX_NAME or not cleaned.isprintable():
         raise BadInput(f"The agent's name is invalid: use 1 to {_MAX_NAME} printable characters.")
-    if cleaned.casefold() == API_AGENT or _find(session, cleaned) is not None:
+    is_taken = _find(session, cleaned) is not None or find_person(session, cleaned) is not None
+    if cleaned.casefold() == API_AGENT or is_taken:
         raise Refused(f"The agent name {cleaned!r} is taken; choose another name.")
     token = f"agent_{new_token()}"
     key, hashed = cleaned.casefold(), token_hash(token)

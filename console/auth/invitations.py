@@ -44,7 +44,7 @@ def invite(
     """Return the token of a new invitation for the person `name`, or for a new person who chooses a name.
 
     A named person is added or enabled again if necessary. Without `roles`, a known person keeps their roles, and a new
-    person becomes a reviewer.
+    person becomes a reviewer. An invitation of an admin withdraws the unused links for an admin who chooses a name.
     """
     person = find_person(session, name) if name is not None else None
     given = as_roles(map(str, roles)) if roles is not None else None
@@ -54,12 +54,14 @@ def invite(
         person.roles = roles_text(given or roles_of(person.roles))
         person.disabled_ms = None
         session.add(person)
+    offered = person.roles if person else roles_text(given or [Role.REVIEWER])
+    _withdraw_first_links(session, offered, now_ms)
     token = new_token()
     session.add(
         tables.Invitation(
             token_hash=token_hash(token),
             person_id=person.id if person else None,
-            roles=person.roles if person else roles_text(given or [Role.REVIEWER]),
+            roles=offered,
             invited_by=invited_by,
             created_ms=now_ms,
             expires_ms=now_ms + int(days * _DAY_MS),
@@ -94,7 +96,16 @@ def accept(session: Session, token: str, name: str, now_ms: int) -> tables.Perso
     # On a server two requests can come at once; one of them gets no row.
     if session.connection().execute(used.values(used_ms=now_ms, person_id=person.id)).rowcount != 1:
         raise UnusableInvitation
+    _withdraw_first_links(session, person.roles, now_ms)
     return person
+
+
+def _withdraw_first_links(session: Session, roles: str, now_ms: int) -> None:
+    """Withdraw the unused links for an admin who chooses a name, if these roles include admin."""
+    if Role.ADMIN in roles_of(roles):
+        link = tables.Invitation
+        unused = (col(link.person_id).is_(None), col(link.used_ms).is_(None), col(link.roles).contains(str(Role.ADMIN)))
+        session.execute(update(link).where(*unused).values(used_ms=now_ms))
 
 
 def _refuse_address(name: str) -> None:

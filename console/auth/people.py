@@ -20,6 +20,10 @@ _UNSEEN = re.compile(
 )
 """Printable characters without a visible mark, with which two names would look the same."""
 
+_RESERVED = frozenset({"gate", "console", "root", "system", "agent", "import", "api", "others", "somebody", "study"})
+"""Names that the audit log or a policy uses for something else."""
+_RESERVED_STARTS = ("role:", "group:", "inferact ")
+
 DISABLED = gettext_noop("{name} is disabled; an admin can invite them again: inferact person invite NAME")
 
 
@@ -108,21 +112,28 @@ def list_people(session: Session) -> list[tables.Person]:
 
 
 def add_person(session: Session, name: str, roles: Iterable[Role], now_ms: int) -> tables.Person:
-    """Add a person; raise Refused if the name is taken, is the name of a role or has invisible characters."""
+    """Add a person; raise Refused if the name is taken, reserved, the name of a role or has invisible characters."""
     if _UNSEEN.search(name):
         raise Refused(_("The name contains an invisible character; choose another name."))
-    taken = find_person(session, name)
+    taken = find_person(session, name) or _find_agent(session, name)
     if taken is not None:
         raise Refused(_("The name {name} is taken; choose another name.").format(name=taken.name))
     if name_key(name) in tuple(Role):
         # Otherwise a person called "admin" could meet a rule that leaves a decision to admins.
         raise Refused(_("{name} is the name of a role; choose another name.").format(name=clean_name(name)))
+    if name_key(name) in _RESERVED or name_key(name).startswith(_RESERVED_STARTS):
+        raise Refused(_("The name {name} is reserved; choose another name.").format(name=clean_name(name)))
     person = tables.Person(
         name=clean_name(name), name_key=name_key(name), roles=roles_text(as_roles(map(str, roles))), created_ms=now_ms
     )
     session.add(person)
     session.flush()
     return person
+
+
+def _find_agent(session: Session, name: str) -> tables.Agent | None:
+    agents = session.exec(select(tables.Agent))
+    return next((agent for agent in agents if name_key(agent.name) == name_key(name)), None)
 
 
 def known_reviewer(session: Session, name: str, now_ms: int) -> tuple[tables.Person, bool]:

@@ -141,6 +141,6 @@ _ADVERSARIES = {
     "token of the settings": lambda site: {"Authorization": f"Bearer {API_TOKEN}"},
     "reviewer": _person("Rae", "reviewer"),
     "researcher": _person("Sam", "researcher"),
-    "admin": _person("Root", "admin"),
+    "admin": _person("Rosa", "admin"),
     "participant": lambda site: {"Cookie": f"{site.cookie}_participant={participant()[0]}"},
 }

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from console.auth import invitations, people, sessions
+from console.auth import agents, invitations, people, sessions
 from console.auth.people import Identity, Role, roles_of, roles_text
 from console.database import now_ms, reading, writing
 from console.errors import BadInput, Refused, Unknown
@@ -104,7 +104,7 @@ def test_a_disabled_person_loses_sessions_and_links_until_invited_again():
 
 def test_a_session_is_ended_by_its_owner_or_an_admin_and_nobody_else():
     accepted(invited("Ada"))
-    ada, grace, root = accepted(invited("Ada")), accepted(invited("Grace")), accepted(invited("Root", [Role.ADMIN]))
+    ada, grace, root = accepted(invited("Ada")), accepted(invited("Grace")), accepted(invited("Rosa", [Role.ADMIN]))
     with reading() as session:
         identities = {
             name: sessions.identity_of(session, token, now_ms())
@@ -148,6 +148,31 @@ def test_a_word_that_is_no_role_is_refused():
 def test_nobody_is_called_like_a_role(name):
     with writing() as session, pytest.raises(Refused, match="name of a role"):
         people.add_person(session, name, [Role.REVIEWER], now_ms())
+
+
+@pytest.mark.parametrize(
+    "name", ["gate", "Console", "ＲＯＯＴ", "system", "agent", "import", "api", "others", "role:admin", "Group:finance"]
+)
+def test_nobody_is_called_like_a_part_of_the_console(name):
+    with pytest.raises(Refused, match="reserved"):
+        invited(name)
+    token = invited()
+    with pytest.raises(Refused, match="reserved"):
+        accepted(token, name)
+    assert whose(accepted(token, "Ada")) == "Ada"
+
+
+def test_a_person_and_an_agent_never_share_a_name():
+    with writing() as session:
+        agents.add(session, "Straße bot", now_ms())
+    token = invited()
+    with pytest.raises(Refused, match="taken"):
+        accepted(token, "STRASSE\u3000BOT")
+    with pytest.raises(Refused, match="taken"):
+        invited("strasse bot")
+    accepted(token, "Ada")
+    with writing() as session, pytest.raises(Refused, match="taken"):
+        agents.add(session, "ＡDA", now_ms())
 
 
 @pytest.mark.parametrize("name", ["boss@example.org", "boss\uff20example.org"])
@@ -258,7 +283,7 @@ def test_nobody_hands_out_a_role_that_they_do_not_have():
     with writing() as session:
         ada = people.add_person(session, "Ada", [Role.REVIEWER], 0)
     people.refuse_beyond(RESEARCHER, [Role.REVIEWER, Role.RESEARCHER], None)
-    people.refuse_beyond(Identity("Root", frozenset({Role.ADMIN})), [Role.ADMIN], ada)
+    people.refuse_beyond(Identity("Rosa", frozenset({Role.ADMIN})), [Role.ADMIN], ada)
     with pytest.raises(Refused, match="cannot give or take the role admin"):
         people.refuse_beyond(RESEARCHER, [Role.ADMIN, Role.REVIEWER], None)
     with pytest.raises(Refused, match="Ada already has access"):
@@ -298,3 +323,27 @@ def test_a_link_that_outlived_its_person_does_not_let_them_in():
         people.get_person(session, "Ada").disabled_ms = 5
     with pytest.raises(Refused, match="Ada is disabled"):
         accepted(link)
+
+
+EVERYTHING = [Role.REVIEWER, Role.RESEARCHER, Role.ADMIN]
+
+
+def test_one_link_for_the_first_admin_works_at_a_time():
+    """Sixteen starts left sixteen links, and the first one still made an admin."""
+    links = [invited(None, EVERYTHING) for _ in range(16)]
+    for old in links[:-1]:
+        with pytest.raises(Refused, match="was used"):
+            accepted(old, "Mallory")
+    assert whose(accepted(links[-1], "Ada")) == "Ada"
+
+
+def test_links_for_the_first_admin_end_with_the_first_admin():
+    link, reviewers = invited(None, EVERYTHING), invited(None, [Role.REVIEWER])
+    invited("Ada", [Role.ADMIN])
+    with writing() as session:
+        people.disable(session, people.get_person(session, "Ada"), now_ms())
+    with pytest.raises(Refused, match="was used"):
+        accepted(link, "Mallory")
+    assert whose(accepted(reviewers, "Bo")) == "Bo"
+    raised = invited("Bo", EVERYTHING)
+    assert whose(accepted(raised)) == "Bo"

@@ -104,7 +104,7 @@ def test_a_session_that_ends_closes_its_open_websocket(site, end):
         elif end == "an admin ends it":
             with reading() as session:
                 (number,) = [one.id for one in sessions.open_sessions(session, now_ms(), name)]
-            admin = {"Cookie": f"{cookie}={signed_in('Root', 'admin')}", "Origin": site[2]}
+            admin = {"Cookie": f"{cookie}={signed_in('Rosa', 'admin')}", "Origin": site[2]}
             assert httpx.post(f"{site[2]}/sessions", headers=admin, data={"id": number}).status_code == 303
         else:
             with writing() as session:

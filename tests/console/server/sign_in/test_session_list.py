@@ -59,19 +59,19 @@ def test_rows_say_which_browser_from_where_and_since_when(opened):
 
 
 def test_an_admin_sees_everybodys_sessions_and_ends_one(opened):
-    root, ada = opened("Root", Role.ADMIN), opened("Ada")
+    root, ada = opened("Rosa", Role.ADMIN), opened("Ada")
     page = browser(root).get("/sessions")
-    assert [row.split()[0] for row in rows(page.text)] == ["Ada", "Root"]
+    assert [row.split()[0] for row in rows(page.text)] == ["Ada", "Rosa"]
     assert "Who is signed in" in page.text
     with reading() as session:
         (number,) = [one.id for one in sessions.open_sessions(session, now_ms(), "Ada")]
     ended = browser(root).post("/sessions", data={"id": str(number)})
     assert (ended.status_code, ended.headers["location"]) == (303, "/sessions")
     assert browser(ada).get("/whoami").status_code == 401
-    assert browser(root).get("/whoami").json() == {"name": "Root", "roles": ["admin", "reviewer"]}
+    assert browser(root).get("/whoami").json() == {"name": "Rosa", "roles": ["admin", "reviewer"]}
     with reading() as session:
         (entry,) = audit_trail.list_entries(session, AuditFilter(kind="session ended"))
-    assert (entry.who, entry.door, entry.subject) == ("Root", "browser", "Ada")
+    assert (entry.who, entry.door, entry.subject) == ("Rosa", "browser", "Ada")
 
 
 @pytest.mark.parametrize("number", ["", "x", "0", "-1", "²", "9" * 17, "9" * 18, "9" * 40])

@@ -54,17 +54,17 @@ def test_an_invitation_is_a_link_that_is_shown_once(open_page, words, role):
 
 
 def test_nobody_gives_a_role_that_they_lack_or_comes_in_as_somebody_else(open_page, words):
-    signed_in("Root", "admin")
+    signed_in("Rosa", "admin")
     signed_in("Sam", "reviewer")
     at = open_page("people")
     assert at.multiselect[0].options == ["reviewer", "researcher"]
     assert "ask an admin for a new link" in words(send_invitation(at, "SAM"))
     assert not at.code
-    assert "You cannot give or take the role admin" in words(take_out(at, "person", "Root"))
-    assert person("Root") == ("admin,reviewer", False)
+    assert "You cannot give or take the role admin" in words(take_out(at, "person", "Rosa"))
+    assert person("Rosa") == ("admin,reviewer", False)
 
 
-@pytest.mark.parametrize(("role", "name"), [("researcher", "Sam"), ("admin", "Root")])
+@pytest.mark.parametrize(("role", "name"), [("researcher", "Sam"), ("admin", "Rosa")])
 def test_who_is_disabled_is_out_at_once(open_page, words, role, name):
     token = signed_in(name, "reviewer" if role == "researcher" else "admin")
     at = take_out(open_page("people", role=role), "person", name)
