@@ -1,13 +1,17 @@
-"""Sessions of people: opened at sign-in, checked on every request, and ended by their owner or an admin."""
+"""Sessions of people: opened at sign-in, checked on every request, and ended by their owner or an admin.
+
+A study's participant has no session, but a signed cookie.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlmodel import Session, col, select, update
 
-from console.auth.kept_secrets import new_token, token_hash
+from console.auth.kept_secrets import kept_secret, new_token, token_hash
 from console.auth.people import Identity, Role, roles_of
 from console.errors import Refused, Unknown
 from console.language import _
@@ -148,3 +152,40 @@ def _open(now_ms: int) -> tuple[Any, ...]:
         col(row.expires_ms) > now_ms,
         col(tables.Person.disabled_ms).is_(None),
     )
+
+
+def participant_cookie_name(port: int) -> str:
+    """Return the name of the participants' cookie for a console at this port."""
+    return f"inferact_{port}_participant"
+
+
+def participant_cookie(secret: str, outside_id: str = "") -> str:
+    """Return the signed text that identifies a participant by the secret of their own link.
+
+    `outside_id` is a platform's id of the participant, which is needed to return them; the console does not store it.
+    """
+    return _signer().dumps([secret, outside_id] if outside_id else secret)
+
+
+def secret_of(cookie: str | None) -> str | None:
+    """Return the participant's secret from our cookie, or None if the cookie is invalid or older than 30 days."""
+    return _held(cookie)[0]
+
+
+def outside_id_of(cookie: str | None) -> str:
+    """Return the platform id from a participant's cookie, or an empty string."""
+    return _held(cookie)[1]
+
+
+def _held(cookie: str | None) -> tuple[str | None, str]:
+    if not cookie:
+        return None, ""
+    try:
+        held = _signer().loads(cookie, max_age=SESSION_DAYS * 24 * 3600)
+    except BadSignature:
+        return None, ""
+    return (str(held[0]), str(held[1])) if isinstance(held, list) else (str(held), "")
+
+
+def _signer() -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(kept_secret("cookie.secret"), salt="inferact-participant")

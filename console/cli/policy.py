@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -122,7 +123,7 @@ def try_policy(
             tried = version.policy
         found = replay_policy(session, runs.get(session, run or policy), tried)
     if as_json:
-        emit_json({"run": run or policy, **found.to_dict()})
+        emit_json({"run": run or policy, **asdict(found)})
         return
     say(found.sentence)
     show_table(found.by_tool, ("tool", "allow", "judge", "ask", "deny"), empty="The run has no recorded actions.")

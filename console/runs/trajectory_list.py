@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import String, column, func, literal_column, select, table
+from sqlalchemy import Select, String, column, func, literal_column, select, table
 from sqlmodel import Session, col
 
 from console.errors import Unknown
@@ -65,15 +65,8 @@ class Filter:
 
 def rows(session: Session, run: tables.Run, wanted: Filter | None = None) -> Iterator[dict[str, Any]]:
     """Yield one dict per matching trajectory of the run in import order, as `trajectory list --json` prints them."""
-    record, task = tables.Trajectory, tables.Task
-    statement = (
-        select(record, col(task.task_key), col(task.instruction))
-        .join(task, _same_task())
-        .where(*_conditions(session, run, wanted or Filter()))
-        .order_by(col(record.id))
-        .execution_options(yield_per=1_000)
-    )
-    for found, task_key, instruction in session.execute(statement):
+    matching = _select(session, run, wanted or Filter()).order_by(col(tables.Trajectory.id))
+    for found, task_key, instruction in session.execute(matching.execution_options(yield_per=1_000)):
         yield _listed(found, task_key, instruction)
 
 
@@ -87,17 +80,9 @@ def count(session: Session, run: tables.Run, wanted: Filter) -> int:
 
 def page(session: Session, run: tables.Run, wanted: Filter, *, offset: int, limit: int) -> list[dict[str, Any]]:
     """Return one page of matching trajectories in import order."""
-    record, task = tables.Trajectory, tables.Task
-    statement = (
-        select(record, col(task.task_key), col(task.instruction))
-        .join(task, _same_task())
-        .where(*_conditions(session, run, wanted))
-        .order_by(_order(session, wanted))
-        .offset(offset)
-        .limit(limit)
-    )
+    matching = _select(session, run, wanted).order_by(_order(session, wanted)).offset(offset).limit(limit)
     columns = ("trajectory_id", "task_id", "trial", "outcome", "label", "n_steps", "instruction", "carried_over")
-    rows = [_listed(*row) for row in session.execute(statement)]
+    rows = [_listed(*row) for row in session.execute(matching)]
     return [{column: row[column] for column in columns} for row in rows]
 
 
@@ -133,8 +118,11 @@ def load_previous(session: Session, trajectory_id: int) -> Trajectory | None:
     return load(session, found) if found else None
 
 
-def _same_task() -> Any:
-    return col(tables.Task.id) == col(tables.Trajectory.task_id)
+def _select(session: Session, run: tables.Run, wanted: Filter) -> Select[tables.Trajectory, str, str]:
+    record, task = tables.Trajectory, tables.Task
+    same_task = col(task.id) == col(record.task_id)
+    columns = (record, col(task.task_key), col(task.instruction))
+    return select(*columns).join(task, same_task).where(*_conditions(session, run, wanted))
 
 
 def _conditions(session: Session, run: tables.Run, wanted: Filter) -> list[Any]:

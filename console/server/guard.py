@@ -16,8 +16,8 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from console.auth import sessions
-from console.auth.participant_cookie import participant_cookie_name, secret_of
 from console.auth.people import Identity
+from console.auth.sessions import participant_cookie_name, secret_of
 from console.database import now_ms, reading, writing
 from console.server.sign_in import participants
 from console.server.sign_in.html_pages import in_language

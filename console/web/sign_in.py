@@ -10,8 +10,8 @@ import streamlit as st
 
 from console.auth import audit_log, invitations, sessions
 from console.auth.audit_log import By, Door
-from console.auth.participant_cookie import outside_id_of, participant_cookie_name, secret_of
 from console.auth.people import MAX_NAME, Identity, Role
+from console.auth.sessions import outside_id_of, participant_cookie_name, secret_of
 from console.database import now_ms, reading, writing
 from console.errors import ConsoleError
 from console.language import _

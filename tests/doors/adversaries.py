@@ -4,7 +4,7 @@ import secrets
 from dataclasses import dataclass
 
 from console.auth import agents, people, sessions
-from console.auth.participant_cookie import participant_cookie
+from console.auth.sessions import participant_cookie
 from console.database import now_ms, reading, writing
 from console.studies.design import Design
 from console.studies.sessions import joining, lifecycle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlmodel import Session, col, select
@@ -37,10 +37,6 @@ class PolicyTest:
             f"would have asked {self.asked} of {self.checks} (today {self.asked_today}), denied {self.denied}, "
             f"let a detector judge {self.judged}, allowed {self.allowed}"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts as `policy test --json` prints them."""
-        return asdict(self)
 
 
 def replay_policy(session: Session, run: tables.Run, policy: Policy) -> PolicyTest:

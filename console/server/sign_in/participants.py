@@ -13,8 +13,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from console.auth.participant_cookie import outside_id_of, participant_cookie, participant_cookie_name, secret_of
-from console.auth.sessions import SESSION_DAYS
+from console.auth.sessions import SESSION_DAYS, outside_id_of, participant_cookie, participant_cookie_name, secret_of
 from console.database import reading
 from console.errors import ConsoleError
 from console.language import _

@@ -6,8 +6,8 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from console.auth import people, sessions
-from console.auth.participant_cookie import participant_cookie, participant_cookie_name
 from console.auth.people import Role
+from console.auth.sessions import participant_cookie, participant_cookie_name
 from console.database import now_ms, reading, writing
 from console.server.guard import Guard, person_behind
 from console.server.site import site_at

@@ -1,7 +1,7 @@
 """A policy tried on what a run recorded: counts in all, by rule and by tool, and today's."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -92,7 +92,7 @@ def test_gates_own_policy_is_tried_on_its_own_actions_and_today_is_what_it_queue
     policy = read_policy("{default: ask, rules: [{agent: nobody, then: deny}, {tool: look, then: allow}]}")
     with reading(url) as session:
         found = replay_policy(session, runs.get(session, "shop-bot"), policy)
-    assert found.to_dict() == {
+    assert asdict(found) == {
         "checks": 2,
         "asked_today": 1,
         "allowed": 1,

@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
-from console.auth.participant_cookie import outside_id_of, participant_cookie, participant_cookie_name, secret_of
+from console.auth.sessions import outside_id_of, participant_cookie, participant_cookie_name, secret_of
 from console.database import reading
 from console.server.guard import Guard
 from console.server.sign_in.sign_in_pages import routes

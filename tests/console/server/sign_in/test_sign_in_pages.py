@@ -9,8 +9,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from console.auth import invitations, people, sessions
-from console.auth.participant_cookie import participant_cookie_name
 from console.auth.people import Role
+from console.auth.sessions import participant_cookie_name
 from console.database import now_ms, reading, writing
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter

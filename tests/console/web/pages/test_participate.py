@@ -7,7 +7,7 @@ import pytest
 from sqlmodel import select
 from streamlit.testing.v1 import AppTest
 
-from console.auth.participant_cookie import participant_cookie, secret_of
+from console.auth.sessions import participant_cookie, secret_of
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput
 from console.review import decisions
