@@ -1,5 +1,6 @@
 """The rounds of the queue's benchmark and its report."""
 
+import gc
 import multiprocessing
 import random
 import shutil
@@ -53,7 +54,7 @@ def _ratios(folder: Path, pool: Pool, seconds: float, quick: bool) -> dict[str, 
         rate = partial(_rate, pool, job, seconds)
         ratios[f"{figure}_1p"] = partial(_alone, job, floor, ours)
         ratios[f"{figure}_4p"] = partial(_there_and_back, partial(rate, "ours", ours), partial(rate, "floor", floor))
-    ratios["batch_put"] = partial(_quotient, *_put_pair(Path(shutil.copy(source, folder / "put.db"))))
+    ratios["batch_put"] = partial(_there_and_back, *_put_pair(Path(shutil.copy(source, folder / "put.db"))))
     thousand = partial(claim_us, build(folder / "thousand.db", 1_000))
     behind = partial(claim_us, build(folder / "behind.db", 1_000, done=100_000))
     ratios["claim_100k_done_in_front"] = partial(_quotient, thousand, behind)
@@ -119,7 +120,11 @@ def _put_pair(path: Path) -> tuple[Measure, Measure]:
 
 
 def _seconds(job: Callable[[], object]) -> float:
-    return spend(job).processor
+    gc.collect()
+    gc.freeze()
+    seconds = spend(job).processor
+    gc.unfreeze()
+    return seconds
 
 
 def _rounds(ratios: dict[str, Measure], rounds: int) -> dict[str, list[float]]:
