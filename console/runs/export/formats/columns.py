@@ -111,13 +111,16 @@ def write_csv(columns: Sequence[Column], pages: Iterable[Page], stream: BinaryIO
     """
     stream.write((",".join(column.name for column in columns) + "\n").encode())
     types = [pa.string() if column.kind is ColumnKind.TIME else _TYPES[column.kind] for column in columns]
-    schema, count = pa.schema(zip([column.name for column in columns], types, strict=True)), 0
+    schema = pa.schema(zip([column.name for column in columns], types, strict=True))
+
+    def write_page(page: Page) -> int:
+        cells = [_cells(column.kind, array) for column, array in zip(columns, _arrays(columns, page), strict=True)]
+        writer.write_batch(pa.record_batch(cells, schema=schema))
+        return len(page)
+
     with _little_memory(), CSVWriter(stream, schema, write_options=WriteOptions(include_header=False)) as writer:
-        for page in filter(None, pages):
-            cells = [_cells(column.kind, array) for column, array in zip(columns, _arrays(columns, page), strict=True)]
-            writer.write_batch(pa.record_batch(cells, schema=schema))
-            count += len(page)
-    return count
+        # A loop would hold a page and its arrays while the next page is read.
+        return sum(map(write_page, filter(None, pages)))
 
 
 def read_csv(path: Path) -> Iterator[dict[str, str]]:
