@@ -7,16 +7,12 @@ from typing import Annotated
 import typer
 
 from console import runs
-from console.auth import agents, audit_log
-from console.cli.output import Json, emit, emit_table, run_by_default
+from console.auth import agents
+from console.cli.output import Json, emit, emit_table, noun, run_by_default
 from console.database import now_ms, reading, writing
-from storage import tables
+from console.runs import audit_log
 
-app = typer.Typer(
-    help="Manage the tokens of agents that ask over HTTP.",
-    epilog="Example: inferact agent add support-bot",
-    invoke_without_command=True,
-)
+app = noun("Manage the tokens of agents that ask over HTTP.", "agent add support-bot")
 
 Name = Annotated[str, typer.Argument(help="The agent's name.")]
 
@@ -35,13 +31,17 @@ def add_agent(name: Name, as_json: Json = False) -> None:
 def list_agents(as_json: Json = False) -> None:
     """List the agents with the time of their last request."""
     with reading() as session:
-        rows = [_row(agent) for agent in agents.list_agents(session)]
-    emit_table(
-        rows,
-        ("agent", "status", "created", "seen"),
-        as_json,
-        empty="No agents yet. Create one: inferact agent add NAME",
-    )
+        rows = [
+            {
+                "agent": one.name,
+                "status": "active" if one.disabled_ms is None else "disabled",
+                "created": runs.iso(one.created_ms),
+                "seen": runs.iso(one.seen_ms),
+            }
+            for one in agents.list_agents(session)
+        ]
+    columns = ("agent", "status", "created", "seen")
+    emit_table(rows, columns, as_json, empty="No agents yet. Create one: inferact agent add NAME")
 
 
 @app.command("disable", epilog="Example: inferact agent disable support-bot")
@@ -51,12 +51,3 @@ def disable_agent(name: Name, as_json: Json = False) -> None:
         agents.disable(session, name, now_ms())
         audit_log.record(session, None, "agent disabled", now_ms(), subject=name)
     emit({"agent": name, "disabled": True}, as_json, f"Disabled {name}. Its token no longer works.")
-
-
-def _row(agent: tables.Agent) -> dict[str, str | None]:
-    return {
-        "agent": agent.name,
-        "status": "active" if agent.disabled_ms is None else "disabled",
-        "created": runs.iso(agent.created_ms),
-        "seen": None if agent.seen_ms is None else runs.iso(agent.seen_ms),
-    }

@@ -13,8 +13,7 @@ from typing import Annotated
 import typer
 
 from console.actors import ACTORS
-from console.auth import audit_log
-from console.cli.output import Json, emit, emit_json, run_by_default, say, show_table
+from console.cli.output import Json, emit, emit_json, noun, run_by_default, say, show_table
 from console.database import database_url, now_ms, writing
 from console.detection.detectors import DETECTORS
 from console.detection.fitness import measure_fitness
@@ -29,11 +28,7 @@ from storage.backup import backup, refuse_there, restore
 from storage.check import chain_end, check
 from storage.engine import mask_password
 
-app = typer.Typer(
-    help="Maintain the database: upgrade, check, back up, restore.",
-    epilog="Example: inferact db backup console-backup.db",
-    invoke_without_command=True,
-)
+app = noun("Maintain the database: upgrade, check, back up, restore.", "db backup console-backup.db")
 
 
 @app.command("upgrade", epilog="Example: inferact db upgrade")
@@ -100,8 +95,13 @@ def doctor(as_json: Json = False) -> None:
         "data_dir_writable": os.access(next(one for one in (folder, *folder.parents) if one.exists()), os.W_OK),
         **_model_facts(),
     }
-    detectors = _fitness(str(facts["model"])) if facts.get("model_answers") else []
-    plugins = _plugins()
+    detectors = []
+    if facts.get("model_answers"):
+        detectors = [asdict(one) for one in asyncio.run(measure_fitness(settings().model or str(facts["model"])))]
+    # Plotly takes long to load, and no other command needs it to start.
+    from console.analysis.charts import CHARTS
+
+    plugins = [asdict(one) for one in list_all((DETECTORS, IMPORTERS, ENVIRONMENTS, ACTORS, LAYOUTS, CHARTS))]
     if as_json:
         emit_json({**facts, "detectors": detectors, "plugins": plugins})
     else:
@@ -114,24 +114,13 @@ def _print_facts(
     facts: dict[str, object], detectors: list[dict[str, object]], plugins: list[dict[str, object]]
 ) -> None:
     rows = [{"what": key, "found": value if value != [] else "none"} for key, value in facts.items()]
-    show_table(rows, ("what", "found"), empty="")
+    show_table(rows, ("what", "found"))
     if detectors:
         say(f"\nDetectors that {facts['model']} supports, each tried on one small checkpoint:")
-        show_table(detectors, ("detector", "serves", "how", "requests", "prompt_tokens", "completion_tokens"), empty="")
+        show_table(detectors, ("detector", "serves", "how", "requests", "prompt_tokens", "completion_tokens"))
     if plugins:
         say("\nPlug-ins of other packages:")
-        show_table(plugins, ("name", "group", "package", "version", "state"), empty="")
-
-
-def _plugins() -> list[dict[str, object]]:
-    # Plotly takes long to load, and no other command needs it to start.
-    from console.analysis.charts import CHARTS
-
-    return [asdict(one) for one in list_all((DETECTORS, IMPORTERS, ENVIRONMENTS, ACTORS, LAYOUTS, CHARTS))]
-
-
-def _fitness(model: str) -> list[dict[str, object]]:
-    return [asdict(one) for one in asyncio.run(measure_fitness(settings().model or model))]
+        show_table(plugins, ("name", "group", "package", "version", "state"))
 
 
 def _model_facts() -> dict[str, object]:

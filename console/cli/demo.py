@@ -9,7 +9,7 @@ import threading
 import time
 import webbrowser
 from shlex import quote
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -50,7 +50,11 @@ def demo(
     if not no_serve:
         serve.refuse_to_serve(site.host, site.port)
     name, known = _name(fresh)
-    _fill(name, known)
+    if not known:
+        goes_on = RunOptions(goes_on=True).to_json()
+        start.start_run(name, TASKS, budget_percent=BUDGET_PERCENT, trials=4, blind=False, options=goes_on)
+    # This plays the first trial; in a known run, only the trials that a crash interrupted.
+    play_run(name, engine.resume)
     with reading() as session:
         document = run_status(session, runs.get(session, name))
     if as_json:
@@ -82,17 +86,8 @@ def _numbered(number: int) -> str:
     return RUN if number == 1 else f"{RUN}-{number}"
 
 
-def _fill(name: str, known: bool) -> None:
-    """Play the first trial; if the run exists, play only the trials that a crash interrupted."""
-    if not known:
-        goes_on = RunOptions(goes_on=True).to_json()
-        start.start_run(name, TASKS, budget_percent=BUDGET_PERCENT, trials=4, blind=False, options=goes_on)
-    play_run(name, engine.resume)
-
-
-def _sentence(document: dict[str, object], known: bool) -> str:
-    trials: list[dict[str, int]] = document["trials"]  # type: ignore[assignment]
-    name, last = str(document["run"]), trials[-1]
+def _sentence(document: dict[str, Any], known: bool) -> str:
+    name, last = document["run"], document["trials"][-1]
     begun = "already exists" if known else f"ran {last['tasks']} tasks offline, without a model or a network"
     return (
         f"Run {name} {begun}. Trial {last['trial']}: {last['succeeded']} succeeded, {last['failed']} failed, "
@@ -103,7 +98,7 @@ def _sentence(document: dict[str, object], known: bool) -> str:
 
 
 def _has_screen() -> bool:
-    # Without one, Python would start a text browser in this terminal.
+    # Without a screen, Python would start a text browser in this terminal.
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 

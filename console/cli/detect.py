@@ -17,6 +17,7 @@ from console import runs
 from console.cli.output import (
     Json,
     RunName,
+    emit,
     emit_json,
     emit_table,
     progress,
@@ -51,20 +52,15 @@ Swap = Annotated[
 Bar = Annotated[
     float | None, typer.Option("--threshold", help="Flag scores above this threshold (default: the detector's).")
 ]
-DrawSeed = Annotated[int | None, typer.Option("--seed", help="Random seed of detectors.")]
-Route = Annotated[str | None, typer.Option(help="Detector that flags and ranks (default: the first one).")]
 Model = Annotated[str | None, typer.Option(help="Model to use (default: INFERACT_MODEL).")]
 InferModel = Annotated[str | None, typer.Option(help="Model that infers the agent's task (default: --model).")]
 VerifyModel = Annotated[str | None, typer.Option(help="Model for comparisons and everything else (default: --model).")]
-Concurrency = Annotated[int | None, typer.Option(min=1, help="Simultaneous requests to a model.")]
 Effort = Annotated[str | None, typer.Option(help="Reasoning effort of a reasoning model: low, medium or high.")]
 Why = Annotated[bool, typer.Option("--why", help="Let InferAct explain its flags. Each flag costs one more request.")]
 Paper = Annotated[bool, typer.Option("--paper", help="Use the prompts and the parsing of the paper's reference code.")]
 Batches = Annotated[
     bool, typer.Option("--batch", help="Use the Batch API. If interrupted, the same command continues the batch.")
 ]
-Every = Annotated[float, typer.Option(min=0.05, help="With --batch: seconds between two status checks.")]
-Cap = Annotated[float | None, typer.Option(min=0, help="Spending limit in USD.")]
 OnlyCost = Annotated[
     bool, typer.Option("--estimate", help="Only estimate the cost, by judging up to three checkpoints.")
 ]
@@ -75,20 +71,20 @@ def detect(
     run: RunName,
     method: Methods,
     threshold: Bar = None,
-    seed: DrawSeed = None,
-    route: Route = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Random seed of detectors.")] = None,
+    route: Annotated[str | None, typer.Option(help="Detector that flags and ranks (default: the first one).")] = None,
     model: Model = None,
     infer_model: InferModel = None,
     verify_model: VerifyModel = None,
-    concurrency: Concurrency = None,
+    concurrency: Annotated[int | None, typer.Option(min=1, help="Simultaneous requests to a model.")] = None,
     swap_labels: Swap = False,
     cost: Stated = None,
     reasoning_effort: Effort = None,
     why: Why = False,
     paper: Paper = False,
     in_batches: Batches = False,
-    every: Every = 30.0,
-    cap_usd: Cap = None,
+    every: Annotated[float, typer.Option(min=0.05, help="With --batch: seconds between two status checks.")] = 30.0,
+    cap_usd: Annotated[float | None, typer.Option(min=0, help="Spending limit in USD.")] = None,
     estimate: OnlyCost = False,
     yes: Yes = False,
     as_json: Json = False,
@@ -112,16 +108,21 @@ def detect(
     asks = estimate or (not yes and not as_json and sys.stdin.isatty() and asks_models(methods))
     if asks and not _agreed(run, methods, asking, seed, only_told=estimate, as_json=as_json):
         return
-    options = {"threshold": threshold, "seed": seed, "route": route, "stated": costs.parse(cost) if cost else None}
+    stated = costs.parse(cost) if cost else None
+    options: dict[str, Any] = {"threshold": threshold, "seed": seed, "route": route, "stated": stated}
     if in_batches:
         detection = batch_jobs.detect(run, methods, asking, every_s=every, tell=_on_stderr, **options)
     else:
-        detection = _detected(run, methods, asking, options)
+        detection = _run_detection(run, methods, asking, options)
     _tell(run, detection, as_json)
 
 
+def _run_detection(run: str, methods: list[str], asking: ModelOptions, options: dict[str, Any]) -> Detection:
+    with progress("judging") as tell:
+        return batch.run_detection(run, methods, asking=asking, progress=tell, **options)
+
+
 def _tell(run: str, detection: Detection, as_json: bool) -> None:
-    """Print the result of a detection; raise Refused if verdicts are missing."""
     rows = [asdict(report) for report in detection.reports]
     if as_json:
         lacking = {model: list(names) for model, names in detection.asked.lacking.items()}
@@ -133,32 +134,19 @@ def _tell(run: str, detection: Detection, as_json: bool) -> None:
     if missing := sum(report.errors for report in detection.reports):
         raise Refused(_without_verdict(missing, detection.reports, run))
     if not as_json:
-        say(_next(run, detection))
-
-
-def _next(run: str, detection: Detection) -> str:
-    if any(report.checkpoints or report.halted for report in detection.reports):
-        return detection.queue_note or "Next: inferact serve"
-    return f"{run} has no critical actions, so nothing was judged. Next: inferact run critical {quote(run)}"
-
-
-def _detected(run: str, methods: list[str], asking: ModelOptions, options: dict[str, Any]) -> Detection:
-    with progress("judging") as tell:
-        return batch.run_detection(run, methods, asking=asking, progress=tell, **options)
+        onward = f"{run} has no critical actions, so nothing was judged. Next: inferact run critical {quote(run)}"
+        if any(report.checkpoints or report.halted for report in detection.reports):
+            onward = detection.queue_note or "Next: inferact serve"
+        say(onward)
 
 
 def _on_stderr(sentence: str) -> None:
     typer.echo(sentence, err=True)
 
 
-_OWN = "console"
-"""The mode of verdicts and measures that are not the paper's."""
-
-
 def _agreed(
     run: str, methods: list[str], asking: ModelOptions, seed: int | None, *, only_told: bool, as_json: bool
 ) -> bool:
-    """Return whether the detection may continue after the user has seen its cost."""
     _on_stderr("Estimating the cost of models by judging up to three checkpoints.")
     found = cost_estimate(run, methods, asking=asking, seed=seed)
     if only_told and as_json:
@@ -174,16 +162,12 @@ def _print(rows: list[dict[str, Any]], tally: ClientUsage) -> None:
     asked = any(row["model"] for row in rows)
     if asked:
         columns[1:1], columns[7:7] = ["model", "mode"], ["unparsed", "errors"]
-    show_table(rows, columns, empty="")
+    show_table(rows, columns)
     if asked:
         again = f", {tally.retries} of them retries" if tally.retries else ""
-        say(f"{tally.requests} requests{again}, {tally.cached} cached replies; {_spent(tally)}")
-
-
-def _spent(tally: ClientUsage) -> str:
-    tokens = f"{tally.prompt_tokens:,} tokens in, {tally.completion_tokens:,} out"
-    unpriced = tally.prompt_tokens and not tally.cost_usd
-    return f"{tokens}, price unknown" if unpriced else f"{tokens}, {tally.cost_usd:.4f} USD"
+        price = f"{tally.cost_usd:.4f} USD" if tally.cost_usd or not tally.prompt_tokens else "price unknown"
+        tokens = f"{tally.prompt_tokens:,} tokens in, {tally.completion_tokens:,} out, {price}"
+        say(f"{tally.requests} requests{again}, {tally.cached} cached replies; {tokens}")
 
 
 def _without_verdict(missing: int, reports: Sequence[DetectionReport], run: str) -> str:
@@ -223,12 +207,14 @@ def evaluate(
         return
     from console.analysis.metrics.score_file import evaluate_scores
     from console.detection.evaluation import metrics  # numpy, which only this command and tune need
+    from console.detection.evaluation.scores import OWN
 
     if (run is None) == (scores is None):
         raise BadInput("Give either a run or a file with --scores.")
     if run is not None and threshold is not None and not paper:
         raise BadInput(
-            "--threshold needs --scores or --paper. The verdicts of a run already have the threshold of `detect`."
+            "--threshold does not apply to the verdicts of a run. Remove it, or add --paper or --scores FILE. To flag "
+            "with another threshold, use `inferact detect`."
         )
     if scores is not None:
         document = evaluate_scores(scores, threshold)
@@ -240,7 +226,7 @@ def evaluate(
         return
     rows = [{"detector": name, **figures} for name, figures in document.items()]
     columns = ["detector", "n", "macro_f1", "cost", "er", "pr_auc", "ap", "roc_auc", "ece", "brier", "threshold"]
-    if any(row.get("mode", _OWN) != _OWN for row in rows):
+    if any(row.get("mode", OWN) != OWN for row in rows):
         columns += ["mode", "verdicts", "threshold_from"] if paper else ["mode"]
     show_table(rows, columns, empty="The file has no rows.")
 
@@ -257,7 +243,7 @@ def _evaluate_across(names: list[str], as_json: bool) -> None:
         )
         return
     shown = across.format_cells(rows)
-    show_table(shown, list(shown[0]), empty="")
+    show_table(shown, list(shown[0]))
     say(across.NOTE)
 
 
@@ -275,23 +261,17 @@ def tune(
 
     with reading() as session:
         document = metrics.tune(session, runs.get(session, run), method, dev_size, seed)
-    if as_json:
-        emit_json(document)
-        return
-    test = document["test"]
-    dev = document["dev"]
-    say(f"{method} flags above {document['threshold']:.4f} (Macro-F1 {dev['macro_f1']:.3f} on {dev_size})")
-    say(f"On the other {test['n']}: Macro-F1 {test['macro_f1']:.3f}, cost {test['cost']}, ER {test['er']:.3f}")
-    say(f"Use it: inferact detect {quote(run)} --method {quote(method)} --threshold {document['threshold']:.4f}")
+    test, dev, threshold = document["test"], document["dev"], f"{document['threshold']:.4f}"
+    emit(
+        document,
+        as_json,
+        f"{method} flags above {threshold} (Macro-F1 {dev['macro_f1']:.3f} on {dev_size})\n"
+        f"On the other {test['n']}: Macro-F1 {test['macro_f1']:.3f}, cost {test['cost']}, ER {test['er']:.3f}\n"
+        f"Use it: inferact detect {quote(run)} --method {quote(method)} --threshold {threshold}",
+    )
 
 
 app = typer.Typer(help="List detectors, or fit a stack of detectors.", invoke_without_command=True)
-
-RunOption = Annotated[str, typer.Option("--run", help="The run whose labels the stack learns from.")]
-Labels = Annotated[
-    str, typer.Option(help="Labels to learn from: reviewers (decisions of people) or gold (from the source).")
-]
-Seed = Annotated[int, typer.Option(help="Random seed that selects the held-out tasks.")]
 
 
 @app.command("list", epilog="Example: inferact detector list")
@@ -306,16 +286,18 @@ def list_detectors(as_json: Json = False) -> None:
         {"detector": f"stacked@{path.stem}", "title": f"Stacked ({path.stem})", "asks_a_model": None, "threshold": 0.5}
         for path in sorted(stacked.folder().glob("*.json"))
     ]
-    emit_table(rows, ("detector", "title", "asks_a_model", "threshold"), as_json, empty="")
+    emit_table(rows, ("detector", "title", "asks_a_model", "threshold"), as_json)
 
 
 @app.command("fit", epilog="Example: inferact detector fit shop --run shop --method rules,inferact-prob")
 def fit(
     name: Annotated[str, typer.Argument(help="The stack's name; use it as stacked@NAME.")],
-    run: RunOption,
+    run: Annotated[str, typer.Option("--run", help="The run whose labels the stack learns from.")],
     method: Annotated[str, typer.Option(help="The detectors to combine, comma-separated.")],
-    labels: Labels = "reviewers",
-    seed: Seed = 0,
+    labels: Annotated[
+        str, typer.Option(help="Labels to learn from: reviewers (decisions of people) or gold (from the source).")
+    ] = "reviewers",
+    seed: Annotated[int, typer.Option(help="Random seed that selects the held-out tasks.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Fit a stack of detectors to a run's labels; fail if there are too few labels."""
@@ -327,12 +309,13 @@ def fit(
         stack, learnt = stacking.fit_stack(session, runs.get(session, run), inputs, labels=labels, seed=seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(stack.to_json())
-    if as_json:
-        emit_json({"detector": f"stacked@{name}", "inputs": stack.inputs, **asdict(learnt)})
-        return
-    say(f"Fitted to {learnt.labels} labels, {learnt.misaligned} of them misaligned.")
-    say(f"On held-out tasks: Macro-F1 {learnt.macro_f1:.3f} above {learnt.threshold:.3f}, AP {learnt.ap or 0:.3f}")
-    say(f"Next: inferact detect {quote(run)} --method stacked@{quote(name)} --threshold {learnt.threshold:.3f}")
+    emit(
+        {"detector": f"stacked@{name}", "inputs": stack.inputs, **asdict(learnt)},
+        as_json,
+        f"Fitted to {learnt.labels} labels, {learnt.misaligned} of them misaligned.\n"
+        f"On held-out tasks: Macro-F1 {learnt.macro_f1:.3f} above {learnt.threshold:.3f}, AP {learnt.ap or 0:.3f}\n"
+        f"Next: inferact detect {quote(run)} --method stacked@{quote(name)} --threshold {learnt.threshold:.3f}",
+    )
 
 
 def recalibrate(
@@ -347,13 +330,11 @@ def recalibrate(
 
     with writing() as session:
         learnt = recalibration.recalibrate(session, runs.get(session, run), detector, method, now_ms(), seed=seed)
-    if as_json:
-        emit_json(asdict(learnt))
-        return
     learnt_from = f"{learnt.labels} labels, {learnt.misaligned} of them misaligned"
-    say(f"{learnt.detector}: {learnt.verdicts} verdicts with probabilities, fitted to {learnt_from}")
-    say(
+    emit(
+        asdict(learnt),
+        as_json,
+        f"{learnt.detector}: {learnt.verdicts} verdicts with probabilities, fitted to {learnt_from}\n"
         f"On held-out tasks: ECE {learnt.ece_before:.3f} -> {learnt.ece:.3f}, "
-        f"Brier {learnt.brier_before:.3f} -> {learnt.brier:.3f}"
+        f"Brier {learnt.brier_before:.3f} -> {learnt.brier:.3f}\nNext: inferact evaluate {quote(run)}",
     )
-    say(f"Next: inferact evaluate {quote(run)}")

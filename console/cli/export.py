@@ -45,7 +45,10 @@ def export_file(
         )
     of = {"run": run} if study is None else {"study": study}
     if kind in export.LAYOUTS:
-        _for_another_tool(kind, run or "", out, asked_for or [], licence, as_json)
+        layout, asked = export.LAYOUTS[kind], asked_for or []
+        count = export.export_layout(database_url(), kind, run or "", out, asked, licence)
+        document = {"kind": kind, "run": run or "", "out": str(out), layout.unit: count, "with": asked}
+        emit(document, as_json, f"{count} {layout.unit} in {out} ({layout.title}).")
         return
     pictures = asked_for == [export.PICTURES]
     if asked_for and not (pictures and kind == "trajectories"):
@@ -53,21 +56,11 @@ def export_file(
             f"--with does not apply to {kind}. Use it with {', '.join(export.LAYOUTS)}, or --with pictures with "
             "trajectories."
         )
-    rows = _of_study(study, out) if study is not None else _of_run(kind, run or "", out, pictures)
+    if study is not None:
+        rows = _of_study(study, out)
+    else:
+        rows = export.export(database_url(), kind, run or "", out, pictures=pictures)
     emit({"kind": kind, **of, "out": str(out), "rows": rows}, as_json, f"{counted(rows, 'row')} of {kind} in {out}.")
-
-
-def _for_another_tool(
-    layout: str, run: str, out: Path, asked_for: list[str], licence: str, as_json: bool
-) -> None:  # fmt: skip
-    count = export.export_layout(database_url(), layout, run, out, asked_for, licence)
-    unit = export.LAYOUTS[layout].unit
-    document = {"kind": layout, "run": run, "out": str(out), unit: count, "with": asked_for}
-    emit(document, as_json, f"{count} {unit} in {out} ({export.LAYOUTS[layout].title}).")
-
-
-def _of_run(kind: str, run: str, out: Path, pictures: bool) -> int:
-    return export.export(database_url(), kind, run, out, pictures=pictures)
 
 
 def _of_study(name: str, out: Path) -> int:

@@ -22,9 +22,15 @@ from console.review.plain_text import escape_hidden
 from console.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., None])
+Rows = Sequence[Mapping[str, Any]]
 
 EXPECTED = (OSError, sqlite3.Error, DBAPIError, ArgumentError, NoSuchModuleError, ModuleNotFoundError, ValidationError)
 """Errors of the environment; any other error is a bug and shows its traceback."""
+
+
+def noun(about: str, example: str) -> typer.Typer:
+    """Return the group of a noun's commands; `example` follows `inferact` in its help."""
+    return typer.Typer(help=about, epilog=f"Example: inferact {example}", invoke_without_command=True)
 
 
 def run_by_default(app: typer.Typer) -> Callable[[Command], Command]:
@@ -73,6 +79,8 @@ _PIPED_WIDTH = 180
 """Columns if the output is not a terminal."""
 
 RunName = Annotated[str, typer.Argument(help="The run's name.")]
+RunOption = Annotated[str, typer.Option("--run", help="The run's name.")]
+AnyRun = Annotated[str | None, typer.Option("--run", help="The run's name (default: all runs).")]
 Budget = Annotated[
     str | None, typer.Option(help="Inspections per trial: a number, or P% of the non-halted trajectories.")
 ]
@@ -92,12 +100,14 @@ def emit(document: Mapping[str, Any], as_json: bool, sentence: str) -> None:
         say(sentence)
 
 
-def emit_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool, *, empty: str) -> None:
-    """Print all rows as JSON if `as_json` is true, else these columns as a table."""
+def emit_table(
+    rows: Rows, columns: Sequence[str], as_json: bool, *, empty: str = "", shown: Rows | None = None
+) -> None:  # fmt: skip
+    """Print all rows as JSON if `as_json` is true, else these columns of `shown` (default: the rows) as a table."""
     if as_json:
         emit_json(rows)
     else:
-        show_table(rows, columns, empty=empty)
+        show_table(rows if shown is None else shown, columns, empty=empty)
 
 
 def say(text: str) -> None:
@@ -105,7 +115,7 @@ def say(text: str) -> None:
     Console(soft_wrap=True).print(Text(escape_hidden(text)))
 
 
-def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: str) -> None:
+def show_table(rows: Rows, columns: Sequence[str], *, empty: str = "") -> None:
     """Print the rows as a table, or the `empty` sentence if there are none."""
     if not rows:
         say(empty)
@@ -145,8 +155,4 @@ def _cell(value: object) -> str:
 def plain_rows(frame: Any) -> list[dict[str, Any]]:
     """Return the rows of a pandas table with None for missing values and Python numbers."""
     rows: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return [{str(name): _plain(value) for name, value in row.items()} for row in rows]
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
+    return [{str(key): one.item() if hasattr(one, "item") else one for key, one in row.items()} for row in rows]

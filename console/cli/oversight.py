@@ -21,7 +21,7 @@ from console.trials.start import RunSettings, start_run
 from storage.tables import RunKind
 
 if TYPE_CHECKING:
-    from console.detection.oversight import Pool
+    pass
 
 _PUBLISHED = "published"
 _FEEDBACK = ("binary", "nl")
@@ -81,16 +81,12 @@ def curve(
         emit_json({**document, "curves": summary, "points": plain_rows(counted.points)})
         return
     columns = ("detector", "policy", "flagged", "misaligned", "spent", "caught", "corrected", "more", "area", "missed")
-    show_table([_readable(row) for row in summary], columns, empty="No curves: the run has no judged trajectories.")
+    counts = ("caught", "corrected", "more")
+    shown = [row | {name: f"{row[name]:.3g}" for name in counts if row[name] is not None} for row in summary]
+    show_table(shown, columns, empty="No curves: the run has no judged trajectories.")
     say(f"more: caught by {more:,} further inspections. area: 0 for random order, 1 for the best order.")
     if unlabelled := max(row["unlabelled"] for row in summary):
         say(f"Excluded because they have no label: at most {unlabelled} flagged actions per detector.")
-
-
-def _readable(row: dict[str, Any]) -> dict[str, Any]:
-    """Format counts without decimals, means with three digits."""
-    counts = {name: f"{row[name]:.3g}" for name in ("caught", "corrected", "more") if row[name] is not None}
-    return {**row, **counts}
 
 
 @app.command("fp-first", epilog="Example: inferact oversight fp-first --confusion published --budget 50%")
@@ -121,7 +117,8 @@ def fp_first(
     played = _play_all(env, tasks, method, actor, budget, trials, seed) if env else []
     names = [name for name in given if name != _PUBLISHED and not _is_file(name)]
     # Both forms of feedback share their first trial, so one matrix serves both.
-    pools = [_pool(name) for name in [*names, *played[:: len(_FEEDBACK)]]]
+    with reading() as session:
+        pools = [oversight.read_pool(session, runs.get(session, name)) for name in [*names, *played[:: len(_FEEDBACK)]]]
     rows: list[dict[str, Any]] = oversight.read_published_matrices() if _PUBLISHED in given else []
     rows += [
         row for name in given if name != _PUBLISHED and _is_file(name) for row in oversight.read_matrices(Path(name))
@@ -133,13 +130,6 @@ def fp_first(
         emit_json({"budget": budget, "kept": kept, "success": success})
         return
     _print(kept, success, trials)
-
-
-def _pool(name: str) -> Pool:
-    from console.detection import oversight
-
-    with reading() as session:
-        return oversight.read_pool(session, runs.get(session, name))
 
 
 def _is_file(name: str) -> bool:
@@ -169,18 +159,14 @@ def _play_all(env: str, tasks: str, method: str, actor: str, budget: str, trials
                 known = runs.find(session, name) is not None
             if not known:
                 start_run(name, {environment: count}, actor_name=actor, detector_name=detector, **settings)
-            _play(name, trials, seed)
+            play_run(name, engine.resume)
+            # In each trial: inspect within the quota, release the rest, retry the tasks with feedback.
+            for trial in range(trials + 1):
+                simulate.simulate(name, simulate.SimulationPlan(order="fp-first", seed=seed))
+                engine.release_undecided(name, trial=trial)
+                play_run(name, engine.advance)
             played.append(name)
     return played
-
-
-def _play(name: str, trials: int, seed: int) -> None:
-    """Play every trial: inspect within the quota, release the rest, retry the tasks with feedback."""
-    play_run(name, engine.resume)
-    for trial in range(trials + 1):
-        simulate.simulate(name, simulate.SimulationPlan(order="fp-first", seed=seed))
-        engine.release_undecided(name, trial=trial)
-        play_run(name, engine.advance)
 
 
 def _success(names: Sequence[str], trials: int) -> list[dict[str, Any]]:
@@ -189,19 +175,14 @@ def _success(names: Sequence[str], trials: int) -> list[dict[str, Any]]:
     for name in names:
         with reading() as session:
             run = runs.get(session, name)
-            counted = run_status(session, run)["trials"] if run.kind == RunKind.LIVE else []
-            run_columns = {
-                "run": name,
-                "method": run.detector,
-                "feedback": run.feedback_mode,
-                "environment": run.environment,
-            }
+            counted = runs.status(session, run)["trials"] if run.kind == RunKind.LIVE else []
+            about = {"method": run.detector, "feedback": run.feedback_mode, "environment": run.environment}
         for trial in range(trials + 1 if counted else 0):
             # A trial without any attempt leaves the results of the previous one.
             last = counted[min(trial, len(counted) - 1)]
             solved = last["success_paper"]
             share = None if solved is None else solved / last["run_tasks"]
-            rows.append({**run_columns, "trial": trial, "success": share, "tasks": last["run_tasks"]})
+            rows.append({"run": name, **about, "trial": trial, "success": share, "tasks": last["run_tasks"]})
     return rows
 
 
@@ -210,19 +191,15 @@ def _print(kept: Sequence[dict[str, Any]], success: Sequence[dict[str, Any]], tr
     shown = [name for name in dict.fromkeys(names) if any(row.get(name) is not None for row in kept)]
     show_table(kept, [*shown, *_COUNTS], empty="No matrices.")
     say("kept: true positives inspected within the budget after all false positives. caught: kept / (tp + fn).")
+    heads = ["method", "feedback", *(f"N={trial}" for trial in range(trials + 1))]
     for environment in dict.fromkeys(row["environment"] for row in success):
         say(f"\n{environment}: % of tasks solved by trial N")
-        show_table(_wide([row for row in success if row["environment"] == environment]), _heads(trials), empty="")
+        show_table(_wide([row for row in success if row["environment"] == environment]), heads)
 
 
 def _wide(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one row per run, with one column per trial."""
     lines: dict[str, dict[str, Any]] = {}
     for row in rows:
         line = lines.setdefault(row["run"], {"method": row["method"], "feedback": row["feedback"]})
         line[f"N={row['trial']}"] = None if row["success"] is None else f"{100 * row['success']:.1f}"
     return list(lines.values())
-
-
-def _heads(trials: int) -> list[str]:
-    return ["method", "feedback", *(f"N={trial}" for trial in range(trials + 1))]

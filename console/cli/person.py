@@ -7,18 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.auth import audit_log, invitations, people, sessions
-from console.auth.people import roles_of
-from console.cli.output import Json, emit, emit_json, emit_table, run_by_default, show_table
+from console.auth import invitations, people, sessions
+from console.auth.identity import roles_of
+from console.cli.output import Json, emit, emit_table, noun, run_by_default
 from console.cli.serve import PublicUrl, ServedHost, ServedPort, get_site
 from console.database import now_ms, reading, writing
 from console.server import serve
 
-app = typer.Typer(
-    help="Invite and disable people, and end their sessions.",
-    epilog="Example: inferact person invite Ada --role researcher",
-    invoke_without_command=True,
-)
+app = noun("Invite and disable people, and end their sessions.", "person invite Ada --role researcher")
 
 Name = Annotated[str, typer.Argument(help="The person's name; case does not matter.")]
 
@@ -33,16 +29,12 @@ def list_people(as_json: Json = False) -> None:
                 "name": one.name,
                 "roles": one.roles,
                 "since": runs.iso(one.created_ms),
-                "disabled": runs.iso(one.disabled_ms) if one.disabled_ms is not None else None,
+                "disabled": runs.iso(one.disabled_ms),
             }
             for one in people.list_people(session)
         ]
-    emit_table(
-        rows,
-        ("name", "roles", "since", "disabled"),
-        as_json,
-        empty="No people yet. Invite one: inferact person invite NAME",
-    )
+    columns = ("name", "roles", "since", "disabled")
+    emit_table(rows, columns, as_json, empty="No people yet. Invite one: inferact person invite NAME")
 
 
 @app.command("invite", epilog="Example: inferact person invite Ada --role researcher")
@@ -65,11 +57,8 @@ def invite_person(
         written = people.get_person(session, name).name
         audit_log.record(session, None, "person invited", now_ms(), subject=written, after=asked)
     link = serve.invitation_link(site, token)
-    emit(
-        {"name": written, "link": link, "days": invitations.DAYS},
-        as_json,
-        f"Link for {written}, valid once within {invitations.DAYS} days:\n{link}",
-    )
+    told = f"Link for {written}, valid once within {invitations.DAYS} days:\n{link}"
+    emit({"name": written, "link": link, "days": invitations.DAYS}, as_json, told)
 
 
 @app.command("disable", epilog="Example: inferact person disable Ada")
@@ -98,11 +87,9 @@ def list_sessions(as_json: Json = False) -> None:
             }
             for one in sessions.open_sessions(session, now_ms())
         ]
-    if as_json:
-        emit_json(rows)
-        return
     worded = [row | {"browser": sessions.browser_in_words(str(row["browser"]))} for row in rows]
-    show_table(worded, ("id", "name", "since", "seen", "address", "browser"), empty="No one is signed in.")
+    columns = ("id", "name", "since", "seen", "address", "browser")
+    emit_table(rows, columns, as_json, empty="No one is signed in.", shown=worded)
 
 
 @app.command("end-session", epilog="Example: inferact person end-session 3")

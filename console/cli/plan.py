@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from console.cli.output import Json, emit, emit_json, emit_table, progress, run_by_default, say, show_table
+from console.cli.output import Json, emit, emit_json, emit_table, noun, progress, run_by_default, say, show_table
 from console.database import now_ms, reading, writing
-from console.errors import Refused, UnreadableFile
+from console.errors import Refused
+from console.studies.design.yaml_file import read_text_file
 from console.trials.planning import training, versions
 
-app = typer.Typer(
-    help="Learn plans for Actors; show, edit and pin their versions.",
-    epilog="Example: inferact plan list",
-    invoke_without_command=True,
-)
+app = noun("Learn plans for Actors; show, edit and pin their versions.", "plan list")
 
 Name = Annotated[str, typer.Argument(help="The plan's name.")]
 TaskType = Annotated[str, typer.Option("--type", help="The task type of the plan; empty for all types.")]
@@ -72,15 +70,14 @@ def show(
     """Show a plan with the version, the decisions and the tasks that each line comes from."""
     with reading() as session:
         found = versions.list_versions(session, name, task_type)
-        plan = (
-            versions.choose_current(found)
-            if version is None
-            else versions.get_version(session, name, task_type, version)
-        )
+        if version is None:
+            plan = versions.choose_current(found)
+        else:
+            plan = versions.get_version(session, name, task_type, version)
         before = next((one.text for one in found if one.version == plan.version - 1), "")
     lines = versions.list_line_origins(plan)
     if as_json:
-        rows = [{"line": one.line, "version": one.version, "author": one.author} | _sources(one) for one in lines]
+        rows = [asdict(one) for one in lines]
         emit_json({"plan": name, "type": task_type, "version": plan.version, "pinned": plan.pinned, "lines": rows})
     elif diff:
         changes = versions.diff_lines(before, plan.text)
@@ -88,10 +85,6 @@ def show(
     else:
         table = [{"line": one.line, "since": one.version, "from": versions.describe_source(one)} for one in lines]
         show_table(table, ("line", "since", "from"), empty=f"Version {plan.version} of {name} is empty.")
-
-
-def _sources(one: versions.LineOrigin) -> dict[str, object]:
-    return {"decisions": list(one.decisions), "tasks": list(one.tasks)}
 
 
 @app.command("edit", epilog="Example: inferact plan edit house --file plan.txt")
@@ -102,10 +95,7 @@ def edit(
     as_json: Json = False,
 ) -> None:
     """Store the contents of a file as the plan's next version."""
-    try:
-        text = file.read_text("utf-8")
-    except (OSError, ValueError) as failure:
-        raise UnreadableFile(str(file), f"the plan cannot be read ({failure}); check the path") from None
+    text = read_text_file(file)
     with writing() as session:
         latest = versions.list_versions(session, name, task_type)[-1]
         number = versions.edit_plan(session, latest, text, "somebody at the command line", now_ms()).version

@@ -9,14 +9,16 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.auth.audit_log import CONSOLE, current_origin
-from console.cli.output import Json, emit_json, emit_table, say, show_table
+from console.auth.origin import current_origin
+from console.cli.output import Json, emit, emit_json, emit_table, run_by_default, say, show_table
 from console.database import Session, database_url, now_ms, reading, writing
 from console.errors import BadInput
 from console.gate import Gate
 from console.gate.policy import policy_store, read_policy
 from console.gate.policy.replay import replay_policy
 from console.gate.policy.rules import Policy, PolicyMode
+from console.runs.audit_log import CONSOLE
+from console.studies.design.yaml_file import read_text_file
 from storage import tables
 from storage.tables import RunKind
 
@@ -26,13 +28,8 @@ RunName = Annotated[str, typer.Argument(help="The gate's run, or '*' for every r
 File = Annotated[Path, typer.Argument(help="The policy as a YAML file.")]
 
 
-@app.callback()
-def _default(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        list_policies(as_json=False)
-
-
 @app.command("list", epilog="Example: inferact policy list")
+@run_by_default(app)
 def list_policies(as_json: Json = False) -> None:
     """List the gates with their policy versions."""
     with reading() as session:
@@ -48,10 +45,8 @@ def show(run: RunName, as_json: Json = False) -> None:
     """Show the policy of a run, and its counts of allowed and reviewed actions per tool."""
     with reading() as session:
         found = _run(session, run)
-        version = (
-            policy_store.common_version(session) if found is None else policy_store.effective_version(session, found)
-        )
-        counts = [] if found is None else policy_store.count_by_tool(session, found)
+        version = policy_store.effective_version(session, found) if found else policy_store.common_version(session)
+        counts = policy_store.count_by_tool(session, found) if found else []
     if as_json:
         emit_json({**_row(run, version), "text": version.text if version else "", "counts": counts})
         return
@@ -74,33 +69,29 @@ def set_policy(
     as_json: Json = False,
 ) -> None:
     """Store a policy as the next version; create a gate with this name if it does not exist."""
-    text = _read(file)
+    text = read_text_file(file)
     read_policy(text)
     if run != policy_store.EVERYWHERE:
         with reading() as session:
             is_there = runs.find(session, run) is not None
         if not is_there:
             Gate(run, url=database_url()).open()
+    acting = current_origin()
     with writing() as session:
-        version = policy_store.save(session, _run(session, run), text, author or _user(), now_ms())
-    row = _row(run, version)
-    if as_json:
-        emit_json(row)
-    else:
-        watches = "; it only records and never stops an action" if version.policy.mode is PolicyMode.SHADOW else ""
-        share = f", for {version.policy.rollout * 100:g}% of its tasks" if version.policy.rollout < 1 else ""
-        who = run if version.own else "Every run without its own policy"
-        say(f"{who} uses version {version.version} from its next check on{share}{watches}.")
+        by = author or (acting.who if acting else CONSOLE)
+        version = policy_store.save(session, _run(session, run), text, by, now_ms())
+    watches = "; it only records and never stops an action" if version.policy.mode is PolicyMode.SHADOW else ""
+    share = f", for {version.policy.rollout * 100:g}% of its tasks" if version.policy.rollout < 1 else ""
+    who = run if version.own else "Every run without its own policy"
+    told = f"{who} uses version {version.version} from its next check on{share}{watches}."
+    emit(_row(run, version), as_json, told)
 
 
 @app.command("check", epilog="Example: inferact policy check refunds.yaml")
 def check(file: File, as_json: Json = False) -> None:
     """Check whether a policy is valid; report the line and the reason if it is not."""
-    policy = read_policy(_read(file))
-    if as_json:
-        emit_json(_summary(policy))
-    else:
-        say(policy_store.describe_savable(policy))
+    policy = read_policy(read_text_file(file))
+    emit(_summary(policy), as_json, policy_store.describe_savable(policy))
 
 
 @app.command("test", epilog="Example: inferact policy test refunds.yaml --run support-bot")
@@ -115,7 +106,7 @@ def try_policy(
         if path.is_file():
             if run is None:
                 raise BadInput("Name the run to test with: --run NAME.")
-            tried = read_policy(_read(path))
+            tried = read_policy(read_text_file(path))
         else:
             version = policy_store.effective_version(session, runs.get(session, policy))
             if version is None:
@@ -129,20 +120,8 @@ def try_policy(
     show_table(found.by_tool, ("tool", "allow", "judge", "ask", "deny"), empty="The run has no recorded actions.")
 
 
-def _user() -> str:
-    acting = current_origin()
-    return acting.who if acting else CONSOLE
-
-
 def _run(session: Session, name: str) -> tables.Run | None:
     return None if name == policy_store.EVERYWHERE else policy_store.get_gate_run(session, name)
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise BadInput(f"{file} is not UTF-8 text. Save it as UTF-8 and try again.") from None
 
 
 def _row(run: str, version: policy_store.PolicyVersion | None) -> dict[str, Any]:

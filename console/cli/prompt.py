@@ -7,13 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from console.cli.output import Json, emit, emit_json, run_by_default, say, show_table
+from console.cli.output import Json, emit, emit_table, noun, run_by_default
 from console.errors import BadInput
 from console.llm import prompts
+from console.studies.design.yaml_file import read_text_file
 
-app = typer.Typer(
-    help="List, show and fill prompt templates.", epilog="Example: inferact prompt list", invoke_without_command=True
-)
+app = noun("List, show and fill prompt templates.", "prompt list")
 
 Name = Annotated[str, typer.Argument(help="The template, as METHOD/TASK/STEP.")]
 
@@ -26,11 +25,9 @@ def list_prompts(
 ) -> None:
     """List every template with its slots; templates in INFERACT_PROMPTS_DIR are marked as your own."""
     rows = [_row(name) for name in prompts.list_templates() if method in (None, name.split("/")[0])]
-    if as_json:
-        emit_json(rows)
-        return
     shown = [{**row, "slots": ", ".join(row["slots"]), "fingerprint": row["fingerprint"][:12]} for row in rows]
-    show_table(shown, ("prompt", "slots", "origin", "fingerprint"), empty=f"The method {method} has no prompts.")
+    columns = ("prompt", "slots", "origin", "fingerprint")
+    emit_table(rows, columns, as_json, empty=f"The method {method} has no prompts.", shown=shown)
 
 
 @app.command("show", epilog="Example: inferact prompt show inferact/webshop/infer_task")
@@ -38,11 +35,9 @@ def show(name: Name, as_json: Json = False) -> None:
     """Print a template with its file and fingerprint."""
     row = _row(name) | {"file": str(prompts.find_template(name)), "text": prompts.read_template(name)}
     row["reply_form"] = prompts.read_reply_form(name)
-    if as_json:
-        emit_json(row)
-        return
     form = "".join(f"\nreply: {field} = {value}" for field, value in row["reply_form"].items())
-    say(f"{row['file']} ({row['fingerprint'][:12]})\nslots: {', '.join(row['slots']) or 'none'}{form}\n\n{row['text']}")
+    head = f"{row['file']} ({row['fingerprint'][:12]})\nslots: {', '.join(row['slots']) or 'none'}{form}"
+    emit(row, as_json, f"{head}\n\n{row['text']}")
 
 
 @app.command("render", epilog="Example: inferact prompt render token/webshop/progress --slot option_a=True")
@@ -56,7 +51,7 @@ def render(
 ) -> None:
     """Print a template filled with your texts, exactly as a model gets it."""
     texts = dict(_pair(given) for given in slot or [])
-    texts |= {key: _contents(path) for key, path in map(_pair, file or [])}
+    texts |= {key: read_text_file(Path(path)) for key, path in map(_pair, file or [])}
     text = prompts.render(name, **texts)
     emit({"prompt": name, "fingerprint": prompts.fingerprint(name), "text": text}, as_json, text)
 
@@ -72,10 +67,3 @@ def _pair(given: str) -> tuple[str, str]:
     if not sign or not name:
         raise BadInput(f"{given!r} is not a valid slot. Write NAME=TEXT.")
     return name, text
-
-
-def _contents(path: str) -> str:
-    try:
-        return Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as broken:
-        raise BadInput(f"{path} cannot be read ({broken}). Check the path and the encoding.") from broken

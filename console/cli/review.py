@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.auth import audit_log
-from console.auth.audit_log import Door
-from console.auth.people import clean_name, find_person, known_reviewer, refuse_disabled, roles_of
-from console.cli.output import Json, emit, emit_json, emit_table, progress, say, show_table
+from console.auth.identity import roles_of
+from console.auth.origin import Door
+from console.auth.people import clean_name, find_person, known_reviewer, refuse_disabled
+from console.cli.output import AnyRun, Json, RunOption, emit, emit_table, noun, progress, run_by_default, show_table
 from console.database import now_ms, reading, review_queue, writing
-from console.errors import BadInput, Unknown
+from console.errors import BadInput
 from console.language import counted
 from console.review import blinding, decisions, inbox, plain_text
 from console.review.blinding import get_remedy, list_remedies
@@ -23,43 +23,28 @@ from console.review.simulated import INSPECTION_ORDERS, REVIEWERS, Noise
 from console.review.simulated.simulate import SimulationPlan, as_dict, simulate
 from console.trials import answer_rating
 from storage import tables
-from storage.queue import Claim, DecisionRow, NoClaim
+from storage.queue import NoClaim
 from storage.tables import RunKind
 
-app = typer.Typer(
-    help="Review pending items on the command line.",
-    epilog="Example: inferact review list --run hotpot",
-    invoke_without_command=True,
-)
-
-RunOption = Annotated[str, typer.Option("--run", help="The run's name.")]
+app = noun("Review pending items on the command line.", "review list --run hotpot")
 Reviewer = Annotated[
     str,
-    typer.Option("--reviewer", help="The reviewer's name.", callback=lambda name: clean_name(name)),
+    typer.Option("--reviewer", help="The reviewer's name.", callback=clean_name),
 ]
 Item = Annotated[int, typer.Argument(help="The item's id.")]
 
 
-@app.callback()
-def _default(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        list_items(run=None, as_json=False)
-
-
 @app.command("list", epilog="Example: inferact review list --run hotpot --json")
-def list_items(
-    run: Annotated[str | None, typer.Option("--run", help="The run's name (default: all runs).")] = None,
-    as_json: Json = False,
-) -> None:
+@run_by_default(app)
+def list_items(run: AnyRun = None, as_json: Json = False) -> None:
     """List review items, the next one first."""
     with reading() as session:
         wanted = [runs.get(session, run)] if run else runs.list_runs(session)
         rows = [{"run": one.name, **row} for one in wanted for row in inbox.list_items(session, one)]
         nothing = inbox.explain_empty_queue(session, wanted[0]) if run else ""
     columns = ("run", "item_id", "trial", "kind", "status", "score", "detector", "claimed_by")
-    emit_table(
-        rows, columns, as_json, empty=nothing or "The queue is empty. Fill it: inferact detect RUN --method rules"
-    )
+    nothing = nothing or "The queue is empty. Fill it: inferact detect RUN --method rules"
+    emit_table(rows, columns, as_json, empty=nothing)
 
 
 @app.command("claim", epilog="Example: inferact review claim --run hotpot --reviewer ada")
@@ -80,10 +65,8 @@ def claim(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
     if refusal:
         refusal += f" Escalate or release it: inferact review release {claimed.item_id} --reviewer {quote(reviewer)}"
     document = {"item": _item_document(view) | {"remedies": list(list_remedies(claimed))}, "reason": refusal or ""}
-    offered = "".join(
-        f"REMEDY {n}  {plain_text.escape_hidden(one)}\n" for n, one in enumerate(list_remedies(claimed), start=1)
-    )
-    shown = f"ITEM {claimed.item_id}\n{plain_text.format_presentation(view.presentation)}{offered}"
+    lines = [f"REMEDY {n}  {plain_text.escape_hidden(one)}\n" for n, one in enumerate(list_remedies(claimed), start=1)]
+    shown = f"ITEM {claimed.item_id}\n{plain_text.format_presentation(view.presentation)}{''.join(lines)}"
     emit(document, as_json, f"{refusal or ''}\n{shown}".lstrip())
 
 
@@ -113,10 +96,10 @@ def decide(
     reviewer = _written(reviewer)
     with reading() as session:
         claimed = decisions.get_claim(session, item, reviewer)
-        run = _run_of(session, claimed)
-    if remedy is not None and (decision != "edit" or edited_action):
-        raise BadInput("--remedy needs --decision edit and replaces --edited-action. Remove one of them.")
+        run = session.get_one(tables.Run, claimed.run_id)
     if remedy is not None:
+        if decision != "edit" or edited_action:
+            raise BadInput("--remedy needs --decision edit and replaces --edited-action. Remove one of them.")
         edited_action, other_tool = get_remedy(claimed, remedy), True
     answer = decisions.ReviewDecision(
         decision,
@@ -130,12 +113,15 @@ def decide(
         addressee=to,
     )
     _, roles = _known(reviewer)
-    answered = (review_queue(), run, claimed, reviewer, answer, now_ms())
     try:
-        row = decisions.submit(*answered, submit_key=submit_key, roles=roles)
+        row = decisions.submit(
+            review_queue(), run, claimed, reviewer, answer, now_ms(), submit_key=submit_key, roles=roles
+        )
     except OtherTool as refusal:
         raise OtherTool(f"{refusal} Add --other-tool to confirm.") from refusal
-    emit(_decision_document(row), as_json, f"Recorded: {row.decision} on item {item} by {reviewer}.")
+    document = {name: getattr(row, name) for name in ("item_id", "decision", "label", "revision")}
+    document = {"decision_id": row.id, **document, "decided_at": runs.iso(row.decided_ms)}
+    emit(document, as_json, f"Recorded: {row.decision} on item {item} by {reviewer}.")
 
 
 @app.command("release", epilog="Example: inferact review release 12 --reviewer ada")
@@ -158,11 +144,8 @@ def undo(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
     if last is None:
         raise BadInput(f"{reviewer} has no decision in {run} that can still be undone.")
     again = review_queue().undo(item_id=last.item_id, reviewer=reviewer, now_ms=now_ms(), lease_ms=row.lease_ms)
-    emit(
-        {"item_id": again.item_id, "undone": True},
-        as_json,
-        f"Undone. {reviewer} has claimed item {again.item_id} again.",
-    )
+    told = f"Undone. {reviewer} has claimed item {again.item_id} again."
+    emit({"item_id": again.item_id, "undone": True}, as_json, told)
 
 
 def _written(reviewer: str) -> str:
@@ -187,13 +170,6 @@ def _known(reviewer: str) -> tuple[str, frozenset[str]]:
     return name, roles
 
 
-def _run_of(session: Any, claim: Claim) -> tables.Run:
-    run: tables.Run | None = session.get(tables.Run, claim.run_id)
-    if run is None:
-        raise Unknown("run", claim.run_id)
-    return run
-
-
 def _item_document(view: blinding.ReviewView) -> dict[str, Any]:
     claim, checkpoint, flag = view.claim, view.checkpoint, view.presentation.flag
     return {
@@ -214,17 +190,6 @@ def _item_document(view: blinding.ReviewView) -> dict[str, Any]:
     }
 
 
-def _decision_document(row: DecisionRow) -> dict[str, Any]:
-    return {
-        "decision_id": row.id,
-        "item_id": row.item_id,
-        "decision": row.decision,
-        "label": row.label,
-        "revision": row.revision,
-        "decided_at": runs.iso(row.decided_ms),
-    }
-
-
 @app.command("answers", epilog="Example: inferact review answers wiki --name wiki-answers")
 def answers(
     source: Annotated[str, typer.Argument(help="The run whose answers are rated.")],
@@ -234,31 +199,23 @@ def answers(
 ) -> None:
     """Queue the answers of a run for rating: approve means correct, reject means incorrect, feedback is the comment."""
     count = answer_rating.start_rating(name, source, annotators)
-    emit(
-        {"run": name, "answers": count},
-        as_json,
-        f"{name} has {counted(count, 'answer')}, each for {counted(annotators, 'annotator')}.",
-    )
+    told = f"{name} has {counted(count, 'answer')}, each for {counted(annotators, 'annotator')}."
+    emit({"run": name, "answers": count}, as_json, told)
 
 
 @app.command("ratings", epilog="Example: inferact review ratings wiki-answers")
-def ratings(
-    name: Annotated[str, typer.Argument(help="The rating's name.")],
-    as_json: Json = False,
-) -> None:
+def ratings(name: Annotated[str, typer.Argument(help="The rating's name.")], as_json: Json = False) -> None:
     """Show the ratings of answers: majority, comments and agreement."""
     with reading() as session:
         found = answer_rating.get_ratings(session, runs.get(session, name))
     measures = {kind: one.value for kind, one in found.agreement.items()}
-    if as_json:
-        emit_json({"run": name, "accuracy": found.accuracy, "agreement": measures, "answers": found.answers})
-        return
-    rows = [{**asdict(one), "comments": " / ".join(one.comments)} for one in found.answers]
-    show_table(
-        rows, ("task_id", "answer", "correct", "incorrect", "majority", "comments"), empty="This rating has no answers."
-    )
+    if not as_json:
+        rows = [{**asdict(one), "comments": " / ".join(one.comments)} for one in found.answers]
+        columns = ("task_id", "answer", "correct", "incorrect", "majority", "comments")
+        show_table(rows, columns, empty="This rating has no answers.")
     agreed = ", ".join(f"{kind} {_share(value)}" for kind, value in measures.items())
-    say(f"Correct by majority: {_share(found.accuracy)}. Agreement: {agreed}.")
+    document = {"run": name, "accuracy": found.accuracy, "agreement": measures, "answers": found.answers}
+    emit(document, as_json, f"Correct by majority: {_share(found.accuracy)}. Agreement: {agreed}.")
 
 
 def _share(value: float | None) -> str:
@@ -267,7 +224,7 @@ def _share(value: float | None) -> str:
 
 @app.command("simulate", epilog="Example: inferact review simulate --run demo --reviewer oracle")
 def simulate_reviewer(
-    run: Annotated[str, typer.Option("--run", help="The run's name.")],
+    run: RunOption,
     reviewer: Annotated[str, typer.Option(help=f"The simulated reviewer: {', '.join(REVIEWERS)}.")] = "oracle",
     policy: Annotated[str, typer.Option(help=f"The inspection order: {', '.join(INSPECTION_ORDERS)}.")] = "priority",
     false_accept: Annotated[float, typer.Option(help="With noisy: share of misaligned actions approved.")] = 0.1,
@@ -284,16 +241,15 @@ def simulate_reviewer(
     plan = SimulationPlan(reviewer, policy, noise, seed, model=model)
     with progress(f"{run}: reviewing") as tell:
         tally = simulate(run, plan, tell)
-    if as_json:
-        emit_json(as_dict(tally))
-        return
     with reading() as session:
         goes_on = runs.get(session, run).kind in (RunKind.LIVE, RunKind.REPLAY)
     named = quote(run)
     then = f"run next {named}" if goes_on else f"export decisions --run {named} --out {named}-decisions.csv"
     asked = f"It used {counted(tally.requests, 'model request')}. " if tally.requests else ""
-    say(
+    emit(
+        as_dict(tally),
+        as_json,
         f"{reviewer} inspected {tally.inspected} of {counted(tally.waiting, 'pending item')}: "
         f"{tally.approved} approved, {tally.rejected} rejected, {tally.responded} halted with feedback; "
-        f"{tally.left} beyond the budget. {asked}Next: inferact {then}"
+        f"{tally.left} beyond the budget. {asked}Next: inferact {then}",
     )

@@ -16,6 +16,8 @@ from console.cli.output import (
     RunName,
     emit,
     emit_json,
+    emit_table,
+    noun,
     progress,
     run_by_default,
     say,
@@ -62,11 +64,7 @@ def describe_round(run: str, done: Advance) -> str:
     return " ".join(parts)
 
 
-app = typer.Typer(
-    help="Start runs, show their status, run the next trial.",
-    epilog="Example: inferact run list",
-    invoke_without_command=True,
-)
+app = noun("Start runs, show their status, run the next trial.", "run list")
 
 Concurrency = Annotated[int | None, typer.Option(min=1, help="Trials to play at the same time.")]
 
@@ -82,11 +80,9 @@ def list_runs(
     with reading() as session:
         rows = [run_summary(session, run) for run in runs.list_runs(session, archived=archived)]
     rows = [row for row in rows if tag is None or tag in row["tags"]]
-    if as_json:
-        emit_json(rows)
-        return
-    rows = [{**row, "tags": " ".join(row["tags"]) or None} for row in rows]
-    show_table(rows, SUMMARY_COLUMNS, empty="No runs yet. Import a log: inferact trajectory import FILE --run NAME")
+    shown = [{**row, "tags": " ".join(row["tags"]) or None} for row in rows]
+    nothing = "No runs yet. Import a log: inferact trajectory import FILE --run NAME"
+    emit_table(rows, runs.SUMMARY_COLUMNS, as_json, empty=nothing, shown=shown)
 
 
 @app.command("status", epilog="Example: inferact run status hotpot --json")
@@ -129,7 +125,7 @@ def start_run(
     as_json: Json = False,
 ) -> None:
     """Start a run: an Actor works on tasks and stops before critical actions, or a log is replayed trial by trial."""
-    _refuse_what_does_not_go_together(actor, source, env, plan)
+    _check_options(actor, source, env, plan)
     cap, percent = runs.parse_budget(budget)
     settings = start.RunSettings(
         budget_cap=cap,
@@ -152,6 +148,13 @@ def start_run(
         start.start_run(name, counts, actor or "scripted", detector, plan=plan, task_options=options, **settings)
         problems = play_run(name, engine.resume, concurrency=concurrency).problems
     _report_start(name, problems, as_json)
+
+
+def _check_options(actor: str | None, source: str | None, env: str | None, plan: str | None) -> None:
+    if plan is not None and actor != "autoplan":
+        raise BadInput("--plan needs --actor autoplan; other Actors do not use plans.")
+    if source is not None and (env is not None or actor not in (None, "replay")):
+        raise BadInput("--from needs --actor replay. For other Actors, name the environment with --env.")
 
 
 def _report_start(name: str, problems: Sequence[str], as_json: bool) -> None:
@@ -213,18 +216,14 @@ def critical(
         looked = critical_suggestions.candidates(session, changed)
     candidates = [{"pattern": one.pattern, "count": one.count, "why": one.why} for one in looked.found]
     if as_json:
-        emit_json({"run": run, "critical": patterns, "candidates": candidates, "withdrawn": withdrawn,
-                   "seen": looked.seen, "trajectories": looked.total,
-                   "unapplied": looked.unapplied})  # fmt: skip
+        document = {"run": run, "critical": patterns, "candidates": candidates, "withdrawn": withdrawn}
+        emit_json({**document, "seen": looked.seen, "trajectories": looked.total, "unapplied": looked.unapplied})
         return
     if withdrawn:
         say(runs.withdrawn_sentence(withdrawn))
-    of_policy = changed.kind == RunKind.GATE
-    told = (
-        f"set by its policy: inferact policy show {quote(run)}"
-        if of_policy
-        else ", ".join(patterns) or "no patterns yet"
-    )
+    told = ", ".join(patterns) or "no patterns yet"
+    if changed.kind == RunKind.GATE:
+        told = f"set by its policy: inferact policy show {quote(run)}"
     say(f"Critical: {told}")
     show_table(candidates, ("pattern", "count", "why"), empty="No further suggestions.")
     say(looked.share)
@@ -303,13 +302,6 @@ def _status(name: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
         run = runs.get(session, name)
         status = run_status(session, run)
         return status, status_rows(status, run.kind), inbox.explain_empty_queue(session, run)
-
-
-def _refuse_what_does_not_go_together(actor: str | None, source: str | None, env: str | None, plan: str | None) -> None:
-    if plan is not None and actor != "autoplan":
-        raise BadInput("--plan needs --actor autoplan; other Actors do not use plans.")
-    if source is not None and (env is not None or actor not in (None, "replay")):
-        raise BadInput("--from needs --actor replay. For other Actors, name the environment with --env.")
 
 
 def _start_replay(name: str, source: str | None, detector: str, settings: start.RunSettings) -> None:

@@ -48,12 +48,10 @@ def get_site(host: str | None, port: int | None, public_url: str | None) -> Site
 
 def serve_site(site: Site, link: str | None) -> None:
     """Print the addresses and serve until stopped."""
-    url = database_url()
-    agents = serve.api_address(site)
+    url, agents = database_url(), serve.api_address(site)
     typer.echo(f"Database    {mask_password(url)}\nConsole     {site.base}/")
     typer.echo(f"Your link   {link} (valid once)" if link else "Links       inferact person invite NAME")
-    typer.echo(f"Agents      {agents}")
-    typer.echo("Stop with Ctrl+C.")
+    typer.echo(f"Agents      {agents}\nStop with Ctrl+C.")
     serve.serve(site)
 
 

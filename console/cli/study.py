@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from console.cli import study_plan, study_run
-from console.cli.output import Json, emit, emit_json, emit_table, plain_rows, run_by_default, say, show_table
+from console.cli.output import Json, emit, emit_json, emit_table, noun, plain_rows, run_by_default, say, show_table
 from console.cli.serve import PublicUrl, ServedHost, ServedPort, get_site
-from console.cli.study_run import ReportPath, create_report, simulate_study
+from console.cli.study_run import Name, ReportPath, create_report, simulate_study
 from console.database import now_ms, reading
 from console.errors import Refused
 from console.language import counted
@@ -25,13 +25,7 @@ from console.studies.design.yaml_file import change_design, dump, example, load,
 from console.studies.sessions import joining, lifecycle
 from storage import tables
 
-_SIZES = ("participants", "conditions", "tasks")
-
-app = typer.Typer(
-    help="Design and run user studies, and analyse their results.",
-    epilog="Example: inferact study example > pilot.yaml",
-    invoke_without_command=True,
-)
+app = noun("Design and run user studies, and analyse their results.", "study example > pilot.yaml")
 
 app.command("assign", epilog="Example: inferact study assign pilot --out allocation.csv")(study_plan.show_allocation)
 app.command("preregister", epilog="Example: inferact study preregister pilot --out pilot.md")(study_plan.write_plan)
@@ -44,8 +38,6 @@ app.command("board", epilog="Example: inferact study board pilot --json")(study_
 app.command("withdraw", epilog="Example: inferact study withdraw pilot P07")(study_run.withdraw_participant)
 app.command("results", epilog="Example: inferact study results pilot --table differences")(study_run.show_results)
 app.command("report", epilog="Example: inferact study report pilot --out pilot-report")(study_run.write_report)
-
-Name = Annotated[str, typer.Argument(help="The study's name.")]
 
 
 @app.command("example", epilog="Example: inferact study example > pilot.yaml")
@@ -67,11 +59,8 @@ def create(
     study = lifecycle.create(design, now_ms())
     with reading() as session:
         row = lifecycle.summary(session, study)
-    if as_json:
-        emit_json(row)
-        return
-    sizes = ", ".join(f"{row[what]} {what if row[what] != 1 else what[:-1]}" for what in _SIZES)
-    say(f"Created {study.name}: {sizes}. Check it: inferact study assign {quote(study.name)}")
+    sizes = ", ".join(counted(row[f"{what}s"], what) for what in ("participant", "condition", "task"))
+    emit(row, as_json, f"Created {study.name}: {sizes}. Check it: inferact study assign {quote(study.name)}")
 
 
 @app.command("list", epilog="Example: inferact study list --json")
@@ -80,19 +69,8 @@ def list_studies(as_json: Json = False) -> None:
     """List all studies, the newest first."""
     with reading() as session:
         rows = [lifecycle.summary(session, study) for study in lifecycle.list_studies(session)]
-    columns = (
-        "study",
-        "status",
-        "comparison",
-        "conditions",
-        "tasks",
-        "trials",
-        "participants",
-        "joined",
-        "finished",
-        "people",
-        "people_finished",
-    )
+    columns = ["study", "status", "comparison", "conditions", "tasks", "trials", "participants", "joined", "finished"]
+    columns += ["people", "people_finished"]
     emit_table(rows, columns, as_json, empty="No studies yet. Start with: inferact study example > pilot.yaml")
 
 
@@ -105,16 +83,11 @@ def show(name: Name, as_json: Json = False) -> None:
     design = lifecycle.design_of(study)
     rows = [{"condition": one.name, **one.levels} for one in conditions(design)]
     if as_json:
-        document = {
-            "conditions": rows,
-            "promise": promise(design),
-            "warnings": find_giveaways(design),
-            "design": design.model_dump(mode="json"),
-        }
-        emit_json({"state": row, **document})
+        notes = {"promise": promise(design), "warnings": find_giveaways(design)}
+        emit_json({"state": row, "conditions": rows, **notes, "design": design.model_dump(mode="json")})
         return
-    show_table([row], ("study", "status", "participants", "joined", "finished", "join_code", "created_at"), empty="")
-    show_table(rows, ("condition", *(varied(design) or ("detector",))), empty="")
+    show_table([row], ("study", "status", "participants", "joined", "finished", "join_code", "created_at"))
+    show_table(rows, ("condition", *(varied(design) or ("detector",))))
     say("\n".join((*promise(design), *(f"Warning: {said}" for said in find_giveaways(design)))))
     say(f"\n{dump(design)}")
 
@@ -164,10 +137,9 @@ def list_payments(
         show_table(plain_rows(frame), COLUMNS, empty="No one has joined yet.")
 
 
-preset_app = typer.Typer(
-    help="Ready designs for research questions: show one, or run it with simulated reviewers.",
-    epilog="Example: inferact study preset run appendix-f --out appendix-f-report",
-    invoke_without_command=True,
+preset_app = noun(
+    "Ready designs for research questions: show one, or run it with simulated reviewers.",
+    "study preset run appendix-f --out appendix-f-report",
 )
 
 PresetName = Annotated[str, typer.Argument(help="The preset's name.")]
@@ -191,7 +163,7 @@ def list_presets(as_json: Json = False) -> None:
         }
         for one in presets().values()
     ]
-    emit_table(rows, list(rows[0]), as_json, empty="")
+    emit_table(rows, list(rows[0]), as_json)
 
 
 @preset_app.command("show", epilog="Example: inferact study preset show appendix-f > mine.yaml")
@@ -218,11 +190,8 @@ def run_preset(
     made = _opened(preset(name).designed(simulated=True, with_model=with_model, **changes))
     tally = simulate_study(made.name)
     written = create_report(made.name, out)
-    emit(
-        {"study": made.name, "decisions": tally.decisions, "files": [str(path) for path in written]},
-        as_json,
-        f"Wrote the report of {made.name} (simulated reviewers only) to {written[0]}.",
-    )
+    document = {"study": made.name, "decisions": tally.decisions, "files": [str(path) for path in written]}
+    emit(document, as_json, f"Wrote the report of {made.name} (simulated reviewers only) to {written[0]}.")
 
 
 def _opened(design: Design) -> tables.Study:

@@ -41,18 +41,15 @@ def show_allocation(
     design, planned = _study(name)
     table = rows(design, planned)
     if out is not None:
-        _write(out, COLUMNS, table)
+        content = BytesIO()
+        format_of(out).write(COLUMNS, [table], content)
+        _save(out, content.getvalue())
     known = _known(design, planned)
     blocks, uneven = block_rows(planned, known), describe_blocks(planned, known)
     named = [dict(zip((column.name for column in COLUMNS), row, strict=True)) for row in table]
     if as_json:
-        counted = {
-            "promise": (*promise(design), *uneven),
-            "balance": _balance(planned),
-            "blocks": blocks,
-            "warnings": find_giveaways(design),
-        }
-        emit_json({"study": name, **counted, "rows": named})
+        notes = {"promise": (*promise(design), *uneven), "balance": _balance(planned), "blocks": blocks}
+        emit_json({"study": name, **notes, "warnings": find_giveaways(design), "rows": named})
         return
     brief = [row | {"tasks": _few(row["tasks"])} for row in named[:_MOST_SHOWN]]
     show_table(brief, ("participant", "kind", "position", "condition", "tasks"), empty="The study has no participants.")
@@ -60,13 +57,11 @@ def show_allocation(
         more = len(named) - _MOST_SHOWN
         say(f"... and {more} more; all of them: inferact study assign {quote(name)} --out allocation.csv")
     say("")
-    show_table(_balance(planned), ("participants", "count_of", "least", "most", "even"), empty="")
+    show_table(_balance(planned), ("participants", "count_of", "least", "most", "even"))
     if uneven:
         say("")
-        show_table(blocks, ("block", "tasks", "solved", "score", "steps"), empty="")
-    say("\n".join((*promise(design), *uneven)))
-    for said in find_giveaways(design):
-        say(f"Warning: {said}")
+        show_table(blocks, ("block", "tasks", "solved", "score", "steps"))
+    say("\n".join((*promise(design), *uneven, *(f"Warning: {said}" for said in find_giveaways(design)))))
     if out is not None:
         say(f"{len(table)} rows in {out}.")
 
@@ -87,11 +82,8 @@ def write_plan(
     powers = power(design, simulations=1_000) if with_power else ()
     _save(out, preregistration(design, planned, powers, known=_known(design, planned)).encode())
     mark = fingerprint(design, planned)
-    emit(
-        {"study": design.name, "out": str(out), "fingerprint": mark},
-        as_json,
-        f"Wrote the plan of {design.name} to {out}; its fingerprint is {mark}.",
-    )
+    told = f"Wrote the plan of {design.name} to {out}; its fingerprint is {mark}."
+    emit({"study": design.name, "out": str(out), "fingerprint": mark}, as_json, told)
 
 
 def estimate_power(
@@ -118,7 +110,7 @@ def estimate_power(
     from console.studies.design.power import Assumptions, compared_levels, power  # scipy and statsmodels, likewise
     from console.studies.design.procedure import describe_assumptions
 
-    design = _design(study)
+    design = load(Path(study)) if _is_file(study) else _study(study)[0]
     spreads = (participant_sd, effect_sd, task_sd)
     level = design.estimands.alpha if alpha is None else alpha
     factors: list[str | None] = [factor] if factor else [*varied(design)] or [None]
@@ -131,13 +123,12 @@ def estimate_power(
         levels = [
             dict(zip(("factor", "first", "last"), compared_levels(design, one.factor), strict=True)) for one in asked
         ]
-        emit_json(
-            {"study": design.name, "compared": levels[0], "factors": levels, "assumed": asdict(asked[0]), "power": rows}
-        )
+        compared = {"compared": levels[0], "factors": levels}
+        emit_json({"study": design.name, **compared, "assumed": asdict(asked[0]), "power": rows})
         return
     for assumptions in asked:
         say(describe_assumptions(design, assumptions, simulations))
-    show_table(rows, ("contrast", "participants", "power", "low", "high", "half_width"), empty="")
+    show_table(rows, ("contrast", "participants", "power", "low", "high", "half_width"))
     say("low, high: 95% interval of the power. half width: half the width of the effect's interval in such a study.")
 
 
@@ -145,10 +136,6 @@ def _study(name: str) -> tuple[Design, tuple[PlannedCondition, ...]]:
     with reading() as session:
         study = lifecycle.get(session, name)
         return lifecycle.design_of(study), lifecycle.list_places(session, study)
-
-
-def _design(name: str) -> Design:
-    return load(Path(name)) if _is_file(name) else _study(name)[0]
 
 
 def _planned(name: str) -> tuple[Design, tuple[PlannedCondition, ...]]:
@@ -187,12 +174,6 @@ def _balance(planned: Sequence[PlannedCondition]) -> list[dict[str, Any]]:
 def _few(tasks: str) -> str:
     keys = orjson.loads(tasks)
     return f"{len(keys)}: {', '.join(keys[:_FEW])}{', …' if len(keys) > _FEW else ''}"
-
-
-def _write(out: Path, columns: Sequence[Any], rows: Sequence[Any]) -> None:
-    content = BytesIO()
-    format_of(out).write(columns, [rows], content)
-    _save(out, content.getvalue())
 
 
 def _save(out: Path, content: bytes) -> None:

@@ -60,18 +60,11 @@ def show_results(
         say(f"{place}. {note}")
 
 
-def write_report(
-    name: Name,
-    out: ReportPath,
-    as_json: Json = False,
-) -> None:
+def write_report(name: Name, out: ReportPath, as_json: Json = False) -> None:
     """Write the report: one HTML file that works offline, with the tables behind it."""
     written = create_report(name, out)
-    emit(
-        {"study": name, "files": [str(path) for path in written]},
-        as_json,
-        f"Wrote the report of {name} to {written[0]}.",
-    )
+    document = {"study": name, "files": [str(path) for path in written]}
+    emit(document, as_json, f"Wrote the report of {name} to {written[0]}.")
 
 
 def create_report(name: str, out: Path) -> list[Path]:
@@ -91,21 +84,6 @@ def create_report(name: str, out: Path) -> list[Path]:
         stream.write(packed)
         results.record_export(name, out.name)
     return [out]
-
-
-_SHOWN = (
-    "code",
-    "kind",
-    "stage",
-    "condition",
-    "number",
-    "conditions",
-    "trial",
-    "decided",
-    "waiting",
-    "budget_left",
-    "completion_code",
-)
 
 
 def open_study(name: Name, as_json: Json = False) -> None:
@@ -135,14 +113,11 @@ def simulate_participants(
 ) -> None:
     """Let the simulated participants complete the study; repeat the command to continue it."""
     tally = simulate_study(name, all_places=all_places, beside_people=beside_people)
-    if as_json:
-        emit_json(asdict(tally))
-        return
     done = f"participants {tally.participants}, conditions {tally.conditions}, decisions {tally.decisions}"
     known = f" ({tally.on_known_answers} of them on items with known answers)" if tally.on_known_answers else ""
-    say(f"Finished: {done}{known}.")
     study = quote(name)
-    say(f"Next: inferact study results {study}, or: inferact study report {study} --out {study}-report")
+    onward = f"inferact study results {study}, or: inferact study report {study} --out {study}-report"
+    emit(asdict(tally), as_json, f"Finished: {done}{known}.\nNext: {onward}")
 
 
 def simulate_study(name: str, **which: bool) -> simulated.StudySimulation:
@@ -155,7 +130,9 @@ def show_board(name: Name, as_json: Json = False) -> None:
     """Show each participant's position, pending items and remaining budget."""
     with reading() as session:
         rows = [_row_document(row) for row in read_board(session, lifecycle.get(session, name))]
-    emit_table(rows, (*_SHOWN, "last_seen_at"), as_json, empty="This study has no participants yet.")
+    columns = ["code", "kind", "stage", "condition", "number", "conditions", "trial", "decided", "waiting"]
+    columns += ["budget_left", "completion_code", "last_seen_at"]
+    emit_table(rows, columns, as_json, empty="This study has no participants yet.")
 
 
 def withdraw_participant(
@@ -169,26 +146,19 @@ def withdraw_participant(
         how = lifecycle.design_of(study).consent.withdrawal
         participant = withdrawal.find_by_code(session, study, code)
     withdrawal.withdraw(participant.id or 0)
-    emit(
-        {"study": name, "withdrawn": code, "withdrawal": how},
-        as_json,
-        f"Withdrew {code} from {name}. Their data is {'removed' if how == 'remove' else 'anonymised'}.",
-    )
+    told = f"Withdrew {code} from {name}. Their data is {'removed' if how == 'remove' else 'anonymised'}."
+    emit({"study": name, "withdrawn": code, "withdrawal": how}, as_json, told)
 
 
 def _row_document(row: Row) -> dict[str, Any]:
-    """Return the row in the shape of `--json`, with ISO 8601 times."""
     document = {key: value for key, value in asdict(row).items() if not key.endswith("_ms")}
     return document | {"oldest_at": runs.iso(row.oldest_ms), "last_seen_at": runs.iso(row.last_seen_ms)}
 
 
 def _change(change: Callable[[str], tables.Study], name: str, as_json: bool, ending: str) -> None:
     study = change(name)
-    emit(
-        {"study": study.name, "status": study.status, "join_code": study.join_code},
-        as_json,
-        f"{study.name} {ending.format(joining=_joining(study), name=quote(study.name))}",
-    )
+    told = f"{study.name} {ending.format(joining=_joining(study), name=quote(study.name))}"
+    emit({"study": study.name, "status": study.status, "join_code": study.join_code}, as_json, told)
 
 
 def _joining(study: tables.Study) -> str:

@@ -13,7 +13,19 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.cli.output import Budget, Json, emit, emit_json, emit_table, progress, run_by_default, say
+from console.cli.output import (
+    AnyRun,
+    Budget,
+    Json,
+    RunOption,
+    emit,
+    emit_json,
+    emit_table,
+    noun,
+    progress,
+    run_by_default,
+    say,
+)
 from console.database import now_ms, reading, writing
 from console.errors import BadInput
 from console.language import counted
@@ -22,13 +34,7 @@ from console.runs import critical_suggestions, housekeeping, ingest, trajectory_
 from console.runs.importers import CANONICAL_LINE, IMPORTERS
 from console.runs.ingest import FileReport
 
-app = typer.Typer(
-    help="Import agent logs, list and show trajectories.",
-    epilog="Example: inferact trajectory list --run hotpot",
-    invoke_without_command=True,
-)
-
-RunOption = Annotated[str, typer.Option("--run", help="The run's name.")]
+app = noun("Import agent logs, list and show trajectories.", "trajectory list --run hotpot")
 _INPUT = "-"
 
 
@@ -98,7 +104,6 @@ def _unapplied(run: str) -> Mapping[str, int]:
 
 
 def _say_next(run: str, end: tuple[str, list[str]] | None, imported: bool) -> None:
-    """Print the next step; if no action is critical, suggest patterns and offer to add them."""
     if end is None:
         if imported:
             say(f"Next: inferact detect {quote(run)} --method rules")
@@ -119,7 +124,7 @@ def _say_next(run: str, end: tuple[str, list[str]] | None, imported: bool) -> No
 @app.command("list", epilog="Example: inferact trajectory list --run hotpot --json")
 @run_by_default(app)
 def list_trajectories(
-    run: Annotated[str | None, typer.Option(help="The run's name (default: all runs).")] = None,
+    run: AnyRun = None,
     search: Annotated[str, typer.Option(help="Only trajectories with these words; refund* matches a prefix.")] = "",
     place: Annotated[
         str, typer.Option("--in", help=f"Where to search: {', '.join(trajectory_list.PLACES)}.")
@@ -134,9 +139,8 @@ def list_trajectories(
         among = [runs.get(session, run)] if run else runs.list_runs(session)
         rows = [{"run": one.name, **row} for one in among for row in trajectory_list.rows(session, one, wanted)]
     columns = ("run", "trajectory_id", "task_id", "trial", "outcome", "label", "n_steps", "instruction")
-    emit_table(
-        rows, columns, as_json, empty="No trajectories yet. Import a log: inferact trajectory import FILE --run NAME"
-    )
+    nothing = "No trajectories yet. Import a log: inferact trajectory import FILE --run NAME"
+    emit_table(rows, columns, as_json, empty=nothing)
 
 
 @app.command("show", epilog="Example: inferact trajectory show 12")
@@ -147,10 +151,7 @@ def show(
     """Show one trajectory, including the steps after its critical action; --json has long texts in full."""
     with reading() as session:
         record = trajectory_list.load(session, trajectory_id)
-    if as_json:
-        emit_json({"trajectory_id": trajectory_id, **record.to_dict()})
-    else:
-        say(plain_text.format_record(record, full=True))
+    emit({"trajectory_id": trajectory_id, **record.to_dict()}, as_json, plain_text.format_record(record, full=True))
 
 
 @app.command("move", epilog="Example: inferact trajectory move 12 13 --to pilot")
@@ -173,9 +174,8 @@ def imports(run: RunOption, as_json: Json = False) -> None:
     """List the files imported into a run, and which of these imports were undone."""
     with reading() as session:
         rows = housekeeping.list_imports(session, runs.get(session, run))
-    emit_table(
-        rows, ("import_id", "file", "at", "imported", "still_there", "undone"), as_json, empty=f"No imports into {run}."
-    )
+    columns = ("import_id", "file", "at", "imported", "still_there", "undone")
+    emit_table(rows, columns, as_json, empty=f"No imports into {run}.")
 
 
 @app.command("undo", epilog="Example: inferact trajectory undo 3")
