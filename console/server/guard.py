@@ -79,16 +79,14 @@ class Guard:
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = HTTPConnection(scope)
         if self._stranger(connection, acts=True) or not await self._is_live(connection):
-            _log.warning(
-                "A websocket was refused: no session, or another site's page (Origin %r).", _origin(connection)
-            )
+            origin = quote(connection.headers.get("origin", ""))
+            _log.warning("A websocket was refused: no session, or another site's page (Origin %r).", origin)
             await receive()
             await send({"type": "websocket.close", "code": _CLOSED})
             return
         await self._while_live(connection, scope, receive, send)
 
     async def _while_live(self, connection: HTTPConnection, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the websocket until its session ends, then close the websocket at once."""
         over = asyncio.create_task(self._until_over(connection))
 
         async def receive_until_over() -> Message:
@@ -115,7 +113,6 @@ class Guard:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _is_live(self, connection: HTTPConnection) -> bool:
-        """Return whether the cookies belong to an open session of a person or to a participant."""
         try:
             return await asyncio.to_thread(_stands_behind, connection.cookies, self._site.port)
         except Exception:
@@ -152,7 +149,3 @@ def _stands_behind(cookies: dict[str, str], port: int) -> bool:
 def _is_document(request: Request) -> bool:
     wants = request.headers.get("sec-fetch-dest", "document")
     return request.method in _SAFE_METHODS and wants == "document" and "text/html" in request.headers.get("accept", "")
-
-
-def _origin(connection: HTTPConnection) -> str:
-    return quote(connection.headers.get("origin", ""))

@@ -69,7 +69,8 @@ def options(site: Site) -> dict[str, Any]:
 def arguments(host: str, port: int) -> list[str]:
     """Return the arguments of `streamlit run` that serve only the pages: the app, and every setting as a flag."""
     settings = dict(_flat(config())) | {"server.address": host, "server.port": port}
-    return ["run", str(app_file()), *(f"--{name}={_text(value)}" for name, value in settings.items())]
+    texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in settings.items()}
+    return ["run", str(app_file()), *(f"--{name}={value}" for name, value in texts.items())]
 
 
 def refuse_to_serve(host: str, port: int) -> None:
@@ -137,7 +138,11 @@ async def _lifespan(_app: App) -> AsyncIterator[None]:
     from console.server import webhooks
 
     await asyncio.to_thread(database_url)
-    _warm_up()
+    for name in _WARM:
+        import_module(name)
+    # Imported modules stay, so later collections may skip them.
+    gc.collect()
+    gc.freeze()
     sending = asyncio.create_task(webhooks.keep_sending())
     try:
         with shutdown.handle_signals():
@@ -145,14 +150,6 @@ async def _lifespan(_app: App) -> AsyncIterator[None]:
     finally:
         sending.cancel()
         await asyncio.gather(sending, return_exceptions=True)
-
-
-def _warm_up() -> None:
-    for name in _WARM:
-        import_module(name)
-    # Imported modules stay, so later collections may skip them.
-    gc.collect()
-    gc.freeze()
 
 
 def console_app(site: Site, script: Path) -> App:
@@ -178,7 +175,3 @@ def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
             yield from _flat(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -74,7 +74,6 @@ def site_at(host: str, port: int, public_url: str | None) -> Site:
 
 
 def _origin(url: str) -> str:
-    """Return the address in the format of the `Origin` header: lower case, without the default port."""
     try:
         parts = urlsplit(url.strip().lower())
         port = parts.port

@@ -62,10 +62,7 @@ def receiver() -> Receiver | None:
 
 
 def signature(secret: bytes, message_id: str, timestamp_s: int, body: bytes) -> str:
-    """Return the value of the `webhook-signature` header.
-
-    The value is `v1,` and the base64 of HMAC-SHA256 over id.timestamp.body (UTF-8).
-    """
+    """Return the header webhook-signature: `v1,` and the base64 of HMAC-SHA256 over id.timestamp.body (UTF-8)."""
     return Webhook(secret).sign(message_id, datetime.fromtimestamp(timestamp_s, UTC), body.decode())
 
 
@@ -75,9 +72,8 @@ def _key(secret: str) -> bytes:
         try:
             key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
         except binascii.Error:
-            raise BadInput(
-                "INFERACT_WEBHOOK_SECRET starts with whsec_, but the rest is not base64; correct it."
-            ) from None
+            wrong = "INFERACT_WEBHOOK_SECRET starts with whsec_, but the rest is not base64; correct it."
+            raise BadInput(wrong) from None
     if len(key) < _SHORTEST:
         raise BadInput(f"INFERACT_WEBHOOK_SECRET is too short; use at least {_SHORTEST} bytes.")
     return key

@@ -1,7 +1,4 @@
-"""The worker, a loop that runs in parallel to the console.
-
-The worker releases expired claims, expires items for which no agent waits, advances runs and sends webhooks.
-"""
+"""The worker: a loop that releases expired claims, expires abandoned items, advances runs and sends webhooks."""
 
 from __future__ import annotations
 
@@ -33,10 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 def work(tell: Tell, *, once: bool = False, every_s: float = 1.0) -> None:
-    """Run the worker until SIGINT or SIGTERM, or for one round with `once`.
-
-    Raise BadInput if the webhook settings are invalid.
-    """
+    """Run until SIGINT or SIGTERM, or for one round with `once`; raise BadInput if the webhook settings are invalid."""
     webhooks.receiver()
     database_url()
     if not once:

@@ -20,8 +20,9 @@ from console.server import shutdown
 from console.server.api.admission import asker
 from console.server.api.body import JsonRoute
 from console.server.api.errors import refusals
-from console.server.api.schema import Check, CheckDecision, CheckSent, Result, ResultSent, StepSent, ToolCall
+from console.server.api.schema import Check, CheckDecision, CheckSent, Result, ResultSent
 from console.server.api.threads import in_thread
+from console.server.sign_in.wrong_tokens import address_of
 
 LONGEST_WAIT_S = 60.0
 _FIRST_LOOKS_S, _LATER_LOOKS_S = 0.1, 0.4
@@ -63,7 +64,7 @@ Seconds = Annotated[
 @router.post("", response_description=_DECIDED, responses=_WAITING | refusals(400, 404, 409, 413))
 async def submit(sent: CheckSent, who: Asking, request: Request, response: Response) -> Check:
     """Ask whether an action may run. Respond with the decision, or with 202 and a check to wait for."""
-    with acting(By(who.name, Door.API, request.client.host if request.client else "")):
+    with acting(By(who.name, Door.API, address_of(request))):
         return _answered(await in_thread(_submit, sent, who), response)
 
 
@@ -75,7 +76,7 @@ async def wait(at: CheckAt, who: Asking, request: Request, response: Response, s
     queue.
     """
     started = time.monotonic()
-    answer = await in_thread(_reopen, at, who, beats=seconds > 0)
+    answer = await in_thread(checks.open_wait, database_url(), at, who, beats=seconds > 0)
     while isinstance(answer, Wait):
         # An agent that has hung up must not look alive.
         if await request.is_disconnected():
@@ -133,7 +134,7 @@ def _submit(sent: CheckSent, who: Asker) -> Check:
         undo_s=sent.undo_s,
         agent=who.name,
     )
-    steps, action = [_step(step) for step in sent.steps], _action(sent.action)
+    steps, action = [step.model_dump() for step in sent.steps], sent.model_dump(include={"action"})["action"]
     answer = gate.ask_for(
         who, sent.task, steps, action, task_id=sent.task_id, trial=sent.trial, tool_schema=sent.tool_schema
     )
@@ -141,12 +142,8 @@ def _submit(sent: CheckSent, who: Asker) -> Check:
     return _check(answer, None if token is None else CheckId(token))
 
 
-def _reopen(at: CheckId, who: Asker, *, beats: bool) -> Wait | GateDecision:
-    return checks.open_wait(database_url(), at, who, beats=beats)
-
-
 def _withdraw(at: CheckId, who: Asker) -> Check:
-    answer = _reopen(at, who, beats=False)
+    answer = checks.open_wait(database_url(), at, who, beats=False)
     return _check((answer.withdraw() or answer) if isinstance(answer, Wait) else answer, at)
 
 
@@ -168,29 +165,9 @@ def _check(answer: Wait | GateDecision, at: CheckId | None) -> Check:
     name = None if at is None else str(at)
     if isinstance(answer, Wait):
         return Check(check_id=name, status="waiting")
-    call = answer.call
-    decision = CheckDecision(
-        approved=answer.approved,
-        edited=answer.edited,
-        action=answer.action,
-        call=None if call is None else ToolCall(name=call.name, arguments=dict(call.arguments)),
-        feedback=answer.feedback,
-        reason=answer.reason,
-        item_id=answer.item_id,
-        decision_id=answer.decision_id,
-        score=answer.score,
-    )
-    return Check(check_id=name, status="decided", decision=decision)
+    return Check(check_id=name, status="decided", decision=CheckDecision.model_validate(answer, from_attributes=True))
 
 
 def _answered(check: Check, response: Response) -> Check:
     response.status_code = 202 if check.status == "waiting" else 200
     return check
-
-
-def _step(step: StepSent) -> dict[str, object]:
-    return {"thought": step.thought, "action": _action(step.action), "observation": step.observation}
-
-
-def _action(action: str | ToolCall) -> str | dict[str, object]:
-    return action if isinstance(action, str) else action.model_dump()

@@ -1,30 +1,95 @@
-"""The HTTP API as a FastAPI app: its routers, health, admission, errors and OpenAPI document."""
+"""The HTTP API as a FastAPI app: imports of logs, health, admission, errors and the OpenAPI document."""
 
 from __future__ import annotations
 
 import logging
 from importlib.metadata import version
-from typing import Any
+from operator import attrgetter
+from pathlib import Path
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, Response
-from fastapi.routing import APIRoute
+from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from sqlalchemy.exc import DBAPIError
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Route
 
+from console.auth.origin import By, Door, acting
 from console.database import now_ms, reading
+from console.errors import BadInput
 from console.gate import checks as gate_checks
-from console.server.api import checks, imports
-from console.server.api.admission import Admission
+from console.runs import ingest
+from console.runs.ingest import FileReport
+from console.server.api import checks
+from console.server.api.admission import Admission, refuse_agents
+from console.server.api.body import as_file
 from console.server.api.errors import HANDLERS, refusals
-from console.server.api.schema import Health
+from console.server.api.schema import FileImported, Health, Imported
 from console.server.api.threads import in_thread
+from console.server.sign_in.wrong_tokens import address_of
 from storage.errors import StorageError
 
+router = APIRouter()
+
+_SENT = {
+    # Read by hand, so that a request without it gets our own sentence.
+    "parameters": [
+        {
+            "name": "run",
+            "in": "query",
+            "required": True,
+            "description": "The run's name.",
+            "schema": {"type": "string"},
+        }
+    ],
+    "requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {"type": "string"}}}},
+}
+_REJECTED = {"model": Imported, "description": "Rejected: the file with its reason and line."}
+
+
+@router.post(
+    "/trajectories",
+    response_description="Imported.",
+    responses=refusals(401, 409, 413) | {422: _REJECTED},
+    response_model_exclude_unset=True,
+    openapi_extra=_SENT,
+    dependencies=[Depends(refuse_agents)],
+)
+async def import_log(
+    request: Request,
+    response: Response,
+    format: Annotated[str, Query(description="The log's format; detected by default.")] = "auto",
+    name: Annotated[str, Query(description="The file's name, for the report.")] = "body",
+) -> Imported:
+    """Import the body into `run`, each file completely or not at all. Respond with 422 and the reason if a file is
+    rejected.
+
+    An agent's own token cannot import, because the imported actions would look like those of other agents.
+    """
+    run = request.query_params.get("run")
+    if not run:
+        raise BadInput("The run of the log is missing. Name the run: ?run=NAME.")
+    by = By("agent", Door.API, address_of(request))
+    async with as_file(request, name) as path:
+        reports = await in_thread(_import, path, name, run, format, by)
+    imported = Imported(
+        files=[FileImported.model_validate(report.to_dict()) for report in reports],
+        imported=sum(report.imported for report in reports),
+        rejected=sum(bool(report.rejected) for report in reports),
+    )
+    if faults := [sentence for report in reports for good, sentence in ingest.list_lines(report) if not good]:
+        imported.error, response.status_code = "; ".join(faults), 422
+    return imported
+
+
+def _import(path: Path, name: str, run: str, format: str, by: By) -> list[FileReport]:
+    with acting(by):
+        return ingest.import_files(path, run, format, lambda _: None, name)
+
+
 PREFIX = "/api/v1"
+_VERSION = version("inferact-console")
 
 _log = logging.getLogger(__name__)
-_health_router = APIRouter()
 
 _ABOUT = (
     "Submit a check before a critical action, wait for its decision, begin the action and report its result. "
@@ -34,8 +99,8 @@ _ABOUT = (
 )
 
 
-@_health_router.head("/health", include_in_schema=False)
-@_health_router.get(
+@router.head("/health", include_in_schema=False)
+@router.get(
     "/health",
     response_description="The console works.",
     responses={503: {"model": Health, "description": "The database is unreachable."}},
@@ -54,13 +119,9 @@ def _look_at_database() -> Health:
             oldest_ms = gate_checks.oldest_waiting_ms(session)
     except (DBAPIError, StorageError) as away:
         _log.error("The database is unreachable: %s", away)
-        return Health(status="unavailable", database=False, oldest_pending_s=None, version=_version())
+        return Health(status="unavailable", database=False, oldest_pending_s=None, version=_VERSION)
     waited = None if oldest_ms is None else max(0, now_ms() - oldest_ms) / 1_000
-    return Health(status="ok", database=True, oldest_pending_s=waited, version=_version())
-
-
-def _version() -> str:
-    return version("inferact-console")
+    return Health(status="ok", database=True, oldest_pending_s=waited, version=_VERSION)
 
 
 class _Api(FastAPI):
@@ -81,7 +142,7 @@ def routes() -> list[BaseRoute]:
 def _api() -> FastAPI:
     api = _Api(
         title="InferAct Console",
-        version=version("inferact-console"),
+        version=_VERSION,
         description=_ABOUT,
         openapi_url=None,
         docs_url=None,
@@ -90,12 +151,12 @@ def _api() -> FastAPI:
         dependencies=[Depends(_no_store)],
         middleware=[Middleware(Admission)],
         exception_handlers=HANDLERS,
-        generate_unique_id_function=_operation_id,
+        generate_unique_id_function=attrgetter("name"),
         # What agents send stays on this console.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    for router in (checks.router, imports.router, _health_router):
-        api.include_router(router, prefix=PREFIX)
+    for part in (checks.router, router):
+        api.include_router(part, prefix=PREFIX)
     api.add_api_route(f"{PREFIX}/openapi.json", _document, methods=["GET", "HEAD"], include_in_schema=False)
     return api
 
@@ -106,10 +167,6 @@ async def _document() -> dict[str, Any]:
 
 async def _no_store(response: Response) -> None:
     response.headers["Cache-Control"] = "no-store"
-
-
-def _operation_id(route: APIRoute) -> str:
-    return route.name
 
 
 API = _api()

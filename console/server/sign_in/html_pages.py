@@ -21,15 +21,8 @@ from console.settings import LANGUAGES, settings
 Answer = TypeVar("Answer", bound=Response | None)
 
 _TEMPLATES = Path(__file__).with_name("templates")
-_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "style-src 'self'",
-        "img-src 'self'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-        "base-uri 'none'",
-    )
+_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": _POLICY,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,7 +26,7 @@ from console.errors import BadInput, Refused
 from console.language import _, gettext_noop
 from console.server.sign_in import wrong_tokens
 from console.server.sign_in.html_pages import HEADERS, notice
-from console.server.sign_in.session_cookies import address_of, kept_link, lead_in, let_in
+from console.server.sign_in.session_cookies import kept_link, lead_in, let_in
 from console.server.site import Site, is_loopback
 from console.settings import settings
 
@@ -132,7 +132,7 @@ async def back(site: Site, request: Request) -> Response:
         wrong_tokens.count_wrong(request, "sign-in by the organisation")
         # Anyone can send an answer; only a browser that began here may write to the audit log.
         if began_here:
-            await asyncio.to_thread(partial(_record_refusal, refusal.english, _email(claims), request))
+            await asyncio.to_thread(_record_refusal, refusal.english, _email(claims), request)
         return notice(_("You are not signed in"), str(refusal), 403)
     finally:
         request.session.clear()
@@ -180,11 +180,9 @@ def _open(claims: dict[str, Any], request: Request) -> tuple[str, str]:
 
 
 def _record_refusal(reason: str, email: str, request: Request) -> None:
-    by = By("somebody", Door.BROWSER, address_of(request))
+    by, detail = By("somebody", Door.BROWSER, wrong_tokens.address_of(request)), {"reason": reason}
     with writing() as session:
-        audit_log.record(
-            session, None, "sign-in refused", now_ms(), by=by, subject=email[:_LONGEST], detail={"reason": reason}
-        )
+        audit_log.record(session, None, "sign-in refused", now_ms(), by=by, subject=email[:_LONGEST], detail=detail)
 
 
 def _email(claims: dict[str, Any]) -> str:
@@ -199,7 +197,6 @@ def _not_set_up() -> Response:
 
 @lru_cache(maxsize=1)
 def _client(found: Provider) -> Any:
-    """Return Authlib's client for this provider; the client fetches the provider's metadata once."""
     from authlib.integrations.starlette_client import OAuth
 
     return OAuth().register(

@@ -19,11 +19,13 @@ from console.errors import ConsoleError
 from console.language import _
 from console.server.sign_in import wrong_tokens
 from console.server.sign_in.html_pages import HEADERS, body_of, fields, notice, page, style, utc_minute
+from console.server.sign_in.session_cookies import cookie_rules
 from console.server.site import Site
 from console.studies.design.formatted_text import formatted_html
-from console.studies.sessions import joining, page_events
+from console.studies.sessions import joining
 from console.studies.sessions.joining import Arrival
 from console.studies.sessions.lifecycle import design_of
+from console.studies.sessions.page_events import keep_events
 from storage import tables
 
 _HOME = "/participate"
@@ -98,13 +100,9 @@ async def take_events(site: Site, request: Request) -> Response:
         sent = orjson.loads(await body_of(request))
     except orjson.JSONDecodeError:
         sent = None
-    if secret is None or not isinstance(sent, dict) or not await asyncio.to_thread(_keep, secret, sent):
+    if secret is None or not isinstance(sent, dict) or not await asyncio.to_thread(keep_events, secret, sent):
         return PlainTextResponse("Only a participant's own page reports its events.", 403)
     return Response(status_code=204)
-
-
-def _keep(secret: str, sent: Mapping[str, Any]) -> bool:
-    return page_events.keep_events(secret, sent)
 
 
 def _consent(secret: str) -> dict[str, Any] | None:
@@ -141,7 +139,6 @@ def _join_page(coming: Arrival) -> Response:
 
 
 def _place(coming: Arrival, kept: str | None) -> tuple[str, str]:
-    """Return the secret of the participant's slot, and the platform id for the participant's cookie."""
     with reading() as session:
         outside_id = joining.outside_id_of(session, coming)
         if kept is not None and joining.find_place(session, kept, coming) is not None:
@@ -152,21 +149,12 @@ def _place(coming: Arrival, kept: str | None) -> tuple[str, str]:
 def _is_known(secret: str, coming: Arrival) -> bool:
     """Return whether the secret belongs to a participant, and whether the arrival is for the participant's study."""
     with reading() as session:
-        place = (
-            joining.find_place(session, secret, coming)
-            if coming.is_anywhere
-            else joining.find_participant(session, secret)
-        )
-        return place is not None
+        if coming.is_anywhere:
+            return joining.find_place(session, secret, coming) is not None
+        return joining.find_participant(session, secret) is not None
 
 
 def _with_cookie(response: Response, site: Site, secret: str, outside_id: str) -> Response:
-    response.set_cookie(
-        participant_cookie_name(site.port),
-        participant_cookie(secret, outside_id),
-        httponly=True,
-        samesite="lax",
-        secure=site.is_secure,
-        max_age=SESSION_DAYS * 86_400,
-    )
+    value, seconds = participant_cookie(secret, outside_id), SESSION_DAYS * 86_400
+    response.set_cookie(participant_cookie_name(site.port), value, max_age=seconds, **cookie_rules(site))
     return response

@@ -19,6 +19,7 @@ from console.auth.people import Role, roles_of
 from console.database import Session, now_ms
 from console.review import inbox
 from console.server.sign_in.html_pages import HEADERS
+from console.server.sign_in.wrong_tokens import address_of
 from console.server.site import Site
 from storage import tables
 
@@ -33,10 +34,7 @@ _WAITS_S = 3_600
 def let_in(
     session: Session, person: tables.Person, request: Request, through: Mapping[str, str] | None = None
 ) -> tuple[str, str]:
-    """Open a session; return its token and the person's first page.
-
-    The audit log records `through`, the details of the sign-in.
-    """
+    """Open a session and record its details `through`; return its token and the person's first page."""
     browser, address = request.headers.get("user-agent", ""), address_of(request)
     by = By(person.name, Door.BROWSER, address)
     audit_log.record(session, None, "signed in", now_ms(), by=by, subject=person.name, detail=through)
@@ -59,7 +57,7 @@ def own_link(address: str) -> str:
 def keep_link(request: Request, response: Response, site: Site) -> None:
     """Store the requested page in a cookie; a later request replaces an earlier one."""
     link = own_link(f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path)
-    response.set_cookie(_link_cookie(site), quote(link, ""), max_age=_WAITS_S if link else 0, **_rules(site))
+    response.set_cookie(_link_cookie(site), quote(link, ""), max_age=_WAITS_S if link else 0, **cookie_rules(site))
 
 
 def kept_link(request: Request, site: Site) -> str:
@@ -70,8 +68,9 @@ def kept_link(request: Request, site: Site) -> str:
 def lead_in(site: Site, token: str, to: str) -> Response:
     """Return a redirect to the path `to` that sets the session's cookie and deletes the stored page."""
     response = RedirectResponse(to, 303, HEADERS)
-    set_cookie(response, site, token)
-    response.delete_cookie(_link_cookie(site), **_rules(site))
+    days = sessions.SESSION_DAYS
+    response.set_cookie(sessions.cookie_name(site.port), token, max_age=days * 86_400, **cookie_rules(site))
+    response.delete_cookie(_link_cookie(site), **cookie_rules(site))
     return response
 
 
@@ -79,18 +78,7 @@ def _link_cookie(site: Site) -> str:
     return f"inferact_{site.port}_link"
 
 
-def _rules(site: Site) -> dict[str, Any]:
+def cookie_rules(site: Site) -> dict[str, Any]:
     """Return the attributes of our cookies: hidden from scripts, and sent only over HTTPS if the site uses HTTPS."""
     # A strict cookie would not be sent after a click in an e-mail.
     return {"httponly": True, "samesite": "lax", "secure": site.is_secure}
-
-
-def set_cookie(response: Response, site: Site, token: str) -> None:
-    """Set the session's cookie."""
-    days = sessions.SESSION_DAYS
-    response.set_cookie(sessions.cookie_name(site.port), token, max_age=days * 86_400, **_rules(site))
-
-
-def address_of(request: Request) -> str:
-    """Return the client's address, or an empty string if the address is unknown."""
-    return request.client.host if request.client else ""

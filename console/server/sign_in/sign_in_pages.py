@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -20,7 +19,7 @@ from console.errors import BadInput, ConsoleError, Refused
 from console.language import _
 from console.server.sign_in import organisation, participants, wrong_tokens
 from console.server.sign_in.html_pages import HEADERS, fields, in_language, notice, page, style, utc_minute
-from console.server.sign_in.session_cookies import kept_link, lead_in, let_in, own_link
+from console.server.sign_in.session_cookies import cookie_rules, kept_link, lead_in, let_in, own_link
 from console.server.site import Site
 
 _Handler = Callable[[Site, Request], Awaitable[Response]]
@@ -85,13 +84,11 @@ async def _use_invitation(site: Site, request: Request) -> Response:
     sent, token = await fields(request), request.path_params["token"]
     try:
         invited = await asyncio.to_thread(_invited, token)
-    except UnusableInvitation as refusal:
-        return _no_use(request, refusal)
-    try:
-        opened, first = await asyncio.to_thread(partial(_open, token, sent.get("name", ""), request))
+        opened, first = await asyncio.to_thread(_open, token, sent.get("name", ""), request)
     except UnusableInvitation as refusal:
         return _no_use(request, refusal)
     except (BadInput, Refused) as refusal:
+        # Only the second call raises these.
         return _invitation_page(request, invited, str(refusal), sent.get("name", ""))
     wrong_tokens.forget(request)
     return lead_in(site, opened, own_link(sent.get("next", "")) or kept_link(request, site) or first)
@@ -101,7 +98,7 @@ async def _sign_out(site: Site, request: Request) -> Response:
     cookie = sessions.cookie_name(site.port)
     await asyncio.to_thread(_end, request.cookies.get(cookie))
     response = RedirectResponse("/sign-in", 303, HEADERS)
-    response.delete_cookie(cookie, httponly=True, samesite="lax", secure=site.is_secure)
+    response.delete_cookie(cookie, **cookie_rules(site))
     return response
 
 
@@ -111,7 +108,6 @@ def _invited(token: str) -> Invited:
 
 
 def _open(token: str, name: str, request: Request) -> tuple[str, str]:
-    """Use the invitation; return the token of the new session and the person's first page."""
     with writing() as session:
         return let_in(session, invitations.accept(session, token, name, now_ms()), request)
 
@@ -139,7 +135,6 @@ def _invitation_page(request: Request, invited: Invited, refusal: str = "", name
 
 
 def _roles(invited: Invited) -> str:
-    """Return the roles as a list within a sentence."""
     *more, last = sorted(_(str(role)) for role in invited.roles)
     return _("{several} and {last}").format(several=", ".join(more), last=last) if more else last
 
@@ -150,13 +145,11 @@ def _no_use(request: Request, refusal: ConsoleError) -> Response:
 
 
 def _person_at(site: Site, request: Request) -> Identity | None:
-    """Return the person whose session is in the request's cookie, or None."""
     with reading() as session:
         return sessions.identity_of(session, request.cookies.get(sessions.cookie_name(site.port)), now_ms())
 
 
 async def _show_sessions(site: Site, request: Request) -> Response:
-    """Show the person's own open sessions; for an admin, show all open sessions."""
     identity = await asyncio.to_thread(_person_at, site, request)
     if identity is None:
         return RedirectResponse("/sign-in", 303, HEADERS)
@@ -165,7 +158,6 @@ async def _show_sessions(site: Site, request: Request) -> Response:
 
 
 async def _end_session(site: Site, request: Request) -> Response:
-    """End the selected session."""
     identity, sent = await asyncio.to_thread(_person_at, site, request), await fields(request)
     if identity is None:
         return RedirectResponse("/sign-in", 303, HEADERS)

@@ -25,7 +25,7 @@ def delay_s(count: int) -> float:
 
 async def slow(request: Request) -> None:
     """Delay the answer if the client's address has sent wrong tokens recently."""
-    count, at = _wrong.get(_address(request), (0, 0.0))
+    count, at = _wrong.get(address_of(request), (0, 0.0))
     if time.monotonic() - at < _FORGOTTEN_S:
         await asyncio.sleep(delay_s(count))
 
@@ -35,7 +35,7 @@ def count_wrong(request: Request, what: str, kind: str = "") -> None:
 
     Tokens with a `kind` are counted separately and do not cause a delay.
     """
-    address, now = _address(request), time.monotonic()
+    address, now = address_of(request), time.monotonic()
     count, at = _wrong.pop(kind + address, (0, now))
     count = count + 1 if now - at < _FORGOTTEN_S else 1
     _wrong[kind + address] = count, now
@@ -46,8 +46,9 @@ def count_wrong(request: Request, what: str, kind: str = "") -> None:
 
 def forget(request: Request) -> None:
     """Reset the count of an address after a valid token, for example if the link was pasted incompletely before."""
-    _wrong.pop(_address(request), None)
+    _wrong.pop(address_of(request), None)
 
 
-def _address(request: Request) -> str:
+def address_of(request: Request) -> str:
+    """Return the client's address, or an empty string if the address is unknown."""
     return request.client.host if request.client else ""
