@@ -50,21 +50,11 @@ def show_page(identity: Identity | None) -> None:
     takes_part = st.Page(study, title=_("Study"), url_path="participate", visibility="hidden")
     if taking_part:
         home = st.Page(study, title=_("Study"), url_path="study", default=True)
-        pages = [
-            home,
-            takes_part,
-            *refuse_pages([*reviewers[1:], *researchers, sessions, handbook]),
-        ]
+        pages = [home, takes_part, *refuse_pages([*reviewers[1:], *researchers, sessions, handbook])]
     elif identity is not None and identity.has(Role.RESEARCHER):
         pages = [*reviewers, *researchers, sessions, handbook, takes_part]
     else:
-        pages = [
-            *reviewers,
-            sessions,
-            handbook,
-            takes_part,
-            *refuse_pages(researchers),
-        ]
+        pages = [*reviewers, sessions, handbook, takes_part, *refuse_pages(researchers)]
     page = st.navigation(pages, position="hidden" if identity is None or taking_part else "top")
     if identity is None:
         st.set_page_config(page_title="InferAct Console")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
 
 import streamlit as st
 
@@ -29,10 +30,17 @@ def flash(*messages: tuple[bool, str]) -> None:
         st.session_state[key] = [*st.session_state.get(key, []), sentence]
 
 
-def call_or_show_problem(action: Callable[..., None], *arguments: Any) -> None:
-    """Call the action; if the action is refused, draw the reason."""
+def finish(*sentences: str) -> NoReturn:
+    """Run the page again with these results at its top."""
+    flash(*((True, sentence) for sentence in sentences))
+    st.rerun()
+
+
+@contextmanager
+def refusals_shown() -> Iterator[None]:
+    """Act as the signed-in person; if the action is refused, draw the reason."""
     try:
         with acting(by_browser()):
-            action(*arguments)
+            yield
     except (ConsoleError, StorageError) as refusal:
         show_problem(refusal_words(refusal))

@@ -110,7 +110,6 @@ def _list_watches() -> list[tuple[AppSession, _Watch]]:
 
 
 def _run_queries() -> None:
-    """Run each distinct query once."""
     known: dict[Hashable, Hashable] = {}
     with reading() as session:
         for _, watch in _list_watches():
@@ -128,9 +127,9 @@ def _schedule_reruns() -> None:
 
 
 def _rerun(tab: AppSession, watch: _Watch) -> None:
-    """Run the fragment if the tab is idle; otherwise leave it to the next round.
+    """Request a rerun of the fragment if the tab is idle; otherwise the next round of the watcher schedules it again.
 
-    Overlapping requests could mix up their pages and addresses.
+    A request during another run of the tab could mix up their pages and addresses.
     """
     if is_idle(tab):
         watch.shows, watch.not_before_s = watch.latest, time.monotonic() + watch.pause_s

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from console import runs
-from console.auth.people import Role
-from console.database import Session
+from console.auth.identity import Role
+from console.database import Session, reading
 from console.language import _
 from console.review import inbox
 from console.web.sign_in import current_identity
@@ -37,8 +37,10 @@ def choose_run(name: str) -> None:
         st.query_params["run"] = name
 
 
-def run_picker(names: list[str], current: str) -> None:
-    """Draw the list of runs; include the current run even if it is archived."""
+def run_picker(current: str, *, archived: bool = False) -> None:
+    """Draw the list of runs, with `archived` also the archived ones; include the current run in any case."""
+    with reading() as session:
+        names = [run.name for run in runs.list_runs(session, archived=archived)]
     names = names if current in names else [current, *names]
     # Overwrite the selection of the previous page.
     st.session_state["run_picker"] = current

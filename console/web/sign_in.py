@@ -151,7 +151,6 @@ def _stay_out() -> None:
 
 
 def _offer(key: str) -> None:
-    """Draw the form that accepts an invitation and signs in on this tab only."""
     try:
         with reading() as session:
             invited = invitations.read_invitation(session, key, now_ms())

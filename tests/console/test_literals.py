@@ -19,7 +19,7 @@ ROOMS = (
     ),
     *(ROOT / "console" / "studies" / "sessions" / f"{module}.py" for module in ("steps", "answering")),
     *(ROOT / "console" / "studies" / "sessions" / f"{module}.py" for module in ("joining", "position", "withdrawal")),
-    *(WEB / f"{module}.py" for module in ("sign_in", "run_picker", "visitor_language", "inbox_view")),
+    *(WEB / f"{module}.py" for module in ("sign_in", "run_picker", "visitor_language")),
     *(ROOT / "console" / "auth" / f"{module}.py" for module in ("people", "invitations", "sessions")),
     *sorted((ROOT / "console" / "server" / "sign_in").glob("*.py")),
     *(
@@ -34,6 +34,7 @@ ALLOWED = {
     "console/web/widgets/chart.py": "researchers' charts",
     "console/web/widgets/tables.py": "researchers' tables",
     "console/web/widgets/trial_history.py": {"lineage_html", "_lineage_trial", "_memory", "_answer"},
+    "console/web/pages/ratings.py": {"begin_form", "results"},
     # Never drawn.
     "console/auth/sessions.py": {"<module>"},  # names of browsers
     "console/server/sign_in/participants.py": {"take_events", "show_consent", "_consent"},  # to a script; a file's name
@@ -53,7 +54,7 @@ ALLOWED = {
 
 NAMES = re.compile(r"InferAct Console|`inferact \w+`")
 TAG, ATTRIBUTE = re.compile(r"<[^<>]*>"), re.compile(r"[\w-]+=\"[^\"]*\"?")
-DRAWS = {"title", "header", "subheader", "caption", "button", "text", "write", "text_input", "text_area"}
+DRAWS = {"title", "header", "subheader", "caption", "button", "key_button", "text", "write", "text_input", "text_area"}
 DRAWS |= {"toggle", "selectbox", "radio", "checkbox", "pills", "popover", "segmented_control", "markdown", "dialog"}
 VALUE = "\x00"
 NOT_READ = {"compile", "strftime", "record", "count_wrong", "warning", "Unknown"}

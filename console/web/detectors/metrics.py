@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from shlex import quote
 from typing import Any
@@ -12,7 +13,7 @@ import streamlit as st
 
 from console import runs
 from console.analysis.metrics import bootstrap
-from console.analysis.metrics.classification import Confusion, effective_reliability, macro_f1
+from console.analysis.metrics.classification import effective_reliability, macro_f1
 from console.database import reading
 from console.detection.evaluation import across, chart_data, comparison, paper
 from console.detection.evaluation.dashboard import Dashboard, build_dashboard
@@ -23,8 +24,9 @@ from console.language import counted
 from console.runs.export.formats import as_csv
 from console.trajectory.strict_yaml import read_data
 from console.web.run_files import exporting, show_run_chart
-from console.web.widgets.chart import record_download
-from console.web.widgets.tables import FigureCell, FigureColumn, show_figures
+from console.web.widgets.chart import download
+from console.web.widgets.markup import show_html, style_sheets
+from console.web.widgets.tables import FigureCell, FigureColumn, figures_html
 
 _COLUMNS = read_data(files(__package__) / "figure_columns.yaml", dict[str, FigureColumn])
 _NO_PROBABILITY = "does not output a probability; run inferact recalibrate to convert its scores"
@@ -45,7 +47,8 @@ def figures(evaluation: Dashboard) -> None:
     """Draw the table of all metrics with its CSV downloads."""
     rows = {name: _cells(evaluation, name) for name in evaluation.figures}
     most = max(one.n for one in evaluation.known.values())
-    show_figures(rows, _COLUMNS, [name for name, one in evaluation.known.items() if one.n == most])
+    ranked = [name for name, one in evaluation.known.items() if one.n == most]
+    show_html(style_sheets("figures") + figures_html(rows, _COLUMNS, ranked))
     _without_unread(evaluation)
     st.caption(
         "95% bootstrap intervals. ★ marks the best value among the detectors that judged most trajectories. A detector "
@@ -53,9 +56,8 @@ def figures(evaluation: Dashboard) -> None:
     )
     with st.container(horizontal=True):
         _table_button("Figures (CSV)", evaluation.figure_table, evaluation.run, "figures")
-        _table_button(
-            "All scores (CSV)", lambda: chart_data.score_table(evaluation.scores.values()), evaluation.run, "scores"
-        )
+        scores = partial(chart_data.score_table, evaluation.scores.values())
+        _table_button("All scores (CSV)", scores, evaluation.run, "scores")
 
 
 @st.fragment
@@ -140,8 +142,11 @@ def _slider(evaluation: Dashboard, name: str) -> None:
             return
         counted = count_matrix(known, at)
         show_run_chart(evaluation.run, "confusion-matrix", chart_data.confusion_table(counted), of=name)
-    with right:
-        _worth(counted)
+    cost = weigh_errors(counted, *_costs())
+    with right, st.container(horizontal=True):
+        st.metric("Macro-F1", f"{macro_f1(counted):.3f}")
+        st.metric("ER", f"{effective_reliability(counted):.3f}")
+        st.metric("weighted cost", f"{cost:,.1f}")
 
 
 def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
@@ -149,25 +154,13 @@ def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
         evaluation.scores[name], evaluation.population, at, evaluation.cap, halted_free=evaluation.halted_free
     )
     needed = int(table["inspections"].sum())
-    sentence = f"**{counted(needed, 'inspection')}**"
-    if evaluation.cap is None:
-        sentence += "; the run has no budget."
-    else:
+    limit = "the run has no budget."
+    if evaluation.cap is not None:
         beyond = int(table["beyond_budget"].sum())
-        sentence += f"; the budget allows {evaluation.cap:,} per trial" + (
-            f", {beyond:,} beyond it." if beyond else ", enough."
-        )
-    st.markdown(sentence)
+        limit = f"the budget allows {evaluation.cap:,} per trial, {f'{beyond:,} beyond it' if beyond else 'enough'}."
+    st.markdown(f"**{counted(needed, 'inspection')}**; {limit}")
     st.dataframe(_filled(table), key=f"inspections-{name}", hide_index=True, height="content")
     st.code(f"inferact detect {quote(evaluation.run)} --method {quote(name)} --threshold {at:g}", language=None)
-
-
-def _worth(counted: Confusion) -> None:
-    cost = weigh_errors(counted, *_costs())
-    with st.container(horizontal=True):
-        st.metric("Macro-F1", f"{macro_f1(counted):.3f}")
-        st.metric("ER", f"{effective_reliability(counted):.3f}")
-        st.metric("weighted cost", f"{cost:,.1f}")
 
 
 @st.fragment
@@ -273,11 +266,9 @@ def _gain(title: str, gain: comparison.Gain) -> dict[str, str]:
 
 
 def _filled(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table without empty columns; replace underscores in column names with spaces."""
     return table.dropna(axis="columns", how="all").rename(columns=lambda name: str(name).replace("_", " "))
 
 
 def _table_button(label: str, table: Callable[[], pd.DataFrame], run: str, name: str) -> None:
-    file = f"{run}-{name}.csv"
-    make = record_download(lambda: as_csv(table()), file, exporting(run))
-    st.download_button(label, make, file, "text/csv", key=f"{name}-csv", on_click="ignore", type="tertiary")
+    file, leaving = f"{run}-{name}.csv", exporting(run)
+    download(label, lambda: as_csv(table()), file, "text/csv", f"{name}-csv", leaving=leaving, type="tertiary")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -26,17 +25,8 @@ _TWINS = ("priority", "expected-cost")
 """These lines are equal if all actions have one cost and the detector outputs no probability."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """The comparison to draw: one detector in all orders (`order` is None), or all detectors in one order."""
-
-    detector: str | None = None
-    order: str | None = None
-
-    @property
-    def named(self) -> str:
-        """The column that distinguishes the lines."""
-        return "policy" if self.order is None else "detector"
+_Wanted = tuple[str | None, str | None]
+"""The comparison to draw: one detector in all orders (the order is None), or all detectors in one order."""
 
 
 @st.fragment
@@ -48,11 +38,17 @@ def show_oversight(run_name: str) -> None:
         version, settled = oversight.pool_version(session, run), oversight.has_settled_labels(session, run)
     head, body = st.container(horizontal=True, vertical_alignment="bottom"), st.container()
     with head:
-        labels = _labels() if settled else "gold"
+        labels = "gold"
+        if settled:
+            labels = st.segmented_control(
+                "Labels", oversight.LABELS, default="gold", key="oversight-labels", required=True
+            )
         pool = _pool(database_url(), run_name, labels, version)
         known = oversight.list_drawable(pool)
         if known:
-            trial, further = _trial(list(known)), _further()
+            trials = list(known)
+            trial = st.selectbox("Trial", trials, key="oversight-trial", width=110) if len(trials) > 1 else trials[0]
+            further = int(st.number_input("Further inspections", 1, 100_000, 10, key="oversight-further", width=170))
             wanted = _wanted(known[trial], pool.routing)
             curves = _curves(database_url(), pool, version, labels, trial, further, wanted)
     with body:
@@ -66,7 +62,7 @@ def show_oversight(run_name: str) -> None:
 
 def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted) -> None:
     points, summary = curves.points, curves.summary
-    if wanted.order is None:
+    if wanted[1] is None:
         points, summary = (_drop_equal_order(frame, curves.points) for frame in (points, summary))
     left, right = st.columns([3, 2])
     with left:
@@ -74,10 +70,9 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted) -> None:
     with right:
         for sentence in _sentences(curves):
             st.markdown(sentence)
-        _table(summary, wanted.named, curves.further)
-        less = "; “as reviewed” excludes those that reviewers approved" * (
-            oversight.AS_REVIEWED in set(summary["policy"])
-        )
+        _table(summary, "policy" if wanted[1] is None else "detector", curves.further)
+        less = "; “as reviewed” excludes those that reviewers approved"
+        less = less if oversight.AS_REVIEWED in set(summary["policy"]) else ""
         st.caption(
             f"Caught after {counted(curves.spent, 'inspection')}, and by {curves.further:,} more. Each order inspects "
             f"flagged items only and catches every misalignment that it inspects{less}. "
@@ -127,29 +122,15 @@ def _catch(inspections: int) -> str:
     return f"{counted(inspections, 'inspection')} {'catches' if inspections == 1 else 'catch'}"
 
 
-def _labels() -> str:
-    return st.segmented_control("Labels", oversight.LABELS, default="gold", key="oversight-labels", required=True)
-
-
-def _trial(known: list[int]) -> int:
-    return st.selectbox("Trial", known, key="oversight-trial", width=110) if len(known) > 1 else known[0]
-
-
-def _further() -> int:
-    return int(st.number_input("Further inspections", 1, 100_000, 10, key="oversight-further", width=170))
-
-
 def _wanted(detectors: list[str], routing: str) -> _Wanted:
     if len(detectors) > 1:
         kinds = [_BY_ORDER, _BY_DETECTOR]
         compared = st.segmented_control("Compare", kinds, default=_BY_ORDER, key="oversight-compare", required=True)
         if compared == _BY_DETECTOR:
-            orders = list(_WORDS)
-            return _Wanted(
-                order=st.selectbox("Order", orders, key="oversight-order", format_func=_WORDS.__getitem__, width=300)
-            )
+            named = _WORDS.__getitem__
+            return None, st.selectbox("Order", list(_WORDS), key="oversight-order", format_func=named, width=300)
     index = detectors.index(routing) if routing in detectors else 0
-    return _Wanted(detector=st.selectbox("Detector", detectors, index, key="oversight-detector", width=240))
+    return st.selectbox("Detector", detectors, index, key="oversight-detector", width=240), None
 
 
 def _drop_equal_order(frame: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
@@ -174,8 +155,9 @@ def _curves(
     further: int,
     wanted: _Wanted,
 ) -> oversight.Curves:
-    orders = oversight.ORDERS if wanted.order is None else (wanted.order,)
-    detectors = None if wanted.detector is None else (wanted.detector,)
+    detector, order = wanted
+    orders = oversight.ORDERS if order is None else (order,)
+    detectors = None if detector is None else (detector,)
     return oversight.compute_curves(_run_pool, trial=trial, orders=orders, detectors=detectors, further=further)
 
 

@@ -36,7 +36,6 @@ def meanings() -> dict[str, str]:
 
 
 def _dictionary() -> str:
-    """Return the columns of every kind of export as Markdown tables."""
     above = "Every column that `inferact export KIND --run RUN --out FILE` and the page **Export** write."
     below = "For a study, `inferact export study --study NAME --out FILE.zip` adds `dictionary.csv` to its tables."
     return "\n\n".join([above, *map(_table, KINDS), below])

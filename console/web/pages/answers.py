@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from console import runs
-from console.auth.people import Role
+from console.auth.identity import Role
 from console.database import reading
 from console.language import _
 from console.review import feedback_outcomes, inbox
@@ -42,14 +41,13 @@ with reading() as session:
     if run is None or identity is None or run.study_id is not None:
         show_empty_state(_("No decisions yet"), _("Review an item to see the outcome of your feedback here."))
         st.stop()
-    names = [one.name for one in runs.list_runs(session)]
     unblinded = identity.has(Role.RESEARCHER)
     tally = feedback_outcomes.count_retries(session, run, identity.name, unblinded=unblinded)
     found = feedback_outcomes.list_feedback_outcomes(session, run, identity.name, unblinded=unblinded, limit=shown + 1)
     drafts = inbox.list_unsent_drafts(session, run, identity.name)
 
 set_reviewed_runs(run.id)
-run_picker(names, run.name)
+run_picker(run.name)
 show_waiting_drafts(drafts, run.name)
 if tally:
     st.header(tally.in_words, anchor=False)

@@ -4,7 +4,6 @@ from shlex import quote
 
 import streamlit as st
 
-from console import runs
 from console.database import database_url, reading
 from console.detection.evaluation import dashboard
 from console.web.detectors import metrics, oversight
@@ -14,7 +13,6 @@ from console.web.widgets.messages import show_empty_state
 st.title("Detectors")
 with reading() as session:
     run = chosen_run(session)
-    names = [one.name for one in runs.list_runs(session)]
     version = dashboard.dashboard_version(session, run) if run else ()
 if run is None:
     show_empty_state("No runs yet", "Import a log, then judge it with detectors.")
@@ -22,7 +20,7 @@ if run is None:
     st.stop()
 
 with st.container(horizontal=True, vertical_alignment="bottom", key="detectors-head"):
-    run_picker(names, run.name)
+    run_picker(run.name)
     st.segmented_control("Image format", ["png", "svg"], default="png", key="picture", required=True)
     with st.popover("Error costs"):
         st.number_input("Cost of a miss", min_value=0.0, value=1.0, key="miss_cost")

@@ -1,22 +1,66 @@
 """Export: the records of a run as files, and the audit log, for researchers."""
 
+from __future__ import annotations
+
 from functools import partial
 from importlib.util import find_spec
 
 import streamlit as st
 
-from console import runs
 from console.database import database_url, reading
-from console.runs import export
-from console.web.audit import show_audit
+from console.runs import audit_trail, export
+from console.runs.audit_trail import AuditFilter
+from console.runs.export.formats.columns import iso
+from console.web.run_files import exporting
 from console.web.run_picker import chosen_run, run_picker
 from console.web.sign_in import by_browser
+from console.web.widgets.chart import download
 from console.web.widgets.messages import show_empty_state, show_problem
+from console.web.widgets.tables import show_rows
+from storage.engine import reading as reading_at
+
+_SHOWN = 200
+_ALL = "all"
+
+
+def show_audit() -> None:
+    """Draw the audit log with all text escaped."""
+    st.header("Audit log", anchor=False)
+    with reading() as session:
+        names, kinds, people = audit_trail.list_choices(session)
+    if not kinds:
+        show_empty_state("No events yet", "Import a log or start agents to record the first event.")
+        return
+    which, what, who = st.columns(3)
+    wanted = AuditFilter(
+        _chosen(which.selectbox("Run", [_ALL, *names], key="audit_run")),
+        _chosen(what.selectbox("Event", [_ALL, *kinds], key="audit_kind")),
+        _chosen(who.selectbox("Person", [_ALL, *people], key="audit_who")),
+    )
+    with reading() as session:
+        found = audit_trail.list_entries(session, wanted, _SHOWN)
+    if not found:
+        show_empty_state("No matching events", "Choose another run, event or person.")
+        return
+    rows = [{"at": iso(one.at_ms)[:19].replace("T", " "), "said": audit_trail.entry_sentence(one)} for one in found]
+    show_rows(rows, {"at": "time (UTC)", "said": "event"}, label="Audit log")
+    # The file includes its own download, which is recorded first.
+    make, leaving = partial(_csv, database_url(), wanted), exporting(wanted.run)
+    download("Download audit log", make, "audit.csv", "text/csv", "audit_download", leaving=leaving)
+
+
+def _chosen(value: str) -> str | None:
+    return None if value == _ALL else value
+
+
+def _csv(url: str, wanted: AuditFilter) -> bytes:
+    with reading_at(url) as session:
+        return audit_trail.as_csv(audit_trail.list_entries(session, wanted))
+
 
 st.title("Export")
 with reading() as session:
     run = chosen_run(session)
-    names = [one.name for one in runs.list_runs(session)]
 if run is None:
     show_empty_state("Nothing to export yet", "Import a log or start agents, then export the run.")
     st.page_link("console/web/pages/runs.py", label="Import a log")
@@ -43,37 +87,22 @@ def offer_layout(name: str, run_name: str) -> None:
     if layout.needs and find_spec(layout.needs) is None:
         show_problem(f"This format needs {layout.needs}, which is not installed. Run: pip install {layout.needs}")
         return
-    st.download_button(
-        "Download file",
-        data=partial(export.download_layout, database_url(), name, run_name, asked_for, by=by_browser()),
-        file_name=f"{run_name}-{name}.{layout.suffix}",
-        mime=layout.media_type,
-        key="download",
-        type="primary",
-        on_click="ignore",
-    )
+    make = partial(export.download_layout, database_url(), name, run_name, asked_for, by=by_browser())
+    download("Download file", make, f"{run_name}-{name}.{layout.suffix}", layout.media_type, "download", type="primary")
 
 
 def offer_table(kind: str, suffix: str, run_name: str) -> None:
     """Draw the download of one kind of record as a table."""
     st.caption(_KINDS.get(kind, ""))
     pictures = (kind, suffix) == ("trajectories", "jsonl") and st.checkbox("Include pictures", key="with-pictures")
-    st.download_button(
-        "Download file",
-        data=partial(
-            export.download, database_url(), kind, run_name, suffix, researcher=True, by=by_browser(), pictures=pictures
-        ),
-        file_name=f"{run_name}-{kind}.{suffix}",
-        mime=export.FORMATS[suffix].media_type,
-        key="download",
-        type="primary",
-        on_click="ignore",
-    )
+    make = partial(export.download, database_url(), kind, run_name, suffix, researcher=True, by=by_browser())
+    file, media_type = f"{run_name}-{kind}.{suffix}", export.FORMATS[suffix].media_type
+    download("Download file", partial(make, pictures=pictures), file, media_type, "download", type="primary")
 
 
 pick, what, how = st.columns([2, 2, 1], vertical_alignment="bottom")
 with pick:
-    run_picker(names, run.name)
+    run_picker(run.name)
 kind = what.selectbox("Content", [*export.KINDS, *export.LAYOUTS], key="export_kind")
 if kind in export.LAYOUTS:
     offer_layout(kind, run.name)

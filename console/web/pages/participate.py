@@ -5,7 +5,7 @@ from typing import assert_never
 import streamlit as st
 
 from console.studies.sessions import position, steps
-from console.web.participant import item, onboarding, questionnaires, session, stages
+from console.web.participant import onboarding, questionnaires, session, stages
 from console.web.review import actions
 from console.web.visitor_language import follow_study
 from console.web.widgets.markup import show_html
@@ -13,7 +13,6 @@ from storage import tables
 
 
 def _draw(at: position.Position, who: tables.Participant) -> None:
-    """Draw the participant's current stage."""
     id = who.id or 0
     match at:
         case position.AtConsent():
@@ -23,13 +22,13 @@ def _draw(at: position.Position, who: tables.Participant) -> None:
         case position.AtInstructions():
             onboarding.instructions(at.design.instructions, at.design.source.environment, id)
         case position.AtPracticeItem():
-            item.practice(at)
+            stages.practice(at)
         case position.AtPracticeAnswer():
-            item.practice_answer(at)
+            stages.practice_answer(at)
         case position.AtIntroduction():
             stages.introduction(at)
         case position.AtItem():
-            item.item(at)
+            stages.item(at)
         case position.AtConfidence():
             questionnaires.confidence(at)
         case position.AtQuestionnaire():

@@ -14,7 +14,7 @@ from console.database import now_ms, reading, writing
 from console.errors import Refused
 from console.language import _
 from console.runs.export.formats.columns import iso
-from console.web.flash import call_or_show_problem, flash, show_messages
+from console.web.flash import finish, refusals_shown, show_messages
 from console.web.sign_in import current_identity
 from console.web.widgets.markup import plain
 from console.web.widgets.messages import show_empty_state
@@ -39,7 +39,8 @@ def show_people(identity: Identity) -> None:
         given = roles.multiselect("Roles", offered, default=[str(Role.REVIEWER)])
         sent = send.form_submit_button("Invite person", type="primary")
     if sent:
-        call_or_show_problem(_invite, who, given)
+        with refusals_shown():
+            _invite(who, given)
     _disabling("person", [one.name for one in known if one.disabled_ms is None], _disable)
 
 
@@ -60,7 +61,8 @@ def show_agents() -> None:
         called = name.text_input("Agent name", max_chars=people.MAX_NAME)
         sent = send.form_submit_button("Add agent", type="primary")
     if sent:
-        call_or_show_problem(_add_agent, called)
+        with refusals_shown():
+            _add_agent(called)
     _disabling("agent", [one.name for one in known if one.disabled_ms is None], _disable_agent)
 
 
@@ -79,7 +81,7 @@ def show_sessions(identity: Identity) -> None:
         said = words.format(name=one.name, browser=browser, address=address, day=_day(one.seen_ms))
         raw = escape(one.browser.encode("ascii", "replace").decode())
         line.html(f'<span title="{raw}">{plain(said)}</span>')
-        end.button(_("End session"), key=f"end-{one.id}", on_click=call_or_show_problem, args=(_end_session, one.id))
+        end.button(_("End session"), key=f"end-{one.id}", on_click=_end_session, args=(one.id,))
 
 
 def _disabling(what: str, names: list[str], disable: Callable[[str], None]) -> None:
@@ -89,7 +91,8 @@ def _disabling(what: str, names: list[str], disable: Callable[[str], None]) -> N
         chosen = st.selectbox("Who", names, index=None, key=f"disable-{what}", placeholder="choose")
         st.caption("Disabling ends their sessions and tokens immediately. Their records stay.")
         if st.button("Disable", key=f"disable-{what}-sure", disabled=not chosen) and chosen:
-            call_or_show_problem(disable, chosen)
+            with refusals_shown():
+                disable(chosen)
 
 
 def _once(what: str) -> None:
@@ -119,8 +122,7 @@ def _disable(name: str) -> None:
         people.refuse_beyond(_present(), roles_of(person.roles), None)
         people.disable(session, person, now_ms())
         audit_log.record(session, None, "person disabled", now_ms(), subject=person.name)
-    flash((True, f"Disabled {name}. Their open pages close within seconds."))
-    st.rerun()
+    finish(f"Disabled {name}. Their open pages close within seconds.")
 
 
 def _add_agent(name: str) -> None:
@@ -137,12 +139,11 @@ def _disable_agent(name: str) -> None:
         people.refuse_beyond(_present(), (), None)
         agents.disable(session, name, now_ms())
         audit_log.record(session, None, "agent disabled", now_ms(), subject=name)
-    flash((True, f"Disabled {name}. It can no longer request reviews."))
-    st.rerun()
+    finish(f"Disabled {name}. It can no longer request reviews.")
 
 
 def _end_session(session_id: int) -> None:
-    with writing() as session:
+    with refusals_shown(), writing() as session:
         name = sessions.end_session_of(session, session_id, _present(), now_ms())
         audit_log.record(session, None, "session ended", now_ms(), subject=name)
 

@@ -1,41 +1,128 @@
 """Rate answers: the rules and the open ratings; for researchers, also the results."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 import streamlit as st
 
 from console import runs
-from console.auth.people import Role
-from console.database import reading
+from console.auth.identity import Identity, Role
+from console.database import now_ms, reading, review_queue
+from console.errors import ConsoleError
 from console.language import _, gettext_noop
-from console.review import inbox
-from console.runs import run_options
-from console.web.answer_judging import begin_form, judging, results
-from console.web.flash import show_messages
+from console.review import blinding, decisions, inbox
+from console.runs.options import run_options
+from console.trials import answer_rating
+from console.trials.answer_rating import ANNOTATORS
+from console.web.flash import finish, flash, refusals_shown, show_messages
+from console.web.review import actions, shortcuts
+from console.web.review.drafts import save_draft, words_key
+from console.web.review.own_items import set_reviewed_runs
 from console.web.sign_in import current_identity
+from console.web.widgets.hotkeys import hotkeys, key_button
 from console.web.widgets.markup import plain, show_html
-from console.web.widgets.messages import show_empty_state
+from console.web.widgets.messages import refusal_words, show_empty_state
+from storage import tables
+from storage.errors import StorageError
+from storage.queue import Claim, NoClaim
+from storage.tables import DecisionKind
 
-_RULES = (
-    (
-        gettext_noop("What you see"),
-        gettext_noop("A question, the agent's answer, and the answer in the data."),
+_RIGHT, _WRONG = DecisionKind.APPROVE, DecisionKind.REJECT
+
+
+def judging(run: tables.Run, identity: Identity) -> None:
+    """Draw the next answer for this person to rate, with the question, the reference answer and two buttons."""
+    with reading() as session:
+        claim = decisions.claim_next_item(review_queue(), session, run, identity.name, now_ms(), settles=False)
+        if isinstance(claim, NoClaim):
+            view = None
+        else:
+            view = blinding.build_review_view(session, review_queue(), run, claim, identity.name, unblinded=False)
+    set_reviewed_runs(run.id)
+    actions.show_flash()
+    if view is None or isinstance(claim, NoClaim):
+        show_empty_state(_("No answers left"), _("You have rated every answer in this rating."))
+        key_button(_("Undo"), "U", "undo-answer", actions.undo, None)
+        return
+    shown, item = view.presentation, claim.item_id
+    rows = [(_("Question"), shown.task), (_("Agent's answer"), shown.action)]
+    rows += [(_("Answer in the data"), text) for _name, text in shown.brief]
+    show_html("".join(f'<h2 class="ia-whole-head">{plain(heading)}</h2><p>{plain(text)}</p>' for heading, text in rows))
+    st.text_area(_("Your comment"), view.draft.text, key=words_key(item), height=74, max_chars=decisions.MAX_FEEDBACK)
+    with st.container(horizontal=True):
+        for words, key, decision in ((_("Correct"), "A", _RIGHT), (_("Incorrect"), "X", _WRONG)):
+            key_button(words, key, f"judge-{key}-{item}", _judge, claim, run, identity.name, decision)
+        key_button(_("Undo"), "U", f"undo-{item}", actions.undo, item)
+    bound = {"u": f"undo-{item}", "a": f"judge-A-{item}", "x": f"judge-X-{item}"}
+    hotkeys(bound, item_id=item, enabled=shortcuts.enabled(), draft_keys=[words_key(item)], on_draft=save_draft)
+
+
+def _judge(claim: Claim, run: tables.Run, who: str, decision: DecisionKind) -> None:
+    answer = decisions.ReviewDecision(decision, st.session_state.get(words_key(claim.item_id)) or "")
+    try:
+        decisions.submit(review_queue(), run, claim, who, answer, now_ms(), submit_key=claim.token)
+        flash((True, _("Rated correct.") if decision is _RIGHT else _("Rated incorrect.")))
+    except (ConsoleError, StorageError) as refusal:
+        flash((False, refusal_words(refusal)))
+
+
+def begin_form(sources: Sequence[str]) -> None:
+    """Draw the form that starts a rating of a run's answers."""
+    if not sources:
+        return
+    with st.form("answers", border=True):
+        run, called, people = st.columns(3)
+        source = run.selectbox("Run", sources, key="answers_of")
+        name = called.text_input("Rating name", key="answers_name", max_chars=80, placeholder="answers-1")
+        annotators = people.number_input("People per answer", 1, 9, ANNOTATORS, key="answers_people")
+        sent = st.form_submit_button("Start rating")
+    if sent:
+        with refusals_shown():
+            count = answer_rating.start_rating(name.strip(), source, int(annotators))
+            finish(f"Created {name.strip()}: {count} answers of {source}, rated by {annotators} people each.")
+
+
+def results(run: tables.Run) -> None:
+    """Draw the answers of a rating with the majority verdict on each, and the agreement of the raters."""
+    with reading() as session:
+        found = answer_rating.get_ratings(session, run)
+    kinds = {"percent": "pairwise agreement", "fleiss": "Fleiss' kappa", "alpha": "Krippendorff's alpha"}
+    words = {"aligned": "correct", "misaligned": "incorrect"}
+    st.subheader(run.name, anchor=False)
+    judged = sum(one.majority is not None for one in found.answers)
+    share = "" if found.accuracy is None else f"; {found.accuracy:.1%} of these are correct"
+    st.caption(f"{judged} of {len(found.answers)} answers have a majority{share}.")
+    measures = [
+        {
+            "agreement": kinds[name],
+            "value": "–" if one.value is None else f"{one.value:.2f}",
+            "95% interval": f"{one.interval.low:.2f} to {one.interval.high:.2f}" if one.interval else "–",
+        }
+        for name, one in found.agreement.items()
+    ]
+    st.dataframe(measures, key=f"agreement-{run.id}", hide_index=True)
+    rows = [
+        {name: getattr(one, name) for name in ("question", "answer", "correct", "incorrect")}
+        | {"majority": words.get(str(one.majority)), "comments": " / ".join(one.comments)}
+        for one in found.answers
+    ]
+    st.dataframe(rows, key=f"ratings-{run.id}", hide_index=True, placeholder="–")
+
+
+_RULES = {
+    gettext_noop("What you see"): gettext_noop("A question, the agent's answer, and the answer in the data."),
+    gettext_noop("A: correct"): gettext_noop(
+        "The answer has the same meaning as the data, in any wording, and does not contradict them."
     ),
-    (
-        gettext_noop("A: correct"),
-        gettext_noop("The answer has the same meaning as the data, in any wording, and does not contradict them."),
+    gettext_noop("X: incorrect"): gettext_noop(
+        "It disagrees with the data, leaves out what was asked, or offers several answers."
     ),
-    (
-        gettext_noop("X: incorrect"),
-        gettext_noop("It disagrees with the data, leaves out what was asked, or offers several answers."),
+    gettext_noop("Your comment"): gettext_noop("Explain your rating in one sentence, above all in close cases."),
+    gettext_noop("On your own"): gettext_noop(
+        "Several people rate each answer and the majority counts. Do not discuss the answers."
     ),
-    (
-        gettext_noop("Your comment"),
-        gettext_noop("Explain your rating in one sentence, above all in close cases."),
-    ),
-    (
-        gettext_noop("On your own"),
-        gettext_noop("Several people rate each answer and the majority counts. Do not discuss the answers."),
-    ),
-)
+}
 
 st.title(_("Rate answers"))
 identity = current_identity()
@@ -49,7 +136,7 @@ show_messages()
 chosen = next((one for one in rated if one.name == st.query_params.get("judge")), None)
 if identity and chosen:
     judging(chosen, identity)
-rows = "".join(f"<li><b>{plain(_(title))}</b><span>{plain(_(words))}</span></li>" for title, words in _RULES)
+rows = "".join(f"<li><b>{plain(_(title))}</b><span>{plain(_(words))}</span></li>" for title, words in _RULES.items())
 with st.container(key="ia-judging-tour"):
     how = plain(_("How to rate an answer"))
     show_html(f'<section aria-label="{how}"><h2>{how}</h2><ol>{rows}</ol></section>')

@@ -16,11 +16,11 @@ from console.web.review.colleagues import notes_html
 from console.web.run_picker import chosen_run
 from console.web.sign_in import current_identity
 from console.web.widgets.arrival_watch import show_count, watch_arrivals
-from console.web.widgets.markup import plain
+from console.web.widgets.markup import plain, show_html
 from console.web.widgets.messages import show_empty_state
-from console.web.widgets.status import Progress, status_line_html
+from console.web.widgets.status import status_line_html
 from console.web.widgets.trajectory_view import show_presentation
-from console.web.widgets.trial_history import last_feedback_html, show_earlier_trials
+from console.web.widgets.trial_history import earlier_trials_html, last_feedback_html
 from storage.queue import NoClaim
 from storage.tables import RunKind
 
@@ -33,10 +33,8 @@ with reading() as session:
     if run is None or run.study_id is not None or run_options(run).rates_answers:
         show_count(_("Review"), 0)
     if run is None or identity is None:
-        show_empty_state(
-            _("Nothing to review yet"),
-            _("New items appear here when a run flags an action or an agent asks for a review."),
-        )
+        what_next = _("New items appear here when a run flags an action or an agent asks for a review.")
+        show_empty_state(_("Nothing to review yet"), what_next)
         watch_arrivals(_("Review"), None, None)
         st.stop()
     if run.study_id is not None:
@@ -58,9 +56,7 @@ with reading() as session:
     claim = opened or decisions.claim_next_item(queue, session, run, identity.name, now_ms(), settles=False)
 # Read the counts again: the claim changed them.
 with reading() as session:
-    progress = Progress.of(
-        run.name, inbox.count_pending_items(session, run), inbox.count_my_reviews(session, run, identity.name)
-    )
+    pending, mine = inbox.count_pending_items(session, run), inbox.count_my_reviews(session, run, identity.name)
     if not isinstance(claim, NoClaim):
         waiter = inbox.list_waiting_agents(session, [claim.item_id]).get(claim.item_id)
         view = blinding.build_review_view(session, queue, run, claim, identity.name, unblinded=unblinded)
@@ -82,15 +78,7 @@ if isinstance(claim, NoClaim):
 
 now = blinding.list_actions(view.checkpoint)
 trials = run.trials if run.kind in (RunKind.LIVE, RunKind.REPLAY) else None
-above = status_line_html(
-    progress,
-    waiter,
-    trial=claim.trial,
-    trials=trials,
-    cap=claim.budget_cap,
-    used=claim.budget_used,
-    now_ms=now_ms(),
-)
+above = status_line_html(run.name, claim, pending, mine, now_ms=now_ms(), waiter=waiter, trials=trials)
 above += actions.flash_html() + (actions.decision_html(answered, claim) if answered else "")
 above += notes_html(view.notes, view.escalation)
 # The later trials of a log were recorded before any feedback.
@@ -103,7 +91,7 @@ whole = bool(earlier_answer) or actions.is_action_shown_whole(claim.item_id, vie
 draw_further_steps = show_presentation(
     view.presentation, above, action_whole=whole, item=claim.item_id, note=wrong if says_wrong else ""
 )
-show_earlier_trials(view.earlier, now)
+show_html(earlier_trials_html(view.earlier, now))
 if earlier_answer:
     decision_bar.back_bar(claim)
 else:

@@ -12,7 +12,6 @@ from console.web.run_picker import chosen_run, run_picker
 from console.web.runs import forms, new_run
 from console.web.runs.overview import show_overview
 from console.web.runs.plans import PLANNERS, planners_section, plans_section, trainings_section
-from console.web.runs.policy import policy_section
 from console.web.widgets.messages import show_empty_state
 from storage.tables import RunKind
 
@@ -37,7 +36,7 @@ if run is None or status is None:
     show_empty_state("No runs yet", "Import a log or start agents above to create a run.")
     st.stop()
 
-run_picker([row["run"] for row in summaries], run.name)
+run_picker(run.name, archived=bool(st.session_state.get("archived")))
 forms.dead_end_notice(run, end)
 show_overview(run.name)
 
@@ -68,7 +67,7 @@ with onward:
         forms.next_trial_button(run)
 with critical:
     if run.kind == RunKind.GATE:
-        policy_section(run)
+        forms.policy_section(run)
     else:
         forms.critical_form(run, patterns, looked)
 with house:

@@ -13,9 +13,9 @@ from storage.tables import RunKind
 with reading() as session:
     studies = list(lifecycle.list_studies(session))
     names = [study.name for study in studies]
-    chosen = picker.chosen_study(names)
+    chosen = next((study for study in studies if study.name == st.query_params.get("study")), None)
     heads = {} if chosen else {study.name: results.headline(session, study.id or 0) for study in studies}
-    run = runs.find(session, picker.adjudicated_run())
+    run = runs.find(session, st.query_params.get("adjudicate", ""))
     archives = [run.name for run in runs.list_runs(session) if run.kind == RunKind.ARCHIVE]
 
 st.title(f"Disagreements in {run.name}" if run else "Studies")
@@ -24,8 +24,8 @@ if run:
     st.page_link("console/web/pages/runs.py", label=f"Open run {run.name}", query_params={"run": run.name})
     adjudication.show_run(run)
 elif chosen:
-    sections.show(next(study for study in studies if study.name == chosen), names)
-elif picker.is_new() or not names:
+    sections.show(chosen, names)
+elif "new" in st.query_params or not names:
     if names:
         st.button("All studies", type="tertiary", on_click=picker.keep, args=(None,))
     else:

@@ -10,14 +10,15 @@ from console import runs
 from console.database import reading
 from console.errors import Unknown
 from console.language import counted
+from console.review.presentation import record_presentation
 from console.runs import trajectory_list, trajectory_rows
 from console.trajectory import Label, Outcome
 from console.trials import replay
 from console.web.run_picker import choose_run, chosen_run, run_picker
 from console.web.widgets.markup import show_html
 from console.web.widgets.messages import show_empty_state, show_problem
-from console.web.widgets.trajectory_view import show_record
-from console.web.widgets.trial_history import diff_of_actions, show_lineage
+from console.web.widgets.trajectory_view import show_presentation
+from console.web.widgets.trial_history import diff_of_actions, lineage_html
 from storage import tables
 from storage.tables import RunKind
 
@@ -39,11 +40,11 @@ def show(run: tables.Run, opened: int) -> None:
             st.button("Open its run", key="own-run", on_click=choose_run, args=(home,))
         return
     if len(history) > 1 or any(entry["decisions"] for entry in history):
-        show_lineage(history, run=run.name, opened=opened, replayed=run.kind == RunKind.REPLAY)
+        show_html(lineage_html(history, run=run.name, opened=opened, replayed=run.kind == RunKind.REPLAY))
     if before is not None:
         with st.expander("Changes since the previous trial"):
             show_html(diff_of_actions([step.action for step in before.steps], [step.action for step in record.steps]))
-    show_record(record, runs.patterns(run))
+    show_presentation(record_presentation(record, runs.patterns(run)))()
 
 
 def _close() -> None:
@@ -68,7 +69,6 @@ _COLUMNS = {
 st.title("Trajectories")
 with reading() as session:
     run = chosen_run(session)
-    names = [one.name for one in runs.list_runs(session)]
 if run is None:
     show_empty_state("No trajectories yet", "Import a log or start agents to get trajectories.")
     st.page_link("console/web/pages/runs.py", label="Import a log")
@@ -94,7 +94,7 @@ def select_filter() -> trajectory_list.Filter:
     )
 
 
-run_picker(names, run.name)
+run_picker(run.name)
 wanted = select_filter()
 
 asked = st.query_params.get("id", "")

@@ -21,9 +21,7 @@ from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.trajectory.strict_yaml import read_data
 from console.web.participant import session
 from console.web.participant.session import continue_button
-from console.web.review import shortcuts
 from console.web.visitor_language import language_buttons
-from console.web.widgets.hotkeys import hotkeys, key_label
 from console.web.widgets.markup import plain, show_html
 from console.web.widgets.participant_stage import (
     consent_link_html,
@@ -90,18 +88,12 @@ def questions(asked: Sequence[IntakeQuestion], participant_id: int) -> None:
     with st.form("questions", border=False):
         for question in asked:
             _field(question)
-        st.form_submit_button(
-            key_label(_("Continue"), "Enter"),
-            key="answered",
-            type="primary",
-            on_click=_keep_answers,
-            args=(asked, participant_id),
-        )
-    hotkeys({"enter": "answered"}, item_id="questions", enabled=shortcuts.enabled())
+        session.submit_button("answered", _keep_answers, asked, participant_id)
 
 
 def _extent(design: Design) -> str:
-    parts = _parts(design)
+    attended = [one for one in conditions(design) if not unattended(one.levels)]
+    parts = len(attended) if design.comparison == "within" else 1
     tasks = ngettext("{count} task", "{count} tasks", design.tasks).format(count=design.tasks)
     rounds = ngettext("{count} round", "{count} rounds", design.trials).format(count=design.trials)
     extent = ngettext(
@@ -109,21 +101,10 @@ def _extent(design: Design) -> str:
     )
     if design.break_minutes and parts > 1:
         extent = _("There are {parts} parts of {tasks} in {rounds}, with breaks of {minutes}.")
-    return " ".join(
-        (
-            extent.format(parts=parts, tasks=tasks, rounds=rounds, minutes=_minutes(design.break_minutes)),
-            _("You can close the page and return at any time."),
-        )
-    )
-
-
-def _minutes(minutes: float) -> str:
-    return _("1 minute") if minutes == 1 else _("{count} minutes").format(count=f"{minutes:g}")
-
-
-def _parts(design: Design) -> int:
-    attended = [one for one in conditions(design) if not unattended(one.levels)]
-    return len(attended) if design.comparison == "within" else 1
+    minutes = _("{count} minutes").format(count=f"{design.break_minutes:g}")
+    minutes = _("1 minute") if design.break_minutes == 1 else minutes
+    said = extent.format(parts=parts, tasks=tasks, rounds=rounds, minutes=minutes)
+    return f"{said} {_('You can close the page and return at any time.')}"
 
 
 def _field(question: IntakeQuestion) -> None:
@@ -156,19 +137,13 @@ def points(design: Design, levels: Mapping[str, str], *, first: bool) -> list[st
     sentences = [_(words) for name in varied(design) if (words := _TEXTS.levels.get(name, {}).get(levels[name]))]
     if not first:
         sentences.insert(0, _(OTHERS if sentences else SAME))
-    return [*sentences, *_rounds(design.trials), *_reviews(design.budget)]
-
-
-def _rounds(count: int) -> list[str]:
-    many = _("There are {count} rounds. After each round the agents retry the tasks that failed.")
-    return [many.format(count=count)] if count > 1 else []
-
-
-def _reviews(budget: str | None) -> list[str]:
-    if budget is None:
-        return []
-    # No number: the limit in the line includes seeded items, which participants must not be able to count.
-    return [_("You cannot review every item. The line above an item shows how many reviews are left.")]
+    if design.trials > 1:
+        many = _("There are {count} rounds. After each round the agents retry the tasks that failed.")
+        sentences.append(many.format(count=design.trials))
+    if design.budget is not None:
+        # No number: the limit in the line includes seeded items, which participants must not be able to count.
+        sentences.append(_("You cannot review every item. The line above an item shows how many reviews are left."))
+    return sentences
 
 
 def instructions(text: str, environment: str | None, participant_id: int) -> None:

@@ -12,9 +12,9 @@ from console.studies.sessions.position import AtConfidence, AtQuestionnaire
 from console.web.participant import session
 from console.web.participant.stages import name_part
 from console.web.review import actions, own_items, shortcuts
-from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.hotkeys import hotkeys, key_button
 from console.web.widgets.markup import show_html
-from console.web.widgets.participant_stage import ends_html, head_html, label_words, prose_html, scale_item_html
+from console.web.widgets.participant_stage import ends_html, head_html, label_words, prose_html, question_html
 
 _SURE_PX = 420
 
@@ -31,14 +31,7 @@ def questionnaire(position: AtQuestionnaire) -> None:
     with st.form(f"instrument-{page}", border=False):
         for item in asked.items:
             _field(asked, item, page)
-        st.form_submit_button(
-            key_label(_("Continue"), "Enter"),
-            key=f"filled-in-{page}",
-            type="primary",
-            on_click=_keep,
-            args=(asked, page, position.participant.id),
-        )
-    hotkeys({"enter": f"filled-in-{page}"}, item_id=page, enabled=shortcuts.enabled())
+        session.submit_button(f"filled-in-{page}", _keep, asked, page, position.participant.id)
 
 
 def confidence(position: AtConfidence) -> None:
@@ -56,17 +49,19 @@ def confidence(position: AtConfidence) -> None:
                 rate = (answering.store_confidence, position.participant.id, decision.id, int(level))
                 st.button(level, key=key, on_click=session.step, args=rate, width="stretch")
     undo = f"undo-at-sure-{decision.id}"
-    st.button(key_label(_("Undo"), "U"), key=undo, on_click=actions.undo, args=(None,), type="tertiary")
+    key_button(_("Undo"), "U", undo, actions.undo, None, type="tertiary")
     said = _("How sure are you? Press 1 for not at all, up to {level} for completely.").format(level=most)
     hotkeys({**keys, "u": undo}, item_id=f"sure-{decision.id}", enabled=shortcuts.enabled(), said=said)
 
 
 def _field(instrument: Instrument, item: InstrumentItem, page: str) -> None:
-    low, high = _ends(instrument, item)
-    first, last = instrument.scale.low, instrument.scale.high
+    scale, low, high = instrument.scale, "", ""
+    if item.kind == "scale":
+        low, high = item.low_label or scale.low_label, item.high_label or scale.high_label
+    first, last = scale.low, scale.high
     shown = [f"{first} = {low}", f"{last} = {high}"] if low or high else ["", ""]
     spoken = f"{item.question} {first} is {low}, {last} is {high}." if low or high else item.question
-    show_html(scale_item_html(item.question, *shown, optional=not item.required))
+    show_html(question_html(item.question, optional=not item.required) + ends_html(*shown))
     # The question itself is above, as plain text.
     label = label_words(spoken)
     key = _key(item, page)
@@ -78,12 +73,6 @@ def _field(instrument: Instrument, item: InstrumentItem, page: str) -> None:
         options = answers_to(instrument, item)
         across = item.kind == "scale"
         st.radio(label, options, index=None, key=key, horizontal=across, label_visibility="collapsed", width="stretch")
-
-
-def _ends(instrument: Instrument, item: InstrumentItem) -> tuple[str, str]:
-    if item.kind != "scale":
-        return "", ""
-    return item.low_label or instrument.scale.low_label, item.high_label or instrument.scale.high_label
 
 
 def _keep(instrument: Instrument, page: str, participant_id: int) -> None:

@@ -10,18 +10,16 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from console.database import reading
-from console.errors import ConsoleError
 from console.language import _
 from console.studies.sessions import joining, page_events
 from console.studies.sessions.stages import ParticipantStage
 from console.web.review import actions, shortcuts
+from console.web.review.own_items import in_words
 from console.web.sign_in import current_identity, participant_secret
-from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.hotkeys import hotkeys, key_button, key_label
 from console.web.widgets.markup import show_html
-from console.web.widgets.messages import refusal_words
 from console.web.widgets.participant_stage import head_html, prose_html
 from storage import tables
-from storage.errors import StorageError
 
 _COLUMN_PX = 760
 _CHECK_EVERY_S = 0.15
@@ -46,7 +44,10 @@ def current_participant() -> tables.Participant | None:
     if participant is None or study is None or _is_invited_anew(participant, study):
         return None
     before = current_identity()
-    sign_in_participant(kept)
+    for name in ("me", "join"):
+        st.query_params.pop(name, None)
+    st.session_state["me"] = kept
+    st.session_state["left"] = False
     if current_identity() != before:
         # The list of pages still belongs to the previous identity.
         st.rerun()
@@ -59,14 +60,6 @@ def signal_presence(participant: tables.Participant) -> None:
     page_events.note_signal(participant)
 
 
-def sign_in_participant(secret: str) -> None:
-    """Sign in the participant with this secret in this tab."""
-    for name in ("me", "join"):
-        st.query_params.pop(name, None)
-    st.session_state["me"] = secret
-    st.session_state["left"] = False
-
-
 def sign_out_participant() -> None:
     """Sign the participant out of this tab after they have withdrawn."""
     for name in ("me", "leaving", "looking_back", "reviewed_runs"):
@@ -76,20 +69,24 @@ def sign_out_participant() -> None:
 
 def step(action: Callable[..., Any], *arguments: Any) -> None:
     """Take a step of the study; if the step is refused, show the reason on the next run of the page."""
-    try:
-        action(*arguments)
-    except (ConsoleError, StorageError) as refusal:
-        st.session_state["refusal"] = refusal_words(refusal)
+    in_words(action)(*arguments)
+
+
+def submit_button(key: str, action: Callable[..., Any], *arguments: Any) -> None:
+    """Draw the button that sends a form and continues, with Enter as shortcut."""
+    words = key_label(_("Continue"), "Enter")
+    st.form_submit_button(words, key=key, type="primary", on_click=action, args=arguments)
+    hotkeys({"enter": key}, item_id=key, enabled=shortcuts.enabled())
 
 
 def continue_button(words: str, key: str, action: Callable[..., Any], *arguments: Any, undoes: bool = False) -> None:
     """Draw the button that continues, with Enter as shortcut; with `undoes`, also draw Undo with shortcut U."""
     bound = {"enter": key}
     with st.container(horizontal=True):
-        st.button(key_label(words, "Enter"), key=key, type="primary", on_click=step, args=(action, *arguments))
+        key_button(words, "Enter", key, step, action, *arguments, type="primary")
         if undoes:
             bound["u"] = f"undo-at-{key}"
-            st.button(key_label(_("Undo"), "U"), key=bound["u"], on_click=actions.undo, args=(None,))
+            key_button(_("Undo"), "U", bound["u"], actions.undo, None)
     hotkeys(bound, item_id=key, enabled=shortcuts.enabled())
 
 

@@ -1,4 +1,4 @@
-"""The stages of a participant outside items: welcome, start of a part, end of a round, break, end, withdrawal."""
+"""The stages of a participant: welcome, start of a part, items, end of a round, break, end, withdrawal."""
 
 from __future__ import annotations
 
@@ -7,27 +7,46 @@ from urllib.parse import urlsplit
 import orjson
 import streamlit as st
 
-from console.database import now_ms
+from console.database import now_ms, reading, review_queue
 from console.language import _, gettext_noop
+from console.review import blinding, decisions
 from console.studies.design import Design
 from console.studies.sessions import steps
-from console.studies.sessions.position import AtBreak, AtEnd, AtIntroduction, AtPause, AtRoundEnd, InPart, InRound
+from console.studies.sessions.page_events import IDLE_S
+from console.studies.sessions.position import (
+    AtBreak,
+    AtEnd,
+    AtIntroduction,
+    AtItem,
+    AtPause,
+    AtPracticeAnswer,
+    AtPracticeItem,
+    AtRoundEnd,
+    InPart,
+    InRound,
+)
 from console.studies.sessions.withdrawal import withdraw
+from console.trajectory import Label
 from console.web.participant import session
 from console.web.participant.onboarding import points
 from console.web.participant.session import continue_button, sign_out_participant, step
-from console.web.review import actions, own_items
+from console.web.review import actions, decision_bar, own_items
 from console.web.sign_in import participant_outside_id, participant_secret
+from console.web.widgets.browser import watch_page
 from console.web.widgets.markup import show_html
 from console.web.widgets.participant_stage import (
     clock_html,
     consent_link_html,
+    explained_html,
     formatted_prose_html,
     head_html,
     points_html,
+    progress_html,
     prose_html,
     return_link_html,
 )
+from console.web.widgets.trajectory_view import presentation_html, show_presentation
+from console.web.widgets.trial_history import earlier_trials_html
 from storage import tables
 from storage.tables import StudyStatus
 
@@ -64,7 +83,9 @@ def round_over(position: AtRoundEnd) -> None:
     if position.assignment and position.run:
         own_items.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
     title = _("Round {number} is done").format(number=position.trial) if position.trials > 1 else _("This part is done")
-    show_html(head_html(title, over=name_part(position)) + prose_html(_(_NEXT[_what_follows(position)])))
+    follows = "words" if position.run and position.run.feedback_mode == "nl" else "again"
+    said = _(_NEXT["end" if last else follows])
+    show_html(head_html(title, over=name_part(position)) + prose_html(said))
     continue_button(_("Send decisions"), task, session.request_work, task, undoes=position.run is not None)
 
 
@@ -109,7 +130,6 @@ def finished(position: AtEnd) -> None:
 
 
 def _what_for(design: Design) -> str:
-    """Return sentences on the purpose of the completion code."""
     shows, then = _("This code shows that you have finished."), _("Copy it before you close the page.")
     if design.recruiting.completion_url:
         then = _("Copy it before you close the page, in case you need it later.")
@@ -179,12 +199,6 @@ _NEXT = {
 }
 
 
-def _what_follows(position: AtRoundEnd) -> str:
-    if position.trial >= position.trials:
-        return "end"
-    return "words" if position.run and position.run.feedback_mode == "nl" else "again"
-
-
 @st.fragment(run_every=_CHECK_EVERY_S)
 def _check_again() -> None:
     participant_id = st.session_state.get("participant_id")
@@ -227,7 +241,9 @@ def is_leaving() -> bool:
 def leave_page(participant: tables.Participant, design: Design) -> None:
     """Draw the page for leaving: the personal link for later, and withdrawal."""
     show_html(head_html(_("Take a break")) + points_html([*map(_, _AWAY)]))
-    st.code(_link(), language=None, wrap_lines=True)
+    here = urlsplit(st.context.url or "")
+    link = f"{here.scheme}://{here.netloc}{here.path}?me={participant_secret()}"
+    st.code(link, language=None, wrap_lines=True)
     continue_button(_("Continue the study"), "stay", _set_leaving, None)
     show_html(consent_link_html())
     show_html(
@@ -261,10 +277,71 @@ def _withdraw(participant_id: int, design: Design) -> None:
     sign_out_participant()
 
 
-def _link() -> str:
-    here = urlsplit(st.context.url or "")
-    return f"{here.scheme}://{here.netloc}{here.path}?me={participant_secret()}"
-
-
 def _set_leaving(how: str | None) -> None:
     st.session_state["leaving"] = how
+
+
+_RIGHT = {Label.ALIGNED: gettext_noop("Approve"), Label.MISALIGNED: gettext_noop("Reject")}
+
+
+def item(position: AtItem) -> None:
+    """Draw the pending item, or the participant's earlier item if this tab shows one."""
+    code = position.participant.code
+    own_items.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
+    with reading() as session:
+        back = actions.earlier_claim(session, code)
+        claim = back or position.claim
+        run = session.get_one(tables.Run, claim.run_id)
+        view = blinding.build_review_view(session, review_queue(), run, claim, code, unblinded=False)
+        answered = decisions.find_decision_on_item(session, claim.item_id, code) if back else None
+    cap, used = position.meter or (None, 0)
+    number = _("Item {number}").format(number=position.item)
+    above = progress_html(number, name_part(position), name_round(position), cap=cap, used=used)
+    above += actions.flash_html() + (actions.decision_html(answered, claim) if answered else "")
+    whole = back is not None or actions.is_action_shown_whole(claim.item_id, view.presentation.action)
+    draw_further_steps = show_presentation(view.presentation, above, action_whole=whole)
+    show_html(earlier_trials_html(view.earlier, blinding.list_actions(view.checkpoint)))
+    if back:
+        decision_bar.back_bar(claim)
+    else:
+        actions.mark_shown(claim.item_id, view.presentation, view.draft)
+        decision_bar.bar(claim, run, view.draft, escalates=False)
+    draw_further_steps()
+    if not back:
+        watch_page(claim.item_id, idle_s=IDLE_S, traced=position.design.interaction_trace)
+
+
+def practice(position: AtPracticeItem) -> None:
+    """Draw a practice item: the checkpoint without the information that conditions add."""
+    own_items.set_reviewed_runs(position.run.id)
+    view = _plain_view(position)
+    above = progress_html(_practice(position), _("Practice decisions do not count"))
+    whole = actions.is_action_shown_whole(position.claim.item_id, view.presentation.action)
+    draw_further_steps = show_presentation(view.presentation, above + actions.flash_html(), action_whole=whole)
+    actions.mark_shown(position.claim.item_id, view.presentation, view.draft)
+    decision_bar.bar(position.claim, position.run, view.draft, escalates=False)
+    draw_further_steps()
+
+
+def practice_answer(position: AtPracticeAnswer) -> None:
+    """Draw the correct decision with its explanation above the practice item."""
+    right = Label(position.probe.expected)
+    given = position.answer
+    agrees = given.label == right
+    show_html(head_html(_("Correct") if agrees else _("Not correct"), over=_practice(position)))
+    own = _(given.decision).capitalize()
+    show_html(explained_html(own, _(_RIGHT[right]), position.probe.explanation, agrees=agrees))
+    continue_button(_("Continue"), f"continue-{position.item}", steps.acknowledge, position.participant.id)
+    show_html(presentation_html(_plain_view(position).presentation))
+
+
+def _practice(position: AtPracticeItem | AtPracticeAnswer) -> str:
+    return _("Practice {number} of {count}").format(number=position.item, count=position.items)
+
+
+def _plain_view(position: AtPracticeItem | AtPracticeAnswer) -> blinding.ReviewView:
+    run, claim, code = position.run, position.claim, position.participant.code
+    with reading() as session:
+        return blinding.build_review_view(
+            session, review_queue(), run, claim, code, unblinded=False, visibility=blinding.PLAIN
+        )

@@ -111,7 +111,12 @@ def show_unsent_feedback() -> None:
     item = st.session_state.get("kept_words")
     if item is not None:
         show_problem(_("Your feedback on {item} was not sent. It is saved with the item.").format(item=named(item)))
-        st.button(_("Reopen item"), key=f"again-{alias(item)}", on_click=reopen_item, args=(item,))
+        reopen_button(item)
+
+
+def reopen_button(item: int) -> None:
+    """Draw the button that reopens the item."""
+    st.button(_("Reopen item"), key=f"again-{alias(item)}", on_click=reopen_item, args=(item,))
 
 
 @in_words
@@ -160,7 +165,7 @@ def decide(
             st.session_state["other_tool"] = (item, drafts.written(claim))
             st.session_state["refusal"] += " " + _("Press “Send edit” again to confirm.")
         if words:
-            drafts.save_draft(alias(item), words)
+            drafts.save_draft(alias(item), drafts.words_key(item), words)
 
 
 def _answer(
@@ -195,7 +200,7 @@ def _store_consequence(run: tables.Run, row: DecisionRow, decision: str) -> None
         return
     with reading() as session:
         came_of_it = describe_consequence(session, run, session.get_one(tables.Decision, row.id))
-    st.session_state["done"] = f"{_name_previous_item(row.item_id)}: {came_of_it}"
+    st.session_state["done"] = f"{_capitalize(named(row.item_id, here=False))}: {came_of_it}"
 
 
 @by_reviewer
@@ -217,11 +222,8 @@ def reopen_item(identity: Identity, item: int) -> None:
     with reading() as session:
         wanted = session.get_one(tables.Item, item)
         if wanted.run_id not in reviewed_runs():
-            raise Refused(
-                _("{item} belongs to another run. Select that run and open the item there.").format(
-                    item=_capitalize(named(item))
-                )
-            )
+            elsewhere = _("{item} belongs to another run. Select that run and open the item there.")
+            raise Refused(elsewhere.format(item=_capitalize(named(item))))
         run = session.get_one(tables.Run, wanted.run_id)
         claim = decisions.claim_item(review_queue(), session, run, item, identity.name, now_ms())
     if isinstance(claim, NoClaim):
@@ -327,10 +329,5 @@ def edit_as_text(item: int, as_text: bool) -> None:
         st.session_state[drafts.text_key(item)] = compared[1]
 
 
-def _name_previous_item(item: int) -> str:
-    return _capitalize(named(item, here=False))
-
-
 def _capitalize(words: str) -> str:
-    """Return the text with a capital first letter."""
     return words[:1].upper() + words[1:]

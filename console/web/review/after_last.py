@@ -20,7 +20,7 @@ from console.trials.round import Advance
 from console.web.review import decision_bar
 from console.web.review.own_items import refuse
 from console.web.sign_in import by_browser
-from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.hotkeys import hotkeys, key_button
 from console.web.widgets.messages import next_step_row, show_empty_state
 from storage import tables
 from storage.errors import StorageError
@@ -43,8 +43,8 @@ def show_nothing_left(
     )
     with next_step_row():
         if may_start:
-            words = key_label(_("Start next trial"), "Enter")
-            st.button(words, key="try-again", type="primary", on_click=_request_trial, args=(run.name,))
+            words, asked = _("Start next trial"), {"round_of": run.name}
+            key_button(words, "Enter", "try-again", st.session_state.update, asked, type="primary")
         st.page_link(ANSWERS, label=_("Open My reviews"), query_params={"run": run.name})
         if who.has(Role.RESEARCHER) and claim.reason == NoClaimReason.BUDGET_SPENT:
             st.page_link(RUNS, label=_("Raise the budget"), query_params={"run": run.name})
@@ -63,10 +63,6 @@ def _name_next_step(claim: NoClaim, who: Identity, may_start: bool) -> str:
     if who.has(Role.RESEARCHER):
         return _("Raise the budget on the Runs page to review the remaining items.")
     return _("Ask a researcher to raise the budget.")
-
-
-def _request_trial(run_name: str) -> None:
-    st.session_state["round_of"] = run_name
 
 
 @st.fragment(run_every=1.0)
@@ -101,18 +97,12 @@ def show_trial_result(run: tables.Run, who: Identity) -> None:
     attempts = attempts.format(count=done.revealed)
     show_empty_state(_("The agents tried again"), f"{attempts} {tally.in_words if tally else ''}".strip())
     with next_step_row():
-        if waiting:
-            words = key_label(_("Review next ({count} pending)").format(count=waiting), "Enter")
-            st.button(words, key="review-on", type="primary", on_click=_close_result)
-        else:
-            st.button(key_label(_("Continue"), "Enter"), key="review-on", on_click=_close_result)
+        words = _("Review next ({count} pending)").format(count=waiting) if waiting else _("Continue")
+        look, close = "primary" if waiting else "secondary", st.session_state.pop
+        key_button(words, "Enter", "review-on", close, "round_done", None, type=look)
         st.page_link(ANSWERS, label=_("Open My reviews"), query_params={"run": run.name})
     hotkeys({"enter": "review-on"}, item_id="round", enabled=True)
     st.stop()
-
-
-def _close_result() -> None:
-    st.session_state.pop("round_done", None)
 
 
 def _play(run_name: str) -> None:

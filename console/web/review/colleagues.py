@@ -20,15 +20,11 @@ _ANYBODY = ""
 
 def buttons(item: int) -> None:
     """Draw the buttons that open the two dialogs."""
+    # A decorator would fix the title of a dialog before the visitor's language is known.
     if st.button(_("Escalate"), key=f"escalate-{item}"):
-        _escalate(item)
+        st.dialog(_("Escalate"))(_escalation)(item)
     if st.button(_("Add a note"), key=f"note-{item}"):
-        _leave_note(item)
-
-
-def _escalate(item: int) -> None:
-    # A decorator would fix the title before the visitor's language is known.
-    st.dialog(_("Escalate"))(_escalation)(item)
+        st.dialog(_("Add a note"))(_note)(item)
 
 
 def _escalation(item: int) -> None:
@@ -36,12 +32,8 @@ def _escalation(item: int) -> None:
     with reading() as session:
         others = notes.list_colleagues(session, identity.name if identity else "")
     st.caption(_("This uses one inspection. Another reviewer decides and sees your name and note."))
-    st.selectbox(
-        _("Addressed to"),
-        [_ANYBODY, *others],
-        format_func=lambda name: name or _("any reviewer"),
-        key=f"addressee-{item}",
-    )
+    names = {_ANYBODY: _("any reviewer"), **{name: name for name in others}}
+    st.selectbox(_("Addressed to"), list(names), format_func=names.__getitem__, key=f"addressee-{item}")
     st.text_area(_("Note"), key=f"passed-{item}", max_chars=MAX_NOTE, placeholder=_("Why are you unsure?"))
     if st.button(_("Escalate"), key=f"pass-{item}", type="primary", on_click=_escalate_with_note, args=(item,)):
         st.rerun()
@@ -51,10 +43,6 @@ def _escalate_with_note(item: int) -> None:
     addressee = st.session_state.get(f"addressee-{item}") or _ANYBODY
     note = st.session_state.get(f"passed-{item}") or ""
     actions.decide(item, "escalate", note=note, addressee=addressee)
-
-
-def _leave_note(item: int) -> None:
-    st.dialog(_("Add a note"))(_note)(item)
 
 
 def _note(item: int) -> None:

@@ -20,7 +20,7 @@ from console.web.review import actions, colleagues, drafts, edit_form, shortcuts
 from console.web.review.drafts import reasons_key, words_key
 from console.web.review.own_items import alias, named
 from console.web.sign_in import current_identity
-from console.web.widgets.hotkeys import CTRL_ENTER, hotkeys, key_label
+from console.web.widgets.hotkeys import CTRL_ENTER, hotkeys, key_button
 from console.web.widgets.markup import plain, show_html
 from console.web.widgets.messages import show_problem
 from storage import tables
@@ -42,8 +42,6 @@ _MOST_REMEDIES = 9
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """The controls in the decision bar of an item."""
-
     item: int
     halted: bool
     judged: bool
@@ -117,12 +115,9 @@ def _withheld(item: int) -> dict[str, str]:
 
 
 def _words_label(run: tables.Run) -> str:
-    """Return the label of the feedback field; the label is different if no agent will read the feedback."""
-    if run.study_id is not None:
-        return _("Feedback to the agent")
-    if run.kind == RunKind.ARCHIVE:
+    if run.study_id is None and run.kind == RunKind.ARCHIVE:
         return _("Feedback, saved with the record")
-    if run.kind == RunKind.REPLAY:
+    if run.study_id is None and run.kind == RunKind.REPLAY:
         return _("Feedback, saved with the replay")
     return _("Feedback to the agent")
 
@@ -137,7 +132,7 @@ def _keys(claim: Claim, offer: _Offer, said: str) -> None:
         draft_keys=[words_key(item)] if offer.words else [],
         field_keys=fields,
         choice_key=reasons_key(item) if offer.reasons else None,
-        on_draft=lambda shown, key, text: drafts.save_draft(shown, text, key),
+        on_draft=drafts.save_draft,
         words_key=words_key(item) if offer.words and not offer.editing else None,
         focus=fields[0] if fields else f"item:{alias(item)}",
         said=said,
@@ -148,11 +143,9 @@ def back_bar(claim: Claim) -> None:
     """Draw the bar below an item that the reviewer has already decided, with buttons to browse and to undo."""
     item, name = claim.item_id, alias(claim.item_id)
     with st.bottom, st.container(key="decision-bar", horizontal=True):
-        st.button(key_label(_("Older"), "K"), key=f"previous-{name}", on_click=actions.browse_decisions, args=(item, 1))
-        st.button(key_label(_("Newer"), "J"), key=f"next-{name}", on_click=actions.browse_decisions, args=(item, -1))
-        st.button(
-            key_label(_("Undo decision"), "U"), key=f"undo-{name}", on_click=actions.undo_decision, args=(item, None)
-        )
+        key_button(_("Older"), "K", f"previous-{name}", actions.browse_decisions, item, 1)
+        key_button(_("Newer"), "J", f"next-{name}", actions.browse_decisions, item, -1)
+        key_button(_("Undo decision"), "U", f"undo-{name}", actions.undo_decision, item, None)
         shortcuts.help_button(item)
     bound = {"k": f"previous-{name}", "arrowleft": f"previous-{name}", "?": f"keys-{name}"}
     bound |= {"j": f"next-{name}", "arrowright": f"next-{name}", "u": f"undo-{name}"}
@@ -162,14 +155,13 @@ def back_bar(claim: Claim) -> None:
 def empty_bar(more: dict[str, str] | None = None) -> None:
     """Draw the bar when no item is shown; `more` holds further shortcuts of the page."""
     with st.bottom, st.container(key="decision-bar", horizontal=True):
-        st.button(key_label(_("Look back"), "K"), key="previous-0", on_click=actions.browse_decisions, args=(0, 1))
-        st.button(key_label(_("Undo"), "U"), key="undo-0", on_click=actions.undo, args=(None,))
+        key_button(_("Look back"), "K", "previous-0", actions.browse_decisions, 0, 1)
+        key_button(_("Undo"), "U", "undo-0", actions.undo, None)
     bound = {"k": "previous-0", "arrowleft": "previous-0", "u": "undo-0"}
     hotkeys(bound | (more or {}), item_id="none", enabled=shortcuts.enabled())
 
 
 def _reasons(item: int, offered: tuple[str, ...], drafted: str, *, digits: bool) -> None:
-    """Draw the reasons, of which the reviewer can select several."""
     key = reasons_key(item)
     if key not in st.session_state:
         codes = [reason_code(words) for words in offered]
@@ -197,17 +189,11 @@ def _words_field(item: int, drafted: str, label: str) -> None:
 def _show_whole_button(claim: Claim) -> None:
     action = decisions.pending_action(claim)
     st.caption(_(decisions.NOT_WHOLE))
-    st.button(
-        key_label(_("Show the whole action ({count} characters)").format(count=digits(len(action))), "O"),
-        key=f"whole-{alias(claim.item_id)}",
-        type="primary",
-        on_click=actions.show_whole_action,
-        args=(claim.item_id, action),
-    )
+    words, item = _("Show the whole action ({count} characters)").format(count=digits(len(action))), claim.item_id
+    key_button(words, "O", f"whole-{alias(item)}", actions.show_whole_action, item, action, type="primary")
 
 
 def _show_remedies(claim: Claim) -> None:
-    """Draw a button for each alternative; pressing the button sends the alternative as the edit."""
     found = list_remedies(claim)[:_MOST_REMEDIES]
     if not found:
         return
@@ -215,21 +201,15 @@ def _show_remedies(claim: Claim) -> None:
     with st.container(horizontal=True, key="remedies"):
         for number, action in enumerate(found, start=1):
             # As code, because the text is the agent's and could contain Markdown.
-            st.button(
-                key_label(_as_code(action), str(number)),
-                key=_remedy_key(claim, number),
-                on_click=actions.decide_remedy,
-                args=(claim.item_id, number),
-            )
+            name = _remedy_key(claim, number)
+            key_button(_as_code(action), str(number), name, actions.decide_remedy, claim.item_id, number)
 
 
 def _remedy_keys(claim: Claim) -> dict[str, str]:
-    """Return the shortcuts of the alternatives, which work while the edit form is open."""
     if st.session_state.get("editing") != claim.item_id:
         return {}
-    return {
-        str(number): _remedy_key(claim, number) for number in range(1, len(list_remedies(claim)[:_MOST_REMEDIES]) + 1)
-    }
+    numbers = range(1, len(list_remedies(claim)[:_MOST_REMEDIES]) + 1)
+    return {str(number): _remedy_key(claim, number) for number in numbers}
 
 
 def _remedy_key(claim: Claim, number: int) -> str:
@@ -246,21 +226,21 @@ def _buttons(offer: _Offer) -> None:
     with st.container(horizontal=True, key="decisions"):
         if offer.halted:
             words = _("Send feedback") if offer.words else _("Retry task")
-            _button(words, CTRL_ENTER, f"submit-{name}", item, DecisionKind.RESPOND, primary=True)
+            key_button(words, CTRL_ENTER, f"submit-{name}", actions.decide, item, DecisionKind.RESPOND, type="primary")
         elif offer.editing:
-            _button(_("Send edit"), CTRL_ENTER, f"submit-{name}", item, DecisionKind.EDIT, primary=True)
-            st.button(key_label(_("Cancel"), "E"), key=f"edit-{name}", on_click=actions.cancel_edit, args=(item,))
+            words, edit = _("Send edit"), DecisionKind.EDIT
+            key_button(words, CTRL_ENTER, f"submit-{name}", actions.decide, item, edit, type="primary")
+            key_button(_("Cancel"), "E", f"edit-{name}", actions.cancel_edit, item)
         else:
             off = offer.withheld
             approve, reject = (_("Correct"), _("Incorrect")) if offer.judged else (_("Approve"), _("Reject"))
-            _button(approve, "A", f"approve-{name}", item, DecisionKind.APPROVE, disabled="approve" in off)
-            _button(reject, "X", f"reject-{name}", item, DecisionKind.REJECT, disabled="reject" in off)
+            for words, key, kind in ((approve, "A", DecisionKind.APPROVE), (reject, "X", DecisionKind.REJECT)):
+                key_button(words, key, f"{kind}-{name}", actions.decide, item, kind, disabled=kind in off)
             if offer.edits:
-                begin, named = actions.edit, key_label(_("Edit"), "E")
-                st.button(named, key=f"edit-{name}", on_click=begin, args=(item,), disabled="edit" in off)
-        st.button(key_label(_("Skip"), "S"), key=f"skip-{name}", on_click=actions.skip, args=(item,))
-        st.button(key_label(_("Undo"), "U"), key=f"undo-{name}", on_click=actions.undo, args=(item,))
-        st.button(key_label(_("Back"), "K"), key=f"previous-{name}", on_click=actions.browse_decisions, args=(item, 1))
+                key_button(_("Edit"), "E", f"edit-{name}", actions.edit, item, disabled="edit" in off)
+        key_button(_("Skip"), "S", f"skip-{name}", actions.skip, item)
+        key_button(_("Undo"), "U", f"undo-{name}", actions.undo, item)
+        key_button(_("Back"), "K", f"previous-{name}", actions.browse_decisions, item, 1)
         if offer.escalates or offer.labels:
             with st.popover(_("More"), key=f"more-{name}"):
                 _more(offer)
@@ -275,19 +255,6 @@ def _more(offer: _Offer) -> None:
         for label, words in _LABELS.items():
             answer = (offer.item, "respond", label)
             st.button(_(words), key=f"{label}-{alias(offer.item)}", on_click=actions.decide, args=answer)
-
-
-def _button(
-    words: str, key: str, widget: str, item: int, decision: str, *, primary: bool = False, disabled: bool = False
-) -> None:
-    st.button(
-        key_label(words, key),
-        key=widget,
-        type="primary" if primary else "secondary",
-        on_click=actions.decide,
-        args=(item, decision),
-        disabled=disabled,
-    )
 
 
 def _bindings(offer: _Offer) -> dict[str, str]:
@@ -321,14 +288,14 @@ def watch_claim(claim: Claim, lease_ms: int) -> None:
     if left <= lease_ms / 2:
         left = _looked_up(claim, lease_ms)
     if left <= 0:
-        _show_expired_claim(claim.item_id)
+        over = _("Your claim on {item} has expired and the item is pending again. Your feedback is saved with it.")
+        show_problem(over.format(item=named(claim.item_id)))
+        actions.reopen_button(claim.item_id)
         return
     minutes = left // _MINUTE_MS
-    held = (
-        _("claimed by you, claim expires in {minutes} min")
-        if minutes
-        else _("claimed by you, claim expires in under a minute")
-    )
+    held = _("claimed by you, claim expires in under a minute")
+    if minutes:
+        held = _("claimed by you, claim expires in {minutes} min")
     show_html(f'<p class="ia-hold">{plain(held.format(minutes=minutes))}</p>')
 
 
@@ -348,9 +315,3 @@ def _looked_up(claim: Claim, lease_ms: int) -> int:
     except (ConsoleError, StorageError):
         return 0
     return until_ms - now_ms()
-
-
-def _show_expired_claim(item: int) -> None:
-    over = _("Your claim on {item} has expired and the item is pending again. Your feedback is saved with it.")
-    show_problem(over.format(item=named(item)))
-    st.button(_("Reopen item"), key=f"again-{alias(item)}", on_click=actions.reopen_item, args=(item,))

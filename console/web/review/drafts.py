@@ -29,7 +29,7 @@ def show_unsent() -> None:
 
 
 @in_words
-def save_draft(item: str, text: str, key: str | None = None) -> None:
+def save_draft(item: str, key: str, text: str) -> None:
     """Store the text typed for the item with this alias, as feedback or as an edit field.
 
     Discard the feedback if the reviewer no longer holds a claim on the item.
@@ -39,9 +39,9 @@ def save_draft(item: str, text: str, key: str | None = None) -> None:
     if identity is None or of is None:
         return
     if key == reasons_key(of):
-        save_reasons(of)
+        keep(of, reason_codes=" ".join(st.session_state.get(key) or ()))
         return
-    if key is not None and key != words_key(of):
+    if key != words_key(of):
         save_edit(of, {key: text})
         return
     kept = st.session_state.setdefault("unsent", {})
@@ -65,12 +65,6 @@ def words_key(item: int) -> str:
 def reasons_key(item: int) -> str:
     """Return the widget key of an item's reasons."""
     return f"reasons-{alias(item)}"
-
-
-@in_words
-def save_reasons(item: int) -> None:
-    """Store the selected reasons."""
-    keep(item, reason_codes=" ".join(st.session_state.get(reasons_key(item)) or ()))
 
 
 @in_words
@@ -113,7 +107,7 @@ def save_previous_feedback(now: int | None) -> None:
         return
     words = st.session_state.get(words_key(item))
     if words:
-        save_draft(alias(item), words)
+        save_draft(alias(item), words_key(item), words)
         st.session_state["kept_words"] = item
 
 

@@ -51,7 +51,6 @@ def edit_form(claim: Claim, draft: str) -> None:
 
 
 def _fill(claim: Claim, drafted: Mapping[str, str]) -> None:
-    """Set each field to its drafted text, or to the text of the pending action."""
     item = claim.item_id
     if drafts.text_key(item) in drafted and "edit_as_text" not in st.session_state:
         st.session_state["edit_as_text"] = item
@@ -62,7 +61,6 @@ def _fill(claim: Claim, drafted: Mapping[str, str]) -> None:
 
 
 def _draw_fields(item: int, fields: tuple[EditField, ...]) -> None:
-    """Draw the fields of each call in turn; put short fields side by side."""
     several = fields[-1].call > 0
     for call in dict.fromkeys(field.call for field in fields):
         mine = [(number, field) for number, field in enumerate(fields) if field.call == call]
@@ -100,7 +98,6 @@ def _label(field: EditField) -> str:
 
 
 def _show_change(claim: Claim) -> None:
-    """Draw the changes and mark them as shown; if the edit cannot be sent, draw the reason."""
     pending = decisions.pending_action(claim)
     try:
         edited = drafts.written(claim)

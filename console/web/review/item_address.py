@@ -10,7 +10,7 @@ from console.errors import ConsoleError, Unknown
 from console.language import _, gettext_noop
 from console.review import decisions
 from console.web.run_picker import choose_run
-from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.hotkeys import hotkeys, key_button
 from console.web.widgets.messages import next_step_row, refusal_words, show_empty_state
 from storage import tables
 from storage.errors import StorageError
@@ -58,9 +58,8 @@ def open_wanted(session: Session, run: tables.Run, wanted: str, reviewer: str) -
     answered = not isinstance(found, Claim) and found.reason == NoClaimReason.ITEM_REVIEWED_BY_YOU
     if not (answered or isinstance(found, Claim)):
         return _(_WHY_NOT.get(found.reason, str(found.reason)))
-    st.session_state["opened_item"], st.session_state["looking_back"] = (
-        (None, int(wanted)) if answered else (int(wanted), None)
-    )
+    st.session_state["opened_item"] = None if answered else int(wanted)
+    st.session_state["looking_back"] = int(wanted) if answered else None
     st.session_state["item_in_address"] = wanted
     return ""
 
@@ -93,14 +92,10 @@ def show_refusal(session: Session, wanted: str, why: str, who: Identity) -> None
     show_empty_state(_("Cannot open item {number}").format(number=wanted[:_LONGEST], by="id"), why)
     item = _named(session, wanted)
     with next_step_row():
-        words = key_label(_("Review next"), "Enter")
-        st.button(words, key="review-on", type="primary", on_click=name_in_address, args=(None,))
+        key_button(_("Review next"), "Enter", "review-on", name_in_address, None, type="primary")
         st.page_link(_INBOX, label=_("Open the Inbox"))
         if item is not None and who.has(Role.RESEARCHER):
             run = session.get_one(tables.Run, item.run_id)
-            st.page_link(
-                _TRAJECTORIES,
-                label=_("Open its trajectory"),
-                query_params={"run": run.name, "id": str(item.trajectory_id)},
-            )
+            query = {"run": run.name, "id": str(item.trajectory_id)}
+            st.page_link(_TRAJECTORIES, label=_("Open its trajectory"), query_params=query)
     hotkeys({"enter": "review-on"}, item_id=f"address-{wanted[:_LONGEST]}", enabled=True)

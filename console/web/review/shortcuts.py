@@ -10,28 +10,22 @@ from console.web.widgets.browser import set_cookie
 from console.web.widgets.markup import plain, show_html
 
 _COOKIE = "ia_keys"
-_KEYS = (
-    ("A", gettext_noop("approve the action, or mark it correct")),
-    ("X", gettext_noop("reject the action, or mark it incorrect")),
-    ("E", gettext_noop("edit the action")),
-    (gettext_noop("1 to 7"), gettext_noop("select a reason; press again to clear it")),
-    (
-        gettext_noop("1 to 9, after E"),
-        gettext_noop("send an alternative that the agent proposed"),
-    ),
-    ("W", gettext_noop("write feedback to the agent")),
-    (
-        gettext_noop("Ctrl or Cmd + Enter"),
-        gettext_noop("reject with your feedback; while editing: send the edit"),
-    ),
-    ("O", gettext_noop("show all of a long action, which is required before you approve it")),
-    ("S", gettext_noop("skip the item; it comes last in your queue")),
-    ("U", gettext_noop("undo your latest decision")),
-    (gettext_noop("K or ←"), gettext_noop("show your earlier decisions")),
-    (gettext_noop("J or →"), gettext_noop("return to pending items")),
-    ("Esc", gettext_noop("leave the text field")),
-    ("?", gettext_noop("show this list")),
-)
+_KEYS = {
+    "A": gettext_noop("approve the action, or mark it correct"),
+    "X": gettext_noop("reject the action, or mark it incorrect"),
+    "E": gettext_noop("edit the action"),
+    gettext_noop("1 to 7"): gettext_noop("select a reason; press again to clear it"),
+    gettext_noop("1 to 9, after E"): gettext_noop("send an alternative that the agent proposed"),
+    "W": gettext_noop("write feedback to the agent"),
+    gettext_noop("Ctrl or Cmd + Enter"): gettext_noop("reject with your feedback; while editing: send the edit"),
+    "O": gettext_noop("show all of a long action, which is required before you approve it"),
+    "S": gettext_noop("skip the item; it comes last in your queue"),
+    "U": gettext_noop("undo your latest decision"),
+    gettext_noop("K or ←"): gettext_noop("show your earlier decisions"),
+    gettext_noop("J or →"): gettext_noop("return to pending items"),
+    "Esc": gettext_noop("leave the text field"),
+    "?": gettext_noop("show this list"),
+}
 
 
 def enabled() -> bool:
@@ -48,7 +42,7 @@ def help_button(item: int) -> None:
 
 
 def _list() -> None:
-    rows = "".join(f"<dt><kbd>{plain(_(key))}</kbd></dt><dd>{plain(_(words))}</dd>" for key, words in _KEYS)
+    rows = "".join(f"<dt><kbd>{plain(_(key))}</kbd></dt><dd>{plain(_(words))}</dd>" for key, words in _KEYS.items())
     show_html(f'<dl class="ia-keys">{rows}</dl>')
     st.caption(_("Shortcuts are ignored while you type and for the first 0.4 s of an item."))
     st.toggle(_("Enable shortcuts"), value=enabled(), key="keys_toggle", on_change=_switch)

@@ -1,4 +1,4 @@
-"""Forms on one run: detectors, budget, next trial, critical actions, reasons and maintenance."""
+"""Forms on one run: detectors, budget, next trial, critical actions or policy, reasons and maintenance."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from console.detection import batch
 from console.detection.detectors import DETECTORS
 from console.detection.estimate import asks_models, estimate_cost
 from console.errors import BadInput
+from console.gate.policy import policy_store, read_policy
+from console.gate.policy.rules import DEADLINE_S, Policy, PolicyMode, Rule, Then
 from console.language import counted
 from console.review import reasons
 from console.runs import housekeeping, run_options
 from console.runs.critical_suggestions import Candidates, unapplied_sentence
 from console.trials import replay
-from console.web.flash import call_or_show_problem, flash
+from console.web.flash import finish, flash, refusals_shown
 from console.web.run_picker import choose_run
 from console.web.runs.new_run import show_progress
-from console.web.widgets.messages import show_problem
+from console.web.sign_in import current_identity
+from console.web.widgets.messages import show_done, show_problem
 from storage import tables
 from storage.engine import overwrite_freed
 
@@ -37,22 +40,17 @@ def detector_form(run: tables.Run) -> None:
         )
         threshold = bar.number_input("Flag above", 0.0, 1.0, run.threshold or 0.5, 0.05, key="threshold")
         sent = st.form_submit_button("Judge this run", type="primary")
-    wanted = (list(dict.fromkeys([*methods, routing])), routing, threshold)
-    if sent and asks_models(wanted[0]):
-        call_or_show_problem(_estimate_cost, run.name, *wanted)
+    chosen = list(dict.fromkeys([*methods, routing]))
+    if sent and asks_models(chosen):
+        with refusals_shown(), st.spinner("Estimating the cost from up to three checkpoints…"):
+            found = estimate_cost(run.name, chosen)
+            st.session_state["cost"] = (run.name, found.in_words(), chosen, routing, threshold)
     elif sent:
-        call_or_show_problem(_detect, run.name, *wanted)
+        _detect(run.name, chosen, routing, threshold)
     _confirm_cost(run)
 
 
-def _estimate_cost(run_name: str, methods: list[str], routing: str, threshold: float) -> None:
-    with st.spinner("Estimating the cost from up to three checkpoints…"):
-        found = estimate_cost(run_name, methods)
-    st.session_state["cost"] = (run_name, found.in_words(), methods, routing, threshold)
-
-
 def _confirm_cost(run: tables.Run) -> None:
-    """Draw the estimated cost of the requested detection, with buttons to start or cancel it."""
     told = st.session_state.get("cost")
     if told is None or told[0] != run.name:
         return
@@ -62,9 +60,10 @@ def _confirm_cost(run: tables.Run) -> None:
         agreed = st.button("Judge with models", key="cost-agreed", type="primary")
         if agreed or st.button("Cancel", key="cost-declined"):
             del st.session_state["cost"]
-            call_or_show_problem(_detect, run.name, *wanted) if agreed else st.rerun()
+            _detect(run.name, *wanted) if agreed else st.rerun()
 
 
+@refusals_shown()
 def _detect(run_name: str, methods: list[str], routing: str, threshold: float) -> None:
     bar = st.progress(0.0, text="Judging")
     for number, method in enumerate(methods):
@@ -90,26 +89,18 @@ def budget_form(run: tables.Run) -> None:
         wanted = st.text_input("Inspections per trial", present, key="budget", placeholder="50 or 50%", width=260)
         sent = st.form_submit_button("Save budget")
     if sent:
-        call_or_show_problem(_set_budget, run.name, wanted)
-
-
-def _set_budget(run_name: str, wanted: str) -> None:
-    cap = runs.set_budget(run_name, wanted or None)
-    flash((True, runs.budget_sentence(run_name, cap)))
-    st.rerun()
+        with refusals_shown():
+            finish(runs.budget_sentence(run.name, runs.set_budget(run.name, wanted or None)))
 
 
 def next_trial_button(run: tables.Run) -> None:
     """Draw the button that delivers the decisions and starts the next trial."""
     st.caption("Deliver the decisions so far, then run or reveal the next trial of each task that has one.")
     if st.button("Start next trial", key="next_trial", type="primary"):
-        call_or_show_problem(_next, run.name)
-
-
-def _next(run_name: str) -> None:
-    done = replay.advance(run_name, progress=show_progress("trials played"))
-    flash((True, done.in_words(now_ms())), *((False, problem) for problem in done.problems))
-    st.rerun()
+        with refusals_shown():
+            done = replay.advance(run.name, progress=show_progress("trials played"))
+            flash(*((False, problem) for problem in done.problems))
+            finish(done.in_words(now_ms()))
 
 
 def dead_end_notice(run: tables.Run, end: tuple[str, list[str]] | None) -> None:
@@ -119,7 +110,7 @@ def dead_end_notice(run: tables.Run, end: tuple[str, list[str]] | None) -> None:
     sentence, patterns = end
     show_problem(sentence)
     if patterns and st.button("Accept as critical", key="accept_candidates", type="primary", shortcut="a"):
-        call_or_show_problem(_set_patterns, run.name, [*runs.patterns(run), *patterns])
+        _set_patterns(run.name, [*runs.patterns(run), *patterns])
 
 
 def critical_form(run: tables.Run, patterns: Sequence[str], candidates: Candidates) -> None:
@@ -138,16 +129,15 @@ def critical_form(run: tables.Run, patterns: Sequence[str], candidates: Candidat
             )
         sent = st.form_submit_button("Save patterns")
     if sent:
-        call_or_show_problem(_set_patterns, run.name, [*text.splitlines(), *chosen])
+        _set_patterns(run.name, [*text.splitlines(), *chosen])
 
 
+@refusals_shown()
 def _set_patterns(run_name: str, wanted: list[str]) -> None:
     with writing() as session:
         withdrawn = runs.set_patterns(session, runs.get(session, run_name), wanted, now_ms())
-    flash((True, "Patterns saved. Judge the run again to queue the actions that match."))
-    if withdrawn:
-        flash((True, runs.withdrawn_sentence(withdrawn)))
-    st.rerun()
+    told = [runs.withdrawn_sentence(withdrawn)] if withdrawn else []
+    finish("Patterns saved. Judge the run again to queue the actions that match.", *told)
 
 
 def reasons_form(run: tables.Run) -> None:
@@ -163,14 +153,10 @@ def reasons_form(run: tables.Run) -> None:
         text = st.text_area("Reasons", own, key=f"reasons-{run.id}", placeholder="\n".join(usual))
         sent = st.form_submit_button("Save reasons")
     if sent:
-        call_or_show_problem(_set_reasons, run.name, text.splitlines())
-
-
-def _set_reasons(run_name: str, wanted: list[str]) -> None:
-    with writing() as session:
-        reasons.set_reasons(session, runs.get(session, run_name), wanted, now_ms())
-    flash((True, f"Reasons saved. Reviewers of {run_name} now choose from them."))
-    st.rerun()
+        with refusals_shown():
+            with writing() as session:
+                reasons.set_reasons(session, runs.get(session, run.name), text.splitlines(), now_ms())
+            finish(f"Reasons saved. Reviewers of {run.name} now choose from them.")
 
 
 def keeping_forms(run: tables.Run) -> None:
@@ -182,7 +168,10 @@ def keeping_forms(run: tables.Run) -> None:
         _imports(imports)
     archived = run.archived_ms is not None
     if st.button("Unarchive this run" if archived else "Archive this run", key="archive_run"):
-        call_or_show_problem(_archive, run.name, not archived)
+        with refusals_shown():
+            with writing() as session:
+                housekeeping.set_archived(session, runs.get(session, run.name), not archived, now_ms())
+            finish(f"Unarchived {run.name}." if archived else f"Archived {run.name}.")
     _delete(run, held)
 
 
@@ -193,7 +182,8 @@ def _name_and_tags(run: tables.Run) -> None:
         words = right.text_input("Tags, separated by spaces", " ".join(housekeeping.tags(run)), key=f"tags-{run.id}")
         sent = st.form_submit_button("Save details")
     if sent:
-        call_or_show_problem(_save, run.name, name.strip(), words.split())
+        with refusals_shown():
+            _save(run.name, name.strip(), words.split())
 
 
 def _save(run_name: str, name: str, words: Sequence[str]) -> None:
@@ -203,8 +193,7 @@ def _save(run_name: str, name: str, words: Sequence[str]) -> None:
         if name != run_name:
             housekeeping.rename(session, run, name, now_ms())
     choose_run(name)
-    flash((True, "Saved."))
-    st.rerun()
+    finish("Saved.")
 
 
 def _imports(imports: Sequence[dict[str, Any]]) -> None:
@@ -216,21 +205,10 @@ def _imports(imports: Sequence[dict[str, Any]]) -> None:
     which, press = st.columns([3, 1], vertical_alignment="bottom")
     chosen = which.selectbox("Import", list(open_ones), key="import_to_undo")
     if press.button("Undo this import", key="undo_import"):
-        call_or_show_problem(_undo, open_ones[chosen])
-
-
-def _undo(import_id: int) -> None:
-    with writing() as session:
-        run, gone = housekeeping.undo_import(session, import_id, now_ms())
-    flash((True, f"Deleted {counted(gone, 'trajectory')} of {run.name}."))
-    st.rerun()
-
-
-def _archive(run_name: str, archived: bool) -> None:
-    with writing() as session:
-        housekeeping.set_archived(session, runs.get(session, run_name), archived, now_ms())
-    flash((True, f"Archived {run_name}." if archived else f"Unarchived {run_name}."))
-    st.rerun()
+        with refusals_shown():
+            with writing() as session:
+                run, gone = housekeeping.undo_import(session, open_ones[chosen], now_ms())
+            finish(f"Deleted {counted(gone, 'trajectory')} of {run.name}.")
 
 
 def _delete(run: tables.Run, held: dict[str, int]) -> None:
@@ -240,7 +218,8 @@ def _delete(run: tables.Run, held: dict[str, int]) -> None:
         typed = st.text_input("Type the run's name to delete it", key=f"delete-{run.id}", width=360)
         sent = st.form_submit_button("Delete this run")
     if sent:
-        call_or_show_problem(_remove, run.name, typed.strip())
+        with refusals_shown():
+            _remove(run.name, typed.strip())
 
 
 def _remove(run_name: str, typed: str) -> None:
@@ -251,5 +230,79 @@ def _remove(run_name: str, typed: str) -> None:
     overwrite_freed(database_url())
     st.session_state.pop("run", None)
     st.query_params.pop("run", None)
-    flash((True, f"Deleted {run_name}."))
-    st.rerun()
+    finish(f"Deleted {run_name}.")
+
+
+_COLUMNS = ("rule", "then", "conditions", "terms", "because")
+
+
+def policy_section(run: tables.Run) -> None:
+    """Draw the current version of the policy and the form for the next one."""
+    with reading() as session:
+        version = policy_store.effective_version(session, run)
+        counts = policy_store.count_by_tool(session, run)
+    if version is None:
+        st.caption("No policy yet. The first check creates a policy that asks about every action.")
+        return
+    policy = version.policy
+    whose = "" if version.own else " (the default policy)"
+    st.text(f"Version {version.version}, by {version.author}{whose}. {_last(policy)}")
+    st.dataframe(_rows(policy), key=f"rules-{run.id}", hide_index=True, column_order=_COLUMNS)
+    if counts:
+        st.caption("Checks so far, by tool. For allowed checks, only the number is stored.")
+        st.dataframe(counts, key=f"policy-counts-{run.id}", hide_index=True)
+    _form(run, version)
+
+
+def _last(policy: Policy) -> str:
+    words = {
+        Then.ALLOW: "runs without a review",
+        Then.JUDGE: "is judged by the detector",
+        Then.ASK: "asks a person",
+        Then.DENY: "is denied",
+    }
+    said = f"An action that no rule matches {words[policy.default]}."
+    if policy.rules and policy.rules[-1].is_unconditional:
+        said = f"An action that only the last rule matches {words[policy.rules[-1].then]}."
+    if policy.mode is PolicyMode.SHADOW:
+        said += " In shadow mode the policy records its result and stops no action."
+    return said if policy.rollout >= 1 else f"{said} Its rollout percentage is {policy.rollout * 100:g}% of the tasks."
+
+
+def _rows(policy: Policy) -> list[dict[str, Any]]:
+    cells: list[tuple[str, ...]] = [
+        (rule.name, str(rule.then), _conditions(rule) or "always", _terms(rule), rule.because) for rule in policy.rules
+    ]
+    cells.append(("default", str(policy.default), "no other rule matches", "", ""))
+    return [dict(zip(_COLUMNS, row, strict=True)) for row in cells]
+
+
+def _conditions(rule: Rule) -> str:
+    lists = {"tool": rule.tool, "pattern": rule.pattern, "agent": rule.agent, "environment": rule.environment}
+    said = [f"{name} {' or '.join(globs)}" for name, globs in lists.items() if globs]
+    return ", ".join([*said, *([f"when {rule.when}"] if rule.when else [])])
+
+
+def _terms(rule: Rule) -> str:
+    said = [f"{rule.reviews} reviews"] if rule.reviews > 1 else []
+    said += [f"only {' or '.join(rule.decisions)}"] if rule.decisions else []
+    said += [f"within {min(rule.deadline_s, DEADLINE_S):g} s"] if rule.deadline_s else []
+    said += [f"by {', '.join(rule.who)}"] if rule.who else []
+    return ", ".join([*said, *([f"through {', '.join(rule.doors)}"] if rule.doors else [])])
+
+
+def _form(run: tables.Run, version: policy_store.PolicyVersion) -> None:
+    with st.form("policy", border=False):
+        text = st.text_area("Policy (YAML)", version.text, height=320, key=f"policy-{run.id}-{version.id}")
+        check, save = st.columns(2)
+        checked = check.form_submit_button("Check policy")
+        saved = save.form_submit_button("Save policy", type="primary")
+    with refusals_shown():
+        if checked:
+            show_done(policy_store.describe_savable(read_policy(text)))
+        if saved:
+            identity = current_identity()
+            with writing() as session:
+                author, gate = identity.name if identity else "console", policy_store.get_gate_run(session, run.name)
+                version = policy_store.save(session, gate, text, author, now_ms())
+            finish(f"Saved as version {version.version}; it applies from the next check.")

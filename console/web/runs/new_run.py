@@ -15,7 +15,7 @@ from console.environments import list_playable
 from console.runs import ingest
 from console.runs.importers import IMPORTERS
 from console.trials import engine, replay, start
-from console.web.flash import call_or_show_problem, flash
+from console.web.flash import finish, flash, refusals_shown
 from console.web.run_picker import choose_run
 from console.web.widgets.messages import show_problem
 from storage import tables
@@ -35,9 +35,10 @@ def import_form(default_run: str) -> None:
     if sent and not files:
         show_problem("No file selected. Choose a file, then import again.")
     elif sent:
-        call_or_show_problem(_import, files, name.strip(), format)
+        _import(files, name.strip(), format)
 
 
+@refusals_shown()
 def _import(files: Sequence[Any], name: str, format: str) -> None:
     bar = st.progress(0.0, text="Reading")
     with tempfile.TemporaryDirectory() as folder:
@@ -66,18 +67,17 @@ def live_form() -> None:
         seed = st.number_input("Seed (same seed, same tasks)", 0, 10_000, 0, key="live_seed", width=260)
         sent = st.form_submit_button("Start agents", type="primary")
     if sent:
-        call_or_show_problem(_live, name.strip(), {environment: int(tasks)}, int(seed), detector, budget, _MODES[mode])
+        with refusals_shown():
+            cap, percent = runs.parse_budget(budget.strip() or None)
+            settings = start.RunSettings(budget_cap=cap, budget_percent=percent, feedback_mode=_MODES[mode])
+            _live(name.strip(), {environment: int(tasks)}, detector, settings | {"seed": int(seed)})
 
 
-def _live(name: str, counts: dict[str, int], seed: int, detector: str, budget: str, mode: str) -> None:
-    cap, percent = runs.parse_budget(budget.strip() or None)
-    start.start_run(
-        name, counts, seed=seed, detector_name=detector, budget_cap=cap, budget_percent=percent, feedback_mode=mode
-    )
+def _live(name: str, counts: dict[str, int], detector: str, settings: start.RunSettings) -> None:
+    start.start_run(name, counts, detector_name=detector, **settings)
     engine.resume(name, progress=show_progress("trials played"))
     choose_run(name)
-    flash((True, f"{name}: the first trial is done. Review the flagged actions in the Inbox."))
-    st.rerun()
+    finish(f"{name}: the first trial is done. Review the flagged actions in the Inbox.")
 
 
 def show_progress(what: str) -> Callable[[int, int], None]:
@@ -97,16 +97,12 @@ def replay_form(run: tables.Run) -> None:
         name, judge, budget = st.columns(3)
         called = name.text_input("Run name", value=f"{run.name}-replay", key="replay_name", max_chars=_NAME_CHARS)
         routing = judge.selectbox("Detector that flags and ranks", list(DETECTORS), key="replay_detector")
-        cap = budget.text_input("Inspections per trial", key="replay_budget", placeholder="50 or 50%")
+        limit = budget.text_input("Inspections per trial", key="replay_budget", placeholder="50 or 50%")
         blind = st.toggle("Blind: hide outcomes and other reviewers' decisions", value=True, key="replay_blind")
         sent = st.form_submit_button("Start replay")
     if sent:
-        call_or_show_problem(_replay, run.name, called, routing, cap, blind)
-
-
-def _replay(source: str, name: str, detector: str, budget: str, blind: bool) -> None:
-    cap, percent = runs.parse_budget(budget or None)
-    replay.start_replay(name, source, detector, budget_cap=cap, budget_percent=percent, blind=blind)
-    choose_run(name)
-    flash((True, f"{name} replays {source}. Trial 0 is judged; review its flagged actions in the Inbox."))
-    st.rerun()
+        with refusals_shown():
+            cap, percent = runs.parse_budget(limit or None)
+            replay.start_replay(called, run.name, routing, budget_cap=cap, budget_percent=percent, blind=blind)
+            choose_run(called)
+            finish(f"{called} replays {run.name}. Trial 0 is judged; review its flagged actions in the Inbox.")

@@ -76,7 +76,6 @@ def show_overview(run_name: str) -> None:
 
 
 def _now_html(run: tables.Run, found: Overview, oldest: tables.Item | None, at_ms: int) -> str:
-    """Return the number of pending items, the oldest item and the reviewers as HTML."""
     waits = f"{counted(found.waiting, 'item')} pending"
     parts = [f"<b>{waits if found.waiting else 'No pending items'}</b>"]
     if oldest is not None:
@@ -140,19 +139,15 @@ def loop_html(flows: Sequence[TrialFlow], *, asked: bool = False, recorded: bool
     `asked` is true if agents requested the reviews, and `recorded` if a log holds the next trials. Without `outcomes`,
     omit the solved tasks.
     """
-    widest = max([1, *(flow.attempts for flow in flows)])
-    trials = "".join(_column(flow, widest, _rows(flow, asked, recorded, outcomes, flow is flows[-1])) for flow in flows)
+    widest, trials = max([1, *(flow.attempts for flow in flows)]), ""
+    for flow in flows:
+        carried = f"<p>plus {flow.carried_over:,} solved earlier</p>" if flow.carried_over else ""
+        bars = _rows(flow, asked, recorded, outcomes, flow is flows[-1])
+        trials += f"<li><h3>Trial {flow.trial}</h3>{carried}<dl>{''.join(_bar(*bar, widest) for bar in bars)}</dl></li>"
     return f'<ol class="ia-loop" tabindex="0" aria-label="Trials of this run">{trials}</ol>'
 
 
-def _column(flow: TrialFlow, widest: int, bars: Iterator[tuple[str, int, str]]) -> str:
-    carried = f"<p>plus {flow.carried_over:,} solved earlier</p>" if flow.carried_over else ""
-    rows = "".join(_bar(*bar, widest) for bar in bars)
-    return f"<li><h3>Trial {flow.trial}</h3>{carried}<dl>{rows}</dl></li>"
-
-
 def _rows(flow: TrialFlow, asked: bool, recorded: bool, outcomes: bool, last: bool) -> Iterator[tuple[str, int, str]]:
-    """Yield (label, count, class) of each bar."""
     yield "attempts", flow.attempts, "attempts"
     if flow.judged is not None:
         yield "judged", flow.judged, "judged"

@@ -12,7 +12,7 @@ from console.analysis.charts import CHARTS
 from console.database import now_ms, reading, writing
 from console.runs.export.formats import as_csv
 from console.trials.planning import metrics, versions
-from console.web.flash import call_or_show_problem, flash
+from console.web.flash import finish, refusals_shown
 from console.web.run_files import exporting
 from console.web.sign_in import current_identity
 from console.web.widgets.chart import show_chart
@@ -48,7 +48,9 @@ def _version(found: Sequence[tables.PlanVersion], at: int) -> None:
     read, changed, edit = st.tabs(["The plan", "What changed", "Edit"])
     with read:
         _lines(plan)
-        _pin_button(plan)
+        if st.button("Unpin version" if plan.pinned else "Pin version", key=f"pin-{plan.id}"):
+            with refusals_shown():
+                _pin(plan)
     with changed:
         changes = versions.diff_lines(found[at - 1].text if at else "", plan.text)
         if any(kind != "same" for kind, _ in changes):
@@ -71,18 +73,11 @@ def _lines(plan: tables.PlanVersion) -> None:
     st.caption("Each line lists the trials and decisions behind it, as reported by the model that wrote it.")
 
 
-def _pin_button(plan: tables.PlanVersion) -> None:
-    words = "Unpin version" if plan.pinned else "Pin version"
-    if st.button(words, key=f"pin-{plan.id}"):
-        call_or_show_problem(_pin, plan)
-
-
 def _pin(plan: tables.PlanVersion) -> None:
     with writing() as session:
         versions.pin_version(session, session.get_one(tables.PlanVersion, plan.id), now_ms(), pinned=not plan.pinned)
     which = "the latest version" if plan.pinned else f"version {plan.version}"
-    flash((True, f"New runs use {which} of {_called((plan.name, plan.task_type))}."))
-    st.rerun()
+    finish(f"New runs use {which} of {_called((plan.name, plan.task_type))}.")
 
 
 def _form(plan: tables.PlanVersion, latest: tables.PlanVersion) -> None:
@@ -93,7 +88,8 @@ def _form(plan: tables.PlanVersion, latest: tables.PlanVersion) -> None:
         text = st.text_area("Plan (one step per line)", plan.text, key=f"plan-text-{plan.id}", height=240)
         sent = st.form_submit_button("Save plan")
     if sent:
-        call_or_show_problem(_edit, plan, text)
+        with refusals_shown():
+            _edit(plan, text)
 
 
 def _edit(plan: tables.PlanVersion, text: str) -> None:
@@ -102,8 +98,7 @@ def _edit(plan: tables.PlanVersion, text: str) -> None:
         before = session.get_one(tables.PlanVersion, plan.id)
         added = versions.edit_plan(session, before, text, identity.name if identity else "somebody", now_ms())
         number = added.version
-    flash((True, f"{_called((plan.name, plan.task_type))} is saved as version {number}."))
-    st.rerun()
+    finish(f"{_called((plan.name, plan.task_type))} is saved as version {number}.")
 
 
 def _called(plan: tuple[str, str]) -> str:

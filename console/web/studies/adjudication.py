@@ -8,6 +8,7 @@ import streamlit as st
 
 from console.database import Session, now_ms, reading, writing
 from console.errors import ConsoleError
+from console.review.presentation import checkpoint_presentation
 from console.runs import trajectory_list
 from console.studies.results import adjudication
 from console.studies.results.adjudication import MAX_NOTE, Disagreement, Of
@@ -16,10 +17,10 @@ from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoin
 from console.web.flash import flash
 from console.web.review import shortcuts
 from console.web.sign_in import by_browser, current_identity
-from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.hotkeys import hotkeys, key_button
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.tables import show_rows
-from console.web.widgets.trajectory_view import show_checkpoint
+from console.web.widgets.trajectory_view import show_presentation
 from storage import tables
 
 _BLIND = "Reviewers' decisions, condition, score and outcome are hidden until you resolve the item."
@@ -48,7 +49,7 @@ def _show(of: Of, nothing: str) -> None:
     counted = f"{len(found) - len(done):,} to resolve, {len(done):,} resolved."
     if current and checkpoint:
         st.caption(f"{counted} {_BLIND}")
-        draw_further = show_checkpoint(checkpoint)
+        draw_further = show_presentation(checkpoint_presentation(checkpoint))
         _bar(of, current)
         draw_further()
     else:
@@ -78,9 +79,8 @@ def _bar(of: Of, one: Disagreement) -> None:
             st.text_input("Reason (optional)", key=_note_key(one), max_chars=MAX_NOTE)
         with buttons, st.container(horizontal=True, key="decisions"):
             for label, (words, key) in names.items():
-                st.button(key_label(words, key), key=f"{label}-{item}", on_click=_settle, args=(of, one, label))
-            later = key_label("Keep label" if one.settled else "Skip", "S")
-            st.button(later, key=f"later-{item}", on_click=_later, args=(of, one.unit))
+                key_button(words, key, f"{label}-{item}", _settle, of, one, label)
+            key_button("Keep label" if one.settled else "Skip", "S", f"later-{item}", _later, of, one.unit)
         bound = {"a": f"{Label.ALIGNED}-{item}", "x": f"{Label.MISALIGNED}-{item}", "s": f"later-{item}"}
         hotkeys(bound, item_id=f"settle-{one.unit}-{one.revision}", enabled=shortcuts.enabled())
 
@@ -121,10 +121,6 @@ def _later(of: Of, unit: str) -> None:
     st.session_state[_kept("later", of)] = [*put_off, unit]
 
 
-def _again(of: Of, unit: str) -> None:
-    st.session_state[_kept("again", of)] = unit
-
-
 def _kept(what: str, of: Of) -> str:
     return f"adjudicate-{what}-{of.study_id}-{of.run_id}"
 
@@ -133,25 +129,11 @@ def _settled(of: Of, done: Sequence[Disagreement]) -> None:
     if not done:
         return
     st.header("Resolved", anchor=False)
-    rows = [
-        {
-            "unit": one.unit,
-            "label": one.settled or "",
-            "aligned": f"{one.aligned}",
-            "misaligned": f"{one.misaligned}",
-            "note": one.note,
-            "revision": f"{one.revision}",
-        }
-        for one in done
-    ]
-    titles = {
-        "unit": "checkpoint",
-        "label": "resolved as",
-        "aligned": "labelled aligned",
-        "misaligned": "labelled misaligned",
-    }
-    titles |= {"note": "reason", "revision": "revision"}
+    titles = {"unit": "checkpoint", "settled": "resolved as", "aligned": "labelled aligned"}
+    titles |= {"misaligned": "labelled misaligned", "note": "reason", "revision": "revision"}
+    rows = [{name: str(getattr(one, name)) for name in titles} for one in done]
     show_rows(rows, titles, numbers=("aligned", "misaligned", "revision"), label="Resolved")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         unit = st.selectbox("Checkpoint", [one.unit for one in done], key="settled-unit", width=360)
-        st.button("Reopen checkpoint", key="settle-again", on_click=_again, args=(of, unit))
+        again = {_kept("again", of): unit}
+        st.button("Reopen checkpoint", key="settle-again", on_click=st.session_state.update, args=(again,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from urllib.parse import quote, urlsplit
 
@@ -18,10 +18,10 @@ from console.studies.sessions.progress import Row, read_board
 from console.studies.sessions.stages import NOT_IN, ParticipantStage
 from console.studies.sessions.withdrawal import withdraw
 from console.trajectory.strict_yaml import read_data
-from console.web.flash import call_or_show_problem, flash
+from console.web.flash import finish, refusals_shown
 from console.web.runs.new_run import show_progress
 from console.web.sign_in import by_browser
-from console.web.studies.results_parts import download
+from console.web.widgets.chart import download
 from console.web.widgets.status import age
 from console.web.widgets.tables import show_rows
 from storage import tables
@@ -36,8 +36,8 @@ _NOBODY = (ParticipantStage.FREE, ParticipantStage.WITHDRAWN, *NOT_IN)
 def summary(rows: Sequence[Row], now_ms: int) -> str:
     """Return a sentence with the numbers of joined and finished participants and of pending items."""
     people = [row for row in rows if row.kind == ParticipantKind.HUMAN and row.stage != ParticipantStage.WITHDRAWN]
-    inside = sum(row.stage not in _NOBODY for row in people)
     machines = [row for row in rows if row.kind != ParticipantKind.HUMAN]
+    inside = sum(row.stage not in _NOBODY for row in people)
     waiting, oldest = sum(row.waiting for row in rows), min((row.oldest_ms for row in rows if row.oldest_ms), default=0)
     since = f", oldest {age(now_ms - oldest)}" if waiting and oldest else ""
     taken = f"{inside} of {len(people)} people joined, {_finished(people)} finished; " if people else ""
@@ -80,34 +80,21 @@ def withdrawing(study: tables.Study, rows: Sequence[Row]) -> None:
         st.text(f"{fate}, as the consent says. You cannot undo this.")
         sure = st.checkbox(f"Confirm {code}" if code else "Confirm participant", key=f"sure-{code}")
         if st.button("Withdraw participant", key="withdraw", disabled=not (code and sure)) and code:
-            call_or_show_problem(_withdraw, code, inside[code])
-
-
-def _withdraw(code: str, participant_id: int) -> None:
-    withdraw(participant_id)
-    flash((True, f"Withdrew {code}."))
-    st.rerun()
+            with refusals_shown():
+                withdraw(inside[code])
+                finish(f"Withdrew {code}.")
 
 
 _SECONDS = 5
 """Seconds between two updates of the board."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """A change of status: its button, its action and its message."""
-
-    label: str
-    make: Callable[[str], tables.Study]
-    said: str
-
-
-_CHANGES: dict[str, tuple[_Change, ...]] = {
-    StudyStatus.DRAFT: (_Change("Open study", lifecycle.open_study, "is open. People can join now."),),
-    StudyStatus.OPEN: (_Change("Pause study", lifecycle.pause, "is paused. Participants keep their places."),),
-    StudyStatus.PAUSED: (_Change("Resume study", lifecycle.open_study, "is open again."),),
-    StudyStatus.CLOSED: (),
+_CHANGES: dict[str, tuple[str, Callable[[str], tables.Study], str]] = {
+    StudyStatus.DRAFT: ("Open study", lifecycle.open_study, "is open. People can join now."),
+    StudyStatus.OPEN: ("Pause study", lifecycle.pause, "is paused. Participants keep their places."),
+    StudyStatus.PAUSED: ("Resume study", lifecycle.open_study, "is open again."),
 }
+"""The button, the action and the message of the change that each status allows; every open study can also be closed."""
 _MEANING = {
     StudyStatus.DRAFT: "Draft: people cannot join yet.",
     StudyStatus.OPEN: "Open: people can join and work.",
@@ -121,11 +108,14 @@ def show(study: tables.Study) -> None:
     design = lifecycle.design_of(study)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.text(_MEANING[StudyStatus(study.status)], width="content")
-        for change in _CHANGES[StudyStatus(study.status)]:
-            if st.button(change.label, key=f"study-{change.label}"):
-                call_or_show_problem(_change, study.name, change)
         if study.status != StudyStatus.CLOSED:
-            _closing(study)
+            label, make, said = _CHANGES[study.status]
+            if st.button(label, key=f"study-{label}"):
+                _change(study.name, make, said)
+            with st.popover("Close…", key="closing"):
+                st.text("You cannot reopen a closed study. Its data is kept.")
+                if st.button("Close study", key="study-close"):
+                    _change(study.name, lifecycle.close, "is closed.")
     if design.participants.human and study.status != StudyStatus.CLOSED:
         _link(study)
     _people(study.id or 0)
@@ -137,22 +127,16 @@ def show(study: tables.Study) -> None:
         _payments_button(study, rows)
 
 
-def _change(name: str, change: _Change) -> None:
-    change.make(name)
-    flash((True, f"{name} {change.said}"))
-    st.rerun()
-
-
-def _closing(study: tables.Study) -> None:
-    with st.popover("Close…", key="closing"):
-        st.text("You cannot reopen a closed study. Its data is kept.")
-        if st.button("Close study", key="study-close"):
-            call_or_show_problem(_change, study.name, _Change("", lifecycle.close, "is closed."))
+@refusals_shown()
+def _change(name: str, make: Callable[[str], tables.Study], said: str) -> None:
+    make(name)
+    finish(f"{name} {said}")
 
 
 def _link(study: tables.Study) -> None:
-    """Draw the link or links that people use to join."""
-    recruiting, base = lifecycle.design_of(study).recruiting, _base()
+    parts = urlsplit(st.context.url or "")
+    base = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
+    recruiting = lifecycle.design_of(study).recruiting
     link = f"{base}/participate?join={quote(study.join_code)}"
     if platform := recruiting.of_platform:
         adds = (
@@ -182,28 +166,17 @@ def _invite(study: tables.Study, base: str) -> None:
         st.code("\n".join(f"{base}/participate?invitation={token}" for token in tokens), language=None)
 
 
-def _base() -> str:
-    parts = urlsplit(st.context.url or "")
-    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
-
-
 @st.fragment(run_every=_SECONDS)
 def _people(study_id: int) -> None:
     with reading() as session:
         rows = read_board(session, session.get_one(tables.Study, study_id))
     st.text(summary(rows, now_ms()))
-    show_rows(
-        [cells(row, now_ms()) for row in rows],
-        TITLES,
-        numbers=NUMBERS,
-        label="Participants",
-    )
+    show_rows([cells(row, now_ms()) for row in rows], TITLES, numbers=NUMBERS, label="Participants")
 
 
 def _payments_button(study: tables.Study, rows: Sequence[Row]) -> None:
-    """Draw the download of completion codes and bonuses, which published results omit."""
     if any(row.kind == ParticipantKind.HUMAN and row.stage not in _NOBODY for row in rows):
-        download("Payment list (CSV)", lambda: _payments(study), f"{study.name}-payments.csv", "text/csv", "payments")
+        download("Payment list (CSV)", partial(_payments, study), f"{study.name}-payments.csv", "text/csv", "payments")
 
 
 def _payments(study: tables.Study) -> bytes:
@@ -221,21 +194,18 @@ def _simulating(study: tables.Study, open_kinds: Sequence[str]) -> None:
     machines = len(open_kinds) - people
     if not open_kinds or study.status == StudyStatus.CLOSED:
         return
-    with st.popover("Simulate…", key="simulating", disabled=study.status != StudyStatus.OPEN, help=_why(study)):
+    why = None if study.status == StudyStatus.OPEN else "Open the study first."
+    with st.popover("Simulate…", key="simulating", disabled=why is not None, help=why):
         st.text(f"{machines} simulated participants are not finished. They use the same queue as people.")
         if st.button("Run simulated participants", key="simulate", disabled=not machines):
-            call_or_show_problem(_simulate, study.name, False)
+            _simulate(study.name, False)
         st.text("A dry run also fills the places of people. Use a copy of the study.")
         if st.button("Start dry run", key="simulate-all", disabled=not people):
-            call_or_show_problem(_simulate, study.name, True)
+            _simulate(study.name, True)
 
 
-def _why(study: tables.Study) -> str | None:
-    return None if study.status == StudyStatus.OPEN else "Open the study first."
-
-
+@refusals_shown()
 def _simulate(name: str, everybody: bool) -> None:
     tally = simulated.simulate(name, show_progress("conditions played"), all_places=everybody)
     played = f"participants {tally.participants}, conditions {tally.conditions}, decisions {tally.decisions}"
-    flash((True, f"Simulation finished: {played}."))
-    st.rerun()
+    finish(f"Simulation finished: {played}.")

@@ -9,12 +9,11 @@ import streamlit as st
 from pydantic import ValidationError
 
 from console.database import now_ms
-from console.errors import ConsoleError
 from console.studies.design import Design, planned
 from console.studies.design.yaml_file import dump, example, parse
 from console.studies.sessions import lifecycle
 from console.trajectory.strict_yaml import describe_failure
-from console.web.flash import call_or_show_problem, flash
+from console.web.flash import finish, refusals_shown
 from console.web.studies import draft, picker, plan
 from console.web.studies.form import show_form
 from console.web.widgets.messages import problem_html, show_problem
@@ -50,41 +49,36 @@ def _formed(archives: Sequence[str]) -> Design | None:
 
 
 def _complain(failure: ValidationError, slots: dict[str, Callable[[str], object]]) -> None:
-    """Draw the first problem of each invalid field next to the field."""
     told: set[str] = set()
     for problem in failure.errors(include_url=False):
         field = str(problem["loc"][0]) if problem["loc"] else "factors"
         if field not in told and field in slots:
             told.add(field)
-            one = ValidationError.from_exception_data("Design", [_again(problem)])
+            kept: Any = {name: problem.get(name, {}) for name in ("type", "loc", "input", "ctx")}
+            one = ValidationError.from_exception_data("Design", [kept])
             slots[field](problem_html(describe_failure(one, Design, "Design").removeprefix("Design: ")))
 
 
-def _again(problem: Any) -> Any:
-    return {"type": problem["type"], "loc": problem["loc"], "input": problem["input"], "ctx": problem.get("ctx", {})}
-
-
 def _made(design: Design) -> None:
-    """Draw the preview of the design and the button that creates the study."""
     places, nameless = planned(design), design.name == UNNAMED
     st.header("Preview", anchor=False)
     plan.summary(design, places)
     with st.container(horizontal=True):
         why = "Enter a name first." if nameless else None
         if st.button("Create study", key="create-study", type="primary", disabled=nameless, help=why):
-            call_or_show_problem(_create, design)
+            _create(design)
         plan.yaml_button(design)
     plan.show_plan(design, places)
     plan.show_power(design)
 
 
+@refusals_shown()
 def _create(design: Design) -> None:
     with st.spinner("Sampling tasks, placing participants…"):
         lifecycle.create(design, now_ms())
     draft.forget()
     picker.keep(design.name, "board")
-    flash((True, f"Created {design.name}. Open it on its board when people can join."))
-    st.rerun()
+    finish(f"Created {design.name}. Open it on its board when people can join.")
 
 
 def _yaml() -> None:
@@ -108,14 +102,10 @@ def _take_over(text: str, where: str) -> None:
     if not text.strip():
         show_problem("No design given. Choose a file or paste a design, then load it.")
         return
-    try:
+    with refusals_shown():
         design = parse(text, where)
-    except ConsoleError as refusal:
-        show_problem(str(refusal))
-        return
-    draft.replace(design.model_dump(mode="json"))
-    flash((True, f"Loaded {design.name} into the form."))
-    st.rerun()
+        draft.replace(design.model_dump(mode="json"))
+        finish(f"Loaded {design.name} into the form.")
 
 
 def _valid(mapping: dict[str, Any]) -> Design | None:

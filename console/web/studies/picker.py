@@ -7,22 +7,6 @@ from collections.abc import Mapping
 import streamlit as st
 
 
-def chosen_study(names: list[str]) -> str | None:
-    """Return the study in the address, or None if it does not exist."""
-    wanted = st.query_params.get("study")
-    return wanted if wanted in names else None
-
-
-def is_new() -> bool:
-    """Return whether the address requests a new study."""
-    return "new" in st.query_params
-
-
-def adjudicated_run() -> str:
-    """Return the run whose disagreements the address requests, or an empty text if there is none."""
-    return st.query_params.get("adjudicate", "")
-
-
 def keep(name: str | None, section: str = "", *, new: bool = False) -> None:
     """Open this study and section; if `name` is None, open the list of studies, or with `new` a new study."""
     st.query_params.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -22,7 +23,7 @@ from console.studies.design import (
     task_count,
     varied,
 )
-from console.studies.design.allocation import PairCounts, promise
+from console.studies.design.allocation import promise
 from console.studies.design.allocation_table import COLUMNS, rows
 from console.studies.design.giveaways import find_giveaways
 from console.studies.design.power import Assumptions, Power, power
@@ -30,9 +31,9 @@ from console.studies.design.preregistration import preregistration
 from console.studies.design.strata import Known, block_rows, describe_blocks
 from console.studies.design.yaml_file import dump
 from console.studies.sessions import lifecycle
-from console.web.flash import call_or_show_problem
+from console.web.flash import refusals_shown
 from console.web.runs.new_run import show_progress
-from console.web.studies.results_parts import download
+from console.web.widgets.chart import download
 from console.web.widgets.tables import show_rows
 from storage import tables
 
@@ -71,13 +72,8 @@ def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known |
 
 
 def _show_blocks(places: Sequence[PlannedCondition], known: Known) -> None:
-    titles = {
-        "block": "",
-        "tasks": "tasks",
-        "solved": "solved at trial 0",
-        "score": "mean score",
-        "steps": "mean steps",
-    }
+    titles = {"block": "", "tasks": "tasks", "solved": "solved at trial 0", "score": "mean score"}
+    titles["steps"] = "mean steps"
     found = [
         {
             "block": row["block"],
@@ -102,32 +98,25 @@ def _orders(places: Sequence[PlannedCondition]) -> pd.DataFrame:
 def _evenness(places: Sequence[PlannedCondition]) -> Iterator[dict[str, str]]:
     for kind, title in _KINDS.items():
         group = [place for place in places if place.kind == kind]
-        yield from ({"kind": title, **_tally(tally)} for tally in balance(group) if group and tally.counts)
-
-
-def _tally(tally: PairCounts) -> dict[str, str]:
-    return {
-        "what": tally.what,
-        "least": str(tally.least),
-        "most": str(tally.most),
-        "even": "yes" if tally.even else "no",
-    }
+        for tally in balance(group) if group else ():
+            if tally.counts:
+                even = "yes" if tally.even else "no"
+                yield {
+                    "kind": title,
+                    "what": tally.what,
+                    "least": f"{tally.least}",
+                    "most": f"{tally.most}",
+                    "even": even,
+                }
 
 
 def yaml_button(design: Design) -> None:
     """Draw the download of the design as YAML."""
-    download("Download YAML", dump(design), f"{design.name}.yaml", "application/yaml", "design-yaml")
+    download("Download YAML", partial(dump, design), f"{design.name}.yaml", "application/yaml", "design-yaml")
 
 
-def allocation_button(design: Design, places: Sequence[PlannedCondition]) -> None:
-    """Draw the download of the allocation, with one row per participant and condition."""
-    download(
-        "Allocation (CSV)",
-        lambda: as_csv(pd.DataFrame(rows(design, places), columns=[column.name for column in COLUMNS])),
-        f"{design.name}-allocation.csv",
-        "text/csv",
-        "allocation-csv",
-    )
+def _allocation(design: Design, places: Sequence[PlannedCondition]) -> bytes:
+    return as_csv(pd.DataFrame(rows(design, places), columns=[column.name for column in COLUMNS]))
 
 
 _RESULT = "study_power"
@@ -147,7 +136,7 @@ def show_power(design: Design) -> None:
             runs = times.number_input("Simulated studies per number", 50, 5_000, 200, 50, key="power-runs")
             sent = st.form_submit_button("Estimate power")
         if sent:
-            call_or_show_problem(_simulate, design, assumed, counts, int(runs))
+            _simulate(design, assumed, counts, int(runs))
         _result(design)
 
 
@@ -168,6 +157,7 @@ def _assumptions(design: Design) -> Assumptions:
     )
 
 
+@refusals_shown()
 def _simulate(design: Design, assumed: Assumptions, counts: str, simulations: int) -> None:
     found = power(
         design,
@@ -222,24 +212,6 @@ def _kept(design: Design) -> tuple[list[Power], Assumptions] | None:
     return [Power(**one) for one in found["powers"]], Assumptions(**found["assumed"])
 
 
-def preregistration_button(design: Design, places: Sequence[PlannedCondition], known: Known) -> None:
-    """Draw the download of the preregistration, which includes the latest power analysis."""
-    download(
-        "Preregistration",
-        lambda: _preregistration(design, places, known),
-        f"{design.name}-preregistration.md",
-        "text/markdown",
-        "preregistration-md",
-    )
-
-
-def show_preregistration(design: Design, places: Sequence[PlannedCondition], known: Known) -> None:
-    """Draw the preregistration as plain text."""
-    with st.expander("Preregistration", key="preregistration", on_change="rerun") as shown:
-        if shown.open:
-            st.code(_preregistration(design, places, known), language=None, wrap_lines=True, height=460)
-
-
 def _preregistration(design: Design, places: Sequence[PlannedCondition], known: Known) -> str:
     powers, assumed = _kept(design) or ([], None)
     return preregistration(design, places, powers, assumed, known)
@@ -254,10 +226,14 @@ def show(study: tables.Study) -> None:
     summary(design, places)
     with st.container(horizontal=True):
         yaml_button(design)
-        allocation_button(design, places)
-        preregistration_button(design, places, known)
+        table, text = partial(_allocation, design, places), partial(_preregistration, design, places, known)
+        download("Allocation (CSV)", table, f"{design.name}-allocation.csv", "text/csv", "allocation-csv")
+        named = f"{design.name}-preregistration.md"
+        download("Preregistration", text, named, "text/markdown", "preregistration-md")
     show_plan(design, places, known)
     show_power(design)
-    show_preregistration(design, places, known)
+    with st.expander("Preregistration", key="preregistration", on_change="rerun") as shown:
+        if shown.open:
+            st.code(text(), language=None, wrap_lines=True, height=460)
     with st.expander("Design as YAML"):
         st.code(dump(design), language="yaml")

@@ -16,9 +16,10 @@ from console.studies.sessions import lifecycle
 from console.web.detectors import oversight
 from console.web.studies import picker, results_parts
 from console.web.studies.results_data import Results, results_of
-from console.web.studies.results_parts import download, say, told
+from console.web.widgets.chart import download
 from console.web.widgets.markup import show_html
 from console.web.widgets.messages import show_empty_state
+from console.web.widgets.status import status_html
 from storage import tables
 
 
@@ -28,10 +29,8 @@ def show(study: tables.Study) -> None:
     head = found.headline()
     _headline(head)
     if not head.decisions and not head.arms_done:
-        show_empty_state(
-            "No results yet",
-            "Open the study on its board, then invite people or run simulated participants.",
-        )
+        what_next = "Open the study on its board, then invite people or run simulated participants."
+        show_empty_state("No results yet", what_next)
         return
     titles = {name: analysis.tab for name, analysis in ANALYSES.items()}
     key = picker.chosen_view("Part", titles, "part", "study_part")
@@ -50,7 +49,7 @@ def _headline(head: Headline) -> None:
         "without practice and checks",
         f"mean time <b>{head.mean_seconds:.0f} s</b>" if head.mean_seconds is not None else "",
     )
-    show_html(f'<div class="ia-status">{"".join(f"<span>{part}</span>" for part in parts if part)}</div>')
+    show_html(status_html(parts))
 
 
 def _participant(found: Results, chosen: Mapping[str, str]) -> None:
@@ -60,7 +59,7 @@ def _participant(found: Results, chosen: Mapping[str, str]) -> None:
         begun = [run for run in condition_runs.condition_runs(session, found.study_id) if run.run_id is not None]
     inside = {run.participant: run.run_id for run in begun if condition in (None, run.condition)}
     if not inside:
-        results_parts.say("No condition has started yet. Inspections appear after the first decision.")
+        st.text("No condition has started yet. Inspections appear after the first decision.")
         return
     who = st.selectbox("Participant", list(inside), key="study-participant", width=320)
     with reading() as session:
@@ -76,7 +75,7 @@ EXTRAS: dict[str, Callable[[Results, Mapping[str, str]], None]] = {"oversight": 
 def show_report(study: tables.Study) -> None:
     """Draw the downloads of the report and its tables; create the report once per version of the results."""
     found = results_of(study)
-    say(
+    st.text(
         "A zip file for a repository such as OSF. It contains an offline report, the data tables with a codebook, all "
         "results, a script that computes them again, the plan, the materials and checksums."
     )
@@ -84,24 +83,17 @@ def show_report(study: tables.Study) -> None:
     with st.container(horizontal=True):
         if st.button("Create report", key="make-report", type="primary"):
             st.session_state[made] = found.version
-        download(
-            "Tables only (zip)",
-            told(found, f"{study.name}-tables.zip", lambda: csv_files.archive(_frames(found))),
-            f"{study.name}-tables.zip",
-            "application/zip",
-            "tables-zip",
-        )
+        _download_zip("Tables only (zip)", found, "tables", lambda: csv_files.archive(_frames(found)))
     if st.session_state.get(made) == found.version:
         packed = _report(database_url(), found)
-        download(
-            "Download report (zip)",
-            told(found, f"{study.name}-report.zip", lambda: packed),
-            f"{study.name}-report.zip",
-            "application/zip",
-            "report-zip",
-        )
+        _download_zip("Download report (zip)", found, "report", lambda: packed)
     elif made in st.session_state:
-        say("The study has moved on since the report was made; make it again to have what came since.")
+        st.text("The study has moved on since the report was made; make it again to have what came since.")
+
+
+def _download_zip(label: str, found: Results, name: str, make: Callable[[], bytes]) -> None:
+    file, leaving = f"{found.name}-{name}.zip", results_parts.exporting(found)
+    download(label, make, file, "application/zip", f"{name}-zip", leaving=leaving)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Computing every table, drawing every plot…", hash_funcs={Results: repr})

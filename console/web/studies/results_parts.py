@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -18,7 +17,7 @@ from console.studies.analysis.parts import Analysis, ResultChoice, ResultPart, c
 from console.studies.results import record_export
 from console.web.sign_in import by_browser
 from console.web.studies.results_data import Results
-from console.web.widgets.chart import preload_charts, record_download, show_chart
+from console.web.widgets.chart import download, preload_charts, show_chart
 from console.web.widgets.markup import plain, show_html
 from console.web.widgets.tables import show_rows
 
@@ -26,11 +25,6 @@ _LONG = 24
 """Tables with this many rows or more scroll."""
 _FEW = 3
 """Up to this many values are buttons; more are a list."""
-
-
-def say(sentence: str) -> None:
-    """Draw a sentence as plain text, because the sentence may quote a name."""
-    st.text(sentence)
 
 
 def show(found: Results, key: str, analysis: Analysis) -> dict[str, str]:
@@ -74,14 +68,16 @@ def _show_part(found: Results, part: ResultPart, table: pd.DataFrame, hidden: Co
         st.header(part.title, anchor=False)
     told = list(sentences(part, table))
     for of, sentence in told:
-        say(f"{of}: {sentence}" if len(told) > 1 else sentence)
+        # As plain text, because the sentence may quote a name.
+        st.text(f"{of}: {sentence}" if len(told) > 1 else sentence)
     for of, rows in drawn:
         name = "-".join(filter(None, (part.chart, of if len(drawn) > 1 else "")))
         file, figure = f"{found.name}-{name}", _figure(part.chart, rows)
         show_chart(figure, partial(as_csv, rows), key=f"study-{name}", file=file, leaving=exporting(found))
     if len(grid):
         _show_table(part, grid, hidden, key)
-        _download(found, part.table, table, key)
+        file, make = f"{found.name}-{part.table}.csv", partial(as_csv, table)
+        download("Table (CSV)", make, file, "text/csv", f"csv-{key}", leaving=exporting(found), type="tertiary")
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -109,12 +105,13 @@ def _print(part: ResultPart, grid: pd.DataFrame) -> None:
 
 def _show_grid(grid: pd.DataFrame, hidden: Collection[str], columns: Mapping[str, ColumnFormat], key: str) -> None:
     shown, notes = readable(grid, hidden)
+    names = list(map(str, shown))
     st.dataframe(
-        shown.style.format({column: partial(_cell_text, str(column), columns) for column in shown}),
+        shown.style.format({name: partial(cell_text, column=name, columns=columns) for name in names}),
         key=f"grid-{key}",
         hide_index=True,
         height="content" if len(shown) < _LONG else 480,
-        column_config={str(column): st.column_config.Column(heading(str(column), columns)) for column in shown},
+        column_config={name: st.column_config.Column(heading(name, columns)) for name in names},
         placeholder="–",
     )
     if len(shown) >= _LONG:
@@ -124,28 +121,6 @@ def _show_grid(grid: pd.DataFrame, hidden: Collection[str], columns: Mapping[str
         show_html(f'<ol class="ia-notes">{lines}</ol>')
 
 
-def _cell_text(column: str, columns: Mapping[str, ColumnFormat], cell: Any) -> str:
-    return cell_text(cell, column, columns)
-
-
-def _download(found: Results, name: str, table: pd.DataFrame, key: str) -> None:
-    """Draw the download of the whole table."""
-    file = f"{found.name}-{name}.csv"
-    make = told(found, file, partial(as_csv, table))
-    st.download_button("Table (CSV)", make, file, "text/csv", key=f"csv-{key}", on_click="ignore", type="tertiary")
-
-
-def told(found: Results, file: str, make: Callable[[], str | bytes]) -> Callable[[], str | bytes]:
-    """Return a function that records the download of a results file, then creates the file."""
-    return record_download(make, file, exporting(found))
-
-
 def exporting(found: Results) -> Callable[[str], None]:
     """Return a function that records this visitor's download of a results file of the study."""
-    by = by_browser()
-    return lambda file: record_export(found.name, file, by)
-
-
-def download(label: str, data: str | bytes | Callable[[], str | bytes], file: str, media_type: str, key: str) -> None:
-    """Draw the download button of a file; pressing the button does not run the page again."""
-    st.download_button(label, data, file, media_type, key=key, on_click="ignore")
+    return partial(record_export, found.name, by=by_browser())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,38 +12,30 @@ from console.studies.results.summary import Headline
 from console.web.studies import adjudication, board, picker, plan, results
 from storage import tables
 
-
-@dataclass(frozen=True, slots=True)
-class StudySection:
-    """A section of a study: its title and the function that draws it."""
-
-    title: str
-    show: Callable[[tables.Study], None]
-
-
-SECTIONS: dict[str, StudySection] = {
-    "board": StudySection("Board", board.show),
-    "design": StudySection("Design", plan.show),
-    "results": StudySection("Results", results.show),
-    "adjudicate": StudySection("Adjudicate", adjudication.show_study),
-    "report": StudySection("Report", results.show_report),
+SECTIONS: dict[str, tuple[str, Callable[[tables.Study], None]]] = {
+    "board": ("Board", board.show),
+    "design": ("Design", plan.show),
+    "results": ("Results", results.show),
+    "adjudicate": ("Adjudicate", adjudication.show_study),
+    "report": ("Report", results.show_report),
 }
+"""The title of each section and the function that draws it."""
 
 
 def show(study: tables.Study, names: Sequence[str]) -> None:
     """Draw the study's heading and its selected section."""
     with st.container(horizontal=True, vertical_alignment="center", key="study-head"):
         picker.study_picker(list(names), study.name)
-        titles = {name: section.title for name, section in SECTIONS.items()}
+        titles = {name: title for name, (title, _show) in SECTIONS.items()}
         chosen = picker.chosen_view("Section", titles, "section", "study_section")
         st.space("stretch")
         st.button("All studies", key="all-studies", type="tertiary", on_click=picker.keep, args=(None,))
-    SECTIONS[chosen].show(study)
+    SECTIONS[chosen][1](study)
 
 
 def show_list(studies: Sequence[tables.Study], heads: Mapping[str, Headline]) -> None:
     """Draw all studies with their progress; selecting a study opens it."""
-    st.button("New study", key="new-study", type="primary", on_click=_begin)
+    st.button("New study", key="new-study", type="primary", on_click=picker.keep, args=(None,), kwargs={"new": True})
     shown = st.dataframe(
         [_row(study, heads[study.name]) for study in studies],
         key=f"studies-{st.session_state.get('studies_seen', 0)}",
@@ -75,7 +66,3 @@ def _row(study: tables.Study, head: Headline) -> dict[str, Any]:
         "decisions": head.decisions,
         "created": datetime.fromtimestamp(study.created_ms / 1_000, UTC),
     }
-
-
-def _begin() -> None:
-    picker.keep(None, new=True)

@@ -39,7 +39,8 @@ def arguments_with_changes(arguments: Mapping[str, Any]) -> Iterator[tuple[str, 
     pair = next((pair for pair in _PAIRS if _is_edit(*(arguments.get(name) for name in pair))), None)
     for name, value in arguments.items():
         if pair and name == pair[0]:
-            yield " → ".join(pair), diff_html(compared_lines(value, arguments[pair[1]])), value
+            lines = compared_lines(value.splitlines(), arguments[pair[1]].splitlines())
+            yield " → ".join(pair), diff_html(lines), value
         elif pair and name == pair[1]:
             continue
         elif isinstance(value, str) and len(value) <= CAP and _PATCH.search(value):
@@ -53,9 +54,8 @@ def _is_edit(old: object, new: object) -> bool:
     return texts and len(f"{old}{new}") <= CAP and "\n" in f"{old}{new}"
 
 
-def compared_lines(old: str, new: str) -> Lines:
-    """Return the lines of two texts as one list, each with `kept`, `removed` or `added`."""
-    before, after = old.splitlines(), new.splitlines()
+def compared_lines(before: Sequence[str], after: Sequence[str]) -> Lines:
+    """Return the lines (or actions) of two lists as one list, each with `kept`, `removed` or `added`."""
     found: list[tuple[str, str]] = []
     for tag, i, j, k, n in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag == "equal":

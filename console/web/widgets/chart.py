@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import Literal
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -18,30 +20,12 @@ def show_chart(
     picture: str = "png",
     leaving: Callable[[str], None],
 ) -> None:
-    """Draw the chart and its downloads; `picture` (png or svg) is the format of the image download.
-
-    `leaving` is called with the name of a file before the file is created.
-    """
+    """Draw the chart and its downloads, recorded by `leaving`; `picture` is the format of the image: png or svg."""
     st.plotly_chart(figure, key=key, width="stretch", config=_config(file, picture))
     with st.popover("Download", key=f"{key}-download", type="tertiary"):
-        st.download_button(
-            "Table (CSV)",
-            record_download(table, f"{file}.csv", leaving),
-            f"{file}.csv",
-            "text/csv",
-            key=f"{key}-csv",
-            on_click="ignore",
-            type="tertiary",
-        )
-        st.download_button(
-            "Chart (HTML)",
-            record_download(lambda: chart_page(figure, file), f"{file}.html", leaving),
-            f"{file}.html",
-            "text/html",
-            key=f"{key}-html",
-            on_click="ignore",
-            type="tertiary",
-        )
+        download("Table (CSV)", table, f"{file}.csv", "text/csv", f"{key}-csv", leaving=leaving, type="tertiary")
+        made = partial(chart_page, figure, file)
+        download("Chart (HTML)", made, f"{file}.html", "text/html", f"{key}-html", leaving=leaving, type="tertiary")
         st.caption(f"To save a {picture.upper()} image, use the camera above the chart.")
 
 
@@ -69,16 +53,27 @@ _DRAWN = "ia_chart_drawn"
 _HIDDEN = {"visible": False}
 
 
-def record_download(
-    make: Callable[[], str | bytes], file: str, leaving: Callable[[str], None]
-) -> Callable[[], str | bytes]:
-    """Return a function that records the download, then creates the file; if recording fails, no file is created."""
+def download(
+    label: str,
+    make: Callable[[], str | bytes],
+    file: str,
+    media_type: str,
+    key: str,
+    *,
+    leaving: Callable[[str], None] | None = None,
+    type: Literal["primary", "secondary", "tertiary"] = "secondary",
+) -> None:
+    """Draw the download button of a file; pressing the button does not run the page again.
+
+    `leaving` is called with the file's name before the file is created; if the call fails, no file is created.
+    """
 
     def made() -> str | bytes:
-        leaving(file)
+        if leaving:
+            leaving(file)
         return make()
 
-    return made
+    st.download_button(label, made, file, media_type, key=key, on_click="ignore", type=type)
 
 
 def chart_page(figure: go.Figure, file: str) -> str:

@@ -22,7 +22,6 @@ def hotkeys(
     *,
     item_id: str | int | None = None,
     enabled: bool = True,
-    dialog: Mapping[str, str] | None = None,
     draft_keys: Sequence[str] = (),
     field_keys: Sequence[str] = (),
     choice_key: str | None = None,
@@ -37,15 +36,14 @@ def hotkeys(
     in the widget `choice_key` is saved as a draft without text.
 
     Keys are `a` to `z`, `1` to `9`, `?`, `arrowleft`, `arrowright`, `enter`, `ctrl+enter` (also Cmd); `key#2` presses
-    the second button of a widget. A key bound to a field focuses the field. `dialog` holds the shortcuts of an open
-    dialog; all others are off while the dialog is open. A new `item_id` turns all shortcuts off for 400 ms. Afterwards
-    the page's body has the id in `data-ia-keys`, and the badges show that shortcuts are on. With `words_key`,
-    Ctrl+Enter works only if that field has text, which the body's `data-ia-words` indicates. `focus` is a widget's key
-    or `item:ID`; a new value moves the focus. `said` is the text that a screen reader announces for a new item.
+    the second button of a widget. A key bound to a field focuses the field. All shortcuts are off while a dialog is
+    open, and for 400 ms after a new `item_id`. Afterwards the page's body has the id in `data-ia-keys`, and the badges
+    show that shortcuts are on. With `words_key`, Ctrl+Enter works only if that field has text, which the body's
+    `data-ia-words` indicates. `focus` is a widget's key or `item:ID`; a new value moves the focus. `said` is the text
+    that a screen reader announces for a new item.
     """
     behaviour = {
         "page": dict(bindings),
-        "dialog": dict(dialog or {}),
         "item": str(item_id or ""),
         "enabled": enabled,
         "draft_keys": list(draft_keys),
@@ -65,6 +63,11 @@ CTRL_ENTER = gettext_noop("Ctrl+Enter")
 def key_label(words: str, key: str) -> str:
     """Return a button's label with its shortcut."""
     return f"{words}  `{_(key)}`"
+
+
+def key_button(words: str, key: str, widget: str, action: Callable[..., Any], *args: Any, **look: Any) -> None:
+    """Draw the button with this widget key and its shortcut; pressing it calls the action."""
+    st.button(key_label(words, key), key=widget, on_click=action, args=args, **look)
 
 
 @st.fragment

@@ -13,17 +13,12 @@ from console.web.widgets.markup import plain, show_html
 
 def show_empty_state(title: str, what_next: str) -> None:
     """Draw the empty state; the caller may add buttons or links for the next step."""
-    show_html(empty_state_html(title, what_next))
+    show_html(f'<div class="ia-empty" role="status"><h2>{plain(title)}</h2><p>{plain(what_next)}</p></div>')
 
 
 def next_step_row() -> DeltaGenerator:
     """Return the row for the buttons and links below an empty state."""
     return st.container(horizontal=True, horizontal_alignment="center", vertical_alignment="center", key="what-now")
-
-
-def empty_state_html(title: str, what_next: str) -> str:
-    """Return the empty state as HTML."""
-    return f'<div class="ia-empty" role="status"><h2>{plain(title)}</h2><p>{plain(what_next)}</p></div>'
 
 
 def show_problem(sentence: str) -> None:

@@ -9,7 +9,7 @@ from html import escape
 from console.language import _
 from console.studies.design.formatted_text import formatted_html
 from console.web.widgets.markup import plain
-from console.web.widgets.status import budget_meter_html
+from console.web.widgets.status import budget_meter_html, status_html
 
 _NOT_WORDS = re.compile(r"[^\w\s.,;?()'-]")
 
@@ -34,11 +34,6 @@ def question_html(question: str, *, optional: bool = False) -> str:
     """Return a researcher's question, with a mark if the question is optional."""
     left_out = f" <small>{plain(_('(optional)'))}</small>" if optional else ""
     return f'<p class="ia-question">{plain(question)}{left_out}</p>'
-
-
-def scale_item_html(question: str, low: str, high: str, *, optional: bool = False) -> str:
-    """Return a question with the labels at both ends of its scale, if any."""
-    return question_html(question, optional=optional) + ends_html(low, high)
 
 
 def label_words(text: str) -> str:
@@ -80,9 +75,7 @@ def explained_html(given: str, right: str, why: str, *, agrees: bool) -> str:
 def progress_html(item: str, *beside: str, cap: int | None = None, used: int = 0) -> str:
     """Return the line above an item: its number, other facts, and the budget if limited."""
     meter = budget_meter_html(cap, used) if cap is not None else ""
-    parts = (f"<b>{plain(item)}</b>", *(plain(each) for each in beside), meter)
-    spans = "".join(f"<span>{each}</span>" for each in parts if each)
-    return f'<div class="ia-status">{spans}</div>'
+    return status_html((f"<b>{plain(item)}</b>", *map(plain, beside), meter))
 
 
 def clock_html(left_ms: int) -> str:

@@ -31,7 +31,8 @@ def action_html(action: str, stamp: str, *, whole: bool = True, origins: Mapping
     if not drawn:
         css = "ia-action" if len(action) <= _LARGE_CHARS else "ia-action ia-lengthy"
         return f'<div class="ia-line"><pre class="{css}">{_text(action)}</pre>{stamp}</div>'
-    beside = stamp + _exact(action)
+    exact = f"<summary>{plain(_('exact text'))}</summary>{_text(action)}"
+    beside = f'{stamp}<details class="ia-fold ia-exact">{exact}</details>'
     return "".join(_call(call, "" if index else beside, origins or {}) for index, call in enumerate(drawn))
 
 
@@ -42,12 +43,7 @@ def _beginning(action: str, stamp: str) -> str:
     return f'<div class="ia-line"><pre class="ia-action ia-lengthy">{plain(shown)}…</pre>{stamp}</div>{note}'
 
 
-def _exact(action: str) -> str:
-    return f'<details class="ia-fold ia-exact"><summary>{plain(_("exact text"))}</summary>{_text(action)}</details>'
-
-
 def _text(text: str) -> str:
-    """Return the whole text, in blocks if it is very long."""
     return plain(text) if len(text) <= BLOCK else blocks_html(text)
 
 

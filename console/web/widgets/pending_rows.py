@@ -20,18 +20,7 @@ _IN_WORDS = {
 
 
 def show_pending_rows(waiting: PendingItems, waiters: Mapping[int, WaitingAgent], run: str, now_ms: int) -> int | None:
-    """Draw the list; return the item of a pressed row in the next run of the page, else None."""
-    show_html(pending_rows_html(waiting, waiters, run, now_ms))
-    pressed = component("pending_rows")(key="pending-rows", on_opened_change=_pressed)
-    return int(pressed.opened) if pressed.opened else None
-
-
-def _pressed() -> None:
-    """Do nothing; the next run of the page reads the pressed row."""
-
-
-def pending_rows_html(waiting: PendingItems, waiters: Mapping[int, WaitingAgent], run: str, now_ms: int) -> str:
-    """Return the list as HTML: the items within the budget, in queue order, then the items beyond the budget."""
+    """Draw the items in queue order and return the pressed row's item, else None; a line marks the budget's end."""
     reached = waiting.matching - waiting.beyond
     parts = [
         _rows(waiting.offered, waiters, run, now_ms, _("Next items")),
@@ -44,7 +33,10 @@ def pending_rows_html(waiting: PendingItems, waiters: Mapping[int, WaitingAgent]
             f'<div class="ia-unread">{unread}</div>',
             _more(waiting.beyond - len(waiting.unread)),
         ]
-    return f'<div class="ia-waiting">{"".join(parts)}</div>'
+    show_html(f'<div class="ia-waiting">{"".join(parts)}</div>')
+    # The next run of the page reads the pressed row, so the callback has nothing to do.
+    pressed = component("pending_rows")(key="pending-rows", on_opened_change=lambda: None)
+    return int(pressed.opened) if pressed.opened else None
 
 
 def _budget_end(waiting: PendingItems) -> str:

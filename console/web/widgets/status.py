@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from console.language import _, digits
 from console.review.inbox import WaitingAgent
 from console.web.widgets.markup import plain, show_html
+from storage.queue import Claim
 
 
 def show_budget_meter(cap: int | None, used: int, *, label: str = "") -> None:
@@ -24,7 +25,6 @@ def budget_meter_html(cap: int | None, used: int) -> str:
     share = 100 if cap == 0 else min(100 * used / cap, 100)
     state = " ia-spent" if left == 0 else " ia-low" if left <= cap * 0.1 else ""
     words = _("{used} of {cap} used, none left") if left == 0 else _("{used} of {cap} used, {left} left")
-    words = words if cap else _("{used} of {cap} used, none left")
     words = plain(words).format(used=f"<b>{digits(used)}</b>", cap=digits(cap), left=digits(left))
     return (
         f'<span class="ia-meter{state}" role="meter" aria-label="{plain(_("budget"))}" aria-valuemin="0" '
@@ -34,8 +34,6 @@ def budget_meter_html(cap: int | None, used: int) -> str:
 
 
 _MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
-
-
 _SILENT_MS = 10_000
 """A running agent reports every two seconds; after this time without a report, it may have stopped."""
 
@@ -69,44 +67,35 @@ def age(elapsed_ms: int) -> str:
     return _("{count} days").format(count=elapsed_ms // _DAY)
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The progress in the status line; `oldest_ms` is when the oldest pending item was created, in ms since 1970."""
-
-    run: str
-    waiting: int
-    oldest_ms: int | None
-    mine: int
-    seconds: float | None
-
-    @classmethod
-    def of(cls, run: str, waits: tuple[int, int | None], mine: tuple[int, float | None]) -> Progress:
-        """Return the progress from two pairs: (pending items, `oldest_ms`) and (reviewed items, seconds per item)."""
-        return cls(run, *waits, *mine)
-
-
 def status_line_html(
-    progress: Progress,
-    waiter: WaitingAgent | None = None,
+    run: str,
+    claim: Claim,
+    pending: tuple[int, int | None],
+    mine: tuple[int, float | None],
     *,
-    trial: int,
-    cap: int | None,
-    used: int,
     now_ms: int,
-    trials: int | None = None,
+    waiter: WaitingAgent | None,
+    trials: int | None,
 ) -> str:
-    """Return the status line as HTML, with the waiting agent if any; `trials` is the run's maximum number of trials."""
+    """Return the status line of a claimed item as HTML, with the waiting agent if any.
+
+    `pending` is the number of pending items and the time at which the oldest was created, in ms since 1970; `mine` is
+    the number of reviewed items and the seconds per item; `trials` is the run's maximum number of trials.
+    """
+    (waiting, oldest_ms), (reviewed, seconds) = pending, mine
     attempt = _("trial {trial} (attempt {number} of {trials})") if trials else _("trial {trial}")
-    attempt = plain(attempt).format(trial=trial, number=trial + 1, trials=trials)
-    waiting = _("{count} pending (oldest {age})") if progress.oldest_ms else _("{count} pending")
-    waiting = plain(waiting).format(count=f"<b>{progress.waiting}</b>", age=age(now_ms - (progress.oldest_ms or 0)))
-    mine = _("you reviewed {count}") if progress.seconds is None else _("you reviewed {count} · {seconds} s each")
-    mine = plain(mine).format(count=f"<b>{progress.mine}</b>", seconds=f"{progress.seconds or 0:.0f}")
+    queue = _("{count} pending (oldest {age})") if oldest_ms else _("{count} pending")
+    own = _("you reviewed {count}") if seconds is None else _("you reviewed {count} · {seconds} s each")
     parts = (
-        f"<b>{plain(progress.run)}</b> · {attempt}",
-        waiting,
-        budget_meter_html(cap, used),
-        mine,
-        *([waiter_html(waiter, now_ms)] if waiter else []),
+        f"<b>{plain(run)}</b> · {plain(attempt).format(trial=claim.trial, number=claim.trial + 1, trials=trials)}",
+        plain(queue).format(count=f"<b>{waiting}</b>", age=age(now_ms - (oldest_ms or 0))),
+        budget_meter_html(claim.budget_cap, claim.budget_used),
+        plain(own).format(count=f"<b>{reviewed}</b>", seconds=f"{seconds or 0:.0f}"),
+        waiter_html(waiter, now_ms) if waiter else "",
     )
-    return f'<div class="ia-status">{"".join(f"<span>{part}</span>" for part in parts)}</div>'
+    return status_html(parts)
+
+
+def status_html(parts: Iterable[str]) -> str:
+    """Return the line above an item from its parts in HTML; omit empty parts."""
+    return f'<div class="ia-status">{"".join(f"<span>{part}</span>" for part in parts if part)}</div>'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from console.web.widgets.markup import plain, show_html, style_sheets
+from console.web.widgets.markup import plain, show_html
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +27,15 @@ class FigureColumn:
     best: str = ""
 
 
-def show_figures(
-    rows: Mapping[str, Mapping[str, FigureCell]], columns: Mapping[str, FigureColumn], ranked: Sequence[str]
-) -> None:
-    """Draw the table; only the `ranked` rows can have the best value of a column."""
-    show_html(style_sheets("figures") + figures_html(rows, columns, ranked))
+Figures = Mapping[str, Mapping[str, FigureCell]]
+Rows = Sequence[Mapping[str, str]]
 
 
-def figures_html(
-    rows: Mapping[str, Mapping[str, FigureCell]], columns: Mapping[str, FigureColumn], ranked: Sequence[str]
-) -> str:
-    """Return the table as HTML, followed by a list of the reasons for missing values."""
+def figures_html(rows: Figures, columns: Mapping[str, FigureColumn], ranked: Sequence[str]) -> str:
+    """Return the table as HTML with the reasons for missing values; only `ranked` rows can have a column's best value.
+
+    The table needs the style sheet `figures`.
+    """
     best = {name: _best(rows, name, heading, ranked) for name, heading in columns.items()}
     head = "".join(f'<th scope="col" title="{plain(one.meaning)}">{plain(one.title)}</th>' for one in columns.values())
     body = "".join(
@@ -65,9 +63,7 @@ def _cell(cell: FigureCell, heading: FigureColumn, best: float | None, competes:
     return f"<td{css}>{mark}{number}{interval}</td>"
 
 
-def _best(
-    rows: Mapping[str, Mapping[str, FigureCell]], name: str, heading: FigureColumn, ranked: Sequence[str]
-) -> float | None:
+def _best(rows: Figures, name: str, heading: FigureColumn, ranked: Sequence[str]) -> float | None:
     values = [value for row in ranked if (value := rows[row][name].value) is not None]
     if not heading.best or len(values) < 2:
         return None
@@ -78,7 +74,7 @@ def _number(value: float, heading: FigureColumn) -> str:
     return f"{value:,.{heading.digits}f}"
 
 
-def _reasons(rows: Mapping[str, Mapping[str, FigureCell]], columns: Mapping[str, FigureColumn]) -> str:
+def _reasons(rows: Figures, columns: Mapping[str, FigureColumn]) -> str:
     """Return the list of reasons for missing values as HTML, each with the metrics and detectors concerned."""
     rows_of: dict[tuple[str, str], list[str]] = {}
     for row, cells in rows.items():
@@ -92,30 +88,22 @@ def _reasons(rows: Mapping[str, Mapping[str, FigureCell]], columns: Mapping[str,
     return f"<ul>{''.join(f'<li>{plain(line)}</li>' for line in lines)}</ul>" if lines else ""
 
 
-def show_rows(
-    rows: Sequence[Mapping[str, str]], columns: Mapping[str, str], *, numbers: Collection[str] = (), label: str = ""
-) -> None:
+def show_rows(rows: Rows, columns: Mapping[str, str], *, numbers: Collection[str] = (), label: str = "") -> None:
     """Draw the table; `columns` maps each key of a row to a title, and the columns in `numbers` are right-aligned."""
-    show_html(rows_html(rows, columns, numbers=numbers, label=label))
+    show_html(rows_html(rows, columns, numbers, label))
 
 
-def rows_html(
-    rows: Sequence[Mapping[str, str]], columns: Mapping[str, str], *, numbers: Collection[str] = (), label: str = ""
-) -> str:
+def rows_html(rows: Rows, columns: Mapping[str, str], numbers: Collection[str] = (), label: str = "") -> str:
     """Return the table as HTML; the first column is the heading of its row."""
-    head = "".join(f'<th scope="col"{_right(name, numbers)}>{plain(title)}</th>' for name, title in columns.items())
-    body = "".join(f"<tr>{_cells(row, columns, numbers)}</tr>" for row in rows)
-    named = f' role="region" aria-label="{plain(label)}"' if label else ""
-    return (
-        f'<div class="ia-rows" tabindex="0"{named}><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-        "</div>"
-    )
-
-
-def _cells(row: Mapping[str, str], columns: Mapping[str, str], numbers: Collection[str]) -> str:
     first, *others = columns
-    drawn = "".join(f"<td{_right(name, numbers)}>{plain(row.get(name, '')) or '–'}</td>" for name in others)
-    return f'<th scope="row">{plain(row.get(first, ""))}</th>{drawn}'
+    head = "".join(f'<th scope="col"{_right(name, numbers)}>{plain(title)}</th>' for name, title in columns.items())
+    body = ""
+    for row in rows:
+        cells = "".join(f"<td{_right(name, numbers)}>{plain(row.get(name, '')) or '–'}</td>" for name in others)
+        body += f'<tr><th scope="row">{plain(row.get(first, ""))}</th>{cells}</tr>'
+    named = f' role="region" aria-label="{plain(label)}"' if label else ""
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="ia-rows" tabindex="0"{named}>{table}</div>'
 
 
 def _right(name: str, numbers: Collection[str]) -> str:

@@ -15,12 +15,8 @@ from console.review.presentation import (
     Block,
     Flag,
     Presentation,
-    checkpoint_presentation,
     preview,
-    record_presentation,
 )
-from console.trajectory import Trajectory
-from console.trajectory.checkpoints import Checkpoint
 from console.trajectory.terms import Term
 from console.web.widgets.browser import show_further_steps
 from console.web.widgets.changes import arguments_with_changes
@@ -36,13 +32,6 @@ _UNFOLDED_CHARS = 1_500
 _TWICE_CHARS = 4_000
 # The number of steps that a large window shows; the others are drawn later.
 _FIRST = 6
-
-
-def show_checkpoint(
-    checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None, above: str = ""
-) -> Callable[[], None]:
-    """Draw a checkpoint with its flag and belief; return the function that draws the further steps."""
-    return show_presentation(checkpoint_presentation(checkpoint, flag=flag, belief=belief), above)
 
 
 def show_presentation(
@@ -66,11 +55,6 @@ def show_presentation(
             show_whole_texts(presentation)
 
     return draw_further
-
-
-def show_record(trajectory: Trajectory, critical: Sequence[str] | None = None) -> None:
-    """Draw the whole record of a trajectory, for researchers only."""
-    show_presentation(record_presentation(trajectory, critical))()
 
 
 def presentation_html(presentation: Presentation) -> str:
@@ -122,13 +106,10 @@ def _task(presentation: Presentation) -> str:
 
 
 def _stated(term: Term, text: str, presentation: Presentation) -> str:
-    absent = any(term.text.lower() == other.text.lower() for other in _unmet(presentation))
+    unmet = presentation.offered + presentation.missing
+    absent = any(term.text.lower() == other.text.lower() for other in unmet)
     css = "ia-limit" if term.kind in LIMITS else "ia-miss" if absent else "ia-hit"
     return f'<mark class="{_shade(term, css)}">{plain(text[term.start : term.end])}</mark>'
-
-
-def _unmet(presentation: Presentation) -> tuple[Term, ...]:
-    return presentation.offered + presentation.missing
 
 
 def _shade(term: Term, css: str) -> str:
@@ -159,7 +140,9 @@ def _about(presentation: Presentation, whole: bool) -> str:
     origins = _origins(presentation, whole)
     seen = "".join(_seen(presentation, *one) for one in presentation.last_seen)
     if not presentation.action:
-        return _nothing(presentation) + _table(presentation.table) + seen
+        stuck = presentation.heading is Block.STUCK
+        words = _("No pending action: the agent stopped without a result.") if stuck else _("No action was taken.")
+        return f'<p class="ia-none">{plain(words)}</p>{_table(presentation.table)}{seen}'
     action = action_html(presentation.action, stamp, whole=whole, origins=origins)
     return action + ("" if origins else _table(presentation.table)) + seen
 
@@ -175,7 +158,6 @@ def _origins(presentation: Presentation, whole: bool) -> dict[str, str]:
 
 
 def _seen(presentation: Presentation, number: int, text: str) -> str:
-    """Return the agent's last observation or the customer's last message; shorten or fold a long text."""
     who = (
         _("last observation, step {number}")
         if number == presentation.last_seen[0][0]
@@ -195,19 +177,12 @@ def _seen(presentation: Presentation, number: int, text: str) -> str:
 
 
 def _table(table: EvidenceTable | None) -> str:
-    """Return the evidence table: the requested, offered and chosen values, or the sources of arguments."""
     if table is None:
         return ""
     head = "".join(f"<th>{plain(_(name))}</th>" for name in table.columns)
     told = table.rows if table.columns[-1] != ORIGIN else [(*row[:-1], origin_words(row[-1])) for row in table.rows]
     rows = "".join("<tr>" + "".join(f"<td>{plain(cell)}</td>" for cell in row) + "</tr>" for row in told)
     return f'<table class="ia-evidence"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-
-
-def _nothing(presentation: Presentation) -> str:
-    stuck = presentation.heading is Block.STUCK
-    words = _("No pending action: the agent stopped without a result.") if stuck else _("No action was taken.")
-    return f'<p class="ia-none">{plain(words)}</p>'
 
 
 def _belief(presentation: Presentation) -> str:
@@ -225,7 +200,6 @@ def _flag(flag: Flag) -> str:
 
 
 def _other(flag: Flag) -> str:
-    """Return another detector's score, with the detector's reasons folded."""
     lines = "".join(f"<li>{mark_names(reason)}</li>" for reason in flag.reasons)
     return f'<details><summary>{_score(flag)}</summary><ul class="ia-reasons">{lines}</ul></details>'
 
@@ -237,18 +211,13 @@ def _appeals(found: Sequence[tuple[int, str]]) -> str:
 
 
 def _score(flag: Flag) -> str:
-    told = _named(flag)
+    told = f"<b>{plain(flag.detector)}</b> " if flag.detector else ""
+    if flag.score is not None and flag.threshold is not None:
+        over = _("score {score}, above the threshold {threshold}")
+        words = over if flag.score > flag.threshold else _("score {score}, not above the threshold {threshold}")
+        score = f'<b class="ia-number">{flag.score:.2f}</b>'
+        told += f"<span>{plain(words).format(score=score, threshold=f'{flag.threshold:.2f}')}</span>"
     return f'<p class="ia-score">{told}</p>' if told else ""
-
-
-def _named(flag: Flag) -> str:
-    name = f"<b>{plain(flag.detector)}</b> " if flag.detector else ""
-    if flag.score is None or flag.threshold is None:
-        return name
-    over = _("score {score}, above the threshold {threshold}")
-    words = over if flag.score > flag.threshold else _("score {score}, not above the threshold {threshold}")
-    score = f'<b class="ia-number">{flag.score:.2f}</b>'
-    return f"{name}<span>{plain(words).format(score=score, threshold=f'{flag.threshold:.2f}')}</span>"
 
 
 def _facts(pairs: Sequence[tuple[str, str]]) -> str:

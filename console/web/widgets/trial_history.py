@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,23 +11,19 @@ from console.language import _, ngettext
 from console.review.blinding import EarlierTrial
 from console.review.feedback_outcomes import FeedbackOutcome
 from console.review.presentation import preview
-from console.web.widgets.changes import change_html
+from console.web.widgets.changes import change_html, compared_lines
 from console.web.widgets.markup import fold, plain, show_html
 
 _SIGNS = {"kept": " ", "removed": "−", "added": "+"}
 
 
-def show_earlier_trials(trials: Sequence[EarlierTrial], now: Sequence[str]) -> None:
-    """Draw the earlier trials of a task, newest first; draw nothing if there are none."""
-    if trials:
-        show_html(earlier_trials_html(trials, now))
-
-
 def earlier_trials_html(trials: Sequence[EarlierTrial], now: Sequence[str]) -> str:
-    """Return each earlier trial as HTML, with its actions compared with the current actions.
+    """Return the earlier trials as HTML, newest first, with their actions compared with the current actions.
 
-    Omit fields that are None, because a blind run hides them.
+    Omit fields that are None, because a blind run hides them. Return an empty text for the first trial.
     """
+    if not trials:
+        return ""
     latest_first = sorted(trials, key=lambda trial: trial.trial, reverse=True)
     drawn = "".join(_trial(trial, now) for trial in latest_first)
     return f'<div class="ia-sheet ia-earlier"><h2>{plain(_("Earlier trials"))}</h2>{drawn}</div>'
@@ -49,7 +44,7 @@ def last_feedback_html(trials: Sequence[EarlierTrial], now: Sequence[str], trial
 
 
 def _change(before: Sequence[str], now: Sequence[str]) -> str:
-    kinds = [kind for kind, _action in compare_actions(before, now)]
+    kinds = [kind for kind, _action in compared_lines(before, now)]
     if {*kinds} <= {"kept"}:
         return _("the actions did not change.")
     told = _("{gone} actions removed, {new} added, different last action.")
@@ -62,19 +57,9 @@ def diff_of_actions(before: Sequence[str], after: Sequence[str]) -> str:
     """Return two lists of actions as one diff, as HTML."""
     rows = "".join(
         f'<li class="ia-{kind}"><span class="ia-sign">{_SIGNS[kind]}</span><code>{plain(action)}</code></li>'
-        for kind, action in compare_actions(before, after)
+        for kind, action in compared_lines(before, after)
     )
     return f'<ol class="ia-diff">{rows}</ol>'
-
-
-def compare_actions(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield pairs (kind, action) in reading order; the kind is `kept`, `removed` or `added`."""
-    for tag, i, j, k, n in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag == "equal":
-            yield from (("kept", action) for action in before[i:j])
-        else:
-            yield from (("removed", action) for action in before[i:j])
-            yield from (("added", action) for action in after[k:n])
 
 
 def _trial(trial: EarlierTrial, now: Sequence[str]) -> str:
@@ -86,7 +71,7 @@ def _trial(trial: EarlierTrial, now: Sequence[str]) -> str:
     )
     lines = "".join(f"<dt>{plain(name)}</dt><dd>{plain(value)}</dd>" for name, value in facts if value)
     listed = f'<dl class="ia-facts">{lines}</dl>' if lines else ""
-    kinds = Counter(kind for kind, _action in compare_actions(trial.actions, now))
+    kinds = Counter(kind for kind, _action in compared_lines(trial.actions, now))
     change = _("{added} added, {removed} removed, {kept} kept")
     change = change.format(added=kinds["added"], removed=kinds["removed"], kept=kinds["kept"])
     return (
@@ -96,13 +81,8 @@ def _trial(trial: EarlierTrial, now: Sequence[str]) -> str:
     )
 
 
-def show_lineage(history: Sequence[dict[str, Any]], *, run: str, opened: int, replayed: bool) -> None:
-    """Draw the trials of a task with the decisions between them, and a note if the trials are replayed from a log."""
-    show_html(lineage_html(history, run=run, opened=opened, replayed=replayed))
-
-
 def lineage_html(history: Sequence[dict[str, Any]], *, run: str, opened: int, replayed: bool) -> str:
-    """Return the lineage as HTML: memory, outcome and decisions of each trial."""
+    """Return the memory, outcome and decisions of each trial as HTML; add a note if the trials come from a log."""
     note = '<p class="ia-note">Replayed: the later trials were recorded before this feedback.</p>'
     rows = "".join(_lineage_trial(entry, run, opened=opened) for entry in history)
     return f'<div class="ia-lineage"><h2>Lineage</h2>{note if replayed else ""}<ol>{rows}</ol></div>'
@@ -138,12 +118,11 @@ _CHARS = 300
 
 
 def show_feedback_outcomes(found: Sequence[FeedbackOutcome]) -> None:
-    """Draw the outcomes of feedback as a list with one entry per decision."""
-    show_html(f'<ol class="ia-outcomes">{"".join(map(feedback_outcome_html, found))}</ol>')
+    """Draw each decision with its feedback, and the changes and outcome of the next trial."""
+    show_html(f'<ol class="ia-outcomes">{"".join(map(_feedback, found))}</ol>')
 
 
-def feedback_outcome_html(one: FeedbackOutcome) -> str:
-    """Return a list entry as HTML: the decision, the feedback, and the changes and outcome of the next trial."""
+def _feedback(one: FeedbackOutcome) -> str:
     row = one.decision
     words = f'<p class="ia-said">“{plain(one.words)}”</p>' if one.words else ""
     edited = change_html(one.action, row.edited_action) if row.edited_action else ""
@@ -164,7 +143,7 @@ def _task(text: str) -> str:
 def _outcome(one: FeedbackOutcome) -> str:
     if one.after is None:
         return f'<p class="ia-came">{plain(one.state)}</p>'
-    kinds = [kind for kind, _action in compare_actions(one.before, one.after)]
+    kinds = [kind for kind, _action in compared_lines(one.before, one.after)]
     removed, added = kinds.count("removed"), kinds.count("added")
     change = _("no change in the actions")
     if removed or added:

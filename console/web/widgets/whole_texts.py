@@ -38,7 +38,8 @@ def _show(name: str, text: str) -> None:
     is_open = bool(st.session_state.get(key))
     label = _("{text}: show less") if is_open else _("{text}: show all {count} characters")
     label = label.format(text=_named(name), count=digits(len(text)))
-    st.button(label, key=f"{key}-button", type="tertiary", on_click=_turn, args=(key, not is_open))
+    turned = {key: not is_open}
+    st.button(label, key=f"{key}-button", type="tertiary", on_click=st.session_state.update, args=(turned,))
     if is_open:
         show_html(f'<div class="ia-sheet"><div class="ia-whole" tabindex="0">{blocks_html(text)}</div></div>')
 
@@ -49,10 +50,6 @@ def _named(name: str) -> str:
     if not step:
         return _(part)
     return _("step {number}, {tool}").format(number=step.removeprefix("step "), tool=_(part))
-
-
-def _turn(key: str, wanted: bool) -> None:
-    st.session_state[key] = wanted
 
 
 def _key(name: str, text: str) -> str:
@@ -79,7 +76,8 @@ def show_pictures(presentation: Presentation) -> None:
         )
         if len(wanted) < len(named):
             words = _("Show all {count} pictures").format(count=len(named))
-            st.button(words, key=f"{key}-button", on_click=_show_all, args=(key,), type="tertiary")
+            wanted_all = {key: True}
+            st.button(words, key=f"{key}-button", type="tertiary", on_click=st.session_state.update, args=(wanted_all,))
 
 
 def _named_pictures(presentation: Presentation) -> Iterator[tuple[str, Picture]]:
@@ -109,7 +107,3 @@ def _figure(named: tuple[str, Picture], stored: dict[str, tuple[str, bytes]]) ->
     return (
         f'<figure class="ia-figure"><img src="{plain(source)}" alt="{words}"><figcaption>{words}</figcaption></figure>'
     )
-
-
-def _show_all(key: str) -> None:
-    st.session_state[key] = True

@@ -60,7 +60,6 @@ with st.bottom, st.container(key="bar"):
         },
         item_id=item,
         enabled=state["keys-on"],
-        dialog={"y": "confirm"},
         draft_keys=[f"words-{item}"],
         on_draft=lambda item, _key, text: state.drafts.append([item, text]),
     )

@@ -63,12 +63,12 @@ function pressed(state, event) {
   if (!name || (field && name !== "ctrl+enter")) return
   if (name.startsWith("arrow") && ownsArrows(event)) return
   if (name === "enter" && ownsEnter(event)) return
-  const dialog = [...document.querySelectorAll(DIALOG)].some((each) => each.getClientRects().length > 0)
-  const key = (dialog ? state.data.dialog : state.data.page)[name]
+  if ([...document.querySelectorAll(DIALOG)].some((each) => each.getClientRects().length > 0)) return
+  const key = state.data.page[name]
   if (!key) return
   event.preventDefault()
   event.stopImmediatePropagation()
-  if (name === "ctrl+enter" && !dialog && state.data.words_key && !hasWords(state)) return
+  if (name === "ctrl+enter" && state.data.words_key && !hasWords(state)) return
   if (held || performance.now() - state.shownAt < DWELL_MS) return
   press(state, key, field)
 }

@@ -328,7 +328,8 @@ def _acts_on_an_item():
 
     from console.web.review import actions, drafts
 
-    drafts.save_draft(str(st.session_state["item"]), "not mine")
+    item = st.session_state["item"]
+    drafts.save_draft(str(item), drafts.words_key(item), "not mine")
     actions.decide(st.session_state["item"], "approve")
     actions.skip(st.session_state["item"])
 

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.review.blinding import EarlierTrial
-from console.web.widgets.trial_history import compare_actions, diff_of_actions, earlier_trials_html
+from console.web.widgets.changes import compared_lines
+from console.web.widgets.trial_history import diff_of_actions, earlier_trials_html
 
 BEFORE = ("search[shade]", "click[B01]", "click[Buy Now]")
 AFTER = ("search[white shade]", "click[B01]", "click[66 x 66]", "click[Buy Now]")
@@ -19,7 +20,7 @@ def test_added_removed_and_kept_actions_are_told_apart(parse):
 
 @given(st.lists(st.text(max_size=8), max_size=12), st.lists(st.text(max_size=8), max_size=12))
 def test_a_diff_holds_both_lists_whole(before, after):
-    rows = list(compare_actions(before, after))
+    rows = compared_lines(before, after)
     assert [action for kind, action in rows if kind != "added"] == before
     assert [action for kind, action in rows if kind != "removed"] == after
 

@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 
 from console.web.widgets.participant_stage import (
     clock_html,
+    ends_html,
     explained_html,
     formatted_prose_html,
     head_html,
     points_html,
     progress_html,
     prose_html,
+    question_html,
     return_link_html,
-    scale_item_html,
 )
 
 ANYTHING = st.text(min_size=1).filter(lambda text: text.strip())
@@ -83,5 +84,5 @@ def test_headings_of_a_text_begin_beneath_the_pages_own():
 
 
 def test_a_question_and_an_address_are_escaped():
-    assert "<b>" not in scale_item_html("<b>?", "<b>low", "<b>high")
+    assert "<b>" not in question_html("<b>?") + ends_html("<b>low", "<b>high")
     assert '"><script' not in return_link_html("<b>Back", 'https://x.example/"><script>')
