@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from console import runs
-from console.auth import agents
+from console.auth import agents, audit_log
 from console.cli.output import Json, emit, emit_table, noun, run_by_default
 from console.database import now_ms, reading, writing
-from console.runs import audit_log
 
 app = noun("Manage the tokens of agents that ask over HTTP.", "agent add support-bot")
 

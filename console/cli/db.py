@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from console.actors import ACTORS
+from console.auth import audit_log
 from console.cli.output import Json, emit, emit_json, noun, run_by_default, say, show_table
 from console.database import database_url, now_ms, writing
 from console.detection.detectors import DETECTORS

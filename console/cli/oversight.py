@@ -175,7 +175,7 @@ def _success(names: Sequence[str], trials: int) -> list[dict[str, Any]]:
     for name in names:
         with reading() as session:
             run = runs.get(session, name)
-            counted = runs.status(session, run)["trials"] if run.kind == RunKind.LIVE else []
+            counted = run_status(session, run)["trials"] if run.kind == RunKind.LIVE else []
             about = {"method": run.detector, "feedback": run.feedback_mode, "environment": run.environment}
         for trial in range(trials + 1 if counted else 0):
             # A trial without any attempt leaves the results of the previous one.

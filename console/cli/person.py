@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.auth import invitations, people, sessions
-from console.auth.identity import roles_of
+from console.auth import audit_log, invitations, people, sessions
+from console.auth.people import roles_of
 from console.cli.output import Json, emit, emit_table, noun, run_by_default
 from console.cli.serve import PublicUrl, ServedHost, ServedPort, get_site
 from console.database import now_ms, reading, writing

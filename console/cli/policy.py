@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.auth.origin import current_origin
+from console.auth.audit_log import CONSOLE, current_origin
 from console.cli.output import Json, emit, emit_json, emit_table, run_by_default, say, show_table
 from console.database import Session, database_url, now_ms, reading, writing
 from console.errors import BadInput
@@ -17,7 +17,6 @@ from console.gate import Gate
 from console.gate.policy import policy_store, read_policy
 from console.gate.policy.replay import replay_policy
 from console.gate.policy.rules import Policy, PolicyMode
-from console.runs.audit_log import CONSOLE
 from console.studies.design.yaml_file import read_text_file
 from storage import tables
 from storage.tables import RunKind

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.auth.identity import roles_of
-from console.auth.origin import Door
-from console.auth.people import clean_name, find_person, known_reviewer, refuse_disabled
+from console.auth import audit_log
+from console.auth.audit_log import Door
+from console.auth.people import clean_name, find_person, known_reviewer, refuse_disabled, roles_of
 from console.cli.output import AnyRun, Json, RunOption, emit, emit_table, noun, progress, run_by_default, show_table
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput

@@ -82,7 +82,7 @@ def list_runs(
     rows = [row for row in rows if tag is None or tag in row["tags"]]
     shown = [{**row, "tags": " ".join(row["tags"]) or None} for row in rows]
     nothing = "No runs yet. Import a log: inferact trajectory import FILE --run NAME"
-    emit_table(rows, runs.SUMMARY_COLUMNS, as_json, empty=nothing, shown=shown)
+    emit_table(rows, SUMMARY_COLUMNS, as_json, empty=nothing, shown=shown)
 
 
 @app.command("status", epilog="Example: inferact run status hotpot --json")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from console import runs
-from console.auth.identity import Role
+from console.auth.people import Role
 from console.database import Session, reading
 from console.language import _
 from console.review import inbox

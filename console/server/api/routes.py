@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Route
 
-from console.auth.origin import By, Door, acting
+from console.auth.audit_log import By, Door, acting
 from console.database import now_ms, reading
 from console.errors import BadInput
 from console.gate import checks as gate_checks

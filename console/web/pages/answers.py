@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from console.auth.identity import Role
+from console.auth.people import Role
 from console.database import reading
 from console.language import _
 from console.review import feedback_outcomes, inbox

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from console import runs
-from console.auth.identity import Identity, Role
+from console.auth.people import Identity, Role
 from console.database import Session, now_ms, reading
 from console.language import _, digits, gettext_noop, ngettext
 from console.review import feedback_outcomes, inbox

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import streamlit as st
 
 from console import runs
-from console.auth.identity import Identity, Role
+from console.auth.people import Identity, Role
 from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.language import _, gettext_noop
 from console.review import blinding, decisions, inbox
-from console.runs.options import run_options
+from console.runs import run_options
 from console.trials import answer_rating
 from console.trials.answer_rating import ANNOTATORS
 from console.web.flash import finish, flash, refusals_shown, show_messages
