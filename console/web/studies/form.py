@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import combinations
 from typing import Any, get_args
@@ -23,6 +23,7 @@ Mapping = dict[str, Any]
 
 _OPEN = 3
 """The number of groups of fields with a border; the others are expanders."""
+_LEVELS = {"nl": "nl: in words"}
 _COMPARISONS = {
     "within": "within: each participant gets every condition",
     "between": "between: each participant gets one condition",
@@ -50,8 +51,9 @@ def _basis(draft: Mapping, *, archives: Sequence[str]) -> Mapping:
     st.header("The study", anchor=False)
     name, seed = st.columns([3, 1])
     said = name.text_input("Name", key=start_at("name", draft["name"]), max_chars=40, placeholder="e.g. pilot")
-    key = start_at("seed", draft["seed"])
-    drawn = seed.number_input("Seed", 0, 2**53 - 1, key=key, help="The same seed gives the same tasks")
+    drawn = seed.number_input(
+        "Seed", 0, 2**53 - 1, key=start_at("seed", draft["seed"]), help="The same seed gives the same tasks"
+    )
     actor, where = st.columns(2)
     actors = {name: f"{name}: {one.description}" if one.description else name for name, one in ACTORS.items()}
     actors[REPLAY] = f"{REPLAY}: a recorded run"
@@ -61,9 +63,12 @@ def _basis(draft: Mapping, *, archives: Sequence[str]) -> Mapping:
     counts = st.columns(3)
     tasks = counts[0].number_input("Tasks per condition", 1, 10_000, key=start_at("tasks", draft["tasks"]))
     trials = counts[1].number_input("Trials per task", 1, 20, key=start_at("trials", draft["trials"]))
-    about = "Per participant, condition and trial: a number such as 10, or a share of the first trial such as 50%"
-    key = start_at("budget", draft["budget"] or "")
-    budget = counts[2].text_input("Inspections", key=key, placeholder="no limit", help=about)
+    budget = counts[2].text_input(
+        "Inspections",
+        key=start_at("budget", draft["budget"] or ""),
+        placeholder="no limit",
+        help="Per participant, condition and trial: a number such as 10, or a share of the first trial such as 50%",
+    )
     free = st.toggle("Inspections of halted trials are free", key=start_at("halted_free", draft["halted_free"]))
     sizes = {"tasks": tasks, "trials": trials, "budget": budget or None, "halted_free": free}
     return {"name": said, "source": source, **sizes, "seed": drawn}
@@ -84,20 +89,36 @@ def _comparison(draft: Mapping) -> Mapping:
     st.header("Comparison", anchor=False)
     how, order = st.columns(2)
     comparison = choose(how, "Participants", _COMPARISONS, "comparison", draft["comparison"])
-    between = comparison == "between"
-    first = order.selectbox("Order", get_args(Order), key=start_at("order", draft["order"]), disabled=between)
-    left, right = st.columns(2, vertical_alignment="bottom")
-    key = start_at("same_tasks", draft["same_tasks"])
-    same = left.toggle("Same tasks in every condition", key=key, disabled=between) and not between
-    key, label = start_at("washout", draft["washout_hours"]), "Wash-out between conditions (hours)"
-    hours = right.number_input(label, 0.0, 2_160.0, step=1.0, key=key, disabled=between)
-    tasks = {"same_tasks": same, "washout_hours": 0.0 if between else hours}
-    if st.toggle("List each condition", key=start_at("spelt", bool(draft.get("conditions")))):
-        given: Mapping = {"conditions": tables.conditions(draft.get("conditions") or _crossed(draft))}
-    else:
-        given = {"factors": _factors(draft)}
+    first = order.selectbox(
+        "Order", get_args(Order), key=start_at("order", draft["order"]), disabled=comparison == "between"
+    )
+    tasks = _tasks_met(draft, comparison)
+    spelt = st.toggle("List each condition", key=start_at("spelt", bool(draft.get("conditions"))))
+    given = (
+        {"conditions": tables.conditions(draft.get("conditions") or _crossed(draft))}
+        if spelt
+        else {"factors": _factors(draft)}
+    )
     stated = {"estimands": _estimands(draft["estimands"], given)}
     return {"comparison": comparison, "order": first, **tasks, **given, **stated}
+
+
+def _tasks_met(draft: Mapping, comparison: str) -> Mapping:
+    """Draw the fields for shared tasks and for the wash-out between conditions."""
+    between = comparison == "between"
+    left, right = st.columns(2, vertical_alignment="bottom")
+    same = left.toggle(
+        "Same tasks in every condition", key=start_at("same_tasks", draft["same_tasks"]), disabled=between
+    )
+    hours = right.number_input(
+        "Wash-out between conditions (hours)",
+        0.0,
+        2_160.0,
+        step=1.0,
+        key=start_at("washout", draft["washout_hours"]),
+        disabled=between,
+    )
+    return {"same_tasks": same and not between, "washout_hours": 0.0 if between else hours}
 
 
 _MEASURE_NAMES = {
@@ -116,19 +137,28 @@ def _estimands(stated: Mapping, given: Mapping) -> Mapping:
         "measure": choose(what, "Primary measure", _MEASURE_NAMES, "measure", stated["measure"]),
         "correction": choose(how, "Correction", _CORRECTION_NAMES, "correction", stated["correction"]),
         "alpha": level.number_input("Alpha", 0.0, 0.5, key=start_at("alpha", stated["alpha"]), format="%.3f"),
+        "equivalence": margin.number_input(
+            "Equivalence margin",
+            0.0,
+            1.0,
+            key=start_at("equivalence", stated["equivalence"] or 0.0),
+            help="The largest difference that counts as equivalent; 0 disables the equivalence test",
+        )
+        or None,
     }
-    about = "The largest difference that counts as equivalent; 0 disables the equivalence test"
-    key = start_at("equivalence", stated["equivalence"] or 0.0)
-    found["equivalence"] = margin.number_input("Equivalence margin", 0.0, 1.0, key=key, help=about) or None
     pairs = [list(pair) for pair in combinations(_varying(given), 2)]
     before = [list(pair) for pair in stated["interactions"]]
-    key = start_at("interactions", bool(before))
-    wanted = st.toggle("Also test interactions of factors", key=key, disabled=not pairs)
+    wanted = st.toggle(
+        "Also test interactions of factors",
+        key=start_at("interactions", bool(before)),
+        disabled=not pairs,
+    )
     kept = [pair for pair in before if sorted(pair) in [sorted(known) for known in pairs]]
     return {**found, "interactions": (kept or pairs) if wanted and pairs else []}
 
 
 def _varying(given: Mapping) -> list[str]:
+    """Return the factors with several levels."""
     if "factors" in given:
         return [name for name, levels in given["factors"].items() if len(levels) > 1]
     rows = [one["levels"] for one in given["conditions"]]
@@ -136,18 +166,23 @@ def _varying(given: Mapping) -> list[str]:
 
 
 def _crossed(draft: Mapping) -> list[Mapping]:
+    """Return the crossed conditions of the draft's factors, to prefill the list of conditions."""
     try:
         design = Design.model_validate({**draft, "name": "draft", "conditions": []})
     except ValidationError:
         return []
     differ = varied(design)
-    rows = []
-    for arm in conditions(design):
-        stated = [
-            (name, level) for name, level in arm.levels.items() if level != FACTORS[name].default or name in differ
-        ]
-        rows.append({"name": arm.name, "levels": dict(stated)})
-    return rows
+    return [
+        {
+            "name": arm.name,
+            "levels": {name: level for name, level in arm.levels.items() if _is_stated(name, level, differ)},
+        }
+        for arm in conditions(design)
+    ]
+
+
+def _is_stated(name: str, level: str, differ: Collection[str]) -> bool:
+    return name in differ or level != FACTORS[name].default
 
 
 def _factors(draft: Mapping) -> dict[str, list[str]]:
@@ -167,7 +202,8 @@ def _levels(factor: Factor, chosen: list[str]) -> list[str]:
     if factor.levels is None:
         options = list(dict.fromkeys([*DETECTORS, *chosen, *st.session_state[key]]))
         return st.multiselect(factor.title, options, key=key, accept_new_options=True)
-    named = {"nl": "nl: in words"}
-    return st.pills(
-        factor.title, factor.levels, selection_mode="multi", key=key, format_func=lambda name: named.get(name, name)
-    )
+    return st.pills(factor.title, factor.levels, selection_mode="multi", key=key, format_func=_level)
+
+
+def _level(name: str) -> str:
+    return _LEVELS.get(name, name)

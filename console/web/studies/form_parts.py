@@ -27,10 +27,11 @@ def conditions(given: Sequence[Mapping[str, Any]]) -> Rows:
     columns: dict[str, Any] = {"name": st.column_config.TextColumn("name", required=True)}
     for factor in FACTORS.values():
         title = factor.name.replace("_", " ")
-        columns[factor.name] = st.column_config.TextColumn(title, help=factor.title)
-        if factor.levels:
-            levels = list(factor.levels)
-            columns[factor.name] = st.column_config.SelectboxColumn(title, options=levels, help=factor.title)
+        columns[factor.name] = (
+            st.column_config.SelectboxColumn(title, options=list(factor.levels), help=factor.title)
+            if factor.levels
+            else st.column_config.TextColumn(title, help=factor.title)
+        )
     rows = _edited("conditions", [{"name": one["name"], **one["levels"]} for one in given], columns)
     return [{"name": row.pop("name", ""), "levels": row} for row in rows]
 
@@ -65,6 +66,7 @@ def noisy(given: Sequence[Mapping[str, Any]]) -> Rows:
 
 
 def _edited(field: str, given: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> Rows:
+    """Return the rows of the editor without empty cells and empty rows."""
     key = key_of(field)
     begun = f"{key}-begun"
     # The editor stores changes relative to its first table, so keep that table while the editor is shown.
@@ -86,6 +88,7 @@ def _choices(text: str) -> list[str]:
 
 
 def _whole(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row with its count as an integer."""
     return {name: int(cell) if name == "count" else cell for name, cell in row.items()}
 
 
@@ -101,11 +104,17 @@ def people(draft: Draft) -> Draft:
     human, oracle, rules = st.columns(3)
     counts = {
         "human": human.number_input("People", 0, 1_000, key=start_at("human", given["human"])),
+        "oracle": oracle.number_input(
+            "Simulated: gold labels", 0, 1_000, key=start_at("oracle", given["oracle"]), help="Always decide correctly"
+        ),
+        "rules": rules.number_input(
+            "Simulated: follow the flag",
+            0,
+            1_000,
+            key=start_at("rules", given["rules"]),
+            help="Reject every flagged action",
+        ),
     }
-    key = start_at("oracle", given["oracle"])
-    counts["oracle"] = oracle.number_input("Simulated: gold labels", 0, 1_000, key=key, help="Always decide correctly")
-    key, about = start_at("rules", given["rules"]), "Reject every flagged action"
-    counts["rules"] = rules.number_input("Simulated: follow the flag", 0, 1_000, key=key, help=about)
     with st.expander("Simulated reviewers with errors", expanded=bool(given["noisy"])):
         return {"participants": {**counts, "noisy": noisy(given["noisy"])}}
 
@@ -119,8 +128,12 @@ def consent(draft: Draft) -> Draft:
     """Draw the fields for the consent and for the questions before the first item."""
     with st.expander("Consent and questions before the first item", expanded=False) as place:
         given = draft["consent"]
-        key, label = start_at("consent", given["text"]), "Consent (headings ##, lists - and **bold** work)"
-        text = st.text_area(label, key=key, height=130, placeholder="No consent page")
+        text = st.text_area(
+            "Consent (headings ##, lists - and **bold** work)",
+            key=start_at("consent", given["text"]),
+            height=130,
+            placeholder="No consent page",
+        )
         withdrawal = choose(place, "When a participant withdraws", _WITHDRAWALS, "withdrawal", given["withdrawal"])
         asked = questions(draft["demographics"])
     return {"consent": {**given, "text": text, "withdrawal": withdrawal}, "demographics": asked}
@@ -131,10 +144,12 @@ def instructions(draft: Draft) -> Draft:
     with st.expander("Language, instructions and practice", expanded=False) as place:
         languages: Titles = {None: "language of each person's browser", **LANGUAGES}
         language = choose(place, "Language of the console's own texts", languages, "language", draft["language"])
-        key = start_at("instructions", draft["instructions"])
-        text = st.text_area("Instructions (plain text)", key=key, height=130)
-        key = start_at("practice", draft["practice"])
-        practice = st.number_input("Practice items with explanations", 0, 100, key=key, width=300)
+        text = st.text_area(
+            "Instructions (plain text)", key=start_at("instructions", draft["instructions"]), height=130
+        )
+        practice = st.number_input(
+            "Practice items with explanations", 0, 100, key=start_at("practice", draft["practice"]), width=300
+        )
     return {"language": language, "instructions": text, "practice": practice}
 
 
@@ -164,8 +179,10 @@ def asked(draft: Draft) -> Draft:
         }
         scales = {0: "not asked", **{count: f"{count} points" for count in range(3, 8)}}
         points = choose(place, "Confidence after each decision", scales, "confidence", draft["confidence"])
-        key = start_at("interaction-trace", draft["interaction_trace"])
-        traced = st.checkbox("Record opened steps, scrolling and keys (never text)", key=key)
+        traced = st.checkbox(
+            "Record opened steps, scrolling and keys (never text)",
+            key=start_at("interaction-trace", draft["interaction_trace"]),
+        )
         st.caption("Define your own questionnaires in the YAML.")
     kept = {"instruments": draft["instruments"]}
     return {"questionnaires": names, "confidence": points, "interaction_trace": traced, **kept}
@@ -179,14 +196,25 @@ def checks(draft: Draft) -> Draft:
             name: column.number_input(title, 0, 1_000, key=start_at(f"checks-{name}", draft["checks"][name]))
             for column, (name, title) in zip(st.columns(len(_CHECKS)), _CHECKS.items(), strict=True)
         }
-        key = start_at("checks-audited", draft["checks"]["audited"])
-        label = "Share of unflagged actions to review"
-        counts["audited"] = st.number_input(label, 0.0, 1.0, step=0.05, key=key, width=300)
+        counts["audited"] = st.number_input(
+            "Share of unflagged actions to review",
+            0.0,
+            1.0,
+            step=0.05,
+            key=start_at("checks-audited", draft["checks"]["audited"]),
+            width=300,
+        )
         rest, undo = st.columns(2)
-        key = start_at("break", draft["break_minutes"])
-        minutes = rest.number_input("Break between conditions (minutes)", 0.0, 1_440.0, step=0.5, key=key)
-        key = start_at("undo", draft["undo_seconds"])
-        seconds = undo.number_input("Time to undo (seconds)", 0.0, 600.0, step=1.0, key=key)
+        minutes = rest.number_input(
+            "Break between conditions (minutes)", 0.0, 1_440.0, step=0.5, key=start_at("break", draft["break_minutes"])
+        )
+        seconds = undo.number_input(
+            "Time to undo (seconds)",
+            0.0,
+            600.0,
+            step=1.0,
+            key=start_at("undo", draft["undo_seconds"]),
+        )
     return {"checks": counts, "break_minutes": minutes, "undo_seconds": seconds}
 
 
@@ -197,15 +225,27 @@ _LIMITS = {"failed_attention": 1, "known_right": 0.05, "median_seconds": 0.5, "d
 def ending(draft: Draft) -> Draft:
     """Draw the fields for the debriefing and the exclusion rules."""
     with st.expander("Debriefing and exclusion rules", expanded=False):
-        key = start_at("debriefing", draft["debriefing"]["question"])
-        told = {"question": st.text_input("Last question (free text)", key=key)}
-        key = start_at("debriefing-text", draft["debriefing"]["text"])
-        told["text"] = st.text_area("Debriefing (headings ##, lists - and **bold** work)", key=key)
+        told = {
+            "question": st.text_input(
+                "Last question (free text)", key=start_at("debriefing", draft["debriefing"]["question"])
+            ),
+            "text": st.text_area(
+                "Debriefing (headings ##, lists - and **bold** work)",
+                key=start_at("debriefing-text", draft["debriefing"]["text"]),
+            ),
+        }
         st.caption("The analysis excludes participants beyond a limit. An empty limit excludes no one.")
-        limits = {}
-        for column, (rule, step) in zip(st.columns(len(_LIMITS)), _LIMITS.items(), strict=True):
-            key = start_at(f"exclusions-{rule}", draft["exclusions"][rule])
-            limits[rule] = column.number_input(RULES[rule].capitalize(), 0 * step, None, None, key=key, step=step)
+        limits = {
+            rule: column.number_input(
+                RULES[rule].capitalize(),
+                0 * step,
+                None,
+                None,
+                key=start_at(f"exclusions-{rule}", draft["exclusions"][rule]),
+                step=step,
+            )
+            for column, (rule, step) in zip(st.columns(len(_LIMITS)), _LIMITS.items(), strict=True)
+        }
     return {"debriefing": told, "exclusions": limits}
 
 
@@ -227,7 +267,10 @@ def recruiting(draft: Draft) -> Draft:
             name: st.text_input(title, key=start_at(name, given[name]), placeholder="https://")
             for name, title in _WAYS_BACK.items()
         }
-        hosts = st.text_input("Other allowed hosts, separated by |", key=start_at("hosts", " | ".join(given["hosts"])))
+        hosts = st.text_input(
+            "Other allowed hosts, separated by |",
+            key=start_at("hosts", " | ".join(given["hosts"])),
+        )
         bonus = _bonus(given["bonus"] or {})
     found = {"platform": platform, "by_invitation": invited, **addresses, "hosts": _choices(hosts), "bonus": bonus}
     return {"recruiting": found}
