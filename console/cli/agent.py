@@ -39,8 +39,12 @@ def list_agents(as_json: Json = False) -> None:
             }
             for one in agents.list_agents(session)
         ]
-    columns = ("agent", "status", "created", "seen")
-    emit_table(rows, columns, as_json, empty="No agents yet. Create one: inferact agent add NAME")
+    emit_table(
+        rows,
+        ("agent", "status", "created", "seen"),
+        as_json,
+        empty="No agents yet. Create one: inferact agent add NAME",
+    )
 
 
 @app.command("disable", epilog="Example: inferact agent disable support-bot")

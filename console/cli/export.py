@@ -47,8 +47,11 @@ def export_file(
     if kind in export.LAYOUTS:
         layout, asked = export.LAYOUTS[kind], asked_for or []
         count = export.export_layout(database_url(), kind, run or "", out, asked, licence)
-        document = {"kind": kind, "run": run or "", "out": str(out), layout.unit: count, "with": asked}
-        emit(document, as_json, f"{count} {layout.unit} in {out} ({layout.title}).")
+        emit(
+            {"kind": kind, "run": run or "", "out": str(out), layout.unit: count, "with": asked},
+            as_json,
+            f"{count} {layout.unit} in {out} ({layout.title}).",
+        )
         return
     pictures = asked_for == [export.PICTURES]
     if asked_for and not (pictures and kind == "trajectories"):

@@ -33,8 +33,12 @@ def list_people(as_json: Json = False) -> None:
             }
             for one in people.list_people(session)
         ]
-    columns = ("name", "roles", "since", "disabled")
-    emit_table(rows, columns, as_json, empty="No people yet. Invite one: inferact person invite NAME")
+    emit_table(
+        rows,
+        ("name", "roles", "since", "disabled"),
+        as_json,
+        empty="No people yet. Invite one: inferact person invite NAME",
+    )
 
 
 @app.command("invite", epilog="Example: inferact person invite Ada --role researcher")
@@ -57,8 +61,11 @@ def invite_person(
         written = people.get_person(session, name).name
         audit_log.record(session, None, "person invited", now_ms(), subject=written, after=asked)
     link = serve.invitation_link(site, token)
-    told = f"Link for {written}, valid once within {invitations.DAYS} days:\n{link}"
-    emit({"name": written, "link": link, "days": invitations.DAYS}, as_json, told)
+    emit(
+        {"name": written, "link": link, "days": invitations.DAYS},
+        as_json,
+        f"Link for {written}, valid once within {invitations.DAYS} days:\n{link}",
+    )
 
 
 @app.command("disable", epilog="Example: inferact person disable Ada")
@@ -88,8 +95,9 @@ def list_sessions(as_json: Json = False) -> None:
             for one in sessions.open_sessions(session, now_ms())
         ]
     worded = [row | {"browser": sessions.browser_in_words(str(row["browser"]))} for row in rows]
-    columns = ("id", "name", "since", "seen", "address", "browser")
-    emit_table(rows, columns, as_json, empty="No one is signed in.", shown=worded)
+    emit_table(
+        rows, ("id", "name", "since", "seen", "address", "browser"), as_json, empty="No one is signed in.", shown=worded
+    )
 
 
 @app.command("end-session", epilog="Example: inferact person end-session 3")

@@ -26,8 +26,13 @@ def list_prompts(
     """List every template with its slots; templates in INFERACT_PROMPTS_DIR are marked as your own."""
     rows = [_row(name) for name in prompts.list_templates() if method in (None, name.split("/")[0])]
     shown = [{**row, "slots": ", ".join(row["slots"]), "fingerprint": row["fingerprint"][:12]} for row in rows]
-    columns = ("prompt", "slots", "origin", "fingerprint")
-    emit_table(rows, columns, as_json, empty=f"The method {method} has no prompts.", shown=shown)
+    emit_table(
+        rows,
+        ("prompt", "slots", "origin", "fingerprint"),
+        as_json,
+        empty=f"The method {method} has no prompts.",
+        shown=shown,
+    )
 
 
 @app.command("show", epilog="Example: inferact prompt show inferact/webshop/infer_task")

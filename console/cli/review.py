@@ -43,8 +43,9 @@ def list_items(run: AnyRun = None, as_json: Json = False) -> None:
         rows = [{"run": one.name, **row} for one in wanted for row in inbox.list_items(session, one)]
         nothing = inbox.explain_empty_queue(session, wanted[0]) if run else ""
     columns = ("run", "item_id", "trial", "kind", "status", "score", "detector", "claimed_by")
-    nothing = nothing or "The queue is empty. Fill it: inferact detect RUN --method rules"
-    emit_table(rows, columns, as_json, empty=nothing)
+    emit_table(
+        rows, columns, as_json, empty=nothing or "The queue is empty. Fill it: inferact detect RUN --method rules"
+    )
 
 
 @app.command("claim", epilog="Example: inferact review claim --run hotpot --reviewer ada")
@@ -120,8 +121,11 @@ def decide(
     except OtherTool as refusal:
         raise OtherTool(f"{refusal} Add --other-tool to confirm.") from refusal
     document = {name: getattr(row, name) for name in ("item_id", "decision", "label", "revision")}
-    document = {"decision_id": row.id, **document, "decided_at": runs.iso(row.decided_ms)}
-    emit(document, as_json, f"Recorded: {row.decision} on item {item} by {reviewer}.")
+    emit(
+        {"decision_id": row.id, **document, "decided_at": runs.iso(row.decided_ms)},
+        as_json,
+        f"Recorded: {row.decision} on item {item} by {reviewer}.",
+    )
 
 
 @app.command("release", epilog="Example: inferact review release 12 --reviewer ada")
@@ -144,8 +148,11 @@ def undo(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
     if last is None:
         raise BadInput(f"{reviewer} has no decision in {run} that can still be undone.")
     again = review_queue().undo(item_id=last.item_id, reviewer=reviewer, now_ms=now_ms(), lease_ms=row.lease_ms)
-    told = f"Undone. {reviewer} has claimed item {again.item_id} again."
-    emit({"item_id": again.item_id, "undone": True}, as_json, told)
+    emit(
+        {"item_id": again.item_id, "undone": True},
+        as_json,
+        f"Undone. {reviewer} has claimed item {again.item_id} again.",
+    )
 
 
 def _written(reviewer: str) -> str:
@@ -199,8 +206,11 @@ def answers(
 ) -> None:
     """Queue the answers of a run for rating: approve means correct, reject means incorrect, feedback is the comment."""
     count = answer_rating.start_rating(name, source, annotators)
-    told = f"{name} has {counted(count, 'answer')}, each for {counted(annotators, 'annotator')}."
-    emit({"run": name, "answers": count}, as_json, told)
+    emit(
+        {"run": name, "answers": count},
+        as_json,
+        f"{name} has {counted(count, 'answer')}, each for {counted(annotators, 'annotator')}.",
+    )
 
 
 @app.command("ratings", epilog="Example: inferact review ratings wiki-answers")
@@ -211,11 +221,17 @@ def ratings(name: Annotated[str, typer.Argument(help="The rating's name.")], as_
     measures = {kind: one.value for kind, one in found.agreement.items()}
     if not as_json:
         rows = [{**asdict(one), "comments": " / ".join(one.comments)} for one in found.answers]
-        columns = ("task_id", "answer", "correct", "incorrect", "majority", "comments")
-        show_table(rows, columns, empty="This rating has no answers.")
+        show_table(
+            rows,
+            ("task_id", "answer", "correct", "incorrect", "majority", "comments"),
+            empty="This rating has no answers.",
+        )
     agreed = ", ".join(f"{kind} {_share(value)}" for kind, value in measures.items())
-    document = {"run": name, "accuracy": found.accuracy, "agreement": measures, "answers": found.answers}
-    emit(document, as_json, f"Correct by majority: {_share(found.accuracy)}. Agreement: {agreed}.")
+    emit(
+        {"run": name, "accuracy": found.accuracy, "agreement": measures, "answers": found.answers},
+        as_json,
+        f"Correct by majority: {_share(found.accuracy)}. Agreement: {agreed}.",
+    )
 
 
 def _share(value: float | None) -> str:

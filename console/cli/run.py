@@ -81,8 +81,13 @@ def list_runs(
         rows = [run_summary(session, run) for run in runs.list_runs(session, archived=archived)]
     rows = [row for row in rows if tag is None or tag in row["tags"]]
     shown = [{**row, "tags": " ".join(row["tags"]) or None} for row in rows]
-    nothing = "No runs yet. Import a log: inferact trajectory import FILE --run NAME"
-    emit_table(rows, SUMMARY_COLUMNS, as_json, empty=nothing, shown=shown)
+    emit_table(
+        rows,
+        SUMMARY_COLUMNS,
+        as_json,
+        empty="No runs yet. Import a log: inferact trajectory import FILE --run NAME",
+        shown=shown,
+    )
 
 
 @app.command("status", epilog="Example: inferact run status hotpot --json")

@@ -69,8 +69,19 @@ def list_studies(as_json: Json = False) -> None:
     """List all studies, the newest first."""
     with reading() as session:
         rows = [lifecycle.summary(session, study) for study in lifecycle.list_studies(session)]
-    columns = ["study", "status", "comparison", "conditions", "tasks", "trials", "participants", "joined", "finished"]
-    columns += ["people", "people_finished"]
+    columns = (
+        "study",
+        "status",
+        "comparison",
+        "conditions",
+        "tasks",
+        "trials",
+        "participants",
+        "joined",
+        "finished",
+        "people",
+        "people_finished",
+    )
     emit_table(rows, columns, as_json, empty="No studies yet. Start with: inferact study example > pilot.yaml")
 
 
@@ -190,8 +201,11 @@ def run_preset(
     made = _opened(preset(name).designed(simulated=True, with_model=with_model, **changes))
     tally = simulate_study(made.name)
     written = create_report(made.name, out)
-    document = {"study": made.name, "decisions": tally.decisions, "files": [str(path) for path in written]}
-    emit(document, as_json, f"Wrote the report of {made.name} (simulated reviewers only) to {written[0]}.")
+    emit(
+        {"study": made.name, "decisions": tally.decisions, "files": [str(path) for path in written]},
+        as_json,
+        f"Wrote the report of {made.name} (simulated reviewers only) to {written[0]}.",
+    )
 
 
 def _opened(design: Design) -> tables.Study:

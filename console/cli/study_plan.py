@@ -82,8 +82,11 @@ def write_plan(
     powers = power(design, simulations=1_000) if with_power else ()
     _save(out, preregistration(design, planned, powers, known=_known(design, planned)).encode())
     mark = fingerprint(design, planned)
-    told = f"Wrote the plan of {design.name} to {out}; its fingerprint is {mark}."
-    emit({"study": design.name, "out": str(out), "fingerprint": mark}, as_json, told)
+    emit(
+        {"study": design.name, "out": str(out), "fingerprint": mark},
+        as_json,
+        f"Wrote the plan of {design.name} to {out}; its fingerprint is {mark}.",
+    )
 
 
 def estimate_power(

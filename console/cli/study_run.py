@@ -63,8 +63,11 @@ def show_results(
 def write_report(name: Name, out: ReportPath, as_json: Json = False) -> None:
     """Write the report: one HTML file that works offline, with the tables behind it."""
     written = create_report(name, out)
-    document = {"study": name, "files": [str(path) for path in written]}
-    emit(document, as_json, f"Wrote the report of {name} to {written[0]}.")
+    emit(
+        {"study": name, "files": [str(path) for path in written]},
+        as_json,
+        f"Wrote the report of {name} to {written[0]}.",
+    )
 
 
 def create_report(name: str, out: Path) -> list[Path]:
@@ -130,8 +133,20 @@ def show_board(name: Name, as_json: Json = False) -> None:
     """Show each participant's position, pending items and remaining budget."""
     with reading() as session:
         rows = [_row_document(row) for row in read_board(session, lifecycle.get(session, name))]
-    columns = ["code", "kind", "stage", "condition", "number", "conditions", "trial", "decided", "waiting"]
-    columns += ["budget_left", "completion_code", "last_seen_at"]
+    columns = (
+        "code",
+        "kind",
+        "stage",
+        "condition",
+        "number",
+        "conditions",
+        "trial",
+        "decided",
+        "waiting",
+        "budget_left",
+        "completion_code",
+        "last_seen_at",
+    )
     emit_table(rows, columns, as_json, empty="This study has no participants yet.")
 
 
@@ -146,8 +161,11 @@ def withdraw_participant(
         how = lifecycle.design_of(study).consent.withdrawal
         participant = withdrawal.find_by_code(session, study, code)
     withdrawal.withdraw(participant.id or 0)
-    told = f"Withdrew {code} from {name}. Their data is {'removed' if how == 'remove' else 'anonymised'}."
-    emit({"study": name, "withdrawn": code, "withdrawal": how}, as_json, told)
+    emit(
+        {"study": name, "withdrawn": code, "withdrawal": how},
+        as_json,
+        f"Withdrew {code} from {name}. Their data is {'removed' if how == 'remove' else 'anonymised'}.",
+    )
 
 
 def _row_document(row: Row) -> dict[str, Any]:
@@ -157,8 +175,11 @@ def _row_document(row: Row) -> dict[str, Any]:
 
 def _change(change: Callable[[str], tables.Study], name: str, as_json: bool, ending: str) -> None:
     study = change(name)
-    told = f"{study.name} {ending.format(joining=_joining(study), name=quote(study.name))}"
-    emit({"study": study.name, "status": study.status, "join_code": study.join_code}, as_json, told)
+    emit(
+        {"study": study.name, "status": study.status, "join_code": study.join_code},
+        as_json,
+        f"{study.name} {ending.format(joining=_joining(study), name=quote(study.name))}",
+    )
 
 
 def _joining(study: tables.Study) -> str:

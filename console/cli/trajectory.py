@@ -139,8 +139,9 @@ def list_trajectories(
         among = [runs.get(session, run)] if run else runs.list_runs(session)
         rows = [{"run": one.name, **row} for one in among for row in trajectory_list.rows(session, one, wanted)]
     columns = ("run", "trajectory_id", "task_id", "trial", "outcome", "label", "n_steps", "instruction")
-    nothing = "No trajectories yet. Import a log: inferact trajectory import FILE --run NAME"
-    emit_table(rows, columns, as_json, empty=nothing)
+    emit_table(
+        rows, columns, as_json, empty="No trajectories yet. Import a log: inferact trajectory import FILE --run NAME"
+    )
 
 
 @app.command("show", epilog="Example: inferact trajectory show 12")
@@ -174,8 +175,9 @@ def imports(run: RunOption, as_json: Json = False) -> None:
     """List the files imported into a run, and which of these imports were undone."""
     with reading() as session:
         rows = housekeeping.list_imports(session, runs.get(session, run))
-    columns = ("import_id", "file", "at", "imported", "still_there", "undone")
-    emit_table(rows, columns, as_json, empty=f"No imports into {run}.")
+    emit_table(
+        rows, ("import_id", "file", "at", "imported", "still_there", "undone"), as_json, empty=f"No imports into {run}."
+    )
 
 
 @app.command("undo", epilog="Example: inferact trajectory undo 3")

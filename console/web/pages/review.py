@@ -33,8 +33,10 @@ with reading() as session:
     if run is None or run.study_id is not None or run_options(run).rates_answers:
         show_count(_("Review"), 0)
     if run is None or identity is None:
-        what_next = _("New items appear here when a run flags an action or an agent asks for a review.")
-        show_empty_state(_("Nothing to review yet"), what_next)
+        show_empty_state(
+            _("Nothing to review yet"),
+            _("New items appear here when a run flags an action or an agent asks for a review."),
+        )
         watch_arrivals(_("Review"), None, None)
         st.stop()
     if run.study_id is not None:

@@ -96,6 +96,9 @@ def show_refusal(session: Session, wanted: str, why: str, who: Identity) -> None
         st.page_link(_INBOX, label=_("Open the Inbox"))
         if item is not None and who.has(Role.RESEARCHER):
             run = session.get_one(tables.Run, item.run_id)
-            query = {"run": run.name, "id": str(item.trajectory_id)}
-            st.page_link(_TRAJECTORIES, label=_("Open its trajectory"), query_params=query)
+            st.page_link(
+                _TRAJECTORIES,
+                label=_("Open its trajectory"),
+                query_params={"run": run.name, "id": str(item.trajectory_id)},
+            )
     hotkeys({"enter": "review-on"}, item_id=f"address-{wanted[:_LONGEST]}", enabled=True)

@@ -29,8 +29,9 @@ def show(study: tables.Study) -> None:
     head = found.headline()
     _headline(head)
     if not head.decisions and not head.arms_done:
-        what_next = "Open the study on its board, then invite people or run simulated participants."
-        show_empty_state("No results yet", what_next)
+        show_empty_state(
+            "No results yet", "Open the study on its board, then invite people or run simulated participants."
+        )
         return
     titles = {name: analysis.tab for name, analysis in ANALYSES.items()}
     key = picker.chosen_view("Part", titles, "part", "study_part")
