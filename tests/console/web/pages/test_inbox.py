@@ -38,7 +38,7 @@ def test_a_link_opens_one_tab_where_the_server_has_no_routes_of_its_own(open_pag
     assert [title.value for title in at.title] == ["Inbox"]
     assert at.button(key="sign-out").label == "Rae · sign out"
     again = open_page("inbox", role=None, key=key)
-    assert "is not valid" in words(again)
+    assert "has expired" in words(again)
 
 
 def test_a_link_asks_for_a_name_that_is_free(open_page, words, kettles):
