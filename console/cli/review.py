@@ -23,7 +23,7 @@ from console.review.simulated import INSPECTION_ORDERS, REVIEWERS, Noise
 from console.review.simulated.simulate import SimulationPlan, as_dict, simulate
 from console.trials import answer_rating
 from storage import tables
-from storage.queue import NoClaim
+from storage.queue import DecisionRow, NoClaim
 from storage.tables import RunKind
 
 app = noun("Review pending items on the command line.", "review list --run hotpot")
@@ -120,12 +120,12 @@ def decide(
         )
     except OtherTool as refusal:
         raise OtherTool(f"{refusal} Add --other-tool to confirm.") from refusal
+    emit(_decision_document(row), as_json, f"Recorded: {row.decision} on item {item} by {reviewer}.")
+
+
+def _decision_document(row: DecisionRow) -> dict[str, Any]:
     document = {name: getattr(row, name) for name in ("item_id", "decision", "label", "revision")}
-    emit(
-        {"decision_id": row.id, **document, "decided_at": runs.iso(row.decided_ms)},
-        as_json,
-        f"Recorded: {row.decision} on item {item} by {reviewer}.",
-    )
+    return {"decision_id": row.id, **document, "decided_at": runs.iso(row.decided_ms)}
 
 
 @app.command("release", epilog="Example: inferact review release 12 --reviewer ada")
