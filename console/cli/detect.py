@@ -177,6 +177,14 @@ def _without_verdict(missing: int, reports: Sequence[DetectionReport], run: str)
     return f"{missing} {verdicts} missing in {run} ({causes}). Run the same command again to request only those."
 
 
+Across = Annotated[
+    bool,
+    typer.Option(
+        "--across", help="Compare results within each run and on runs not used for fitting. RUN may list several runs."
+    ),
+]
+
+
 def evaluate(
     run: Annotated[str | None, typer.Argument(help="The run's name, or several with --across.")] = None,
     scores: Annotated[
@@ -192,13 +200,7 @@ def evaluate(
     paper: Annotated[
         bool, typer.Option("--paper", help="Use the thresholds and scores of the reference code; -1 means undefined.")
     ] = False,
-    across: Annotated[
-        bool,
-        typer.Option(
-            "--across",
-            help="Compare results within each run and on runs not used for fitting. RUN may list several runs.",
-        ),
-    ] = False,
+    across: Across = False,
     as_json: Json = False,
 ) -> None:
     """Measure detectors against labels: Macro-F1, cost, effective reliability, PR-AUC, calibration."""
