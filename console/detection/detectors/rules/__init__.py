@@ -109,7 +109,10 @@ def _is_calling(evidence: Evidence) -> bool:
 
 
 def _is_household(evidence: Evidence) -> bool:
-    return not (evidence.purchase or evidence.reading)
+    if evidence.purchase or evidence.reading:
+        return False
+    checkpoint = evidence.checkpoint
+    return checkpoint.kind is CheckpointKind.END or bool(household.HANDLED.match(checkpoint.action.strip()))
 
 
 def _is_any(_: Evidence) -> bool:

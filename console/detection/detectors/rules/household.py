@@ -9,11 +9,12 @@ from console.detection.detectors.rules.finding import Finding
 from console.environments.evidence import Evidence
 from console.trajectory.checkpoints import CheckpointKind
 
-_HANDLED = re.compile(
+HANDLED = re.compile(
     r"^(?:> )?(?P<verb>[a-z]+) (?P<object>[a-z][a-z ]{1,40}?) \d{1,3}"
     r"(?: (?:in/on|in|on|to|with|from|into|onto) (?P<place>[a-z][a-z ]{1,40}?) \d{1,3})?$",
     re.IGNORECASE,
 )
+"""An action on a numbered object."""
 _PLACING = frozenset({"put", "move", "place"})
 _CHANGES = {
     "clean": ("clean", "wash", "rins"),
@@ -80,13 +81,13 @@ def placing_missing(evidence: Evidence) -> Finding | None:
 
 
 def _handled(evidence: Evidence) -> re.Match[str] | None:
-    return _HANDLED.match(evidence.checkpoint.action.strip())
+    return HANDLED.match(evidence.checkpoint.action.strip())
 
 
 def _verbs(evidence: Evidence) -> Iterator[str]:
     """Yield the verbs of all actions on objects, including the last one."""
     for action in (*(act.action for act in evidence.acts if not act.failed), evidence.checkpoint.action):
-        if handled := _HANDLED.match(action.strip()):
+        if handled := HANDLED.match(action.strip()):
             yield handled["verb"].lower()
 
 
