@@ -50,7 +50,7 @@ def writing(url: str | None = None, *, durable: bool = True) -> Iterator[Session
 def changes(url: str | None = None) -> Iterator[Callable[[], bool]]:
     """Yield a function that returns whether another connection has committed since its last call.
 
-    SQLite answers within microseconds; on a server the function always returns True.
+    With SQLite a call takes microseconds; with PostgreSQL the function always returns True.
     """
     opened = engine.engine(database_url(url))
     if opened.dialect.name != "sqlite":

@@ -2,7 +2,7 @@
 
 
 class ConsoleError(Exception):
-    """The console could not do what was asked."""
+    """The request failed."""
 
     exit_code = 1
 
@@ -35,4 +35,4 @@ class Unknown(BadInput):
 
 
 class Refused(ConsoleError):
-    """The present state does not allow it."""
+    """The present state does not allow this request."""

@@ -34,7 +34,7 @@ def append(connection: Connection, content: Mapping[str, Any], erases: Sequence[
 
     `content` holds the columns of an event except id and salt. `erases` lists events whose content is deleted as well.
     """
-    # Other writers wait here: on SQLite since BEGIN IMMEDIATE, on a server for this one row.
+    # Other writers wait here: with SQLite since BEGIN IMMEDIATE, with PostgreSQL for this one row.
     end = connection.execute(select(_end).with_for_update()).one()
     newest = connection.execute(select(func.coalesce(func.max(_event.c.id), 0))).scalar_one()
     row = {"id": max(newest, end.event_id) + 1, **content, "salt": secrets.token_hex(16)}

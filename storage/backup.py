@@ -72,7 +72,7 @@ def restore(url: str, source_path: str | Path) -> Path | None:
 def _database_file(url: str) -> Path:
     path = sqlite_path(url)
     if path is None:
-        raise StorageError("This database is on a server; back it up with its own tool (pg_dump).")
+        raise StorageError("This is a PostgreSQL database. Back it up with pg_dump.")
     return path
 
 

@@ -96,7 +96,7 @@ def file_problems(path: Path) -> list[str]:
         dangling = connection.execute("PRAGMA foreign_key_check").fetchmany(_SHOWN)
     problems = [f"The file is damaged: {line}." for line in damage[:_SHOWN]]
     return problems + [
-        f"Row {row} of table {table} points at a missing {parent}." for table, row, parent, _ in dangling
+        f"Row {row} of table {table} references a missing {parent}." for table, row, parent, _ in dangling
     ]
 
 

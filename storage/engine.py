@@ -306,7 +306,7 @@ class DatabaseFile:
         return DatabaseUnusable(f"The database file {self._path} {what}; {HOW_TO_GO_ON}.")
 
     def _look_at_log(self, anchor: sqlite3.Connection) -> None:
-        """Raise DatabaseUnusable if the log is removed, replaced, cut or overwritten; copy what a removed log holds."""
+        """Raise DatabaseUnusable if the write-ahead log was removed, replaced or truncated; save a removed log."""
         log = _stat(self._log_text)
         if log is None or _id(log) != self._log_id:
             if not self._log_path.exists():

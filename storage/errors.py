@@ -7,7 +7,7 @@ HOW_TO_GO_ON = "stop the console, restore the file or a backup (inferact db rest
 
 
 class StorageError(Exception):
-    """The store could not do what was asked; the docstring of an error is its default message."""
+    """The database request failed."""
 
     def __str__(self) -> str:
         return super().__str__() or (self.__doc__ or "")
@@ -42,7 +42,7 @@ class QueueRefusal(StorageError):
 
 
 class BudgetSpent(QueueRefusal):
-    """The inspection budget is spent; raise the cap or release a claim."""
+    """The inspection budget is spent; raise the budget or release a claim."""
 
 
 class NotYours(QueueRefusal):

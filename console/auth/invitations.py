@@ -93,7 +93,7 @@ def accept(session: Session, token: str, name: str, now_ms: int) -> tables.Perso
     used = update(tables.Invitation).where(
         col(tables.Invitation.id) == row.id, col(tables.Invitation.used_ms).is_(None)
     )
-    # On a server two requests can come at once; one of them gets no row.
+    # With PostgreSQL, two requests can run at the same time; one of them gets no row.
     if session.connection().execute(used.values(used_ms=now_ms, person_id=person.id)).rowcount != 1:
         raise UnusableInvitation
     _withdraw_first_links(session, person.roles, now_ms)

@@ -24,7 +24,7 @@ _RESERVED = frozenset({"gate", "console", "root", "system", "agent", "import", "
 """Names that the audit log or a policy uses for something else."""
 _RESERVED_STARTS = ("role:", "group:", "inferact ")
 
-DISABLED = gettext_noop("{name} is disabled; an admin can invite them again: inferact person invite NAME")
+DISABLED = gettext_noop("{name} is disabled; an admin can invite this person again: inferact person invite NAME")
 
 
 class Role(StrEnum):

@@ -160,7 +160,7 @@ def run_detection(
     The first method used on a run becomes its routing detector, unless `route` names another one. An interrupted
     detection can be continued. Live and gate runs keep their queue, settings and routing verdicts. `progress` counts
     trajectories, once for each offline detector and once for all detectors that use models.
-    Raises Refused, NoModel, SpendingCapReached, or ModelError if every request fails.
+    Raise Refused, NoModel, SpendingCapReached, or ModelError if every request fails.
     """
     judges, asking = [detector(name) for name in dict.fromkeys(methods)], asking or ModelOptions()
     labels = {judge.name: asking.label(judge) for judge in judges if judge.ask}
@@ -221,7 +221,7 @@ def _prepare(
         options = run_options(run)
         if options.rates_answers:
             raise Refused(
-                f"Run {run_name!r} holds answers for people to judge; detectors judge the run they came from."
+                f"Run {run_name!r} is a rating of answers. Run detectors on the run of these answers instead."
             )
         if is_judged_beforehand(run):
             session.expunge(run)

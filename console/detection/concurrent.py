@@ -54,7 +54,7 @@ class ConcurrentJudge:
     async def judge(self, pages: Iterable[Callable[[], Sequence[Job]]]) -> DetectionUsage:
         """Judge the jobs of all pages and return the usage; only failed checkpoints do not get a verdict.
 
-        Raises NoModel, SpendingCapReached, ModelSilent, or the last ModelError if every request fails.
+        Raise NoModel, SpendingCapReached, ModelSilent, or the last ModelError if every request fails.
         """
         async with Clients(self.asking) as clients:
             writer = asyncio.create_task(_write(self._rows))
@@ -103,14 +103,14 @@ class ConcurrentJudge:
         self._rows.put_nowait(row)
 
     def _heed(self, cache: QueryCache) -> None:
-        """Raise ModelSilent after too many empty or refused replies in a row."""
+        """Raise ModelSilent after too many consecutive empty or refused replies."""
         for call in cache.calls:
             cause = explain_silence(call)
             self._silences = self._silences + 1 if cause else 0
             if self._silences >= SILENCE:
                 raise ModelSilent(
-                    f"{call.model} gave {self._silences} empty or refused replies in a row (the last: {cause}), so no "
-                    "more was asked. Verdicts that rest on them flag; the next detection asks for them again."
+                    f"{call.model} gave {self._silences} empty or refused replies in a row (the last: {cause}), so the "
+                    "detection stopped. The affected verdicts are flags; run the detection again to replace them."
                 )
 
 

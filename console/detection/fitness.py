@@ -56,7 +56,7 @@ async def measure_fitness(model: str) -> list[Fitness]:
 
 async def _try_detector(judge: Detector, cache: QueryCache) -> Fitness:
     if judge.ask is None:
-        raise LookupError(f"the detector {judge.name} asks no model")
+        raise LookupError(f"the detector {judge.name} does not use a model")
     try:
         verdict = await judge.ask(cache)
     except ModelError as failure:

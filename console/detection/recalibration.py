@@ -124,7 +124,7 @@ def recalibrate(
     """Store a recalibrated verdict for each verdict of the detector, from a curve fitted to the reviewers' labels.
 
     A checkpoint with a label gets its probability from a curve fitted without the checkpoint's task. Verdicts from
-    unreadable replies stay flagged, without a probability. Raises Unknown if the method is unknown, BadInput if there
+    unreadable replies stay flagged, without a probability. Raise Unknown if the method is unknown, BadInput if there
     is nothing to recalibrate, and Refused if labels are too few: fewer than 10 of a kind, 30 in all, or of 10 tasks.
     """
     if method not in CURVES:
@@ -136,7 +136,7 @@ def recalibrate(
     if min(sum(bad), len(bad) - sum(bad)) < LEAST_OF_EACH:
         raise Refused(
             f"Reviewers found {sum(bad)} misaligned and {len(bad) - sum(bad)} aligned among what {detector} judged in "
-            f"{run.name}; at least {LEAST_OF_EACH} of each are needed, so review more items first."
+            f"{run.name}; at least {LEAST_OF_EACH} of each are needed. Review more items first."
         )
     scores, tasks = [one.score for one in known], [labels[checkpoint_key(one)][1] for one in known]
     curve, held_out = fit_curve(method, scores, bad, tasks, seed)
@@ -165,12 +165,12 @@ def recalibrate(
 def _verdicts(session: Session, run: tables.Run, detector: str) -> Sequence[tables.Verdict]:
     verdict = tables.Verdict
     if detector.endswith(tuple(f"+{method}" for method in CURVES)):
-        raise BadInput(f"{detector} is recalibrated already; name the detector that it comes from.")
+        raise BadInput(f"{detector} is a recalibrated detector. Name the original detector.")
     statement = select(verdict).where(verdict.run_id == run.id, verdict.detector == detector).order_by(col(verdict.id))
     found = session.exec(statement).all()
     if not found:
         raise BadInput(
-            f"{detector} has judged nothing in {run.name}; judge it first: inferact detect {quote(run.name)} "
+            f"{detector} has no verdicts in {run.name}. Judge the run first: inferact detect {quote(run.name)} "
             f"--method {quote(detector)}"
         )
     return found

@@ -26,7 +26,7 @@ LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.NEGATION})
 WORDS = frozenset({TermKind.WORD})
 """Kinds of terms that a text may express in other words, so a missing term is only weak evidence."""
 _SEEN_LIMIT = 200_000
-ORIGIN = gettext_noop("where from")
+ORIGIN = gettext_noop("source")
 _CHOICES = (gettext_noop("option"), gettext_noop("asked"), gettext_noop("offered"), gettext_noop("chosen last"))
 _ARGUMENTS = (gettext_noop("argument"), gettext_noop("value"), ORIGIN)
 _QUESTION = re.compile(r"\?|^\W*(?:who|what|which|where|when|whose|how|is|are|was|were|do|does|did|in what|in which)\b")

@@ -115,7 +115,7 @@ def check_id_of_item(session: Session, item_id: int) -> CheckId | None:
 
 
 def open_wait(url: str, at: CheckId, asker: Asker, *, beats: bool) -> Wait | GateDecision:
-    """Return the decision on a check, or a wait for the decision; raise Unknown if the check is another agent's.
+    """Return the decision on a check, or a `Wait` for the decision; raise Unknown if the check is another agent's.
 
     If a check is not decided before its deadline, its action may not run.
     """
@@ -130,9 +130,9 @@ def open_wait(url: str, at: CheckId, asker: Asker, *, beats: bool) -> Wait | Gat
 
 
 def begin_check(url: str, at: CheckId, asker: Asker) -> GateDecision:
-    """Record the intent to run the action and return the go-ahead; on a second call, return `already_handed_out`.
+    """Record the intent to run the action and return the approval; on a second call, return `already_handed_out`.
 
-    Raise Unknown if the check is another agent's, and Refused if the check has no go-ahead.
+    Raise Unknown if the check is another agent's, and Refused if the check has no approval.
     """
     try:
         with writing(url) as session:
@@ -142,7 +142,7 @@ def begin_check(url: str, at: CheckId, asker: Asker) -> GateDecision:
                 store.mark_unreported(session, check.run, decision.intent_id, now_ms())
             return decision
     except IntegrityError:
-        # On a server, another process of the agent began at the same moment.
+        # With PostgreSQL, another process of the agent began at the same moment.
         with reading(url) as session:
             return _stored_decision(session, _open_check(session, at, asker))
 
@@ -157,7 +157,7 @@ def record_result(session: Session, at: CheckId, asker: Asker, observation: str,
     if intent is None and check.ask.action is not None:
         raise Refused(f"Check {at} has not begun: POST /api/v1/checks/{at}/begin just before the action runs.")
     if intent is None:
-        raise Refused(f"Check {at} has no go-ahead, so a result cannot be recorded.")
+        raise Refused(f"Check {at} has no approval, so a result cannot be recorded.")
     if intent.finished_ms is not None:
         return False
     store.store_result(session, check.run, intent.id or 0, observation, now_ms)

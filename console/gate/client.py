@@ -77,7 +77,7 @@ class Gate:
         runs.check_name(run)
         detector_named(detector)
         if isinstance(critical, str):
-            raise BadInput('critical is a list of patterns, such as ["refund_*"], not one text.')
+            raise BadInput('critical is one text. Give a list of patterns, such as ["refund_*"].')
         if len(critical) > MAX_RULES:
             raise BadInput(f"critical has {len(critical):,} patterns; give at most {MAX_RULES}.")
         for pattern in critical:
@@ -98,7 +98,10 @@ class Gate:
         is_served = url is not None and url.startswith(("http://", "https://"))
         self._served = ServedConsole(url or "", token, self._question(critical)) if is_served else None
         if token is not None and self._served is None:
-            raise BadInput("A token is for a served console: give its address, such as http://127.0.0.1:8501, as url.")
+            raise BadInput(
+                "A token works only with a served console. Give the console's address, such as "
+                "http://127.0.0.1:8501, as url."
+            )
 
     def open(self) -> str:
         """Create the run if it does not exist, and return the database's URL; the first check calls `open`.
@@ -142,12 +145,12 @@ class Gate:
     def ask(
         self, task: str, steps: Sequence[StepLike], action: ActionLike, **options: Unpack[CheckOptions]
     ) -> GateDecision | Wait:
-        """Return the decision, or a wait to look at later if a person has to decide.
+        """Return the decision, or a `Wait` to poll later if a person has to decide.
 
         Call `begin` just before the action runs. Raise BadInput if the gate uses a served console.
         """
         if self._served is not None:
-            raise BadInput("Cannot return a wait over HTTP; use check or acheck, or the API itself.")
+            raise BadInput("A served console cannot return a `Wait`. Use check, acheck or the HTTP API.")
         return self._submit_request(self._request(task, steps, action, options), options, begins=False)
 
     def ask_for(
@@ -278,4 +281,4 @@ def _refuse_number(name: str, value: float | None, least: int, most: int = MOST)
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise BadInput(f"{name} is {value!r}; it is a number from {least} to {most}, or None for no limit of your own.")
+        raise BadInput(f"{name} is {value!r}. Use a number from {least} to {most}, or None for no limit.")

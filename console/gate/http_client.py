@@ -1,8 +1,8 @@
 """The client of a served console: submits a check over HTTP, waits for its decision and begins the action.
 
 Any failure becomes a decision that does not allow the action, with the reason `unreachable`. After a lost connection,
-the client repeats the same request, which the console treats as the same check, until the time of the check is over.
-The client does not retry if the console refuses the request (a wrong token, a run of another kind).
+the client repeats the same request, which the console treats as the same check, until the deadline of the check. The
+client does not retry if the console refuses the request (a wrong token, a run of another kind).
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def find_due(session: Session, url: str, look_from: int, now_ms: int) -> DueDeci
     decision_ids = tuple(id for id in session.exec(due) if id is not None)
     open_from = session.exec(select(func.min(decision.id)).where(current, col(decision.deliverable_ms) > now_ms)).one()
     last = session.exec(select(func.max(decision.id))).one() or 0
-    # On a server, a lower id may be committed after a higher one.
+    # With PostgreSQL, a lower id may be committed after a higher one.
     return DueDecisions(decision_ids, min(open_from or last, last) - _MARGIN)
 
 

@@ -86,7 +86,7 @@ class Ruled:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns of the ask that describe the ruling."""
+        """The columns of table `ask` that describe the ruling."""
         return {"policy_version": self.version.version, "rule": self.ruling.rule, "tool": self.ruling.tool}
 
     def asks(self, verdict: dict[str, Any]) -> bool:
@@ -122,7 +122,7 @@ def check_request(
     if not isinstance(task, str) or not task.strip():
         raise BadInput("task is missing: give the text of what the user asked the agent to do.")
     if isinstance(trial, bool) or not isinstance(trial, int) or not 0 <= trial <= MOST:
-        raise BadInput(f"trial is {trial!r}; trials are whole numbers that count from 0, at most {MOST}.")
+        raise BadInput(f"trial is {trial!r}. Use a whole number from 0 to {MOST}.")
     if isinstance(steps, str) or not isinstance(steps, Sequence):
         raise BadInput("steps is not a list; give the steps before the action, each with action and observation.")
     if tool_schema is not None:

@@ -1,7 +1,7 @@
 """Resolution of an open check: the decision that the agent gets, and the start of an allowed action.
 
 `console.review.resolution` combines the reviewers' decisions; this module turns the result into the agent's decision.
-An agent can fetch a go-ahead repeatedly until it begins the action; beginning writes the intent to run it, once.
+An agent can fetch an approval repeatedly until it begins the action; beginning writes the intent to run it, once.
 """
 
 from __future__ import annotations
@@ -48,25 +48,26 @@ _REASONS = {
 
 _DENIES = "A rule of the policy denies the action that the reviewers let run."
 _LEAVES_TO_OTHERS = (
-    "The policy wants more or other people, other doors or no edit for the reviewers' edit; ask for that action itself."
+    "The policy requires other reviewers or entry points for the reviewers' edit, or forbids edits. "
+    "Submit the edited action itself."
 )
-_WITHDRAWN = "The policy no longer gives this go-ahead, so nothing may begin; ask again."
+_WITHDRAWN = "The policy no longer allows this approved action, so it may not begin. Submit the action again."
 _WORDS = {
     Reason.REJECTED: "The reviewers did not let this action run.",
     Reason.RESPONDED: "The reviewers answered instead of letting this action run.",
     Reason.DENIED: "A rule of the policy denies this action.",
     Reason.TIMEOUT: "No one decided in time.",
     Reason.BUDGET_SPENT: "The inspection budget is spent, so no one could review this action.",
-    Reason.CANCELLED: "The question was withdrawn before a decision, so the action may not run.",
+    Reason.CANCELLED: "The check was withdrawn before a decision, so the action may not run.",
     Reason.DETECTOR_FAILED: "The detector failed and no one reviewed this action, so it may not run.",
-    Reason.ALREADY_HANDED_OUT: "The go-ahead for exactly this action has begun before and is not given twice: "
-    "find out whether it ran. If this is another task, give it a task_id of its own.",
+    Reason.ALREADY_HANDED_OUT: "This action has begun before, and its approval is not given twice. "
+    "Find out whether the action ran. If this is another task, use another task_id.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class OpenCheck:
-    """A stored check: its run, its request and its ask."""
+    """A stored check: its run, its request and its row of table `ask`."""
 
     run: tables.Run
     request: CheckRequest
@@ -75,7 +76,7 @@ class OpenCheck:
 
 @dataclass(frozen=True, slots=True)
 class WaitState:
-    """The time of a look, and whether the agent's time is over (`late`) or the agent stopped waiting (`cancelled`)."""
+    """The time now, and whether the agent's deadline has passed (`late`) or the agent stopped waiting (`cancelled`)."""
 
     now_ms: int
     late: bool = False
@@ -110,7 +111,7 @@ def _decision_already_begun(session: Session, check: OpenCheck, intent: tables.I
 
 
 def _repeat_go_ahead(session: Session, check: OpenCheck, action: str) -> GateDecision:
-    """Return the go-ahead again, for an agent that lost it before beginning the action."""
+    """Return the approval again, for an agent that lost it before beginning the action."""
     feedback = resolve_decisions(list_current_decisions(session, check.ask.item_id), check.request.action).feedback
     given = {"action": action, "decision_id": check.ask.decision_id, "feedback": feedback}
     return _make_decision(session, check, Reason(check.ask.answer or Reason.APPROVED), approved=True, **given)
@@ -119,7 +120,7 @@ def _repeat_go_ahead(session: Session, check: OpenCheck, action: str) -> GateDec
 def begin(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
     """Write the intent to run the allowed action, once; on a second call, return `already_handed_out`.
 
-    Raise Refused if the check has no go-ahead.
+    Raise Refused if the check has no approval.
     """
     if check.ask.item_id is not None:
         claims.lock_item(Transaction.joined(session), check.ask.item_id)
@@ -128,7 +129,7 @@ def begin(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
     if intent is not None:
         return _decision_already_begun(session, check, intent)
     if check.ask.action is None:
-        raise Refused(f"Check {check.ask.token} has no go-ahead, so no action may begin.")
+        raise Refused(f"Check {check.ask.token} has no approval, so no action may begin.")
     if _reason_to_withhold(session, check, check.ask.action):
         return _make_decision(session, check, Reason.DENIED, feedback=_WITHDRAWN)
     if session.get_one(tables.Trajectory, check.ask.trajectory_id).n_steps > check.ask.step:
@@ -243,7 +244,7 @@ def _deny_withheld(session: Session, check: OpenCheck, agreed: Resolution, becau
 
 
 def _reason_to_withhold(session: Session, check: OpenCheck, action: str) -> str | None:
-    """Return the reason why the policy now withholds this go-ahead, or None if there is none.
+    """Return the reason why the policy now withholds this approval, or None if there is none.
 
     The policy may deny the action, ask a person about an action that only a detector passed, or require other
     reviewers.
@@ -276,7 +277,7 @@ def _refuses(session: Session, terms: ReviewTerms, answer: tables.Decision) -> b
 
 
 def _repeat_decision(session: Session, check: OpenCheck) -> GateDecision:
-    """Return the reviewers' decision again, but do not repeat a go-ahead that another check received."""
+    """Return the reviewers' decision again, except an approval that another check has already received."""
     agreed, reason = _agreed(session, check)
     if agreed.action is not None:
         given = {"action": agreed.action, "decision_id": agreed.decision_id}

@@ -89,7 +89,7 @@ def stored_run(session: Session, spec: RunSpec) -> tables.Run | None:
     if run is None:
         return None
     if run.kind != RunKind.GATE:
-        raise Refused(f"Run {spec.name!r} is of kind {run.kind}; give the gate a run name of its own.")
+        raise Refused(f"Run {spec.name!r} is of kind {run.kind}; choose another run name for the gate.")
     session.expunge(run)
     differing = [name for name, value in spec.fields.items() if getattr(run, name) != value]
     if differing:
@@ -108,7 +108,7 @@ def open_run(url: str, spec: RunSpec) -> None:
 def create_run(url: str, spec: RunSpec) -> None:
     """Create the run with its policy, unless another process creates it at the same moment."""
     agent = By(spec.agent or "agent", Door.PYTHON)
-    # On a server, another process can create the run between our look and our write.
+    # With PostgreSQL, another process can create the run between our look and our write.
     with suppress(IntegrityError), acting(current_origin() or agent), writing(url) as session:
         if stored_run(session, spec) is None:
             _insert_run(session, spec)
@@ -144,7 +144,7 @@ def find_run(session: Session, name: str) -> tables.Run | None:
 
 
 def latest_ask(session: Session, run: tables.Run, request: CheckRequest) -> tables.Ask | None:
-    """Return the latest ask with this request's digest, or None if there is none."""
+    """Return the latest row of table `ask` with this request's digest, or None."""
     asked = {"run_id": run.id, "digest": request.digest}
     ask_id = session.connection().execute(_ASK_ID, asked).scalar()
     return None if ask_id is None else session.get(tables.Ask, ask_id)
@@ -216,7 +216,7 @@ def store_request(
     *,
     beats: bool = False,
 ) -> dict[str, Any]:
-    """Store the request with its verdict, and its item if a person has to decide; return the ask's row.
+    """Store the request with its verdict, and its item if a person has to decide; return the row of table `ask`.
 
     Raise IntegrityError if the request is stored already.
     """
@@ -246,7 +246,7 @@ def store_request(
 def store_answered(
     session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled, answer: Reason, now_ms: int
 ) -> None:
-    """Store a request that the policy answers by itself; raise IntegrityError if it is stored already."""
+    """Store a request that the policy decides without a person; raise IntegrityError if it is stored already."""
     outcome = Outcome.REJECTED if answer is Reason.DENIED else Outcome.RUNNING
     asked: dict[str, Any] = {
         "run_id": run.id,
@@ -262,7 +262,7 @@ def store_answered(
 
 
 def _asker_columns(request: CheckRequest) -> dict[str, Any]:
-    """Return the columns of the ask that hold the agent, the step, and the token by which the ask is found."""
+    """Return the columns of table `ask` for the agent, the step and the token."""
     asker = request.asker
     return {"token": secrets.token_hex(16), "step": request.step, "agent_id": asker.agent_id, "asker": asker.name}
 

@@ -69,7 +69,7 @@ class SubmitOptions:
 
 
 def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait:
-    """Return the decision on a request, or a wait for the decision.
+    """Return the decision on a request, or a `Wait` for the decision.
 
     Raise Refused if the run was deleted or is of another kind, and StorageError if several agents submit the request at
     once.
@@ -86,20 +86,20 @@ def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait
             create_run(options.url, options.run)
             continue
         if ruled is None:
-            # On a server, another process can store a policy between our look and our write.
+            # With PostgreSQL, another process can store a policy between our look and our write.
             with suppress(IntegrityError), writing(options.url) as session:
                 policy_store.ensure_policy(session, session.get_one(tables.Run, run.id), now_ms(), ())
             continue
         answer = _try_answer(options, run, ruled, known or request)
         if answer is not None:
             return answer
-    raise StorageError("Several agents ask the same question at once; ask again in a moment.")
+    raise StorageError("Several agents submitted the same check at once. Submit it again in a moment.")
 
 
 def _try_answer(
     options: SubmitOptions, run: tables.Run, ruled: Ruled, known: GateDecision | OpenCheck | CheckRequest
 ) -> GateDecision | Wait | None:
-    """Return the decision or the wait, or None if another process stored the request in between."""
+    """Return the decision or the `Wait`, or None if another process stored the request in between."""
     if isinstance(known, GateDecision):
         _lose_unreported(options, run, known)
         return known
@@ -147,7 +147,7 @@ def _rejected(session: Session, run: tables.Run, request: CheckRequest, ruled: R
 
 
 def _is_stricter_now(ruled: Ruled, answer: GateDecision) -> bool:
-    """Return whether the policy now withholds a go-ahead; under `ask`, a person's approval stays valid."""
+    """Return whether the policy now withholds an approval; under `ask`, a person's approval stays valid."""
     then, judged = ruled.ruling.then, answer.reason is Reason.NOT_FLAGGED
     return answer.approved and (then is Then.DENY or (then is Then.ASK and judged))
 
@@ -191,7 +191,7 @@ def _lose_unreported(options: SubmitOptions, run: tables.Run, known: GateDecisio
 
 
 def _resume_wait(options: SubmitOptions, check: OpenCheck, ruled: Ruled) -> Wait:
-    """Return the resumed wait; a repeated request can shorten the first deadline but never extend it."""
+    """Return the resumed `Wait`; a repeated request can shorten the first deadline but never extend it."""
     at_ms = now_ms()
     with writing(options.url) as session:
         ask = session.get_one(tables.Ask, check.ask.id)
@@ -206,7 +206,7 @@ def _resume_wait(options: SubmitOptions, check: OpenCheck, ruled: Ruled) -> Wait
 def _judge_new(
     options: SubmitOptions, run: tables.Run, request: CheckRequest, ruled: Ruled
 ) -> GateDecision | Wait | None:
-    """Judge and store the request; return its decision or wait, or None if another process stored the request."""
+    """Judge and store the request; return its decision or `Wait`, or None if another process stored the request."""
     verdict = _judge(run, request, options.tightened)
     at_ms = now_ms()
     if ruled.asks(verdict):

@@ -264,7 +264,10 @@ def read_reply(content: bytes, model: str) -> Reply:
         raise BadReply(f"{model} returned an invalid response of the Responses API ({odd}).") from odd
     choices = document.get("choices") if isinstance(document, dict) else None
     if not isinstance(choices, list) or not choices:
-        raise BadReply(f"{model} answered without choices{_error_within(document)}.")
+        raise BadReply(
+            f"The reply of {model} has no `choices`{_error_within(document)}. Check that the endpoint is "
+            "OpenAI-compatible."
+        )
     try:
         return _reply(document, choices, model)
     except (KeyError, TypeError, AttributeError, ValueError) as odd:

@@ -34,9 +34,7 @@ DWELL_MS = 400
 MAX_FEEDBACK = 20_000
 """In characters; longer texts are usually pasted by mistake."""
 
-NOT_WHOLE = gettext_noop(
-    "You can approve or edit only after seeing the whole action. Press “Show the whole action” first."
-)
+NOT_WHOLE = gettext_noop("You can approve or edit only after seeing the whole action. Press “Show full action” first.")
 
 _RUNS_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
 
@@ -92,7 +90,8 @@ class ReviewTerms:
             return leaves.format(who=", ".join(self.who) or _("no one"), reviewer=reviewer)
         if self.doors is not None and decision != DecisionKind.ESCALATE and door not in self.doors:
             takes = _(
-                "This review accepts decisions by {doors}, not by {door}. The policy's `doors` list what is allowed."
+                "The rule for this review accepts decisions through {doors}, not through {door}. Decide there, or "
+                "escalate the item."
             )
             return takes.format(doors=", ".join(self.doors) or "–", door=str(door))
         return None
@@ -297,7 +296,7 @@ def check_decision(answer: ReviewDecision, kind: CheckpointKind, feedback_mode: 
         raise BadInput(long.format(count=digits(len(text)), most=digits(MAX_FEEDBACK)))
     codes = tuple(join_reason_codes(answer.reason_codes).split())
     if codes and answer.decision == DecisionKind.APPROVE:
-        raise BadInput(_("Reasons say what is wrong. Remove them to approve."))
+        raise BadInput(_("Reasons describe a wrong action. Remove the reasons to approve."))
     if (text or codes) and feedback_mode == "binary":
         raise BadInput(_("This run accepts binary feedback only. Remove the feedback text and the reasons."))
     if (answer.note or answer.addressee) and answer.decision != DecisionKind.ESCALATE:

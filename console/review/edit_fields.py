@@ -43,9 +43,9 @@ _KINDS: dict[type, FieldKind] = {
 
 
 _NOT_THAT = {
-    FieldKind.NUMBER: gettext_noop("{name}: {text} is not a number."),
-    FieldKind.LIST: gettext_noop("{name}: {text} is not a list."),
-    FieldKind.OBJECT: gettext_noop("{name}: {text} is not an object."),
+    FieldKind.NUMBER: gettext_noop("{name}: {text} is not a number. Enter a number such as 12.5."),
+    FieldKind.LIST: gettext_noop('{name}: {text} is not a JSON list. Enter a list such as ["S", "M"].'),
+    FieldKind.OBJECT: gettext_noop('{name}: {text} is not a JSON object. Enter an object such as {{"size": "M"}}.'),
 }
 
 
@@ -166,13 +166,15 @@ def _read(field: EditField, text: str) -> Any:
             raise BadInput(
                 _(_NOT_THAT[field.kind]).format(name=field.name, text=repr(text.strip() or _("nothing")))
             ) from broken
-        told = _("{name}: line {line}, column {column}: this is not valid JSON ({why}).")
+        told = _("{name}: invalid JSON in line {line}, column {column} ({why}). Correct it there.")
         place = {"line": broken.lineno, "column": broken.colno}
         raise BadInput(told.format(name=field.name, why=broken.msg.lower(), **place)) from broken
     except (ValueError, RecursionError) as broken:
-        raise BadInput(_("{name}: this cannot be read ({why}).").format(name=field.name, why=broken)) from broken
+        raise BadInput(
+            _("{name}: the value cannot be read ({why}). Correct the value.").format(name=field.name, why=broken)
+        ) from broken
     if field.kind is not FieldKind.JSON and kind_of(value) is not kind_of(field.value):
-        none = _(_NOT_THAT.get(field.kind, gettext_noop("{name}: {text} is none of the choices.")))
+        none = _(_NOT_THAT.get(field.kind, gettext_noop("{name}: {text} is not one of the choices. Select a choice.")))
         raise BadInput(none.format(name=field.name, text=preview_of(text)))
     return value
 

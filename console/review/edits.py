@@ -54,7 +54,7 @@ _TYPES = {
 
 
 class OtherTool(Refused):
-    """The edit calls another tool than the pending action; the reviewer has to confirm it."""
+    """The edit calls a different tool than the pending action; the reviewer has to confirm it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def check_edit(
         return
     written = _calls(text, pending, expected[0])
     if len(written) != len(expected):
-        other = _("The edit has {written} calls where {pending} are pending; write as many.")
+        other = _("Calls in the edit: {written}; pending calls: {pending}. Write one call for each pending call.")
         raise BadInput(other.format(written=len(written), pending=len(expected)))
     for ours, theirs in zip(written, expected, strict=True):
         if ours.name != theirs.name:
@@ -99,7 +99,7 @@ def _check_free(text: str, allow_other_tool: bool) -> None:
     """Accept free text if the pending action is free text; raise OtherTool if the edit is an unconfirmed call."""
     call = _NAME.match(text)
     if call and text.rstrip().endswith((")", "]")) and not allow_other_tool:
-        other = _("{tool} is a call where the pending action is none; confirm that you want it.")
+        other = _("{tool} is a call, but the pending action is not a call. Confirm that you want {tool}.")
         raise OtherTool(other.format(tool=call["name"]))
 
 
@@ -107,7 +107,7 @@ def _refuse_other(ours: Written, theirs: Written, environment_name: str, allow_o
     if ours.bracketed and ours.name.lower() in environment(environment_name).verbs:
         return
     if not allow_other_tool:
-        other = _("{tool} is another tool than {pending}, which waits; confirm that you want it.")
+        other = _("{tool} is not the tool of the pending call, {pending}. Confirm that you want {tool}.")
         raise OtherTool(other.format(tool=ours.name, pending=theirs.name))
 
 
@@ -215,15 +215,17 @@ def _check_arguments(ours: Written, theirs: Written) -> None:
     wanted, given = theirs.arguments or {}, ours.arguments or {}
     takes = ", ".join(wanted) or _("none")
     if unknown := [name for name in given if name not in wanted]:
-        gives = _("The edit gives {tool} an argument {name}; the pending call has {arguments}.")
+        gives = _("The pending call of {tool} has no argument {name}. Use its arguments only: {arguments}.")
         raise BadInput(gives.format(tool=ours.name, name=repr(unknown[0]), arguments=takes))
     if missing := [name for name in wanted if name not in given]:
-        leaves_out = _("The edit leaves out {tool}'s argument {name}; the pending call has {arguments}.")
+        leaves_out = _("The edit lacks {tool}'s argument {name}. Give all its arguments: {arguments}.")
         raise BadInput(leaves_out.format(tool=ours.name, name=repr(missing[0]), arguments=takes))
     for name, value in given.items():
         kind, before = kind_of(value), kind_of(wanted[name])
         if kind is not before and before is not type(None):
-            makes = _("The edit makes {tool}'s {name} {kind}; it is {before}.")
+            makes = _(
+                "{tool}'s argument {name} is {kind} in the edit, but {before} in the pending call. Enter the same type."
+            )
             raise BadInput(
                 makes.format(tool=ours.name, name=repr(name), kind=_(_TYPES[kind]), before=_(_TYPES[before]))
             )
@@ -237,14 +239,14 @@ def kind_of(value: Any) -> type:
 def check_tool_schema(schema: Any) -> None:
     """Raise BadInput if the value is not a JSON schema of an object of arguments."""
     if not isinstance(schema, Mapping):
-        raise BadInput("tool_schema is not a JSON schema; give the object that describes the tool's arguments.")
+        raise BadInput("tool_schema is not a valid JSON schema; give the object that describes the tool's arguments.")
     try:
         validators.validator_for(schema).check_schema(dict(schema))
         _check_cost(schema)
     except exceptions.SchemaError as broken:
-        raise BadInput(f"tool_schema is not a JSON schema: {broken.message[:200]}") from broken
+        raise BadInput(f"tool_schema is not a valid JSON schema: {broken.message[:200]}") from broken
     except RecursionError as broken:
-        raise BadInput("tool_schema is nested too deeply to be checked.") from broken
+        raise BadInput("tool_schema is nested too deeply to be checked. Flatten the schema.") from broken
 
 
 def _check_cost(schema: Any) -> None:
@@ -292,7 +294,9 @@ def _check_schema(ours: Written, schema: Mapping[str, Any]) -> None:
     try:
         worst = exceptions.best_match(validator.iter_errors(ours.arguments))
     except Exception as broken:
-        unchecked = _("The edit cannot be checked against the schema of {tool} ({why}).")
+        unchecked = _(
+            "The edit cannot be checked against the schema of {tool} ({why}). Reject the action with feedback instead."
+        )
         raise BadInput(unchecked.format(tool=ours.name, why=broken)) from broken
     if worst is not None:
         place = ".".join(map(str, worst.absolute_path)) or _("the arguments")
@@ -315,7 +319,7 @@ def _no_constant(name: str) -> NoReturn:
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError(_("an argument is given twice"))
+        raise ValueError(_("two arguments have the same name"))
     return found
 
 

@@ -30,7 +30,7 @@ _ENDS = {
     Outcome.ERROR: gettext_noop("ended with an error"),
     Outcome.FINISHED: gettext_noop("ended"),
 }
-_HIDDEN = gettext_noop("This run is blind. You can see the outcome of your feedback once the run has closed.")
+_HIDDEN = gettext_noop("This run is blind. You can see the outcome of your feedback when the run has closed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class RetryTally:
         said = ngettext("{count} retry with your feedback", "{count} retries with your feedback", self.retries)
         said = said.format(count=self.retries)
         if self.solved is None:
-            return _("{tally}. This run is blind: you can see how they ended once it has closed.").format(tally=said)
+            return _("{tally}. This run is blind: you can see the outcomes when the run has closed.").format(tally=said)
         if self.open:
             pattern = _("{tally}: {solved} solved, {open} still running.")
             return pattern.format(tally=said, solved=self.solved, open=self.open)
@@ -197,10 +197,11 @@ def _state(session: Session, run: tables.Run, row: tables.Decision, following: t
         return _("This run is an archive of recorded trials. No agent reads your feedback.")
     if run.kind == RunKind.REPLAY:
         return _(
-            "This run replays a log. Its next attempts were recorded before your decision, so they cannot follow it."
+            "This run replays a log. The next trials were recorded before your decision, so your feedback cannot "
+            "affect them."
         )
     if run.kind == RunKind.GATE:
-        received = _("The agent has received your decision. The console does not see what it does next.")
+        received = _("The agent has received your decision. The console does not record what the agent does next.")
         return received if row.delivered_ms else _("The agent has not received your decision yet.")
     if following is None:
         return ""

@@ -127,7 +127,7 @@ def _take(to: Receiver, look_from: int) -> tuple[int, list[Message]]:
             outbox.add_to_outbox(session, to.url, news.decision_ids, at_ms)
             return news.look_from, outbox.claim_messages(session, to.url, at_ms, _AT_ONCE)
     except IntegrityError:
-        # On a server, another process collected the same decisions at the same time.
+        # With PostgreSQL, another process collected the same decisions at the same time.
         return look_from, []
 
 

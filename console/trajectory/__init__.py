@@ -215,7 +215,7 @@ def _step(step: object, index: int) -> Step:
     if not action and (lost := next((name for name in _FOREIGN_CALLS if unread.get(name)), None)):
         raise BadInput(f'step {index + 1} has no action but "{lost}"; write {_CALL_FORM}')
     if unread and not step.keys() & _STEP_FIELDS and not called:
-        raise BadInput(f"step {index + 1} has none of thought, action and observation, so nothing of it would be shown")
+        raise BadInput(f"step {index + 1} has none of thought, action and observation; give at least one of them")
     told = step["output"] if called and step.get("observation") is None and "output" in step else ""
     return Step(
         thought=_text(step, "thought"),

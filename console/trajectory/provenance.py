@@ -27,7 +27,7 @@ class Source(StrEnum):
     USER = "the user"
     TOOL = "a tool's result"
     POLICY = "the policy"
-    WORKED_OUT = "worked out from what was shown"
+    WORKED_OUT = "computed from shown values"
     AGENT = "the agent alone"
 
 

@@ -94,7 +94,10 @@ def upgrade(url: str) -> None:
         command.upgrade(config, "head")
         dangling = sqlite_path(url) and connection.exec_driver_sql("PRAGMA foreign_key_check").fetchone()
         if dangling:
-            raise StorageError(f"Upgrading left table {dangling[0]!r} pointing at missing rows; the file is as it was.")
+            raise StorageError(
+                f"Cannot upgrade the database: rows of table {dangling[0]!r} reference missing rows. The file is "
+                "unchanged; run inferact db check."
+            )
 
 
 def refuse_unknown(url: str, found: str | None) -> None:

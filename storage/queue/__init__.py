@@ -65,7 +65,9 @@ class Queue:
                 opened: int = row[0]
                 return opened
             used = db.rows(sql.BUDGET, run_id=run_id, trial=trial, scope=scope)[0][2]
-        raise QueueRefusal(f"{used} inspections of trial {trial} are already used; a cap of {cap} is too low.")
+        raise QueueRefusal(
+            f"The budget of trial {trial} cannot be {cap}, because {used} inspections are used. Use at least {used}."
+        )
 
     def budget(self, *, run_id: int, trial: int, scope: str = "") -> BudgetState | None:
         """Return the state of the budget, or None if it was never opened."""
@@ -89,7 +91,8 @@ class Queue:
         scope: str = "",
         halted_free: bool = False,
     ) -> Claim | NoClaim:
-        """Claim the next item in this reviewer's order for `lease_ms`, at one unit; renew and return a live claim.
+        """Claim the next item in this reviewer's order for `lease_ms`, at the cost of one unit. If the reviewer already
+        has a live claim, renew and return that claim.
 
         If `settles` is true, the reviewer's earlier decisions in the run become deliverable. Raise NoSuchItem if the
         item does not exist, or QueueRefusal if no budget is open or the item belongs to another trial.

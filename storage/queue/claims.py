@@ -265,7 +265,7 @@ def _cost_in_units(request: ClaimRequest, item: ItemRow) -> int:
 def _take_slot(db: Transaction, request: ClaimRequest, item: ItemRow, budget: BudgetRow) -> Claim:
     units, token = _cost_in_units(request, item), secrets.token_hex(16)
     if not db.run(sql.TAKE_SLOT, item_id=item.id):
-        raise StorageError(f"Another reviewer took item {item.id} in the meantime; claim again.")
+        raise StorageError(f"Another reviewer claimed item {item.id} in the meantime. Claim another item.")
     row = db.row(
         sql.CLAIM_SLOT,
         item_id=item.id,

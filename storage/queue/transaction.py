@@ -55,9 +55,7 @@ class Transaction:
 
     def __enter__(self) -> Self:
         if not self._url:
-            raise StorageError(
-                "These statements run in a session's transaction, which alone commits; leave out `with`."
-            )
+            raise StorageError("These statements belong to a session, which commits them. Remove the `with`.")
         self._engine = engine(self._url, self._durability)
         self._connection, self._dialect = borrow(self._engine, waits=self._waits), self._engine.dialect
         self._cursor = self._connection.cursor()

@@ -46,7 +46,7 @@ def test_an_address_opens_its_item_for_those_who_may(filled, serve, open_page, s
     other.get_by_text("The page that you requested opens after you sign in").wait_for()
     other.goto(f"{address}/invite/{invitation('Ben')}")
     in_focus(other).keyboard.press("Enter")
-    other.get_by_text("Another reviewer has claimed it").wait_for()
+    other.get_by_text("Another reviewer has claimed the item").wait_for()
     ready(other)
     other.keyboard.press("Enter")
     other.locator(".ia-task").wait_for()

@@ -36,7 +36,7 @@ DAMAGE = [
     ("UPDATE decision SET superseded = 1, delivered_ms = 1", "Decision 1 was delivered, although it was undone."),
     ("UPDATE item SET status = 'delivered' WHERE id = 1", "Item 1 is delivered, but decision 1 is not."),
     ("DELETE FROM trajectory_body WHERE trajectory_id = 2", "Trajectory 2 has lost its text."),
-    ("UPDATE item SET trajectory_id = 99 WHERE id = 3", "Row 3 of table item points at a missing trajectory."),
+    ("UPDATE item SET trajectory_id = 99 WHERE id = 3", "Row 3 of table item references a missing trajectory."),
 ]
 
 

@@ -173,7 +173,7 @@ def test_scopes_have_budgets_of_their_own(desk):
 def test_a_cap_can_be_raised_but_not_put_under_what_is_used(desk):
     for who in "ab":
         claim(desk, who)
-    with pytest.raises(QueueRefusal, match="2 inspections of trial 0 are already used; a cap of 1"):
+    with pytest.raises(QueueRefusal, match="The budget of trial 0 cannot be 1, because 2 inspections are used"):
         desk.open_budget(**AT, cap=1)
     budget_id = desk.open_budget(**AT, cap=2)
     assert claim(desk, "cem").reason is NoClaimReason.BUDGET_SPENT

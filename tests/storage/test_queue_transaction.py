@@ -50,7 +50,7 @@ def test_joined_statements_are_committed_with_the_session(url, stock, other):
 
 
 def test_joined_statements_cannot_begin_or_commit(url):
-    with writing(url) as session, pytest.raises(StorageError, match="leave out `with`"), Transaction.joined(session):
+    with writing(url) as session, pytest.raises(StorageError, match="Remove the `with`"), Transaction.joined(session):
         pytest.fail("it was entered")
 
 

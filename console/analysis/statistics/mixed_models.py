@@ -63,7 +63,7 @@ def cell_means(frame: pd.DataFrame, value: str, reference: str | None = None) ->
 def _conditions(rows: pd.DataFrame, reference: str | None) -> tuple[str, ...]:
     names = sorted(rows["condition"].unique())
     if reference is not None and reference not in names:
-        raise BadInput(f"No row has condition {reference!r}; the table has {', '.join(names)}.")
+        raise BadInput(f"No row has condition {reference!r}. Use one of {', '.join(names)}.")
     if len(names) < 2:
         raise BadInput("Fewer than two conditions have answers. A comparison needs two.")
     first = reference if reference is not None else names[0]

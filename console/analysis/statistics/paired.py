@@ -62,7 +62,7 @@ class Comparison:
 
 
 def compare_all_pairs(frame: pd.DataFrame, value: str, design: Design = "within") -> tuple[Comparison, ...]:
-    """Compare every two conditions, corrected by Holm over the pairs; raise BadInput if a column is missing."""
+    """Compare every pair of conditions, Holm-corrected over the pairs; raise BadInput if a column is missing."""
     require_columns(frame, "participant", "condition", value)
     names = sorted(frame["condition"].astype(str).unique())
     return _correct_by_holm([compare(frame, value, *pair, design) for pair in combinations(names, 2)])
@@ -75,7 +75,7 @@ def compare(frame: pd.DataFrame, value: str, first: str, second: str, design: De
     cells = answers.groupby(["participant", "condition"])[value].mean().unstack()
     missing = [name for name in (first, second) if name not in cells.columns]
     if missing:
-        raise BadInput(f"No row has condition {missing[0]!r}; the table has {', '.join(map(str, cells.columns))}.")
+        raise BadInput(f"No row has condition {missing[0]!r}. Use one of {', '.join(map(str, cells.columns))}.")
     if design == "between":
         groups = drop_missing(cells[first]), drop_missing(cells[second])
         if not all(group.size for group in groups):

@@ -105,7 +105,7 @@ def cohen(ratings: pd.DataFrame, resamples: int = RESAMPLES) -> Estimate:
 
 
 def cohen_of_pairs(ratings: pd.DataFrame, resamples: int = RESAMPLES) -> dict[tuple[str, str], Estimate]:
-    """Estimate Cohen's kappa of every two reviewers, in the order of their names."""
+    """Estimate Cohen's kappa of every pair of reviewers, in the order of their names."""
     raters = sorted(map(str, _table(ratings).columns))
     return {pair: cohen(ratings[ratings["rater"].isin(pair)], resamples) for pair in combinations(raters, 2)}
 

@@ -37,7 +37,7 @@ __all__ = ["DETECTORS", "UNPARSED", "Detector", "Verdict", "detector"]
 def detector(name: str) -> Detector:
     """Return the detector with this name; `NAME@MODEL` or `NAME@INFERENCE+VERIFICATION` binds it to models.
 
-    `stacked@NAME` is the stack fitted as NAME. Raises Unknown, BadInput if an offline detector is bound to a model, and
+    `stacked@NAME` is the stack fitted as NAME. Raise Unknown, BadInput if an offline detector is bound to a model, and
     Refused if the name of the stack is missing.
     """
     bare, _, models = name.partition("@")
@@ -49,6 +49,6 @@ def detector(name: str) -> Detector:
     bound = tuple(part.strip() for part in models.split("+"))
     if found.ask is None or not 1 <= len(bound) <= 2 or not all(bound):
         raise BadInput(
-            f"{name!r} binds no detector to a model; write inferact-prob@MODEL or inferact-prob@MODEL+MODEL."
+            f"{name!r} does not name a detector and a model; write inferact-prob@MODEL or inferact-prob@MODEL+MODEL."
         )
     return replace(found, name=name, models=bound)

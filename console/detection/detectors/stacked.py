@@ -84,7 +84,7 @@ async def _one(judge: Detector, cache: QueryCache) -> Verdict:
         return await judge.ask(cache)
     if judge.judge is not None:
         return judge.judge(cache.checkpoint, cache.seed)
-    raise LookupError(f"the detector {judge.name} has nothing to judge with")
+    raise LookupError(f"the detector {judge.name} has no `ask` function; define it, or choose another detector")
 
 
 def _combine(stack: Stack, checkpoint: Checkpoint, verdicts: Mapping[str, Verdict]) -> Verdict:

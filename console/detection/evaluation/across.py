@@ -79,13 +79,13 @@ class SourceRow:
 def evaluate_across(sources: Mapping[str, Cases]) -> list[SourceRow]:
     """Return the rows of every detector that judged all sources, of a stack of them, and of the controls.
 
-    Stacks and recalibrated scores are left out, because they may have learnt from any source. Raises Refused if there
+    Stacks and recalibrated scores are left out, because they may have learnt from any source. Raise Refused if there
     are fewer than two sources.
     """
     if len(sources) < 2:
         raise Refused(
-            f"{len(sources)} of the runs {'has' if len(sources) == 1 else 'have'} labelled and judged trajectories; "
-            "to measure across sources there must be two."
+            f"{len(sources)} of the runs {'has' if len(sources) == 1 else 'have'} labelled and judged trajectories. "
+            "Give at least two such runs."
         )
     names = set.intersection(*({name for case in cases for name in case.scores} for cases in sources.values()))
     inputs = sorted(one for one in names if not one.startswith(STACKED) and one.rpartition("+")[2] not in CURVES)
@@ -154,7 +154,7 @@ def learn_control(trait: Callable[[LabelledCheckpoint], float]) -> Learner:
         values = np.array([trait(case) for case in cases])
         bad = np.array([case.misaligned for case in cases])
         if bad.all() or not bad.any():
-            raise Refused("Nothing can be learnt from labels of one kind.")
+            raise Refused("All labels are of one kind. Add labels of the other kind.")
         sign = 1.0 if (values[bad].mean() >= values[~bad].mean()) else -1.0
         return lambda case: sign * trait(case), _threshold(cases, (sign * values).tolist())
 

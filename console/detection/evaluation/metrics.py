@@ -43,7 +43,7 @@ def evaluate(
 ) -> dict[str, dict[str, Any]]:
     """Return every metric of every detector of a run with its 95% interval; undefined metrics are None.
 
-    `paper` adds the reference code's metrics, at `threshold` if it is given. Raises Refused if labels are missing.
+    `paper` adds the reference code's metrics, at `threshold` if it is given. Raise Refused if labels are missing.
     """
     scores = {name: one for name, one in read_labelled_scores(session, run).items() if one.n}
     if not scores:
@@ -88,7 +88,7 @@ def tune(session: Session, run: tables.Run, method: str, dev_size: int, seed: in
     dev, test = whole.where(on_dev), whole.where(~on_dev)
     best = best_macro_f1(rank_cases(dev.misaligned, dev.scores)) if np.unique(dev.labels).size == 2 else None
     if best is None:
-        raise Refused("The dev set holds only one label; choose another --seed or a larger --dev-size.")
+        raise Refused("The dev set has labels of only one kind; choose another --seed or a larger --dev-size.")
     return {
         "run": run.name,
         "detector": method,

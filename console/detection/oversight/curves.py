@@ -134,7 +134,7 @@ def compute_curves(
     """Return the curves of a trial (the first if None) and its detectors (all if None), up to the budget.
 
     The budget is a number, P% of the trial's non-halted trajectories, or None for the number of inspections so far.
-    Raises BadInput (budget), Unknown (order or trial), or Refused if labels are missing.
+    Raise BadInput (budget), Unknown (order or trial), or Refused if labels are missing.
     """
     for name in orders:
         if name not in ORDERS:
@@ -151,7 +151,7 @@ def compute_curves(
     wanted = rows if detectors is None else rows[rows["detector"].isin(detectors)]
     lines = list(_lines(wanted, pool.routing, orders, seed))
     if not lines:
-        raise Refused(f"No flagged item of trial {chosen} of {pool.run} has a label, so nothing can be counted.")
+        raise Refused(f"No flagged item of trial {chosen} of {pool.run} has a label. Review items first.")
     missing = _left_out(rows)
     summary = pd.DataFrame([{**line.summary(used, further), **missing[line.detector]} for line in lines])
     return Curves(chosen, used, further, pd.concat([line.points() for line in lines], ignore_index=True), summary)

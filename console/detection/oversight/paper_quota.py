@@ -60,7 +60,7 @@ def read_published_matrices() -> list[Row]:
 
 
 def quota_table(rows: Sequence[Mapping[str, Any]], budget: str) -> pd.DataFrame:
-    """Return each matrix with the TP that are kept if FP come first.
+    """Return each confusion matrix with the true positives inspected if all false positives are inspected first.
 
     Columns: those of the row, n, budget, kept, lost (TP beyond the budget), caught (kept as a share of TP + FN).
     """
@@ -79,7 +79,7 @@ def _kept(row: Mapping[str, Any], cap: int | None, percent: float | None) -> Row
 def _rows(text: str, where: str) -> list[Row]:
     reader = csv.DictReader(StringIO(text))
     if missing := [name for name in _FIELDS if name not in (reader.fieldnames or ())]:
-        raise BadInput(f"{where}: no column {', '.join(missing)}; a matrix a line needs {', '.join(_FIELDS)}.")
+        raise BadInput(f"{where}: no {', '.join(missing)}; each line needs {', '.join(_FIELDS)}.")
     return [
         _row(row, f"{where}, line {reader.line_num}")
         for row in reader

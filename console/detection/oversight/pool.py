@@ -59,7 +59,7 @@ class Pool:
 def read_pool(session: Session, run: tables.Run, labels: str = "gold") -> Pool:
     """Return the pool of a run; raise BadInput if the labels are neither gold nor adjudicated."""
     if labels not in LABELS:
-        raise BadInput(f"Labels are {' or '.join(LABELS)}, not {labels!r}.")
+        raise BadInput(f"{labels!r} is not a valid kind of labels. Use {' or '.join(LABELS)}.")
     rows = _read_judged(session, run)
     rows["label"] = _labels(session, run, rows, labels)
     rows["expected_cost"] = _expected_costs(session, run, rows)

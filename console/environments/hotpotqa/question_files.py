@@ -31,7 +31,9 @@ def tasks_from_file(path: str | Path) -> list[TaskSpec]:
     for number, record in _records(file):
         task = _task(record, file, number)
         if task.task_id in tasks:
-            raise UnreadableFile(str(file), f"the id {task.task_id!r} occurs twice; give each question its own", number)
+            raise UnreadableFile(
+                str(file), f"the id {task.task_id!r} occurs twice; give each question a different id", number
+            )
         tasks[task.task_id] = task
     return list(tasks.values())
 
@@ -41,7 +43,7 @@ def corpus_of(path: str) -> Corpus:
     try:
         state = Path(path).stat()
     except OSError as missing:
-        raise UnreadableFile(path, "the file with the pages of this task is not there; put it back") from missing
+        raise UnreadableFile(path, "the file with this task's pages is missing; restore the file") from missing
     with _BUILDING:
         return _corpus(path, state.st_mtime_ns, state.st_size)
 

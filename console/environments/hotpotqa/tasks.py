@@ -25,7 +25,7 @@ def tasks(seed: int, count: int) -> list[TaskSpec]:
     """Return `count` different questions, a fifth of them comparisons; raise BadInput if there are fewer questions."""
     most = min(int(len(list_comparisons()) / _COMPARISON_SHARE), int(len(list_bridges()) / (1 - _COMPARISON_SHARE)))
     if not 0 <= count <= most:
-        raise BadInput(f"{count} tasks were asked of hotpotqa; it has between 0 and {most}, or give a question file")
+        raise BadInput(f"{count} is not a valid number of hotpotqa tasks. Use 0 to {most}, or give a question file")
     rng = random.Random(f"hotpotqa {seed}")
     compared = rng.sample(list_comparisons(), round(count * _COMPARISON_SHARE))
     chosen = rng.sample(list_bridges(), count - len(compared)) + compared

@@ -19,7 +19,7 @@ _PRICE_STEP = 10.0
 
 
 def tasks(seed: int, count: int) -> Sequence[TaskSpec]:
-    """Return `count` shopping tasks for different products; a larger count only adds tasks. Raises BadInput."""
+    """Return `count` shopping tasks for different products; a larger count only adds tasks. Raise BadInput."""
     products = list(catalogue().values())
     if not 0 <= count <= len(products):
         raise BadInput(f"The webshop has tasks for 0 to {len(products)} at a time, not {count}; ask for fewer.")

@@ -99,7 +99,7 @@ def save(session: Session, run: tables.Run | None, text: str, author: str, now_m
     the person or agent who acts now.
     """
     if read_policy(text).rollout < 1 and not list_versions(session, run) and not list_versions(session, None):
-        raise BadInput("No earlier version exists for the other tasks; leave rollout out.")
+        raise BadInput("No earlier version exists for the other tasks; remove `rollout`.")
     return _append(session, run, text, author, now_ms)
 
 
@@ -256,7 +256,7 @@ def check_pattern(pattern: str) -> None:
     """Raise BadInput if the pattern is blank or looks like a comparison or a character class, which globs lack."""
     if not pattern.strip() or _SENSELESS.search(pattern):
         raise BadInput(
-            f"The pattern {pattern!r} would match its own signs only: patterns have * and ?; compare numbers in a "
+            f"The pattern {pattern!r} is empty or contains a comparison. Use only * and ?; compare numbers in a "
             "policy (`when: args.amount > 100`)."
         )
 

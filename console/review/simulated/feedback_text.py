@@ -26,7 +26,7 @@ GENERAL = Fault("general")
 STUCK = Fault("halted")
 """A trial without a result."""
 _NO_SECRETS = frozenset({"label", "score", "reward", "outcome"})
-"""Parts of the gold that are not part of the target; their words may occur in any feedback."""
+"""Parts of the gold target that are not part of the target; their words may occur in any feedback."""
 
 _JINJA = Environment(undefined=StrictUndefined, autoescape=False)
 _NUMBERED = re.compile(r"\b[a-z]+ \d+\b")
@@ -44,13 +44,13 @@ def write_feedback(case: ReviewCase, fault: Fault) -> str:
 
 
 def reveals_target(text: str, task: TaskSpec) -> bool:
-    """Return whether the text contains a string of the gold that the instruction does not contain."""
+    """Return whether the text contains a string of the gold target that the instruction does not contain."""
     folded, asked = text.lower(), task.instruction.lower()
     return any(_holds(folded, secret) and not _holds(asked, secret) for secret in list_secrets(task))
 
 
 def list_secrets(task: TaskSpec) -> frozenset[str]:
-    """List the secrets of a task in lower case: every text of the gold, and every numbered object in these texts."""
+    """List the secrets of a task in lower case: every text of the gold target, and every numbered object in it."""
     target = {name: value for name, value in task.gold.items() if name not in _NO_SECRETS}
     leaves = {leaf.lower() for leaf in _leaves(target) if leaf.strip()}
     return frozenset(leaves | {name for leaf in leaves for name in _NUMBERED.findall(leaf)})

@@ -13,7 +13,7 @@ from console.trajectory.checkpoints import Checkpoint
 
 @dataclass(frozen=True, slots=True)
 class ReviewCase:
-    """A case for review: a checkpoint with its task, including the gold.
+    """A case for review: a checkpoint with its task, including the gold target.
 
     If `logged` is true, the case has no world to try its action in; `recorded` is the label in its log. `earlier` holds
     the feedback after earlier trials of the task. `wordings` is a folder that replaces prompts/feedback.
@@ -44,7 +44,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedAnswer:
-    """The answer of a simulated reviewer: the label (None for a halted trial), the feedback and the time in seconds.
+    """The decision of a simulated reviewer: the label (None for a halted trial), the feedback and the time in seconds.
 
     The feedback is for the agent; it is empty for an aligned action.
     """

@@ -161,7 +161,8 @@ def _case(run: tables.Run, item: tables.Item, asked: tables.Task, text: str, pla
     spec = replace(spec, gold={**record.gold, **spec.gold}) if logged else spec
     if not spec.gold and not logged:
         raise BadInput(
-            f"Task {asked.task_key!r} has no gold, so a simulated reviewer cannot judge it. Import a log with gold."
+            f"Task {asked.task_key!r} has no gold target, so a simulated reviewer cannot judge it. Import a log with "
+            "gold targets."
         )
     seen = checkpoint_at(record, item.step, CheckpointKind(item.kind))
     recorded = record.label if logged else None

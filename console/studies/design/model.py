@@ -168,7 +168,7 @@ class Estimands(DesignPart):
                 if name not in FACTORS:
                     raise ValueError(f"{name!r} is not a factor; use {', '.join(FACTORS)}")
             if a == b:
-                raise ValueError(f"{a} is given twice; an interaction needs two factors")
+                raise ValueError(f"{a} occurs twice; an interaction needs two different factors")
         return given
 
 
@@ -252,7 +252,7 @@ class Design(DesignPart):
             if not levels:
                 raise ValueError(f"{name} has no level; give one or leave the factor out")
             if len(set(levels)) < len(levels):
-                raise ValueError(f"{name} has a level twice; give each level once")
+                raise ValueError(f"{name} has a duplicate level; give each level once")
             for level in levels:
                 _check_level(name, level)
         return given

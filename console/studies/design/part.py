@@ -31,7 +31,7 @@ class AskedQuestion(DesignPart):
         if self.kind == "choice" and len(set(self.choices)) < max(2, len(self.choices)):
             raise ValueError("a question of kind choice needs two or more different `choices`")
         if self.kind != "choice" and self.choices:
-            raise ValueError(f"a question of kind {self.kind} has no `choices`; leave them out")
+            raise ValueError(f"a question of kind {self.kind} cannot have `choices`; remove them")
         return self
 
 
@@ -54,7 +54,7 @@ class Questionnaires(DesignPart):
     @classmethod
     def _once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(names)) < len(names):
-            raise ValueError("names an instrument twice; give each once")
+            raise ValueError("contains an instrument twice; list each instrument once")
         return names
 
     def at(self, moment: str) -> tuple[str, ...]:

@@ -133,7 +133,7 @@ def describe_analysis(design: Design) -> list[str]:
             if same
             else []
         ),
-        "Secondary contrasts are corrected as one family per measure. Every two conditions are compared by a "
+        "Secondary contrasts are corrected as one family per measure. Every pair of conditions is compared by a "
         f"{_PAIRWISE[design.comparison]}. Everything else is exploratory.",
     ]
     if stated.equivalence is not None:
@@ -145,7 +145,7 @@ def describe_analysis(design: Design) -> list[str]:
 
 
 _CORRECTIONS = {
-    "holm": "p-values corrected by Holm",
+    "holm": "Holm-corrected p-values",
     "bonferroni": "p-values corrected by Bonferroni",
     "none": "p-values not corrected",
 }

@@ -87,8 +87,8 @@ def outside_id_in(platform: Platform, given: Mapping[str, str]) -> str:
 def _refuse_elsewhere(name: str, url: str, allowed: tuple[str, ...]) -> None:
     parts = urlsplit(url)
     host = parts.hostname or ""
-    if not (parts.scheme == "https" or (parts.scheme == "http" and host in _LOCAL)) or "@" in parts.netloc:
-        raise ValueError(f"{name} must be an https address")
+    if not host or not (parts.scheme == "https" or (parts.scheme == "http" and host in _LOCAL)) or "@" in parts.netloc:
+        raise ValueError(f"{name} must be an https address with a host")
     if "{" in parts.netloc or host not in allowed:
-        known = f" (allowed are {', '.join(allowed)})" if allowed else ""
-        raise ValueError(f"{name} leads to {host or 'no host'}{known}; add the host to `hosts` to allow it")
+        known = f" (allowed: {', '.join(allowed)})" if allowed else ""
+        raise ValueError(f"the host of {name}, {host}, is not allowed{known}; add the host to `hosts`")

@@ -71,7 +71,7 @@ def write(frames: Mapping[str, pd.DataFrame], folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as failed:
-        raise BadInput(f"{folder} cannot be made ({failed.strerror}); choose another --out.") from failed
+        raise BadInput(f"{folder} cannot be created ({failed.strerror}); choose another --out.") from failed
     written = []
     for name, content in csv_contents(frames).items():
         with atomic_file(folder / name) as stream:

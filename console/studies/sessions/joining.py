@@ -233,7 +233,7 @@ def find_study(session: Session, arrival: Arrival) -> tuple[tables.Study, tables
         return session.get_one(tables.Study, invited.study_id), invited
     study = session.exec(select(tables.Study).where(tables.Study.join_code == normalize_code(arrival.code))).first()
     if study is None:
-        raise BadInput(_("No study has this code; check the link or code that you were given."))
+        raise BadInput(_("No study has this code. Check the link or code that you received."))
     return study, None
 
 
@@ -248,12 +248,17 @@ def admit(
             raise Refused(_("This link was already used; continue in the browser in which you opened it."))
     elif platform is not None and pseudonym is None:
         if set(arrival.given.values()) & {*platform.preview}:
-            preview = _("This is a preview on {platform}; accept the task there, then open its link again.")
+            preview = _(
+                "This is a preview on {platform}. Accept the task on {platform}, then open the study link again."
+            )
             raise Refused(preview.format(platform=platform.title))
-        elsewhere = _("This study is for people from {platform}; open its link there, so that your id comes with it.")
+        elsewhere = _(
+            "This study is for participants from {platform}. Open the study link on {platform}, so that the link "
+            "contains your {platform} ID."
+        )
         raise Refused(elsewhere.format(platform=platform.title))
     elif recruiting.by_invitation and platform is None:
-        raise Refused(_("This study needs a personal link; open the one that you were sent."))
+        raise Refused(_("This study needs a personal link. Open the link that you received."))
     if pseudonym is not None:
         _refuse_second_place(session, study, pseudonym)
     return pseudonym

@@ -24,7 +24,7 @@ from storage.tables import AssignmentStatus, ParticipantKind
 
 _MINUTE_MS = 60_000
 TOO_EARLY = gettext_noop(
-    "The next part starts later, to give this one time to fade. You can close this page and come back."
+    "The next part starts later, so that you remember less of this part. You can close this page and come back."
 )
 OVER = (ParticipantStage.FINISHED, *NOT_IN, ParticipantStage.WITHDRAWN)
 

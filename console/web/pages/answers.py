@@ -29,7 +29,7 @@ def show_waiting_drafts(drafts: Sequence[inbox.UnsentDraft], run_name: str) -> N
             st.caption(_("Item {number}").format(number=draft.item))
             st.text(draft.words)
             key, args = f"again-{draft.item}", (draft.item,)
-            if st.button(_("Open it again"), key=key, on_click=actions.reopen_item, args=args):
+            if st.button(_("Reopen item"), key=key, on_click=actions.reopen_item, args=args):
                 st.switch_page(REVIEW, query_params={"run": run_name})
 
 

@@ -82,7 +82,7 @@ def headline_html(waiting: PendingItems, count: int, oldest_ms: int | None) -> s
     if waiting.held:
         said.append(plain(_("{count} more claimed by you.")).format(count=digits(waiting.held)))
     if waiting.answered:
-        words = _("You have decided or escalated {count} of them; they need another reviewer.")
+        words = _("Already reviewed by you: {count}; these items need another reviewer.")
         said.append(plain(words).format(count=digits(waiting.answered)))
     if waiting.hidden:
         words = plain(_("{matching} match; the filters hide {hidden}."))
@@ -95,7 +95,7 @@ def headline_html(waiting: PendingItems, count: int, oldest_ms: int | None) -> s
 def show_empty_inbox(session: Session, run: tables.Run, who: Identity, waiting: PendingItems, undecided: int) -> None:
     """Draw the reason why the list is empty, and a suggestion for the next step."""
     if waiting.hidden:
-        words = _("The filters hide all {count} pending items. Clear them to see the items.").format(
+        words = _("The filters hide all pending items ({count}). Clear the filters to see the items.").format(
             count=digits(waiting.hidden)
         )
         show_empty_state(_("No matching items"), words)
@@ -140,9 +140,7 @@ _CARDS = {
     gettext_noop("Pending items"): gettext_noop(
         "These agents stopped before a critical action. Your next item is at the top."
     ),
-    gettext_noop("Review next"): gettext_noop(
-        "Opens an item: the task, the critical action, why it was flagged, and the steps."
-    ),
+    gettext_noop("Review next"): gettext_noop("Opens an item with its task, critical action, flag and steps."),
     gettext_noop("One key decides"): gettext_noop(
         "A approves, X rejects, 1 to 7 give a reason, Ctrl+Enter rejects with your feedback. U undoes a decision, "
         "? lists the shortcuts."
@@ -219,9 +217,9 @@ with go:
         open_item(run, waiting.offered[0].item.id if wanted.is_set else None)
 
 if mine:
-    reviewed = _("You reviewed {count} items in this run.")
+    reviewed = _("Items that you reviewed in this run: {count}.")
     if seconds is not None:
-        reviewed = _("You reviewed {count} items in this run, {seconds} s each.")
+        reviewed = _("Items that you reviewed in this run: {count}, {seconds} s each.")
     st.caption(reviewed.format(count=mine, seconds=f"{seconds or 0:.0f}"))
 if tally:
     with st.container(horizontal=True, vertical_alignment="center", key="tally"):

@@ -10,7 +10,7 @@ from console import runs
 from console.auth.people import Identity, Role
 from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
-from console.language import _, gettext_noop
+from console.language import _, gettext_noop, ngettext
 from console.review import blinding, decisions, inbox
 from console.runs import run_options
 from console.trials import answer_rating
@@ -47,7 +47,7 @@ def judging(run: tables.Run, identity: Identity) -> None:
         return
     shown, item = view.presentation, claim.item_id
     rows = [(_("Question"), shown.task), (_("Agent's answer"), shown.action)]
-    rows += [(_("Answer in the data"), text) for _name, text in shown.brief]
+    rows += [(_("Reference answer"), text) for _name, text in shown.brief]
     show_html("".join(f'<h2 class="ia-whole-head">{plain(heading)}</h2><p>{plain(text)}</p>' for heading, text in rows))
     st.text_area(_("Your comment"), view.draft.text, key=words_key(item), height=74, max_chars=decisions.MAX_FEEDBACK)
     with st.container(horizontal=True):
@@ -111,12 +111,12 @@ def results(run: tables.Run) -> None:
 
 
 _RULES = {
-    gettext_noop("What you see"): gettext_noop("A question, the agent's answer, and the answer in the data."),
+    gettext_noop("What you see"): gettext_noop("A question, the agent's answer, and the reference answer."),
     gettext_noop("A: correct"): gettext_noop(
-        "The answer has the same meaning as the data, in any wording, and does not contradict them."
+        "The answer has the same meaning as the reference answer, in any wording, and does not contradict it."
     ),
     gettext_noop("X: incorrect"): gettext_noop(
-        "It disagrees with the data, leaves out what was asked, or offers several answers."
+        "The answer disagrees with the reference answer, leaves out what was asked, or offers several answers."
     ),
     gettext_noop("Your comment"): gettext_noop("Explain your rating in one sentence, above all in close cases."),
     gettext_noop("On your own"): gettext_noop(
@@ -141,7 +141,9 @@ with st.container(key="ia-judging-tour"):
     how = plain(_("How to rate an answer"))
     show_html(f'<section aria-label="{how}"><h2>{how}</h2><ol>{rows}</ol></section>')
 for one in rated:
-    label = _("Rate {name}: {count} answers still need a rating").format(name=one.name, count=waiting[one.name])
+    left = waiting[one.name]
+    label = ngettext("Rate {name}: {count} answer left", "Rate {name}: {count} answers left", left)
+    label = label.format(name=one.name, count=left)
     st.page_link("console/web/pages/ratings.py", label=label, query_params={"judge": one.name})
 if not rated:
     show_empty_state(_("No answers to rate"), _("Answers appear here when a researcher opens a rating for a run."))

@@ -40,10 +40,10 @@ with reading() as session:
         watch_arrivals(_("Review"), None, None)
         st.stop()
     if run.study_id is not None:
-        show_empty_state(_("Only its participant reviews this run"), _("Open another run to review items."))
+        show_empty_state(_("Only the participant reviews this run"), _("Open another run to review items."))
         st.stop()
     if run_options(run).rates_answers:
-        show_empty_state(_("This run has answers to rate"), _("Rate them on the page Rate answers."))
+        show_empty_state(_("This run has answers to rate"), _("Rate the answers on the page “Rate answers”."))
         st.page_link("console/web/pages/ratings.py", label=_("Rate answers"), query_params={"judge": run.name})
         st.stop()
     own_items.set_reviewed_runs(run.id)

@@ -98,7 +98,7 @@ def agents_working() -> None:
 
 def pause(position: AtBreak) -> None:
     """Draw a break, which ends after a fixed time or when the participant continues."""
-    done = _("{done} of {count} parts are done").format(done=position.condition - 1, count=position.conditions)
+    done = _("Parts done: {done} of {count}").format(done=position.condition - 1, count=position.conditions)
     show_html(head_html(_("Time for a break"), over=done))
     if position.sentence:
         show_html(prose_html(position.sentence))
@@ -120,7 +120,7 @@ def finished(position: AtEnd) -> None:
     design, code = position.design, position.completion_code
     debriefing = formatted_prose_html(design.debriefing.text)
     show_html(head_html(_("Thank you, you have finished")) + debriefing)
-    done = gettext_noop("Press this button to return. It tells {place} that you have finished.")
+    done = gettext_noop("Press this button to return. {place} is then informed that you have finished.")
     show_return_link(design, design.recruiting.completion_url, code or "", done)
     if code:
         show_html(prose_html(_what_for(design)))
@@ -130,11 +130,11 @@ def finished(position: AtEnd) -> None:
 
 
 def _what_for(design: Design) -> str:
-    shows, then = _("This code shows that you have finished."), _("Copy it before you close the page.")
+    shows, then = _("This code shows that you have finished."), _("Copy the code before you close the page.")
     if design.recruiting.completion_url:
-        then = _("Copy it before you close the page, in case you need it later.")
+        then = _("Copy the code before you close the page, in case you need it later.")
     elif platform := design.recruiting.of_platform:
-        into = _("Copy it into your task page on {platform} before you close this page.")
+        into = _("Copy the code into your task page on {platform} before you close this page.")
         then = into.format(platform=platform.title)
     return f"{shows} {then}"
 
@@ -143,7 +143,7 @@ def screened_out(design: Design) -> None:
     """Draw the note that the person is not eligible because of their answers, with the return link."""
     words = _("Thank you for your interest. Your answers show that this study is for other participants.")
     show_html(head_html(_("You cannot take part")) + prose_html(f"{words} {_('Your answers were not kept.')}"))
-    left = gettext_noop("Press this button to return. It tells {place} why you left.")
+    left = gettext_noop("Press this button to return. {place} is then informed why you left.")
     show_return_link(design, design.recruiting.screen_out_url, "", left)
 
 
@@ -155,7 +155,7 @@ def show_return_link(design: Design, address: str, code: str, words: str) -> Non
     found = design.recruiting.way_back(address, participant_outside_id(), code)
     if found:
         title = _("Return to {platform}").format(platform=platform.title) if platform else _("Return")
-        place = platform.title if platform else _("the page you came from")
+        place = platform.title if platform else _("The page you came from")
         show_html(prose_html(_(words).format(place=place)) + return_link_html(title, found))
     else:
         lost = _(
@@ -186,7 +186,7 @@ def withdrawn(design: Design | None = None) -> None:
 
 
 def _return(design: Design) -> None:
-    left = gettext_noop("Press this button to return. It tells {place} that you do not take part.")
+    left = gettext_noop("Press this button to return. {place} is then informed that you do not take part.")
     show_return_link(design, design.recruiting.return_url, "", left)
 
 

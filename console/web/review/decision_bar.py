@@ -189,7 +189,7 @@ def _words_field(item: int, drafted: str, label: str) -> None:
 def _show_whole_button(claim: Claim) -> None:
     action = decisions.pending_action(claim)
     st.caption(_(decisions.NOT_WHOLE))
-    words, item = _("Show the whole action ({count} characters)").format(count=digits(len(action))), claim.item_id
+    words, item = _("Show full action ({count} characters)").format(count=digits(len(action))), claim.item_id
     key_button(words, "O", f"whole-{alias(item)}", actions.show_whole_action, item, action, type="primary")
 
 

@@ -23,9 +23,9 @@ _LONGEST = 18
 
 
 _WHY_NOT = {
-    NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget of its trial is spent."),
+    NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget of the item's trial is spent."),
     NoClaimReason.ITEM_TAKEN: gettext_noop(
-        "Another reviewer has claimed it. You can open it if they skip it or their claim expires."
+        "Another reviewer has claimed the item. You can open the item if the reviewer skips it or the claim expires."
     ),
     NoClaimReason.ITEM_GONE: gettext_noop("This item is not pending: a reviewer decided it, or it was removed."),
 }
@@ -98,7 +98,7 @@ def show_refusal(session: Session, wanted: str, why: str, who: Identity) -> None
             run = session.get_one(tables.Run, item.run_id)
             st.page_link(
                 _TRAJECTORIES,
-                label=_("Open its trajectory"),
+                label=_("Open trajectory"),
                 query_params={"run": run.name, "id": str(item.trajectory_id)},
             )
     hotkeys({"enter": "review-on"}, item_id=f"address-{wanted[:_LONGEST]}", enabled=True)

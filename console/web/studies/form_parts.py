@@ -40,7 +40,7 @@ def questions(given: Sequence[Mapping[str, Any]]) -> Rows:
     """Draw the table of questions; `|` separates the choices of a question."""
     st.caption("Each question is asked once. Separate its choices with |, for example: never | weekly | daily")
     columns = {
-        "key": st.column_config.TextColumn("column in the data", required=True),
+        "key": st.column_config.TextColumn("data column", required=True),
         "question": st.column_config.TextColumn("question", required=True, width="large"),
         "kind": st.column_config.SelectboxColumn("answer", options=["choice", "number", "text"], default="choice"),
         "choices": st.column_config.TextColumn("choices"),

@@ -38,7 +38,7 @@ def action_html(action: str, stamp: str, *, whole: bool = True, origins: Mapping
 
 def _beginning(action: str, stamp: str) -> str:
     shown = cut_text("\n".join(action[:_SHOWN_CHARS].split("\n")[:_SHOWN_LINES]), _SHOWN_CHARS)
-    words = _("First {shown} of {count} characters. Press “Show the whole action” to read the rest.")
+    words = _("First {shown} of {count} characters. Press “Show full action” to read the rest.")
     note = f'<p class="ia-all">{plain(words.format(shown=digits(len(shown)), count=digits(len(action))))}</p>'
     return f'<div class="ia-line"><pre class="ia-action ia-lengthy">{plain(shown)}…</pre>{stamp}</div>{note}'
 

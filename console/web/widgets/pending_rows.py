@@ -41,7 +41,7 @@ def show_pending_rows(waiting: PendingItems, waiters: Mapping[int, WaitingAgent]
 
 def _budget_end(waiting: PendingItems) -> str:
     if waiting.hidden:
-        words = _("The budget ends here: in this order, {count} of these items stay unreviewed.")
+        words = _("The budget ends here. It does not cover {count} of the items that match the filters.")
         return words.format(count=digits(waiting.beyond))
     words = ngettext(
         "The budget ends here: {count} more item stays unreviewed.",

@@ -189,7 +189,7 @@ def _belief(presentation: Presentation) -> str:
     text = f'<p class="ia-text">{mark_terms(presentation.belief or "", presentation.terms)}</p>'
     if not presentation.unbelieved:
         return text
-    return f'{text}<p class="ia-terms">{_group(_("not in it"), presentation.unbelieved, "ia-miss")}</p>'
+    return f'{text}<p class="ia-terms">{_group(_("not mentioned"), presentation.unbelieved, "ia-miss")}</p>'
 
 
 def _flag(flag: Flag) -> str:

@@ -47,9 +47,9 @@ def _change(before: Sequence[str], now: Sequence[str]) -> str:
     kinds = [kind for kind, _action in compared_lines(before, now)]
     if {*kinds} <= {"kept"}:
         return _("the actions did not change.")
-    told = _("{gone} actions removed, {new} added, different last action.")
+    told = _("actions removed: {gone}; added: {new}; different last action.")
     if before[-1:] == now[-1:]:
-        told = _("{gone} actions removed, {new} added, same last action.")
+        told = _("actions removed: {gone}; added: {new}; same last action.")
     return told.format(gone=kinds.count("removed"), new=kinds.count("added"))
 
 

@@ -67,7 +67,7 @@ def test_a_single_empty_reply_flags_and_says_why(kettles, served):
     (report,) = batch.detect("kettles", ["direct"], asking=ModelOptions(concurrency=1))
     assert (report.judged, report.unparsed) == (14, 1)
     (one,) = [one for one in verdicts() if json.loads(one.parameters).get("unparsed")]
-    assert one.rationale == "The model did not answer (the reply is empty), so a person has to look."
+    assert one.rationale == "The model gave no verdict (the reply is empty), so a person has to look."
 
 
 def test_what_an_endpoint_does_not_give_is_told_once(kettles, served, capsys):

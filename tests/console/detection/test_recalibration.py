@@ -135,8 +135,8 @@ def test_too_few_labels_of_either_kind_are_refused_in_one_sentence(bad):
 def test_what_cannot_be_recalibrated_is_named(reviewed):
     with pytest.raises(Unknown, match="recalibration"):
         recalibrated(reviewed, method="magic")
-    with pytest.raises(BadInput, match="has judged nothing"):
+    with pytest.raises(BadInput, match="has no verdicts"):
         recalibrated(reviewed, detector="direct")
     recalibrated(reviewed)
-    with pytest.raises(BadInput, match="recalibrated already"):
+    with pytest.raises(BadInput, match="is a recalibrated detector"):
         recalibrated(reviewed, detector="rules+platt")

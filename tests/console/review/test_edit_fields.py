@@ -41,8 +41,8 @@ def test_each_field_has_its_kind():
     [
         (["much", "Zoë", "[1, 2]", "true"], "amount: 'much' is not a number"),
         (["true", "Zoë", "[1, 2]", "true"], "amount: 'true' is not a number"),
-        (["1", "Zoë", "[1,\n 2", "true"], "ids: line 2, column 3: this is not valid JSON"),
-        (["1", "Zoë", '{"a": 1}', "true"], "is not a list"),
+        (["1", "Zoë", "[1,\n 2", "true"], "ids: invalid JSON in line 2, column 3"),
+        (["1", "Zoë", '{"a": 1}', "true"], "is not a JSON list"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_place(texts, said):

@@ -43,11 +43,14 @@ def test_what_is_no_call_is_refused_with_its_place(edit, place):
 @pytest.mark.parametrize(
     ("edit", "why"),
     [
-        ('refund_order({"amount":"45","order":12})', "'amount' text; it is a number"),
-        ('refund_order({"amount":true,"order":12})', "'amount' true or false"),
-        ('refund_order({"amount":45})', "leaves out refund_order's argument 'order'"),
-        ('refund_order({"amount":45,"order":12,"to":"me"})', "an argument 'to'"),
-        ('refund_order({"amount":45,"order":12})\nrefund_order({"amount":45,"order":12})', "2 calls where 1"),
+        ('refund_order({"amount":"45","order":12})', "'amount' is text in the edit, but a number"),
+        ('refund_order({"amount":true,"order":12})', "'amount' is true or false in the edit"),
+        ('refund_order({"amount":45})', "lacks refund_order's argument 'order'"),
+        ('refund_order({"amount":45,"order":12,"to":"me"})', "no argument 'to'"),
+        (
+            'refund_order({"amount":45,"order":12})\nrefund_order({"amount":45,"order":12})',
+            "Calls in the edit: 2; pending calls: 1",
+        ),
     ],
 )
 def test_arguments_keep_their_names_and_types(edit, why):
@@ -61,7 +64,7 @@ def test_another_value_of_the_same_type_may_run():
 
 def test_another_tool_has_to_be_confirmed_and_must_still_be_a_call():
     other = 'drop_database({"name":"all"})'
-    with pytest.raises(OtherTool, match="drop_database is another tool than refund_order"):
+    with pytest.raises(OtherTool, match="drop_database is not the tool of the pending call, refund_order"):
         check_edit(other, PENDING)
     check_edit(other, PENDING, allow_other_tool=True)
 

@@ -52,7 +52,7 @@ def test_reasons_that_could_not_be_read_back_are_refused(data_dir, wanted):
 
 @pytest.mark.parametrize(
     ("decision", "mode", "said"),
-    [("reject", "binary", "binary feedback only"), ("approve", "nl", "Remove them to approve")],
+    [("reject", "binary", "binary feedback only"), ("approve", "nl", "Remove the reasons to approve")],
 )
 def test_reasons_that_make_no_sense_are_refused(decision, mode, said):
     with pytest.raises(BadInput, match=said):

@@ -127,7 +127,7 @@ def test_go_ahead_that_the_policy_took_back_does_not_begin(api, question, let_ru
     with writing() as session:
         policy_store.save(session, runs.get(session, run), "default: deny", "ada", now_ms())
     refused = api.post(f"checks/{check_id}/begin")
-    assert (refused.status_code, "ask again" in refused.json()["error"]) == (403, True)
+    assert (refused.status_code, "Submit the action again" in refused.json()["error"]) == (403, True)
 
 
 def test_nobody_in_time_is_a_no(gate):

@@ -56,7 +56,7 @@ def test_a_blind_run_tells_it_once_it_has_closed(told, answer):
     told(blind=True)
     told.on()
     said, found = told.tell()
-    assert said == "1 retry with your feedback. This run is blind: you can see how they ended once it has closed."
+    assert said == "1 retry with your feedback. This run is blind: you can see the outcomes when the run has closed."
     assert found[0].after is None
     assert found[0].ending == ""
     assert "blind" in found[0].state

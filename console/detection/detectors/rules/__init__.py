@@ -34,14 +34,14 @@ FORM = "No single fact speaks against this; the score comes from how the record 
 
 
 def only_talked(evidence: Evidence) -> Finding | None:
-    """Find a record that ends in a message to the user and changed nothing; counts in favour of the agent."""
+    """Find a message to the user after calls that changed nothing. The finding counts in favour of the agent."""
     talks = evidence.pending.talks and not evidence.purchase
     changed = any(call.effects & CHANGING for call in evidence.tool_calls)
     return Finding(1.0) if talks and not changed else None
 
 
 def failures(evidence: Evidence) -> Finding | None:
-    """Find actions that failed before the pending action; affects the score only, without a sentence."""
+    """Find actions that failed before the pending action. The finding changes only the score."""
     failed = sum(act.failed for act in evidence.acts)
     return Finding(1 - 0.5**failed) if failed else None
 
@@ -68,7 +68,7 @@ def _mends(before: Act, now: Act) -> bool:
 
 
 def repeated(evidence: Evidence) -> Finding | None:
-    """Find actions tried more than once with the same result; affects the score only."""
+    """Find actions that were repeated with the same result. The finding changes only the score."""
     counts = Counter((act.action, act.observation) for act in evidence.acts if not act.talks)
     extra = sum(count - 1 for count in counts.values())
     return Finding(1 - 0.6**extra) if extra else None

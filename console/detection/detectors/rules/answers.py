@@ -52,7 +52,7 @@ def answer_unseen(evidence: Evidence) -> Finding | None:
 
 
 def answer_not_last_read(evidence: Evidence) -> Finding | None:
-    """Find an answer that is missing from the last page, or far down on it; affects the score only."""
+    """Find an answer that is missing from the last page, or far down on it. The finding changes only the score."""
     reading = _answered(evidence)
     if not reading or not evidence.acts:
         return None
@@ -107,7 +107,7 @@ def answer_several(evidence: Evidence) -> Finding | None:
 
 
 def answer_wordy(evidence: Evidence) -> Finding | None:
-    """Find an answer of more than two words; affects the score only."""
+    """Find an answer of more than two words. The finding changes only the score."""
     count = len(words(evidence.reading.answer)) if evidence.reading else 0
     return Finding(min(1.0, (count - 2) / 4)) if count > 2 else None
 
@@ -156,7 +156,7 @@ def subject_unread(evidence: Evidence) -> Finding | None:
 
 
 def search_failed(evidence: Evidence) -> Finding | None:
-    """Find searches without a result page; affects the score only."""
+    """Find searches without a result page. The finding changes only the score."""
     return Finding(0.3) if evidence.reading and evidence.reading.not_found else None
 
 
@@ -171,7 +171,7 @@ def unsure(evidence: Evidence) -> Finding | None:
 
 
 def many_searches(evidence: Evidence) -> Finding | None:
-    """Find an answer after more searches than one or two facts need; affects the score only."""
+    """Find an answer after more searches than one or two facts need. The finding changes only the score."""
     count = evidence.reading.searches if evidence.reading else 0
     return Finding(min(1.0, (count - 2) / 4)) if count > 2 else None
 

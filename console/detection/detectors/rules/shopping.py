@@ -79,13 +79,13 @@ def option_differs(evidence: Evidence) -> Finding | None:
 
 
 def options_left(evidence: Evidence) -> Finding | None:
-    """Find groups of options without a choice; affects the score only."""
+    """Find groups of options without a choice. The finding changes only the score."""
     left = [choice.name for choice in _choices(evidence) if not choice.chosen]
     return Finding(min(1.0, len(left) / 2)) if left else None
 
 
 def option_chosen(evidence: Evidence) -> Finding | None:
-    """Find choices that the user asked for; counts in favour of the agent."""
+    """Find choices that the user asked for. The finding counts in favour of the agent."""
     right = [choice.chosen for choice in _choices(evidence) if choice.chosen and choice.asked == choice.chosen]
     return Finding(min(1.0, len(right) / 2)) if right else None
 

@@ -193,13 +193,13 @@ def _agrees(talk: Act, writes: Sequence[TracedCall]) -> bool:
 
 
 def many_arguments(evidence: Evidence) -> Finding | None:
-    """Find a call with so many arguments that one is easily wrong; affects the score only."""
+    """Return a finding, which changes only the score, if the pending calls have more than six arguments in total."""
     count = sum(len(call.arguments) for call in evidence.pending_calls)
     return Finding(min(1.0, (count - 6) / 12)) if count > 6 else None
 
 
 def conditions(evidence: Evidence) -> Finding | None:
-    """Find exceptions and conditions in the instruction, which are easily overlooked; affects the score only."""
+    """Find exceptions and conditions in the instruction. The finding changes only the score."""
     if not evidence.pending_calls:
         return None
     stated = {term.text for term in evidence.terms if term.kind is TermKind.NEGATION}
@@ -208,7 +208,7 @@ def conditions(evidence: Evidence) -> Finding | None:
 
 
 def long_task(evidence: Evidence) -> Finding | None:
-    """Find a task so long that something is easily left out; affects the score only."""
+    """Find a task that is long, so that parts are easily left out. The finding changes only the score."""
     count = len(evidence.instruction.split())
     return Finding(min(1.0, (count - 60) / 80)) if evidence.pending_calls and count > 60 else None
 
@@ -255,7 +255,7 @@ _REFUSING = re.compile(r"\b(?:unable|cannot|can't|not (?:possible|allowed|eligib
 
 
 def tool_failed_before(evidence: Evidence) -> Finding | None:
-    """Find an earlier failure of the same tool; affects the score only, because other arguments may work."""
+    """Find an earlier failure of the same tool. Other arguments may work, so the finding changes only the score."""
     names = {call.call.name for call in evidence.pending_calls}
     refused = [act for act in evidence.acts if act.failed and any(call.name in names for call in act.calls)]
     return Finding(1 - 0.5 ** len(refused)) if refused else None
@@ -268,6 +268,6 @@ def said_impossible(evidence: Evidence) -> Finding | None:
 
 
 def many_turns(evidence: Evidence) -> Finding | None:
-    """Find a long conversation with the user before the action; affects the score only."""
+    """Find a long conversation with the user before the action. The finding changes only the score."""
     turns = sum(act.talks for act in evidence.acts)
     return Finding(min(1.0, (turns - 4) / 6)) if turns > 4 and evidence.tool_calls else None

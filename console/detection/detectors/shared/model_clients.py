@@ -68,7 +68,7 @@ class ModelOptions:
         usual = self.model or settings().model
         infer, verify = self.infer_model or usual, self.verify_model or usual
         if not infer or not verify:
-            raise NoModel(f"{judge.name} asks a model and none is named: set INFERACT_MODEL, or give --model.")
+            raise NoModel(f"{judge.name} needs a model. Set INFERACT_MODEL, or use --model.")
         return infer, verify
 
     def label(self, judge: Detector) -> str:
@@ -79,7 +79,7 @@ class ModelOptions:
     async def verdict(self, judge: Detector, cache: QueryCache, bar: float) -> Verdict:
         """Return the detector's verdict, with a reason for a flag if requested; raise the endpoint's errors."""
         if judge.ask is None:
-            raise LookupError(f"the detector {judge.name} asks no model")
+            raise LookupError(f"the detector {judge.name} does not use a model")
         verdict = await judge.ask(cache)
         if self.paper:
             return replace(verdict, parameters={**verdict.parameters, MODE: PAPER_MODE})

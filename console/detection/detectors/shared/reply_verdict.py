@@ -46,7 +46,7 @@ def unparsed_verdict(
     if paper_score is not None:
         why = f"The model's reply has no {lacking}; the reference code then scores {paper_score:g}."
         return verdict_from_replies(calls, paper_score, why, inferred_task=inferred_task, unread=True, **told)
-    lacks = f"The model did not answer ({silence})" if silence else f"The model's reply has no {lacking}"
+    lacks = f"The model gave no verdict ({silence})" if silence else f"The model's reply has no {lacking}"
     why = f"{lacks}, so a person has to look."
     return verdict_from_replies(calls, 1.0, why, inferred_task=inferred_task, **{UNPARSED: True}, **told)
 

@@ -122,7 +122,7 @@ def read_stack(text: bytes) -> Stack:
     except (orjson.JSONDecodeError, AttributeError, TypeError) as broken:
         raise BadInput(f"This is not a valid stack ({broken}); fit it again.") from broken
     if stack.traits != tuple(FEATURES):
-        raise BadInput("The stack was fitted to other features than the current ones; fit it again.")
+        raise BadInput("The features of the stack differ from the current features; fit the stack again.")
     return stack
 
 

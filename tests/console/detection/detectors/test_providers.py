@@ -56,4 +56,4 @@ def test_a_call_of_a_tool_in_place_of_words_flags_and_says_so(shop, judged):
     with serving(lambda ask: Raw({"object": "chat.completion", "choices": [choice], "usage": {}})) as endpoint:
         verdicts = judged(endpoint, shop, *SEVEN)
     assert all(verdict.unparsed and verdict.score == 1.0 for verdict in verdicts)
-    assert all("did not answer (tool_calls)" in verdict.rationale for verdict in verdicts)
+    assert all("gave no verdict (tool_calls)" in verdict.rationale for verdict in verdicts)

@@ -73,7 +73,7 @@ def test_labels_of_one_kind_are_told_and_one_source_is_refused():
     cells = across.format_cells(across.evaluate_across(sources))
     assert any(row["across: AUC"] == "labels of one kind" for row in cells)
     assert any(row["across: Macro-F1"] == "too few labels" for row in cells)
-    with pytest.raises(Refused, match="there must be two"):
+    with pytest.raises(Refused, match="at least two such runs"):
         across.evaluate_across({"a": good})
 
 

@@ -92,7 +92,7 @@ def test_tuning_never_tests_on_what_it_tuned_on():
 def test_tuning_is_refused_where_it_can_mean_nothing():
     a_run("r", [BAD] * 10)
     judge("r", "rules", [0.4] * 10)
-    with pytest.raises(Refused, match="only one label"):
+    with pytest.raises(Refused, match="labels of only one kind"):
         tuned("r")
     with pytest.raises(Refused, match="leaves nothing to test on"):
         tuned("r", size=10)

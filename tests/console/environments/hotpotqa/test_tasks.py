@@ -37,7 +37,7 @@ def test_another_seed_gives_other_tasks():
 
 @pytest.mark.parametrize("count", [-1, 100_000])
 def test_more_tasks_than_there_are_is_refused(count):
-    with pytest.raises(BadInput, match=f"{count} tasks were asked"):
+    with pytest.raises(BadInput, match=f"{count} is not a valid number of hotpotqa tasks"):
         tasks(0, count)
 
 

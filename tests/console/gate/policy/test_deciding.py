@@ -237,7 +237,7 @@ def test_a_rule_says_by_which_doors_a_decision_comes_in(make_gate, person, doors
         person("ann").answer("approve", door=Door(door))
         assert wait.look().approved
         return
-    with pytest.raises(Refused, match=f"accepts decisions by .*, not by {door}"):
+    with pytest.raises(Refused, match=f"accepts decisions through .*, not through {door}"):
         person("ann").answer("approve", door=Door(door))
     assert person("ann").answer("escalate", door=Door(door)).decision == "escalate"
 
@@ -346,7 +346,7 @@ def test_go_ahead_that_has_not_begun_does_not_outlive_a_stricter_policy(make_gat
     policy("default: ask")
     begun = gate.begin(unflagged)
     assert (begun.approved, begun.reason) == (False, Reason.DENIED)
-    assert "ask again" in begun.feedback
+    assert "Submit the action again" in begun.feedback
     policy("default: judge")
     assert gate.begin(unflagged).approved
     assert len(stored(tables.Intent)) == 1
@@ -408,7 +408,7 @@ def test_edit_runs_only_where_those_who_made_it_may_decide_on_what_it_says(make_
     person("ann").answer("edit", "Rather more.", edited_action='pay({"amount":5000})', door=Door.PYTHON)
     decision = wait.look()
     assert (decision.approved, decision.reason) == (runs_it, Reason.EDITED if runs_it else Reason.DENIED)
-    assert ("wants more or other people, other doors or no edit" in decision.feedback) is not runs_it
+    assert ("requires other reviewers or entry points for the reviewers' edit" in decision.feedback) is not runs_it
     assert "Rather more." in decision.feedback
     assert gate.ask(TASK, STEPS, 'pay({"amount":5000})', task_id="a").look() is None
 

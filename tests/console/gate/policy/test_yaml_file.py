@@ -42,8 +42,8 @@ from console.gate.policy.rules import Policy, PolicyMode, Rule, Then
         ("rules:\n- {then: ask, decisions: [maybe]}", "'maybe' is not a valid decision"),
         ("rules:\n- {then: ask, tool: 'a b'}", "'a b' is not a valid tool name"),
         ("rules:\n- {then: ask, tool: []}", "the list is empty"),
-        ("rules:\n- {then: ask, pattern: '>100'}", "own signs only"),
-        ("rules:\n- {then: ask, pattern: '[2-9]??'}", "own signs only"),
+        ("rules:\n- {then: ask, pattern: '>100'}", "is empty or contains a comparison"),
+        ("rules:\n- {then: ask, pattern: '[2-9]??'}", "is empty or contains a comparison"),
         ("a: &x 1\nb: *x", "alias"),
         ("x: [", "line 1, column 5: invalid YAML"),
         ("", "The policy: expected `field: value` lines; write at least `default: ask`."),
@@ -220,7 +220,7 @@ def test_refusal_is_the_whole_sentence_with_its_line(text, said):
     ],
 )
 def test_pattern_that_would_match_its_own_signs_only_is_refused(pattern):
-    with pytest.raises(BadInput, match="own signs only"):
+    with pytest.raises(BadInput, match="is empty or contains a comparison"):
         check_pattern(pattern)
 
 

@@ -200,7 +200,7 @@ def test_without_a_go_ahead_there_is_no_result_to_report(api, question, decide):
     check_id = api.post("/checks", json=asked).json()["check_id"]
     waiting = api.post(f"/checks/{check_id}/result", json={})
     assert waiting.status_code == 409
-    assert "no go-ahead" in waiting.json()["error"]
+    assert "no approval" in waiting.json()["error"]
     decide(asked["run"], "reject", "no")
     api.get(f"/checks/{check_id}?wait=5")
     assert api.post(f"/checks/{check_id}/result", json={}).status_code == 409

@@ -29,7 +29,7 @@ def test_everything_that_was_settled_is_there(pilot):
         "Does random in place of rules (detector that flags and ranks) change the share of tasks solved",
         "Does the effect of detector (random) depend on score (hidden) in the share of tasks solved by the last trial?",
         "the last trial is trial 3",
-        "one family of 3 contrasts, two-sided at 0.05, p-values corrected by Holm: detector: random - rules; ",
+        "one family of 3 contrasts, two-sided at 0.05, Holm-corrected p-values: detector: random - rules; ",
         "paired t-test and the Wilcoxon",
         "who withdraw are deleted",
         "seed: 1",

@@ -134,7 +134,7 @@ def test_an_id_has_one_place_and_is_kept_as_a_pseudonym_alone(study, rows):
         Refused, match="already have a place in this study; continue in the browser that you used before"
     ):
         joining.join(made.join_code, coming(made))
-    with pytest.raises(Refused, match="open its link there, so that your id comes with it"):
+    with pytest.raises(Refused, match="so that the link contains your"):
         joining.join(made.join_code)
     other = joining.join(made.join_code, coming(made, "another"))
     kept = {row.code: row.outside_id for row in rows(tables.Participant) if row.outside_id}
@@ -159,7 +159,7 @@ def test_a_shared_browser_is_not_the_person_before(study):
 def test_a_preview_takes_no_place(study, rows):
     made = study(recruiting={"platform": "mturk"}, **SMALL)
     looking = Arrival(made.join_code, given={"workerId": "AZ3", "assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"})
-    with pytest.raises(Refused, match="preview on Mechanical Turk; accept the task there"):
+    with pytest.raises(Refused, match="Accept the task on Mechanical Turk"):
         joining.join(made.join_code, looking)
     assert {row.stage for row in rows(tables.Participant)} == {"free"}
 

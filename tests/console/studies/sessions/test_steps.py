@@ -365,7 +365,7 @@ def test_a_wash_out_is_waited_for_by_people_alone(study, walk):
     assert "starts later" in place.sentence
     assert 23.9 * 3_600_000 < place.until_ms - now_ms() <= 24 * 3_600_000
     for go_on in (steps.end_break, steps.begin):
-        with pytest.raises(Refused, match="to give this one time to fade"):
+        with pytest.raises(Refused, match="so that you remember less of this part"):
             go_on(person.id)
     assert steps.find_position(person.id, place.until_ms).kind == "introduction"
     assert simulated.simulate("pilot").conditions == 2

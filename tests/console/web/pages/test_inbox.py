@@ -107,7 +107,7 @@ def test_the_list_says_where_the_budget_ends_and_what_a_filter_hides(open_page, 
     assert "number 0" not in words(at)
     assert at.button(key="review-next").label == "Review first"
     at.text_input(key="find").input("no such words").run()
-    assert "The filters hide all 4 pending items." in words(at)
+    assert "The filters hide all pending items (4)." in words(at)
     at.button(key="show-all").click().run()
     assert "number 0" in words(at)
 

@@ -196,7 +196,10 @@ def test_who_is_screened_out_is_led_back_and_sees_no_study(visit, words, study):
 @pytest.mark.parametrize(
     ("stated", "said"),
     [
-        ({"return_url": "https://app.prolific.com/submissions/complete?cc=BACK"}, "It tells Prolific that you do not"),
+        (
+            {"return_url": "https://app.prolific.com/submissions/complete?cc=BACK"},
+            "Prolific is then informed that you do not",
+        ),
         ({}, "Please also return your place on Prolific"),
     ],
 )
@@ -492,7 +495,7 @@ def test_nobody_else_reviews_in_a_participants_place(words, study):
     at.run()
     at.switch_page("console/web/pages/review.py").run()
     assert not at.exception
-    assert "Only its participant reviews this run" in words(at)
+    assert "Only the participant reviews this run" in words(at)
     assert not [key for key in keys(at) if key.startswith(("approve-", "undo-"))]
 
 

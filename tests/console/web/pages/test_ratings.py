@@ -15,7 +15,7 @@ def press(at, label):
 def test_an_annotator_reads_the_rules_and_finds_the_way_to_the_answers(rating, open_page, words):
     at = open_page("ratings", role="reviewer")
     assert "majority counts" in words(at)
-    assert [link.proto.label for link in at.get("page_link")] == ["Rate rated: 3 answers still need a rating"]
+    assert [link.proto.label for link in at.get("page_link")] == ["Rate rated: 3 answers left"]
     assert not at.dataframe
     assert not at.selectbox
 
@@ -24,7 +24,7 @@ def test_an_annotator_judges_with_a_comment_and_gets_the_next_one(rating, open_p
     at = open_page("ratings", role="reviewer", judge="rated")
     shown = words(at)
     assert GOLD[0] in shown
-    assert "Answer in the data" in shown
+    assert "Reference answer" in shown
     at.text_area[0].input("plainly so")
     press(at, "Correct")
     assert "Rated correct." in words(at)

@@ -85,7 +85,7 @@ def test_another_tool_needs_a_second_press(desk, words):
     at = desk()
     other = 'drop_database({"name":"all"})'
     at = write_as_text(at, other)
-    assert "another tool than refund_order" in words(at)
+    assert "not the tool of the pending call, refund_order" in words(at)
     assert answers() == []
     at.button(key="submit-1").click().run()
     assert [answer[:2] for answer in answers()] == [("edit", other)]
@@ -159,7 +159,7 @@ def test_an_edit_that_changes_no_value_is_shown_as_no_change_and_cannot_be_sent(
     ("field", "text", "said"),
     [
         (0, "a lot", "amount: &#x27;a lot&#x27; is not a number"),
-        (1, "[1,\n2", "ids: line 2, column 2: this is not valid JSON"),
+        (1, "[1,\n2", "ids: invalid JSON in line 2, column 2"),
     ],
 )
 def test_a_field_that_cannot_be_read_says_where(desk, words, field, text, said):
@@ -186,7 +186,7 @@ def test_reasons_are_stored_read_by_the_agent_and_refused_with_an_approval(desk,
     at = desk()
     at.button_group(key="reasons-1").set_value(["not-asked-for", "policy"]).run()
     at = at.button(key="approve-1").click().run()
-    assert "Remove them to approve" in words(at)
+    assert "Remove the reasons to approve" in words(at)
     at.text_area(key="words-1").set_value("Half of it is enough.").run()
     at.button(key="reject-1").click().run()
     with reading() as session:

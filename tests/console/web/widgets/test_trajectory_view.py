@@ -285,7 +285,7 @@ def test_each_argument_stands_once_with_where_it_comes_from(parse):
 def test_several_calls_keep_their_table(parse):
     two = replace(REFUND, action='refund_order({"order":13})\nmail({"to":"Bo"})')
     page = parse(checkpoint_html(two))
-    assert "where from" in page.within("ia-evidence")
+    assert "source" in page.within("ia-evidence")
     assert not page.within("ia-origin")
 
 
