@@ -1,4 +1,4 @@
-"""Secrets: files in the data directory that only its user can read, and random tokens with their hashes."""
+"""Secrets: files that only their user can read, and random tokens with their hashes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from console.settings import settings
 
@@ -27,15 +28,21 @@ def kept_secret(name: str) -> str:
 def _keep(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     fresh = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    handle = os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    with os.fdopen(handle, "w") as file:
-        file.write(secrets.token_urlsafe(24))
+    with private_file(fresh) as file:
+        file.write(secrets.token_urlsafe(24).encode())
     try:
         # Linked when it is whole: another process never reads half a secret, and the first one stays.
         with suppress(FileExistsError):
             path.hardlink_to(fresh)
     finally:
         fresh.unlink()
+
+
+def private_file(path: Path) -> BinaryIO:
+    """Open a file to write that only this user can read (0600), also if it exists with other rights."""
+    handle = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    os.fchmod(handle, 0o600)
+    return os.fdopen(handle, "wb")
 
 
 def new_token() -> str:

@@ -10,7 +10,7 @@ from console import runs
 from console.auth import audit_log, invitations, people, sessions
 from console.auth.people import roles_of
 from console.cli.output import Json, emit, emit_table, noun, run_by_default
-from console.cli.serve import PublicUrl, ServedHost, ServedPort, get_site
+from console.cli.serve import PublicUrl, ServedHost, ServedPort, get_running_site
 from console.database import now_ms, reading, writing
 from console.server import serve
 
@@ -54,7 +54,7 @@ def invite_person(
     as_json: Json = False,
 ) -> None:
     """Print a link that signs this person in once; it also restores access for a disabled person."""
-    site, asked = get_site(host, port, public_url), ",".join(role or []) or None
+    site, asked = get_running_site(host, port, public_url), ",".join(role or []) or None
     roles = roles_of(asked) if asked else None
     with writing() as session:
         token = invitations.invite(session, name, roles, "inferact person", now_ms())

@@ -32,8 +32,7 @@ File = Annotated[Path, typer.Argument(help="The policy as a YAML file.")]
 def list_policies(as_json: Json = False) -> None:
     """List the gates with their policy versions."""
     with reading() as session:
-        gates = [run for run in runs.list_runs(session) if run.kind == RunKind.GATE]
-        rows = [_row(run.name, policy_store.effective_version(session, run)) for run in gates]
+        rows = [_row(run.name, policy_store.effective_version(session, run)) for run in _gates(session)]
         rows += [_row(policy_store.EVERYWHERE, version) for version in policy_store.list_versions(session, None)[:1]]
     columns = ("run", "version", "own", "rules", "default", "mode", "rollout", "author")
     emit_table(rows, columns, as_json, empty="No gate has sent a check yet.")
@@ -66,13 +65,17 @@ def set_policy(
         str | None, typer.Option(help="The author, if it is not you. The audit log names you in any case.")
     ] = None,
     as_json: Json = False,
+    create: Annotated[bool, typer.Option("--create", help="Create a gate of this name if there is none.")] = False,
 ) -> None:
-    """Store a policy as the next version; create a gate with this name if it does not exist."""
+    """Store a policy as the next version of a gate's policy, or of the common policy."""
     text = read_text_file(file)
     read_policy(text)
     if run != policy_store.EVERYWHERE:
         with reading() as session:
-            is_there = runs.find(session, run) is not None
+            is_there, gates = runs.find(session, run) is not None, _gates(session)
+        if not is_there and not create:
+            known = f" (known: {', '.join(one.name for one in gates)})" if gates else ""
+            raise BadInput(f"No run named {run!r}{known}. Correct the name, or add --create for a new gate.")
         if not is_there:
             Gate(run, url=database_url()).open()
     acting = current_origin()
@@ -117,6 +120,10 @@ def try_policy(
         return
     say(found.sentence)
     show_table(found.by_tool, ("tool", "allow", "judge", "ask", "deny"), empty="The run has no recorded actions.")
+
+
+def _gates(session: Session) -> list[tables.Run]:
+    return [run for run in runs.list_runs(session) if run.kind == RunKind.GATE]
 
 
 def _run(session: Session, name: str) -> tables.Run | None:

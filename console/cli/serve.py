@@ -46,6 +46,18 @@ def get_site(host: str | None, port: int | None, public_url: str | None) -> Site
     return site_at(host or given.host, port or given.port, public_url or given.public_url)
 
 
+def get_running_site(host: str | None, port: int | None, public_url: str | None) -> Site:
+    """Return the site from these options, or the site of the running server if no option is given."""
+    running = serve.running_address() if (host, port, public_url) == (None, None, None) else None
+    if running is not None:
+        return Site(settings().host, settings().port, running)
+    if (host, port, public_url, settings().public_url) == (None, None, None, None):
+        typer.echo(
+            "No server of this data directory is running, so the link has the address of the settings.", err=True
+        )
+    return get_site(host, port, public_url)
+
+
 def serve_site(site: Site, link: str | None) -> None:
     """Print the addresses and serve until stopped."""
     url, agents = database_url(), serve.api_address(site)

@@ -10,7 +10,7 @@ import typer
 
 from console.cli import study_plan, study_run
 from console.cli.output import Json, emit, emit_json, emit_table, noun, plain_rows, run_by_default, say, show_table
-from console.cli.serve import PublicUrl, ServedHost, ServedPort, get_site
+from console.cli.serve import PublicUrl, ServedHost, ServedPort, get_running_site
 from console.cli.study_run import Name, ReportPath, create_report, simulate_study
 from console.database import now_ms, reading
 from console.errors import Refused
@@ -113,7 +113,7 @@ def invite(
     as_json: Json = False,
 ) -> None:
     """Print invitation links to a study; each is valid for one participant."""
-    site = get_site(host, port, public_url)
+    site = get_running_site(host, port, public_url)
     links = [f"{site.base}/participate?invitation={token}" for token in joining.invite(name, count)]
     emit({"study": name, "links": links}, as_json, "\n".join(links))
 

@@ -16,6 +16,7 @@ import typer
 from console.cli.output import Json, emit, emit_json, progress, say, show_table
 from console.database import reading
 from console.errors import BadInput
+from console.runs.export import atomic_file
 from console.runs.export.formats import format_of
 from console.studies.design import Design, PlannedCondition, balance, varied
 from console.studies.design.allocation import promise
@@ -180,7 +181,5 @@ def _few(tasks: str) -> str:
 
 
 def _save(out: Path, content: bytes) -> None:
-    try:
-        out.write_bytes(content)
-    except OSError as failed:
-        raise BadInput(f"{out} cannot be written ({failed.strerror}). Choose another --out.") from failed
+    with atomic_file(out) as stream:
+        stream.write(content)

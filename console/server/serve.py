@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
+import re
 import socket
 import tomllib
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +21,7 @@ from starlette.middleware import Middleware
 
 from console.auth.agents import settings_token
 from console.auth.audit_log import By, Door, acting
-from console.auth.kept_secrets import kept_secret
+from console.auth.kept_secrets import kept_secret, path_of, private_file
 from console.database import database_url
 from console.errors import Refused
 from console.server import shutdown
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from streamlit import App
 
 _ROOT = Path(__file__).resolve().parents[1]
+_ADDRESS = "server.address"
+_SECRET = re.compile(r"(?P<before>/invite/|[?&](?:key|invitation)=|Bearer )[\w.-]+|agent_[\w-]{16,}")
 _PING_S = 30
 _LAST_ANSWERS_S = 5
 _WARM = ("console.web.review.actions", "console.web.sign_in", "console.web.runs.forms", "pandas", "pyarrow")
@@ -90,6 +94,46 @@ def refuse_to_serve(host: str, port: int) -> None:
             raise Refused(f"Cannot listen on {host}:{port} ({taken.strerror}); choose another with --port.") from taken
 
 
+@contextmanager
+def written_address(site: Site) -> Iterator[None]:
+    """Write the site's address to the data directory while it is served, for the links that commands print."""
+    path = path_of(_ADDRESS)
+    with private_file(path) as file:
+        file.write(site.base.encode())
+    try:
+        yield
+    finally:
+        # A server that started later has written its own.
+        if running_address() == site.base:
+            path.unlink(missing_ok=True)
+
+
+def running_address() -> str | None:
+    """Return the address that the running server of this data directory wrote, or None if no server is running."""
+    path = path_of(_ADDRESS)
+    return path.read_text("utf-8").strip() or None if path.exists() else None
+
+
+def mask_tokens(text: str) -> str:
+    """Return the text with the tokens of links and agents replaced by `…`."""
+    return _SECRET.sub(lambda found: f"{found['before'] or 'agent_'}…", text)
+
+
+def mask_tokens_in_logs() -> None:
+    """Mask the tokens in every log record of this process, whichever library writes the record."""
+    make, formatter = logging.getLogRecordFactory(), logging.Formatter()
+
+    def make_masked(*args: Any, **more: Any) -> logging.LogRecord:
+        record = make(*args, **more)
+        if (masked := mask_tokens(said := record.getMessage())) != said:
+            record.msg, record.args = masked, None
+        if record.exc_info and (masked := mask_tokens(trace := formatter.formatException(record.exc_info))) != trace:
+            record.exc_text = masked
+        return record
+
+    logging.setLogRecordFactory(make_masked)
+
+
 def invitation_link(site: Site, token: str) -> str:
     """Return the address of an invitation."""
     return f"{site.base}/invite/{token}"
@@ -110,8 +154,9 @@ def serve(site: Site, script: Path | None = None) -> None:
     from console.web.streamlit_internals import load_options
 
     load_options(options(site))
+    mask_tokens_in_logs()
     # Requests of the API are not the actions of the user who started the server; pages name the signed-in person.
-    with acting(By("agent", Door.API)):
+    with written_address(site), acting(By("agent", Door.API)):
         # Streamlit's own runner binds a socket on which asyncio leaves Nagle's algorithm on: 40 ms for every answer.
         uvicorn.run(
             console_app(site, script or app_file()),

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from console.cli import app, run_command
-from console.gate.policy.policy_store import BY_PATTERNS
+from console.gate.policy.policy_store import BY_NOBODY
 from tests.doors import table
 from tests.logs import purchase, stuck, write_log
 from tests.signing_in import signed_in
@@ -49,7 +49,7 @@ def turned_out(command, row, path, slots):
         return found | {name: True for name in ("reads", "idle") if name in row}
     events = asked(path, f"SELECT kind, actor, door FROM event WHERE id > {last} ORDER BY id")
     doors = [door for (door,) in asked(path, "SELECT door FROM decision ORDER BY id")][len(before["decision"]) :]
-    strange = [event for event in events if event[1:] not in ((getpass.getuser(), "cli"), (BY_PATTERNS, "cli"))]
+    strange = [event for event in events if event[1:] not in ((getpass.getuser(), "cli"), (BY_NOBODY, "cli"))]
     found |= {"records": [kind for kind, *_ in events]} if events else {}
     found |= {"decides": len(doors)} if doors else {}
     for door in set(doors) - {"cli"}:

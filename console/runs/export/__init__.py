@@ -19,6 +19,7 @@ from sqlmodel import col, select
 
 from console.auth import audit_log
 from console.auth.audit_log import By
+from console.auth.kept_secrets import private_file
 from console.errors import BadInput, Refused, Unknown
 from console.runs.export.formats import FORMATS, Format, format_of
 from console.runs.export.kinds import KINDS, TRAJECTORIES, WITH_PICTURES
@@ -130,10 +131,13 @@ def _record(url: str, run_name: str | None, subject: str, by: By | None, detail:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """Yield a stream whose bytes replace the file at the end; raise BadInput if the file cannot be written."""
+    """Yield a stream whose bytes replace the file at the end; only this user can read the file (0600).
+
+    Raise BadInput if the file cannot be written.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as stream:
+        with private_file(part) as stream:
             yield stream
         part.replace(path)
     except OSError as failed:

@@ -1,6 +1,7 @@
 """`inferact person`, and who decides at the command line."""
 
 import json
+from contextlib import ExitStack
 
 import pytest
 from sqlmodel import select
@@ -8,6 +9,8 @@ from sqlmodel import select
 from console.auth import invitations, sessions
 from console.cli import run_command
 from console.database import now_ms, reading, writing
+from console.server.serve import written_address
+from console.server.site import site_at
 from storage import tables
 from tests.signing_in import signed_in
 
@@ -51,6 +54,24 @@ def test_links_carry_the_stated_address(person):
     _, made = person("invite", "Ada", "--host", "0.0.0.0", "--public-url", "https://console.example")
     assert made["link"].startswith("https://console.example/invite/")
     assert person("invite", "Ada", "--host", "0.0.0.0")[0] == 1
+
+
+def test_links_carry_the_address_of_the_running_server(person, capsys):
+    """They carried the usual port before, whatever the server listened on."""
+    with written_address(site_at("0.0.0.0", 8601, "https://console.example")):
+        assert person("invite", "Ada")[1]["link"].startswith("https://console.example/invite/")
+        assert person("invite", "Ada", "--port", "8602")[1]["link"].startswith("http://127.0.0.1:8602/invite/")
+        assert "No server" not in capsys.readouterr().err
+    assert person("invite", "Ada")[1]["link"].startswith("http://127.0.0.1:8501/invite/")
+    assert run_command(["person", "invite", "Ada"]) == 0
+    assert "No server of this data directory is running" in capsys.readouterr().err
+
+
+def test_a_server_that_ends_leaves_the_address_of_a_later_one(person):
+    with ExitStack() as later:
+        with written_address(site_at("127.0.0.1", 8601, None)):
+            later.enter_context(written_address(site_at("127.0.0.1", 8602, None)))
+        assert person("invite", "Ada")[1]["link"].startswith("http://127.0.0.1:8602/invite/")
 
 
 def test_sessions_are_listed_and_ended_and_a_disabled_person_has_none(person):

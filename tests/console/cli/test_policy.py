@@ -31,7 +31,11 @@ def inferact(capsys):
 def test_policy_is_set_shown_and_listed_with_its_versions(inferact, tmp_path, capsys):
     file = tmp_path / "policy.yaml"
     file.write_text(POLICY)
-    assert inferact("policy", "set", "bot", str(file))[1]["version"] == 2
+    code, _, said = inferact("policy", "set", "bot", str(file))
+    assert (code, said) == (2, "No run named 'bot'. Correct the name, or add --create for a new gate.\n")
+    assert inferact("policy", "list")[1] == []
+    assert inferact("policy", "set", "bot", str(file), "--create")[1]["version"] == 2
+    assert inferact("policy", "set", "bto", str(file))[2].startswith("No run named 'bto' (known: bot).")
     shown = inferact("policy", "show", "bot")[1]
     assert (shown["version"], shown["text"], shown["default"]) == (2, POLICY, "ask")
     assert [(row["run"], row["version"]) for row in inferact("policy", "list")[1]] == [("bot", 2)]

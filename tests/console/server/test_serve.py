@@ -1,11 +1,15 @@
 """What `inferact serve` tells Streamlit, and what it tells the person who starts it."""
 
+import json
+import logging
+import socket
 import tomllib
 from pathlib import Path
 
 import httpx
 import pytest
 
+from console.cli import run_command
 from console.errors import BadInput, Refused
 from console.server import serve
 from console.server.site import is_loopback, site_at
@@ -63,6 +67,48 @@ def test_the_start_names_a_token_of_the_settings_without_its_text(monkeypatch):
     monkeypatch.setenv("INFERACT_API_TOKEN", "a-token-of-24-characters")
     settings.cache_clear()
     assert serve.api_address(HERE).endswith("also the token of INFERACT_API_TOKEN)")
+
+
+def test_what_the_server_says_never_holds_the_token_of_a_link(shared, api, capsys):
+    """And while it runs, its address is the one of every link."""
+    assert run_command(["person", "invite", "Ada", "--json"]) == 0
+    link = json.loads(capsys.readouterr().out)["link"]
+    assert link.startswith(f"{shared.url}/invite/")
+    token = link.rpartition("/")[2]
+    for path in (f"/invite/{token}", f"/invite/{token}x/%00", f"/?key={token}", f"/participate?invitation={token}"):
+        httpx.get(shared.url + path)
+        httpx.post(shared.url + path, content=b"name=%ff", headers={"Origin": "http://elsewhere.example"})
+    with socket.create_connection(("127.0.0.1", shared.port)) as raw:
+        raw.sendall(f"GET /invite/{token} HTTP/1.1\r\nbroken\r\n\r\n".encode())
+        raw.recv(4096)
+    assert token not in shared.said()
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("GET /invite/abc-_9?next=/", "GET /invite/…?next=/"),
+        ("?key=abc&x=1", "?key=…&x=1"),
+        ("/participate?a=1&invitation=abc 9", "/participate?a=1&invitation=… 9"),
+        ("Bearer agent_abcdefghijklmnop", "Bearer …"),
+        ("said agent_abcdefghijklmnop", "said agent_…"),
+        ("agent_support is fine", "agent_support is fine"),
+    ],
+)
+def test_a_log_line_shows_an_address_without_its_token(said, shown, caplog):
+    make = logging.getLogRecordFactory()
+    serve.mask_tokens_in_logs()
+    try:
+        logging.getLogger("a.library").warning("%s", said)
+        try:
+            raise ValueError(said)
+        except ValueError:
+            logging.getLogger("a.library").exception("It failed.")
+    finally:
+        logging.setLogRecordFactory(make)
+    line, failed = caplog.text.splitlines()[0], caplog.text.splitlines()[-1]
+    assert line.endswith(shown)
+    assert failed == f"ValueError: {shown}"
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "console.example"])

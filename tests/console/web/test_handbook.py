@@ -127,7 +127,7 @@ def test_every_command_that_a_sentence_names_is_there_with_its_options(name):
 def test_the_snippets_of_the_developer_let_nothing_run_that_nobody_approved(home):
     run, remembered = [], []
     Path("refunds.yaml").write_text(next(text for language, text in fences("developer") if language == "yaml"))
-    assert run_command(["policy", "set", "support-bot", "refunds.yaml"]) == 0
+    assert run_command(["policy", "set", "support-bot", "refunds.yaml", "--create"]) == 0
     with writing() as session:
         token = agents.add(session, "support-bot", now_ms())
     given = {"steps": [], "execute": run.append, "memory": remembered, "TOKEN": token}

@@ -103,6 +103,17 @@ def test_trajectories_as_json_lines_are_records_that_an_import_reads(url, tmp_pa
     ]
 
 
+def test_an_export_is_for_its_user_alone_also_over_a_file_of_wider_rights(url, tmp_path):
+    path = tmp_path / "out.jsonl"
+    path.write_text("before")
+    path.chmod(0o644)
+    export.export(url, "trajectories", "shop", path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    packed = tmp_path / "new.csv"
+    export.export(url, "decisions", "shop", packed)
+    assert packed.stat().st_mode & 0o777 == 0o600
+
+
 def test_trajectories_as_csv_carry_their_record(url, tmp_path):
     first, _, halted = as_csv(url, "trajectories", tmp_path)
     assert (first["gold_label"], first["outcome"], first["n_critical_actions"]) == ("misaligned", "failed", "1")
