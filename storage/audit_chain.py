@@ -10,11 +10,14 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from storage.tables import ChainEnd, Event, EventLink, Table
+
+if TYPE_CHECKING:
+    from storage.queue.transaction import Transaction
 
 _event = Table.metadata.tables[str(Event.__tablename__)]
 _link = Table.metadata.tables[str(EventLink.__tablename__)]
@@ -46,6 +49,19 @@ def append(connection: Connection, content: Mapping[str, Any], erases: Sequence[
     return event_id
 
 
+def append_raw(db: Transaction, content: Mapping[str, Any]) -> None:
+    """Like `append`, within a transaction of the queue."""
+    event_id, events, previous = db.rows("SELECT event_id, events, hash FROM chain_end FOR UPDATE")[0]
+    ((newest,),) = db.rows("SELECT COALESCE(MAX(id), 0) FROM event")
+    row = {"id": max(newest, event_id) + 1, **content, "salt": secrets.token_hex(16)}
+    link = _new_link(row, previous, ())
+    for table, values in (("event", row), ("event_link", link)):
+        names = ", ".join(f'"{name}"' for name in values)
+        db.run(f"INSERT INTO {table} ({names}) VALUES ({', '.join(f':{name}' for name in values)})", **values)
+    end = {"event_id": row["id"], "events": events + 1, "hash": link["hash"]}
+    db.run("UPDATE chain_end SET event_id = :event_id, events = :events, hash = :hash", **end)
+
+
 def problems(connection: Connection) -> list[str]:
     """Return a sentence about the first event at which the chain breaks, or an empty list if the chain is intact."""
     return next(([problem] for problem in _broken(connection)), [])
@@ -58,6 +74,12 @@ def end_of(connection: Connection) -> tuple[int, str]:
 
 
 def _link_up(connection: Connection, row: Mapping[str, Any], previous: str, events: int, erases: Sequence[int]) -> None:
+    link = _new_link(row, previous, erases)
+    connection.execute(insert(_link).values(link))
+    connection.execute(update(_end).values(event_id=row["id"], events=events + 1, hash=link["hash"]))
+
+
+def _new_link(row: Mapping[str, Any], previous: str, erases: Sequence[int]) -> dict[str, Any]:
     link = {
         "event_id": row["id"],
         "at_ms": row["at_ms"],
@@ -66,9 +88,7 @@ def _link_up(connection: Connection, row: Mapping[str, Any], previous: str, even
         "content_digest": _content_digest(row),
         "previous_hash": previous,
     }
-    link["hash"] = _hash(link)
-    connection.execute(insert(_link).values(link))
-    connection.execute(update(_end).values(event_id=row["id"], events=events + 1, hash=link["hash"]))
+    return link | {"hash": _hash(link)}
 
 
 def _content_digest(row: Mapping[str, Any]) -> str:

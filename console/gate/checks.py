@@ -20,6 +20,7 @@ from console.gate import store
 from console.gate.request import Asker, CheckRequest
 from console.gate.resolve import OpenCheck, WaitState, begin, may_have_answer, resolve, stored_answer
 from console.gate.types import GateDecision, Reason
+from console.review.decisions import get_review_terms
 from console.trajectory import Outcome, from_json
 from storage import tables
 from storage.errors import StorageError
@@ -117,12 +118,14 @@ def check_id_of_item(session: Session, item_id: int) -> CheckId | None:
 def open_wait(url: str, at: CheckId, asker: Asker, *, beats: bool) -> Wait | GateDecision:
     """Return the decision on a check, or a `Wait` for the decision; raise Unknown if the check is another agent's.
 
-    If a check is not decided before its deadline, its action may not run.
+    If a check is not decided before its deadline, its action may not run. A check whose rule sets the deadline takes no
+    heartbeats, so that its agent can leave.
     """
     with reading(url) as session:
         check = _open_check(session, at, asker)
         if check.ask.item_id is None:
             return _stored_decision(session, check)
+        beats = beats and not get_review_terms(session, check.ask.item_id).stays
         session.expunge_all()
     # An agent that starts to wait with a heartbeat sends it at the first look.
     beaten_ms = check.ask.heartbeat_ms if check.ask.beats or not beats else 0

@@ -17,8 +17,8 @@ from console.errors import BadInput
 from console.gate import checks, store
 from console.gate.checks import Cancellation, CheckId, Wait
 from console.gate.http_client import ServedConsole
-from console.gate.policy.policy_store import MAX_RULES, check_pattern
-from console.gate.policy.rules import DEADLINE_S
+from console.gate.policy.rules import MAX_DEADLINE_S
+from console.gate.policy.yaml_file import MAX_RULES, check_pattern
 from console.gate.request import MOST, ActionLike, Asker, CheckRequest, StepLike, Tightened, check_request
 from console.gate.store import RunSpec, open_run
 from console.gate.submit import SubmitOptions, submit
@@ -52,9 +52,11 @@ class Gate:
     person is asked about every action that the detector `rules` flags, even if `detector` names another one. Threads
     may share a gate, and each process may create its own. Raise BadInput if a setting is invalid.
 
-    A person has 30 minutes to decide, or less if `timeout_s` or the rule's deadline is shorter; a later decision does
-    not allow the action. If `url` is an address (http or https) and `token` an agent's token (`inferact agent add
-    NAME`), the gate uses a served console instead of a database.
+    A person has as long as the rule's deadline says, else `timeout_s`, else 30 minutes; a later decision does not allow
+    the action. In process, a shorter `timeout_s` of `check` ends the check as well; over HTTP it ends only the wait.
+
+    If `url` is an address (http or https) and `token` an agent's token (`inferact agent add NAME`), the gate uses a
+    served console instead of a database.
     """
 
     def __init__(
@@ -225,21 +227,22 @@ class Gate:
         )
 
     def _options(self, options: CheckOptions) -> SubmitOptions:
+        timeout_s = self._timeout_of(options)
         return SubmitOptions(
             url=self._database(),
             run=self._spec,
             critical=self._critical,
             tightened=self._tightened,
-            timeout_ms=round(self._timeout_of(options) * 1_000),
+            timeout_ms=None if timeout_s is None else round(timeout_s * 1_000),
             cancel=options.get("cancel"),
             asker=self._asker,
         )
 
-    def _timeout_of(self, options: CheckOptions) -> float:
-        """Return the seconds that a person has, at most 30 minutes."""
+    def _timeout_of(self, options: CheckOptions) -> float | None:
+        """Return the seconds that the agent waits, at most a week, or None if it waits for the check's deadline."""
         seconds = options.get("timeout_s", self._timeout_s)
         _refuse_number("timeout_s", seconds, 0)
-        return DEADLINE_S if seconds is None else min(seconds, DEADLINE_S)
+        return None if seconds is None else min(seconds, MAX_DEADLINE_S)
 
     def _question(self, critical: Sequence[str]) -> dict[str, Any]:
         spec = self._spec

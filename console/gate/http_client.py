@@ -17,7 +17,9 @@ import httpx
 
 from console.errors import BadInput, ConsoleError, Refused
 from console.gate.checks import Cancellation
+from console.gate.policy.rules import DEADLINE_S, MAX_DEADLINE_S
 from console.gate.request import CheckRequest
+from console.gate.resolve import STILL_WAITS
 from console.gate.types import GateDecision, Reason
 from console.review.edits import TOOL_SCHEMA
 
@@ -27,6 +29,8 @@ _ANSWER_S = 30
 _PAUSE_S = 0.3
 _GRACE_S = 15
 """Seconds after the deadline; if the console is still unreachable then, the check counts as ended."""
+_OVERLAP_S = 1.0
+"""Seconds within which the end of the agent's wait and the deadline of the check count as one."""
 _DONE_S = 60
 _NOT_BEGUN = {403: Reason.DENIED, 409: Reason.ALREADY_HANDED_OUT}
 
@@ -66,8 +70,11 @@ class ServedConsole:
             "trust_env": False,
         }
 
-    def check(self, request: CheckRequest, timeout_s: float, cancel: Cancellation | None) -> GateDecision:
-        """Return the decision on a request; if the decision allows the action, begin the action."""
+    def check(self, request: CheckRequest, timeout_s: float | None, cancel: Cancellation | None) -> GateDecision:
+        """Return the decision on a request; if the decision allows the action, begin the action.
+
+        After `timeout_s`, return a timeout; by a rule with a longer deadline the check itself waits on.
+        """
         question = self._question(request, timeout_s)
         talk, reply = _talk(request.action, question, timeout_s, cancel), _AWAY
         with httpx.Client(**self._options) as client:
@@ -86,7 +93,7 @@ class ServedConsole:
                 self._withdraw_check(question)
                 raise
 
-    async def acheck(self, request: CheckRequest, timeout_s: float, cancel: Cancellation | None) -> GateDecision:
+    async def acheck(self, request: CheckRequest, timeout_s: float | None, cancel: Cancellation | None) -> GateDecision:
         """Like `check`, without blocking the event loop; if the asyncio task is cancelled, withdraw its check."""
         question = self._question(request, timeout_s)
         talk, reply = _talk(request.action, question, timeout_s, cancel), _AWAY
@@ -124,7 +131,7 @@ class ServedConsole:
             if check.status == 202:
                 _send(client, _Call("DELETE", f"checks/{check.document['check_id']}"))
 
-    def _question(self, request: CheckRequest, timeout_s: float) -> dict[str, Any]:
+    def _question(self, request: CheckRequest, timeout_s: float | None) -> dict[str, Any]:
         record = request.record
         steps = [{"thought": one.thought, "action": one.action, "observation": one.observation} for one in record.steps]
         return self._run | {
@@ -133,19 +140,26 @@ class ServedConsole:
             "trial": record.trial,
             "steps": steps,
             "action": request.action,
-            "timeout_s": max(timeout_s, 0.001),
+            "timeout_s": None if timeout_s is None else max(timeout_s, 0.001),
             "tool_schema": record.extra.get(TOOL_SCHEMA),
         }
 
 
-def _talk(action: str, question: Mapping[str, Any], timeout_s: float, cancel: Cancellation | None) -> _Talk:
+def _talk(action: str, question: Mapping[str, Any], timeout_s: float | None, cancel: Cancellation | None) -> _Talk:
     """Repeat calls until there is a decision; if the decision allows the action, begin the action."""
-    until = time.monotonic() + timeout_s + question["undo_s"] + _GRACE_S
+    leaves = time.monotonic() + (MAX_DEADLINE_S if timeout_s is None else timeout_s)
+    grace_s = question["undo_s"] + _GRACE_S
+    until = time.monotonic() + (DEADLINE_S if timeout_s is None else timeout_s) + grace_s
     call = _Call("POST", "checks", question)
     while True:
         reply = yield call
         if reply.status == 202:
-            call = _next_look(reply.document["check_id"], cancel)
+            check_id, left_s = reply.document["check_id"], float(reply.document.get("seconds_left") or 0.0)
+            own_s = leaves - time.monotonic()
+            if own_s <= 0 and left_s > _OVERLAP_S and not (cancel is not None and cancel.is_set()):
+                return GateDecision(False, action, STILL_WAITS, Reason.TIMEOUT, check_id=check_id)
+            until = max(until, time.monotonic() + min(left_s, max(own_s, 0)) + grace_s)
+            call = _next_look(check_id, cancel, max(own_s, _OVERLAP_S))
         elif reply.status == 200:
             break
         elif reply is not _AWAY:
@@ -162,10 +176,10 @@ def _talk(action: str, question: Mapping[str, Any], timeout_s: float, cancel: Ca
     return (yield from _begin(decision, until))
 
 
-def _next_look(check_id: str, cancel: Cancellation | None) -> _Call:
+def _next_look(check_id: str, cancel: Cancellation | None, own_s: float) -> _Call:
     if cancel is not None and cancel.is_set():
         return _Call("DELETE", f"checks/{check_id}")
-    return _Call("GET", f"checks/{check_id}?wait={_POLL_S if cancel is None else 1}")
+    return _Call("GET", f"checks/{check_id}?wait={min(_POLL_S if cancel is None else 1, own_s):g}")
 
 
 def _begin(decision: GateDecision, until: float) -> _Talk:

@@ -98,9 +98,10 @@ class Ruled:
         return max(run.reviews_per_item, self.ruling.reviews, self.tightened.reviews)
 
     def terms(self) -> str:
-        """Return the terms for the reviewers as JSON: the decisions offered, who decides, and the entry points."""
+        """Return the terms of the review as JSON: the decisions offered, who decides, the entry points, and more."""
         ruling = self.ruling
-        stated = {"decisions": ruling.decisions or None, "who": ruling.who, "doors": ruling.doors}
+        stated: dict[str, Any] = {"decisions": ruling.decisions or None, "who": ruling.who, "doors": ruling.doors}
+        stated |= {"stays": True if ruling.stays else None}
         return orjson.dumps({name: value for name, value in stated.items() if value is not None}).decode()
 
 

@@ -52,6 +52,7 @@ _LEAVES_TO_OTHERS = (
     "Submit the edited action itself."
 )
 _WITHDRAWN = "The policy no longer allows this approved action, so it may not begin. Submit the action again."
+STILL_WAITS = "No one has decided yet, and the check still waits; ask again, or fetch its decision by its id."
 _WORDS = {
     Reason.REJECTED: "The reviewers did not let this action run.",
     Reason.RESPONDED: "The reviewers answered instead of letting this action run.",
@@ -179,8 +180,8 @@ def _unanswered(session: Session, check: OpenCheck, item: tables.Item, state: Wa
     if not state.late:
         return None
     if check.ask.deadline_ms is None or check.ask.deadline_ms > state.now_ms:
-        # Another agent has submitted the same request since and still waits, so its item stays in the queue.
-        return _make_decision(session, check, Reason.TIMEOUT)
+        # The rule gives a person more time, or another agent has submitted the same request since and still waits.
+        return _make_decision(session, check, Reason.TIMEOUT, feedback=STILL_WAITS)
     return _withdraw_item(session, check, Reason.TIMEOUT, state.now_ms)
 
 

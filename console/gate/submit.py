@@ -46,8 +46,8 @@ class SubmitOptions:
     """Options of a submission: the database, the run, the agent, and its waiting time.
 
     `opens` creates the run if it does not exist. `critical` holds the caller's own patterns; an action that matches one
-    is at least judged. `begins` lets an unflagged action begin at once. `beats` is true if the agent sends heartbeats
-    while it waits.
+    is at least judged. `begins` lets an unflagged action begin at once, for an agent that waits for the decision.
+    `beats` is true if the agent sends heartbeats while it waits.
     """
 
     url: str
@@ -62,10 +62,23 @@ class SubmitOptions:
     beats: bool = True
 
     def deadline_ms(self, at_ms: int, ruled: Ruled) -> int:
-        """Return the deadline of a request at `at_ms`, by the agent's limit, the rule's, and `DEADLINE_S`."""
-        stated = ruled.ruling.deadline_s
-        waits = [self.timeout_ms, None if stated is None else round(stated * 1_000), DEADLINE_S * 1_000]
-        return at_ms + min(wait for wait in waits if wait is not None)
+        """Return the deadline of a request at `at_ms`: the rule's, else the agent's, else `DEADLINE_S`.
+
+        An agent that waits within its call can only shorten the rule's deadline; any other agent can come back later.
+        """
+        stated, own_ms = ruled.ruling.deadline_s, self.timeout_ms
+        if stated is None:
+            return at_ms + (DEADLINE_S * 1_000 if own_ms is None else own_ms)
+        rule_ms = round(stated * 1_000)
+        return at_ms + (min(own_ms, rule_ms) if self.begins and own_ms is not None else rule_ms)
+
+    def wait_until_ms(self, at_ms: int, deadline_ms: int) -> int:
+        """Return the end of the agent's own wait, at the deadline at the latest."""
+        return deadline_ms if self.timeout_ms is None else min(at_ms + self.timeout_ms, deadline_ms)
+
+    def beats_under(self, ruled: Ruled) -> bool:
+        """Return whether the check ends if its agent falls silent; by a rule with a deadline it waits on."""
+        return self.beats and (not ruled.ruling.stays or (self.begins and self.timeout_ms is not None))
 
 
 def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait:
@@ -195,12 +208,17 @@ def _resume_wait(options: SubmitOptions, check: OpenCheck, ruled: Ruled) -> Wait
     at_ms = now_ms()
     with writing(options.url) as session:
         ask = session.get_one(tables.Ask, check.ask.id)
-        ask.heartbeat_ms, ask.beats = at_ms, options.beats
+        ask.heartbeat_ms, ask.beats = at_ms, options.beats_under(ruled)
         session.add(ask)
         deadline_ms = ask.deadline_ms
     own_ms = options.deadline_ms(at_ms, ruled)
     deadline_ms = own_ms if deadline_ms is None else min(own_ms, deadline_ms)
-    return Wait(options.url, check, deadline_ms, options.cancel, at_ms, options.beats)
+    return _wait(options, check, ruled, at_ms, deadline_ms)
+
+
+def _wait(options: SubmitOptions, check: OpenCheck, ruled: Ruled, at_ms: int, deadline_ms: int) -> Wait:
+    until_ms = options.wait_until_ms(at_ms, deadline_ms)
+    return Wait(options.url, check, until_ms, options.cancel, at_ms, options.beats_under(ruled))
 
 
 def _judge_new(
@@ -214,17 +232,17 @@ def _judge_new(
         review_queue(options.url).expire_overdue(run_id=run.id or 0, now_ms=at_ms)
     deadline_ms = options.deadline_ms(at_ms, ruled)
     # What is not flagged and has not begun may be lost: without its check nothing begins, and `begin` keeps both.
-    durable = options.begins or ruled.asks(verdict)
+    durable, beats = options.begins or ruled.asks(verdict), options.beats_under(ruled)
     try:
         with writing(options.url, durable=durable) as session:
-            ask = store_request(session, run, request, verdict, ruled, deadline_ms, at_ms, beats=options.beats)
+            ask = store_request(session, run, request, verdict, ruled, deadline_ms, at_ms, beats=beats)
             if not ruled.asks(verdict):
                 return _not_flagged(session, options, request, ask, verdict["score"])
     except IntegrityError:
         # Two agents wrote the same request or task in the same moment; the second looks again.
         return None
     check = OpenCheck(run, request, tables.Ask(**ask))
-    return Wait(options.url, check, deadline_ms, options.cancel, at_ms, options.beats)
+    return _wait(options, check, ruled, at_ms, deadline_ms)
 
 
 def _not_flagged(

@@ -77,6 +77,8 @@ class ReviewTerms:
     offered: tuple[str, ...] | None = None
     who: tuple[str, ...] | None = None
     doors: tuple[str, ...] | None = None
+    stays: bool = False
+    """Whether the check waits for its deadline without its agent."""
 
     def refusal(self, decision: str, reviewer: str, roles: Collection[str], door: str = Door.BROWSER) -> str | None:
         """Explain why this reviewer may not make the decision; return None if the reviewer may make it."""
@@ -101,7 +103,8 @@ def get_review_terms(session: Session, item_id: int) -> ReviewTerms:
     """Return the terms of the item's review; the terms are empty if no rule sets any."""
     item = session.get(tables.Item, item_id)
     stated = orjson.loads(item.terms) if item else {}
-    return ReviewTerms(*(tuple(stated[name]) if name in stated else None for name in ("decisions", "who", "doors")))
+    lists = (tuple(stated[name]) if name in stated else None for name in ("decisions", "who", "doors"))
+    return ReviewTerms(*lists, stays=bool(stated.get("stays")))
 
 
 @dataclass(frozen=True, slots=True)

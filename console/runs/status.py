@@ -43,15 +43,21 @@ def run_summary(session: Session, run: tables.Run) -> dict[str, Any]:
 
 
 def run_status(session: Session, run: tables.Run) -> dict[str, Any]:
-    """Return the status of each trial, as `run status --json` prints it; include two success counts for a live run."""
+    """Return the status of each trial, as `run status --json` prints it.
+
+    A live run has two success counts, and a gate's run the number of checks that `expired` without a decision.
+    """
     flagged, spent = _flagged(session, run), budgets(session, run)
     counted = count_successes(session, run) if run.kind == RunKind.LIVE else {}
+    expired = count_expired(session, run) if run.kind == RunKind.GATE else None
     trials = []
     for row in _outcomes(session, run):
         counts = dict(zip(("trial", "tasks", *_COUNTED), row, strict=True))
         trial = counts["trial"]
         counts |= {"flagged": flagged.get(trial, 0), **counted.get(trial, {})}
         trials.append({**counts, "budget": spent.get(trial, _NO_BUDGET)})
+        if expired is not None:
+            trials[-1]["expired"] = expired.get(trial, 0)
     return {"run": run.name, "trials": trials}
 
 
@@ -79,6 +85,19 @@ def count_successes(session: Session, run: tables.Run) -> dict[int, dict[str, in
     return counts
 
 
+def count_expired(session: Session, run: tables.Run, since_ms: int = 0) -> dict[int, int]:
+    """Return by trial the number of a gate's checks that expired without a decision since `since_ms`."""
+    item, ask = tables.Item, tables.Ask
+    statement = (
+        select(item.trial, func.count())
+        .join(ask, col(ask.item_id) == item.id)
+        .where(item.run_id == run.id, item.status == ItemStatus.EXPIRED, ask.answer == "timeout")
+        .where(col(ask.answered_ms) >= since_ms)
+        .group_by(col(item.trial))
+    )
+    return dict(session.exec(statement).all())
+
+
 def task_count(session: Session, run: tables.Run) -> int:
     """Return the number of tasks of the run."""
     task = tables.Task
@@ -99,6 +118,7 @@ def status_rows(status: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
     trials = status["trials"]
     rare = [name for name in _COUNTED if name not in _USUAL and any(trial[name] for trial in trials)]
     names = ("trial", "tasks", *_USUAL, *rare, "flagged", "used", "cap", "left", "success_held", "success_paper")
+    names += ("expired",) if any(trial.get("expired") for trial in trials) else ()
     rows = [trial["budget"] | trial for trial in trials]
     return [{headings.get(name, name): row[name] for name in names if name in row} for row in rows]
 
@@ -106,6 +126,7 @@ def status_rows(status: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
 _HEADINGS = {
     "tasks": "trajectories",
     "finished": "without outcome",
+    "expired": "expired undecided",
     "used": "inspections",
     "cap": "budget",
     "success_held": "solved, held back",

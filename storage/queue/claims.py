@@ -3,9 +3,11 @@
 A claim takes the next item in the reviewer's order, or the item that the request names, within the budget.
 """
 
+import json
 import secrets
 from typing import NamedTuple
 
+from storage import audit_chain
 from storage.errors import BudgetSpent, NoSuchItem, NotYours, QueueRefusal, StorageError
 from storage.queue import statements as sql
 from storage.queue.transaction import Transaction
@@ -182,7 +184,16 @@ def _time_bounds(now_ms: int) -> dict[str, int]:
 
 def _expire(db: Transaction, item_id: int, now_ms: int) -> None:
     withdraw_items(db, [item_id], ItemStatus.EXPIRED, now_ms)
-    db.run(sql.END_ASK, item_id=item_id, now_ms=now_ms)
+    if db.run(sql.END_ASK, item_id=item_id, now_ms=now_ms):
+        _record_expiry(db, item_id, now_ms)
+
+
+def _record_expiry(db: Transaction, item_id: int, now_ms: int) -> None:
+    """Append the event that an agent's check ended without a decision."""
+    ((run_id,),) = db.rows(sql.RUN_OF_ITEM, item_id=item_id)
+    event = {"run_id": run_id, "at_ms": now_ms, "actor": "gate", "kind": "gate: timeout", "subject": f"item {item_id}"}
+    event |= {"detail": json.dumps({"item_id": item_id, "let run": False}, separators=(",", ":"))}
+    audit_chain.append_raw(db, event | {"door": "", "place": "", "before": None, "after": None})
 
 
 def _expire_if_overdue(db: Transaction, item_id: int, now_ms: int) -> bool:

@@ -66,6 +66,8 @@ FOR UPDATE OF i"""
 
 END_ASK = "UPDATE ask SET answer = 'timeout', answered_ms = :now_ms WHERE item_id = :item_id AND answer IS NULL"
 
+RUN_OF_ITEM = "SELECT run_id FROM item WHERE id = :item_id"
+
 LIVE_CLAIMS = """
 SELECT s.id, s.item_id, s.budget_id, s.reviewer, s.units, i.kind FROM slot s JOIN item i ON i.id = s.item_id
 WHERE s.item_id = :item_id AND s.status = 'claimed'

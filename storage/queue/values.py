@@ -8,8 +8,8 @@ HALTED = "halted"
 """The kind of an item whose trajectory stopped without a critical action, so that there is nothing to approve."""
 DEAD_MS = 60_000
 """An agent that sends heartbeats counts as dead this long (ms) after the last one."""
-FAR_MS = 7 * 24 * 3_600_000
-"""The longest lease or deadline; a later end was written while the clock was wrong."""
+FAR_MS = 8 * 24 * 3_600_000
+"""A day more than the longest lease or deadline; a later end was written while the clock was wrong."""
 
 
 @dataclass(frozen=True)

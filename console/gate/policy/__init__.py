@@ -4,7 +4,7 @@
 and stores their versions. `replay` tests a policy on recorded checks.
 """
 
-from console.gate.policy.policy_store import from_patterns, read_policy
 from console.gate.policy.rules import CheckFacts, Policy, Rule, Ruling, Then, ruling
+from console.gate.policy.yaml_file import from_patterns, read_policy
 
 __all__ = ["CheckFacts", "Policy", "Rule", "Ruling", "Then", "from_patterns", "read_policy", "ruling"]

@@ -1,20 +1,14 @@
-"""Policies as text: their stored versions, the version for a check, and YAML, in which they are written.
-
-YAML is parsed strictly: unknown, duplicate and invalid fields are refused with their line.
-"""
+"""Stored policies: their versions, the version for a check, and counts of allowed checks."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Annotated, Any
+from typing import Any
 
-import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationInfo, field_validator
 from sqlalchemy import Select, bindparam, case, or_
 from sqlalchemy import select as sa_select
 from sqlalchemy import text as sql_text
@@ -22,27 +16,12 @@ from sqlmodel import Session, col, func, select
 
 from console import runs
 from console.auth import audit_log
-from console.auth.audit_log import Door
 from console.errors import BadInput, Refused, Unknown
-from console.gate.policy.expression import check_expression
-from console.gate.policy.rules import DEADLINE_S, Policy, PolicyMode, Rule, Ruling, Then
+from console.gate.policy.rules import Policy, Ruling
+from console.gate.policy.yaml_file import from_patterns, read_policy
 from console.language import counted
-from console.trajectory.strict_yaml import WrittenScalar, read_yaml, refuse_at
 from storage import tables
 from storage.tables import RunKind
-
-MAX_TEXT = 65_536
-"""Maximum characters of a policy."""
-MAX_RULES = 200
-DECISIONS = ("approve", "reject", "edit")
-"""Decisions that a rule may offer; `respond` and `escalate` never allow an action, so they are always available."""
-
-DOORS = (str(Door.BROWSER), str(Door.CLI), str(Door.PYTHON))
-"""The entry points of decisions: a page, a command, a program with access to the database."""
-
-_GLOB = re.compile(r"[\w.*?:/-]+")
-_COMPARED = r"^\s*[\w.*?-]+\s*(?:[<>!]=|[<>]\s*[-+.]?\d[\d.,_]*\s*$)"
-_SENSELESS = re.compile(rf"^\s*[!<>=^]|=\s*[<>!=]|{_COMPARED}|\[[!^]?\w-\w[^\[\]]*\]")
 
 EVERYWHERE = "*"
 """The name, given instead of a run's, of the common policy for runs without their own policy."""
@@ -232,168 +211,3 @@ def _counting() -> Any:
         "INSERT INTO allowed (run_id, policy_id, rule, tool, checks) VALUES (:run_id, :policy_id, :rule, :tool, 1) "
         "ON CONFLICT (run_id, policy_id, rule, tool) DO UPDATE SET checks = allowed.checks + 1"
     )
-
-
-@lru_cache(maxsize=256)
-def read_policy(text: str) -> Policy:
-    """Parse a policy from YAML text; raise BadInput with the line and the reason if the text is invalid."""
-    if len(text) > MAX_TEXT:
-        raise BadInput(f"The policy has {len(text):,} characters; keep it under {MAX_TEXT:,}.")
-    hint = "write at least `default: ask`"
-    written = read_yaml(text, _WrittenPolicy, "The policy", hint=hint, aliases=False)
-    rules = tuple(each.to_rule(place) for place, each in enumerate(written.rules, 1))
-    return Policy(rules, written.default, written.mode, written.rollout)
-
-
-def from_patterns(patterns: Sequence[str]) -> str:
-    """Return a policy in YAML: a detector judges actions that match a pattern, a person is asked about all others."""
-    rules = [{"pattern": pattern, "then": str(Then.JUDGE)} for pattern in dict.fromkeys(patterns) if pattern.strip()]
-    written: str = yaml.safe_dump({"default": str(Then.ASK), "rules": rules}, sort_keys=False, allow_unicode=True)
-    return written
-
-
-def check_pattern(pattern: str) -> None:
-    """Raise BadInput if the pattern is blank or looks like a comparison or a character class, which globs lack."""
-    if not pattern.strip() or _SENSELESS.search(pattern):
-        raise BadInput(
-            f"The pattern {pattern!r} is empty or contains a comparison. Use only * and ?; compare numbers in a "
-            "policy (`when: args.amount > 100`)."
-        )
-
-
-def _text(text: str) -> str:
-    if not text.strip():
-        raise ValueError("must be text, not nothing")
-    if len(text) > 2_000 or not text.replace("\n", " ").isprintable():
-        raise ValueError("is too long (over 2,000 characters) or has characters that cannot be shown")
-    return text.strip()
-
-
-def _filled(texts: tuple[str, ...]) -> tuple[str, ...]:
-    if not texts:
-        raise ValueError("the list is empty, so the rule would never match; leave the field out")
-    return texts
-
-
-def _tools(globs: tuple[str, ...]) -> tuple[str, ...]:
-    for glob in globs:
-        if not _GLOB.fullmatch(glob):
-            raise ValueError(f"{glob!r} is not a valid tool name; use letters, digits and . _ - : / with * and ?")
-    return globs
-
-
-def _patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    for pattern in patterns:
-        try:
-            check_pattern(pattern)
-        except BadInput as refused:
-            raise ValueError(str(refused)) from None
-    return patterns
-
-
-def _condition(text: str) -> str:
-    try:
-        check_expression(text)
-    except BadInput as refused:
-        raise ValueError(str(refused)) from None
-    return text
-
-
-def _choice(allowed: Sequence[str], what: str) -> AfterValidator:
-    def check(texts: tuple[str, ...]) -> tuple[str, ...]:
-        for text in texts:
-            if text not in allowed:
-                raise ValueError(f"{text!r} is not a valid {what}; use {', '.join(allowed)}")
-        return texts
-
-    return AfterValidator(check)
-
-
-def _reviews(value: object) -> int:
-    text = str(value) if getattr(value, "tag", "") == "tag:yaml.org,2002:int" else ""
-    if not text.isdecimal() or not 1 <= int(text) <= 20:
-        raise ValueError("must be a whole number from 1 to 20")
-    return int(text)
-
-
-def _deadline(value: object) -> float:
-    is_number = isinstance(value, WrittenScalar) and value.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
-    try:
-        seconds = float(str(value)) if is_number else -1.0
-    except ValueError:
-        seconds = -1.0
-    if not 0 < seconds <= DEADLINE_S:
-        raise ValueError("must be a number of seconds, more than 0 and at most 1,800 (30 minutes)")
-    return seconds
-
-
-def _share(value: object) -> float:
-    found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)\s*%", value) if isinstance(value, str) else None
-    if not found or not 0 < float(found[1]) <= 100:
-        raise ValueError("must be a share of the tasks, such as 25%")
-    return float(found[1]) / 100
-
-
-_Text = Annotated[str, AfterValidator(_text)]
-_Texts = Annotated[
-    tuple[_Text, ...],
-    BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
-    AfterValidator(_filled),
-]
-
-
-class _WrittenRule(BaseModel):
-    """A rule as written in YAML; `allow` and `deny` rules cannot have terms of a decision."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    then: Then
-    name: _Text | None = None
-    tool: Annotated[_Texts, AfterValidator(_tools)] = ()
-    pattern: Annotated[_Texts, AfterValidator(_patterns)] = ()
-    agent: _Texts = ()
-    environment: _Texts = ()
-    when: Annotated[_Text, AfterValidator(_condition)] = ""
-    because: _Text = ""
-    reviews: Annotated[int, BeforeValidator(_reviews)] = 1
-    decisions: Annotated[_Texts, _choice(DECISIONS, "decision")] = ()
-    deadline: Annotated[float | None, BeforeValidator(_deadline)] = None
-    who: _Texts = ()
-    doors: Annotated[_Texts, _choice(DOORS, "entry point")] = ()
-
-    @field_validator("reviews", "decisions", "deadline", "who", "doors")
-    @classmethod
-    def _may_ask(cls, value: Any, info: ValidationInfo) -> Any:
-        then = info.data.get("then")
-        if then in (Then.ALLOW, Then.DENY):
-            raise ValueError(f"is for rules that may ask a person; a rule that says {then} asks no one")
-        return value
-
-    def to_rule(self, place: int) -> Rule:
-        fields = self.model_dump(exclude={"name", "deadline"})
-        return Rule(name=self.name or f"rule {place}", deadline_s=self.deadline, **fields)
-
-
-def _reachable(written: list[_WrittenRule]) -> list[_WrittenRule]:
-    if len(written) > MAX_RULES:
-        raise ValueError(f"there are {len(written)} rules; a policy has at most {MAX_RULES}")
-    rules: list[Rule] = []
-    for place, each in enumerate(written):
-        rule = each.to_rule(place + 1)
-        if rule.name in [other.name for other in rules] or rule.name == "default":
-            refuse_at((place,), f"the name {rule.name!r} is taken; choose another")
-        if rules and rules[-1].is_unconditional:
-            refuse_at((place,), f"this rule is never reached, since {rules[-1].name!r} before it has no condition")
-        rules.append(rule)
-    return written
-
-
-class _WrittenPolicy(BaseModel):
-    """A policy as written in YAML."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    default: Then = Then.ASK
-    rules: Annotated[list[_WrittenRule], AfterValidator(_reachable)] = []
-    mode: PolicyMode = PolicyMode.ENFORCE
-    rollout: Annotated[float, BeforeValidator(_share)] = 1.0

@@ -51,7 +51,9 @@ LOOSENING = (Then.ALLOW, Then.JUDGE)
 UNSTATED_DOORS = (str(Door.BROWSER), str(Door.PYTHON))
 """The entry points for decisions if a rule names none; the command line is excluded, since it needs no session."""
 DEADLINE_S = 1_800
-"""The longest time to wait for a person, in seconds; later decisions do not count."""
+"""The time that a person has to decide, in seconds, if neither the rule nor the agent sets one."""
+MAX_DEADLINE_S = 7 * 86_400
+"""The longest time that a rule or an agent can set, in seconds."""
 _Whole = Callable[[tuple[str, ...]], bool]
 """Whether patterns match the action as a whole."""
 
@@ -123,6 +125,11 @@ class Ruling:
     """Names and roles of the people who may decide; None for everyone, empty for no one."""
     doors: tuple[str, ...] = UNSTATED_DOORS
     """The entry points at which they may decide; empty for none."""
+
+    @property
+    def stays(self) -> bool:
+        """Whether a check waits until its deadline even if its agent leaves: a rule states the deadline."""
+        return self.deadline_s is not None
 
 
 def ruling(policy: Policy, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:

@@ -73,7 +73,7 @@ async def wait(at: CheckAt, who: Asking, request: Request, response: Response, s
     """Return the decision of a check; with `wait=SECONDS`, return it as soon as there is one.
 
     If an agent has waited this way and sends no request for a minute, it counts as crashed and the item leaves the
-    queue.
+    queue. A check whose rule sets a deadline waits until then, also without its agent.
     """
     started = time.monotonic()
     answer = await in_thread(checks.open_wait, database_url(), at, who, beats=seconds > 0)
@@ -164,7 +164,8 @@ def _report(at: CheckId, who: Asker, observation: str) -> bool:
 def _check(answer: Wait | GateDecision, at: CheckId | None) -> Check:
     name = None if at is None else str(at)
     if isinstance(answer, Wait):
-        return Check(check_id=name, status="waiting")
+        left_ms = (answer.check.ask.deadline_ms or 0) - now_ms()
+        return Check(check_id=name, status="waiting", seconds_left=max(left_ms, 0) / 1_000)
     return Check(check_id=name, status="decided", decision=CheckDecision.model_validate(answer, from_attributes=True))
 
 

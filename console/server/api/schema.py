@@ -52,7 +52,8 @@ class CheckSent(_Sent):
     timeout_s: float | None = Field(
         default=None,
         gt=0,
-        description="Seconds after which the action is denied, at most 30 minutes. Later decisions do not count.",
+        le=MOST,
+        description="Seconds until the deadline (default: 1,800), unless the rule of the policy sets its own.",
     )
     undo_s: float = Field(default=5.0, ge=0, le=3600, description="How long a reviewer can undo a decision.")
     tool_schema: dict[str, Any] | None = Field(
@@ -90,6 +91,7 @@ class Check(BaseModel):
     check_id: str | None = Field(description="null if a rule of the policy or an earlier rejection decided at once.")
     status: Literal["decided", "waiting"]
     decision: CheckDecision | None = None
+    seconds_left: float | None = Field(default=None, description="Until the deadline of a waiting check.")
 
 
 class Result(BaseModel):

@@ -14,7 +14,7 @@ from console.detection.detectors import DETECTORS
 from console.detection.estimate import asks_models, estimate_cost
 from console.errors import BadInput
 from console.gate.policy import policy_store, read_policy
-from console.gate.policy.rules import DEADLINE_S, Policy, PolicyMode, Rule, Then
+from console.gate.policy.rules import Policy, PolicyMode, Rule, Then
 from console.language import counted
 from console.review import reasons
 from console.runs import housekeeping, run_options
@@ -286,9 +286,15 @@ def _conditions(rule: Rule) -> str:
 def _terms(rule: Rule) -> str:
     said = [f"{rule.reviews} reviews"] if rule.reviews > 1 else []
     said += [f"only {' or '.join(rule.decisions)}"] if rule.decisions else []
-    said += [f"within {min(rule.deadline_s, DEADLINE_S):g} s"] if rule.deadline_s else []
+    said += [f"within {_time(rule.deadline_s)}"] if rule.deadline_s else []
     said += [f"by {', '.join(rule.who)}"] if rule.who else []
     return ", ".join([*said, *([f"through {', '.join(rule.doors)}"] if rule.doors else [])])
+
+
+def _time(seconds: float) -> str:
+    """Return a time in the largest unit that fits twice."""
+    units = {"days": 86_400, "h": 3_600, "min": 60}
+    return next((f"{seconds / size:g} {unit}" for unit, size in units.items() if seconds >= 2 * size), f"{seconds:g} s")
 
 
 def _form(run: tables.Run, version: policy_store.PolicyVersion) -> None:

@@ -13,6 +13,7 @@ from console.database import now_ms, reading
 from console.detection import oversight
 from console.language import counted
 from console.review.overview import DEFINITIONS, Overview, ReviewerAtWork, TrialFlow, build_overview
+from console.runs.status import count_expired
 from console.web.live_fragments import count_changes, rerun_on_change
 from console.web.run_files import show_burn_down, show_run_chart
 from console.web.widgets.markup import plain, show_html, style_sheets
@@ -23,6 +24,7 @@ from storage.tables import RunKind
 
 _PAUSE_S = 3.0
 """The shortest time between two updates."""
+_RECENT_MS = 7 * 86_400_000
 
 _UNAIDED = (
     "“Solved” counts the tasks solved so far. “Without a review” counts those of them that had no decision before they "
@@ -53,11 +55,14 @@ def show_overview(run_name: str) -> None:
         found = build_overview(session, run, at_ms)
         burnt = oversight.tabulate_burn_down(session, run)
         oldest = found.oldest
+        expired = sum(count_expired(session, run, at_ms - _RECENT_MS).values()) if run.kind == RunKind.GATE else 0
     rerun_on_change(count_changes, shows=seen, pause_s=_PAUSE_S)
     st.header("Trials", anchor=False)
     if not found.flows:
         st.caption("No trials yet. Import a log or start the next trial below.")
         return
+    if expired:
+        st.warning(f"{counted(expired, 'check')} expired without a decision in the last 7 days, so no action ran.")
     show_html(_now_html(run, found, oldest, at_ms))
     asked, recorded = run.kind == RunKind.GATE, run.kind == RunKind.ARCHIVE
     loop = loop_html(found.flows, asked=asked, recorded=recorded, outcomes=found.tells_outcomes)

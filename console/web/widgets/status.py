@@ -46,8 +46,10 @@ def waiter_html(waiter: WaitingAgent, now_ms: int) -> str:
     elif waiter.deadline_ms < now_ms:
         said = _("{agent} stopped waiting: your decision is recorded, but the action will not run")
     else:
-        until = f"{datetime.fromtimestamp(waiter.deadline_ms / 1_000, UTC):%H:%M:%S} UTC"
-        left = age(waiter.deadline_ms - now_ms)
+        is_far = waiter.deadline_ms - now_ms >= _DAY // 2
+        when = datetime.fromtimestamp(waiter.deadline_ms / 1_000, UTC)
+        until = f"{when:%Y-%m-%d %H:%M}" if is_far else f"{when:%H:%M:%S}"
+        until, left = f"{until} UTC", age(waiter.deadline_ms - now_ms)
         said = _("{agent} waits until {time} ({left})")
     told = plain(said).format(agent=f"<b>{plain(waiter.agent)}</b>", time=until, left=left)
     silent_ms = 0 if waiter.heard_ms is None else now_ms - waiter.heard_ms

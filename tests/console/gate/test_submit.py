@@ -29,16 +29,16 @@ def ruled(**terms):
     [
         (None, None, 1_800_000),
         (1_799_999, None, 1_799_999),
-        (1_800_001, None, 1_800_000),
+        (1_800_001, None, 1_800_001),
         (None, 0.0015, 2),
-        (None, 1_800.001, 1_800_000),
+        (None, 259_200, 259_200_000),
         (500, 0.4, 400),
         (300, 0.4, 300),
         (0, 0.4, 0),
     ],
 )
-def test_the_shortest_of_the_agent_the_rule_and_half_an_hour_counts(timeout_ms, deadline_s, waits_ms):
-    options = SubmitOptions("sqlite://", "shop", timeout_ms=timeout_ms)
+def test_agent_that_waits_can_shorten_the_deadline_of_the_rule(timeout_ms, deadline_s, waits_ms):
+    options = SubmitOptions("sqlite://", "shop", timeout_ms=timeout_ms, begins=True)
     assert options.deadline_ms(10_000, ruled(deadline_s=deadline_s)) == 10_000 + waits_ms
 
 

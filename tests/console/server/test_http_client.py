@@ -135,6 +135,16 @@ def test_nobody_in_time_is_a_no(gate):
     assert (decision.approved, decision.reason) == (False, Reason.TIMEOUT)
 
 
+def test_agent_leaves_in_its_time_and_comes_back_for_the_answer(gate, let_run, decide):
+    let_run("patient", "rules: [{then: ask, deadline: 3d}]")
+    asking = gate("patient")
+    first = asking.check(TASK, STEPS, "pay[1]", task_id="march", timeout_s=0.1)
+    assert (first.approved, first.reason, "still waits" in first.feedback) == (False, Reason.TIMEOUT, True)
+    decide("patient", "approve")
+    again = asking.check(TASK, STEPS, "pay[1]", task_id="march", timeout_s=20)
+    assert (again.approved, again.reason, again.check_id) == (True, Reason.APPROVED, first.check_id)
+
+
 def test_cancelled_question_leaves_the_queue(gate):
     cancel = threading.Event()
     threading.Timer(0.3, cancel.set).start()

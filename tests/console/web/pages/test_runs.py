@@ -199,6 +199,12 @@ def test_the_policy_of_a_gate_is_shown_checked_and_saved(open_page, words):
     assert list(rules["terms"])[1] == "within 60 s, through cli"
 
 
+def test_checks_that_expired_undecided_are_a_warning(open_page):
+    Gate("bot", "full-validation", poll_s=0.01).check("buy", [], "buy[1]", timeout_s=0.05)
+    said = [warning.value for warning in open_page("runs").warning]
+    assert "1 check expired without a decision in the last 7 days, so no action ran." in said
+
+
 def test_a_pattern_that_could_not_be_applied_to_a_call_is_named(open_page, words, tmp_path):
     steps = tuple(Step("", action, "done") for action in ("transfer(total() + 1)", "transfer(amount=5)"))
     ingest.import_file(
