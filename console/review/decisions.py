@@ -103,8 +103,8 @@ def get_review_terms(session: Session, item_id: int) -> ReviewTerms:
     """Return the terms of the item's review; the terms are empty if no rule sets any."""
     item = session.get(tables.Item, item_id)
     stated = orjson.loads(item.terms) if item else {}
-    lists = (tuple(stated[name]) if name in stated else None for name in ("decisions", "who", "doors"))
-    return ReviewTerms(*lists, stays=bool(stated.get("stays")))
+    lists = {name: tuple(stated[name]) for name in ("decisions", "who", "doors") if name in stated}
+    return ReviewTerms(lists.get("decisions"), lists.get("who"), lists.get("doors"), bool(stated.get("stays")))
 
 
 @dataclass(frozen=True, slots=True)
