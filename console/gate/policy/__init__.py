@@ -1,7 +1,7 @@
 """A policy: ordered rules that allow an action, let a detector judge it, ask a person, or deny it.
 
-`rules` evaluates policies, `expression` evaluates their conditions in CEL, and `policy_store` reads policies from YAML
-and stores their versions. `replay` tests a policy on recorded checks.
+`rules` evaluates policies, `expression` evaluates their conditions in CEL, and `yaml_file` reads and writes policies.
+`policy_store` stores their versions, and `replay` tests a policy on recorded checks.
 """
 
 from console.gate.policy.rules import CheckFacts, Policy, Rule, Ruling, Then, ruling
