@@ -14,6 +14,7 @@ from console.gate.policy.policy_store import PolicyVersion
 from console.gate.policy.rules import Ruling, Then
 from console.review.edits import TOOL_SCHEMA, check_tool_schema
 from console.trajectory import Outcome, Step, Trajectory
+from console.trajectory.calls import find_problem
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, digest
 from storage import tables
 
@@ -154,6 +155,7 @@ def bind_asker(request: CheckRequest, asker: Asker) -> CheckRequest:
 def action_text(action: ActionLike) -> str:
     """Return the exact text of an action; a tool call becomes `name({json})` with sorted keys.
 
+    Arguments given as text stay as written if they cannot be read or are not strict, as with a duplicate key.
     Raise BadInput if the action is empty or cannot be stored.
     """
     text = action if isinstance(action, str) else _call_text(action)
@@ -170,8 +172,11 @@ def _call_text(action: object) -> str:
     arguments = action.get("arguments", {})
     if isinstance(arguments, str):
         try:
-            arguments = orjson.loads(arguments or "{}")
+            is_strict = not find_problem(arguments)
+            arguments = orjson.loads(arguments or "{}") if is_strict else arguments
         except orjson.JSONDecodeError:
+            is_strict = False
+        if not is_strict:
             return f"{action['name']}({arguments})"
     return f"{action['name']}({_json(arguments)})"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import orjson
 
 from console.errors import BadInput
+from console.trajectory.calls import find_problem
 
 
 class Outcome(StrEnum):
@@ -228,14 +230,14 @@ def _step(step: object, index: int) -> Step:
 
 
 def call_action(name: str, arguments: object) -> str:
-    """Return a tool call as an action, `name({json})`; arguments that are not JSON stay as text, on one line."""
+    """Return a tool call as an action, `name({json})`; arguments that are not strict JSON stay as text, on one line."""
     if not isinstance(arguments, str):
         return f"{name}({orjson.dumps({} if arguments is None else arguments).decode()})"
-    try:
-        return f"{name}({orjson.dumps(orjson.loads(arguments or '{}')).decode()})"
-    except orjson.JSONDecodeError:
-        # A line break would make another call of what follows it.
-        return f"{name}({orjson.dumps(arguments).decode() if len(arguments.splitlines()) > 1 else arguments})"
+    if not find_problem(arguments):
+        with suppress(orjson.JSONDecodeError):
+            return f"{name}({orjson.dumps(orjson.loads(arguments or '{}')).decode()})"
+    # A line break would make another call of what follows it.
+    return f"{name}({orjson.dumps(arguments).decode() if len(arguments.splitlines()) > 1 else arguments})"
 
 
 def _action(step: Mapping[str, Any], index: int, called: bool) -> str:

@@ -128,6 +128,12 @@ def read_arguments(text: str) -> Mapping[str, Any] | None:
     return None if call.problem == UNREADABLE else call.arguments
 
 
+def find_problem(given: str) -> str:
+    """Return why the text of one JSON object cannot be strict arguments, or "" if it can or is no JSON object."""
+    call = _json_call("", given, given)
+    return call.problem if call else ""
+
+
 def read_object(value: object) -> Call | None:
     """Parse `{"name": ..., "arguments": ...}`, also under `function`, as a call; return None if it is not one."""
     if not isinstance(value, dict):

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.errors import BadInput
+from console.gate.policy import CheckFacts, Policy, Rule, Then, ruling
 from console.gate.request import action_text, check_request
-from console.trajectory import Step
+from console.trajectory import Step, call_action
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 WORD = TEXT.filter(str.strip)
@@ -43,6 +44,19 @@ def test_order_of_a_calls_arguments_does_not_matter(arguments, random):
     random.shuffle(shuffled)
     texts = {action_text({"name": "pay", "arguments": made}) for made in (arguments, dict(shuffled))}
     assert len(texts) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ['{"amount": 1, "amount": 5000}', '{"to": {"iban": "A", "iban": "B"}}', '{"am\\u006funt": 1, "amount": 5000}'],
+)
+def test_arguments_as_text_that_name_one_twice_stay_as_written_and_ask(arguments):
+    """The last of the two stood alone before, and an allow rule let it run."""
+    action = action_text({"name": "pay", "arguments": arguments})
+    assert action == f"pay({arguments})" == call_action("pay", arguments)
+    allow = Policy((Rule("pay", Then.ALLOW, tool=("pay",)),))
+    assert ruling(allow, CheckFacts(action)).then is Then.ASK
+    assert ruling(allow, CheckFacts(action_text({"name": "pay", "arguments": '{"amount": 1}'}))).then is Then.ALLOW
 
 
 def test_call_may_come_with_its_arguments_as_text():
