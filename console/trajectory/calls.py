@@ -129,9 +129,8 @@ def read_arguments(text: str) -> Mapping[str, Any] | None:
 
 
 def find_problem(given: str) -> str:
-    """Return why the text of one JSON object cannot be strict arguments, or "" if it can or is no JSON object."""
-    call = _json_call("", given, given)
-    return call.problem if call else ""
+    """Return why the text of a JSON object is not strict, as with a duplicate key; return "" for any other text."""
+    return "" if (call := _json_call("", given, given)) is None else call.problem
 
 
 def read_object(value: object) -> Call | None:
