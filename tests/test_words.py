@@ -30,6 +30,19 @@ def test_each_kind_of_violation_is_seen(source, tmp_path):
     assert list(list_violations([file]))
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("page.html", '<p>{{ _("People come in by a link of their own.") }}</p>\n'),
+        ("data.yaml", "wrong: It buys another thing or option than the user asked for.\n"),
+    ],
+)
+def test_templates_and_data_are_read(name, content, tmp_path):
+    file = Path(tmp_path / name)
+    file.write_text(content)
+    assert list(list_violations([file]))
+
+
 def test_plain_text_passes(tmp_path):
     file = Path(tmp_path / "room.py")
     file.write_text('def load():\n    """Return the run, or None."""\n\n\nprint("Choose another name, please.")\n')

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parents[1]
 READ = ("console", "storage", "streamlit_app.py", "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 LONGEST_SENTENCE = 25
@@ -49,6 +51,19 @@ PHRASES = (
     (r"\bthe same, (?:told|but|with|for|of|as)\b", "name the thing again"),
     (r"\bmade anew\b|\banew\b", "again"),
     (r"\ball else\b", "everything else"),
+    (r"\b(?:come|comes|came|coming) in by\b|\bonce you are in\b|\bto the sign-in\b", "sign in, sign-in page"),
+    (r"\bgo-ahead\b", "approval"),
+    (r"\bsession is over\b", "the session has ended"),
+    (r"\b(?:does|do|did) not answer\b|\banswered without\b", "does not respond, is unreachable"),
+    (r"\bevery two (?:conditions|people|reviewers|simulated)\b|\bcorrected by holm\b", "every pair of; Holm-corrected"),
+    (r"\banother \w+(?: or \w+)? than\b|\b(?:something|anything) else than\b", "a different X than, an X other than"),
+    (r"\bon a server\b", "with PostgreSQL"),
+    (r"\b(?:knows?|of|no|including) the gold\b(?! (?:target|label|answer|file))", "gold target, gold label"),
+    (r"\bpoint(?:s|ing)? at (?:a )?missing\b", "reference a missing row"),
+    (r"; (?:affects|counts|withdraw again|claim again|ask again)\b", "give the clause its subject or its verb"),
+    (r"\b[Tt]he header (?-i:[A-Z])[a-z]+\b", "the `X` header"),
+    (r"(?-i:\bRaises [A-Z])", "Raise X"),
+    (r"\bin the data[.,]", "in the reference answer; name the table"),
 )
 PHRASE = [(re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in PHRASES]
 NOT_A_VERB = re.compile(
@@ -76,7 +91,7 @@ SQL = re.compile(
 
 @dataclass(frozen=True)
 class Text:
-    """A text that a person reads: its file, line and kind (docstring, text, comment, document)."""
+    """A text that a person reads: its file, line and kind (docstring, text, comment, document, name)."""
 
     path: Path
     line: int
@@ -94,6 +109,10 @@ def list_texts(paths: list[Path]) -> Iterator[Text]:
                 yield from _list_python(file)
             elif file.suffix == ".md":
                 yield from _list_markdown(file)
+            elif file.suffix == ".yaml" and "tables" not in file.parts:
+                yield from _list_yaml(file)
+            elif file.suffix == ".html":
+                yield from _list_html(file)
 
 
 def _list_python(file: Path) -> Iterator[Text]:
@@ -144,6 +163,21 @@ def _list_markdown(file: Path) -> Iterator[Text]:
         if not is_code and line.strip() and not line.lstrip().startswith("```"):
             start = start if paragraph else number
             paragraph.append(line.strip())
+
+
+def _list_yaml(file: Path) -> Iterator[Text]:
+    """Yield every text of a data file with the line on which the text starts."""
+    for node in yaml.parse(file.read_text(), yaml.SafeLoader):
+        if isinstance(node, yaml.ScalarEvent) and node.value.count(" ") >= 3:
+            kind = "text" if re.search(r"[.!?]$", node.value) else "name"
+            yield Text(file, node.start_mark.line + 1, kind, node.value)
+
+
+def _list_html(file: Path) -> Iterator[Text]:
+    """Yield every translatable text of a template."""
+    for number, line in enumerate(file.read_text().splitlines(), 1):
+        for text in re.findall(r'_\("([^"]+)"\)', line):
+            yield Text(file, number, "text", text)
 
 
 def list_violations(paths: list[Path]) -> Iterator[str]:

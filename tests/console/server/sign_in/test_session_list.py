@@ -55,7 +55,7 @@ def test_rows_say_which_browser_from_where_and_since_when(opened):
         f"Ada unknown browser from unknown, {when}6 UTC",
         f"Ada this browser Firefox on Linux from 192.0.2.9, {when}7 UTC",
     ]
-    assert "Where you are signed in" in shown.text
+    assert "<h1>Your sessions</h1>" in shown.text
 
 
 def test_an_admin_sees_everybodys_sessions_and_ends_one(opened):
