@@ -167,7 +167,7 @@ def _list_markdown(file: Path) -> Iterator[Text]:
 
 def _list_yaml(file: Path) -> Iterator[Text]:
     """Yield every text of a data file with the line on which the text starts."""
-    for node in yaml.parse(file.read_text(), yaml.SafeLoader):
+    for node in yaml.parse(file.read_text(), yaml.CSafeLoader):
         if isinstance(node, yaml.ScalarEvent) and node.value.count(" ") >= 3:
             kind = "text" if re.search(r"[.!?]$", node.value) else "name"
             yield Text(file, node.start_mark.line + 1, kind, node.value)
