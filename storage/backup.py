@@ -1,4 +1,4 @@
-"""Backups of the whole database, made and restored while the console runs."""
+"""Backups of the whole database, which can be made and restored while the console runs."""
 
 import os
 import secrets

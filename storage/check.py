@@ -90,7 +90,7 @@ def chain_end(url: str) -> tuple[int, str]:
 
 
 def file_problems(path: Path) -> list[str]:
-    """Return what SQLite reports about a file: damaged pages, rows that point nowhere."""
+    """Return what SQLite reports about a file: damaged pages, and rows that reference missing rows."""
     with closing(sqlite3.connect(path)) as connection:
         damage = [str(line) for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
         dangling = connection.execute("PRAGMA foreign_key_check").fetchmany(_SHOWN)

@@ -122,7 +122,7 @@ def borrow(opened: Engine, *, waits: bool = True) -> Any:
 
 
 def give_back(opened: Engine, connection: Any, *, waits: bool = True) -> None:
-    """Keep a raw connection for the next borrower; return a server's connection to its pool."""
+    """Keep a raw connection for the next borrower; return a PostgreSQL connection to its pool."""
     if opened.dialect.name == "sqlite":
         _idle(opened, waits).append(connection)
     else:

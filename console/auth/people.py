@@ -154,8 +154,8 @@ def refuse_disabled(person: tables.Person) -> None:
 def refuse_beyond(by: Identity, roles: Iterable[Role], known: tables.Person | None) -> None:
     """Raise Refused if `by` may not give or remove these roles; people cannot grant roles that they do not have.
 
-    Only an admin may create a new link for a `known` person, whatever the role, because the link signs in as this
-    person.
+    Only an admin may create a new link for a `known` person, whatever the role, because anyone with the link can sign
+    in as this person.
     """
     if by.has(Role.ADMIN):
         return

@@ -84,7 +84,7 @@ def restore_database(source: Annotated[Path, typer.Argument(help="The backup fil
 
 
 def doctor(as_json: Json = False) -> None:
-    """Show version, settings and problems of this installation, and the detectors that its model supports."""
+    """Show version, settings and problems of this installation, and the detectors that the model supports."""
     url, folder = settings().database_url, settings().data_dir
     facts = {
         "version": version("inferact-console"),

@@ -1,4 +1,4 @@
-"""`inferact export`: write the data of a run or a study to a file; alone because it is a noun of its own."""
+"""`inferact export`: write the data of a run or a study to a file."""
 
 from __future__ import annotations
 

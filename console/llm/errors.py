@@ -1,6 +1,6 @@
 """Errors of the model client. A `retryable` request may succeed if it is sent again.
 
-No error leaves a verdict, so a later run asks again.
+No verdict is stored after an error, so a later detection requests the reply again.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def escape_hidden(text: str) -> str:
 
 
 def format_record(trajectory: Trajectory, critical: list[str] | None = None, *, full: bool = False) -> str:
-    """Format a whole record for the terminal, including outcome, gold and the steps after the critical action."""
+    """Format a whole record for the terminal, including outcome, gold label and the steps after the critical action."""
     return format_presentation(record_presentation(trajectory, critical), full=full)
 
 

@@ -298,7 +298,7 @@ def checkpoint_presentation(
 
 
 def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None = None) -> Presentation:
-    """Present the whole record for researchers, including outcome, gold and the steps after the critical action.
+    """Present the whole record for researchers, including outcome, gold label and the steps after the critical action.
 
     `critical` holds the patterns of critical actions; the default is the patterns of the environment.
     """

@@ -62,7 +62,7 @@ def receiver() -> Receiver | None:
 
 
 def signature(secret: bytes, message_id: str, timestamp_s: int, body: bytes) -> str:
-    """Return the header webhook-signature: `v1,` and the base64 of HMAC-SHA256 over id.timestamp.body (UTF-8)."""
+    """Return the `webhook-signature` header: `v1,` and the base64 of HMAC-SHA256 over id.timestamp.body (UTF-8)."""
     return Webhook(secret).sign(message_id, datetime.fromtimestamp(timestamp_s, UTC), body.decode())
 
 

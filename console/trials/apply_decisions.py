@@ -54,7 +54,7 @@ def deliver_decisions(run: tables.Run, done: Advance) -> None:
 
 
 def settle_trials(run: tables.Run, done: Advance) -> list[tuple[int, Approved]]:
-    """Return the held trials whose action may run now; end those whose action was refused. It can be repeated."""
+    """Return the held trials whose action may run now; end those whose action was rejected. Repeatable."""
     approved = []
     with writing() as session:
         for item in _delivered(session, run):

@@ -113,7 +113,7 @@ def _lesson(session: Session, trial: store.Trial, item: tables.Item, answer: tab
 
 
 def _refused(action: str, record: Trajectory, item: tables.Item) -> str:
-    """Return the action that the reviewer refused; if the reviewer edited it, return the Actor's original action."""
+    """Return the action that the reviewer rejected; if the reviewer edited it, return the Actor's original action."""
     if item.kind != CheckpointKind.ACTION or item.step >= len(record.steps):
         return action
     return str(record.steps[item.step].extra.get("instead_of", action))

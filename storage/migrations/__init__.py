@@ -78,7 +78,7 @@ def missing_sentence(url: str) -> str:
 def upgrade(url: str) -> None:
     """Run the missing revisions in one transaction; wait if another process is running them.
 
-    Raise OlderSchema or NewerSchema if the revision is unknown, and StorageError if any row points to a missing row.
+    Raise OlderSchema or NewerSchema if the revision is unknown, and StorageError if any row references a missing row.
     """
     # Alembic takes a third of a second to load, and nearly every start finds the database new or up to date.
     from alembic import command

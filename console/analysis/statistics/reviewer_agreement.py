@@ -156,7 +156,7 @@ HUMAN = "human"
 
 @dataclass(frozen=True, slots=True)
 class ReviewerKind:
-    """One kind of reviewer: accuracy and seconds over its participants, and their Krippendorff's alpha."""
+    """One kind of reviewer: mean accuracy, geometric mean of seconds per decision, and Krippendorff's alpha."""
 
     kind: str
     participants: int
@@ -168,7 +168,7 @@ class ReviewerKind:
 
 @dataclass(frozen=True, slots=True)
 class HumansAndOthers:
-    """People less simulated reviewers: accuracy, seconds (a factor), and the share of equal labels across kinds."""
+    """People minus simulated reviewers: accuracy, seconds (as a factor), and the share of equal labels across kinds."""
 
     accuracy: Estimate
     seconds: Estimate

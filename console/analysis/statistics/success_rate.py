@@ -81,7 +81,11 @@ def _row(condition: Any, trial: Any, rows: pd.DataFrame, solved: str) -> Success
 
 @dataclass(frozen=True, slots=True)
 class TaskPairs:
-    """The tasks that one condition alone solved, the exact test and the difference; `tied` tasks are left out."""
+    """A comparison of two conditions by task: McNemar's test, and the difference between the shares of solved tasks.
+
+    `pairs` counts the compared tasks; `tied` counts the tasks left out because exactly half of a condition's
+    participants solved them.
+    """
 
     pairs: int
     tied: int

@@ -47,7 +47,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class EntityKind:
-    """A kind of entity; `names` is its list of names, and `mark` tells the titles of entities that share one apart."""
+    """A kind of entity; `names` is its list of names, and `mark` distinguishes entities with equal names."""
 
     name: str
     count: int

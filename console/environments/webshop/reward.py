@@ -33,7 +33,7 @@ class Goal:
 
 
 def goal_of(gold: Mapping[str, Any]) -> Goal:
-    """Return the goal in a task's gold; raise BadInput if an entry is missing or its product is unknown."""
+    """Return the goal in a task's gold target; raise BadInput if an entry is missing or its product is unknown."""
     try:
         target = catalogue()[gold["asin"]]
         options = {name: str(value) for name, value in dict(gold["options"]).items()}

@@ -54,7 +54,7 @@ def _words(case: ReviewCase) -> str:
 
 
 def judge_with_noise(case: ReviewCase, noise: Noise) -> SimulatedAnswer:
-    """Return the oracle's answer, inverted at the error rates of `noise`.
+    """Return the oracle's decision, inverted at the error rates of `noise`.
 
     An aligned action that is rejected gets general feedback. The time is drawn uniformly between 0.5 and 1.5 times the
     seconds per item.

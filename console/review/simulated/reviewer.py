@@ -1,4 +1,4 @@
-"""A simulated reviewer and its behaviour: the case that it receives and the answer that it returns."""
+"""A simulated reviewer and its behaviour: the case that it receives and the decision that it returns."""
 
 from __future__ import annotations
 

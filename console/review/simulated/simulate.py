@@ -80,7 +80,7 @@ class _Waiting:
 def simulate(run_name: str, plan: SimulationPlan | None = None, progress: Progress | None = None) -> SimulationResult:
     """Decide every pending item within the budget of its trial.
 
-    Raise Unknown if a name does not exist, and BadInput if the noise is invalid or the gold is missing.
+    Raise Unknown if a name does not exist, and BadInput if the noise is invalid or the gold target is missing.
     """
     plan = plan or SimulationPlan()
     if plan.order not in INSPECTION_ORDERS:
@@ -208,7 +208,7 @@ def _inspect(queue: Queue, run: tables.Run, found: _Waiting, plan: SimulationPla
 
 
 def _in_words(run: tables.Run, found: _Waiting, plan: SimulationPlan, result: SimulationResult) -> SimulatedAnswer:
-    """Return the answer; replace its feedback by a model's if a model plays the user and the run accepts text."""
+    """Return the decision; replace its feedback with a model's if a model plays the user and the run accepts text."""
     words = get_reviewer(plan.reviewer).words
     if words is None or run.feedback_mode == "binary" or found.answer.label is Label.ALIGNED:
         return found.answer
@@ -220,7 +220,7 @@ def _in_words(run: tables.Run, found: _Waiting, plan: SimulationPlan, result: Si
 
 
 def to_review_decision(answer: SimulatedAnswer, feedback_mode: str) -> decisions.ReviewDecision:
-    """Convert the simulated answer to a decision marked as simulated; omit the text if the run accepts none."""
+    """Convert the simulated reviewer's decision to a ReviewDecision; omit the text if the run accepts none."""
     words = "" if feedback_mode == "binary" else answer.words
     return decisions.ReviewDecision(_KINDS[answer.label], words, annotator_kind=RULE, door=Door.PYTHON)
 

@@ -37,7 +37,7 @@ _LIMITS = ("iteration", "stuck", "limit", "budget")
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield the run of each record; raise UnreadableFile if a record has no history."""
+    """Yield the trajectory of each record; raise UnreadableFile if a record has no history."""
     for record in _runs(path, progress):
         intake = Intake(path, record.line, _NAME)
         fields = plain_object(record.value)

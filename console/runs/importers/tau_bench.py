@@ -30,7 +30,7 @@ _WRITTEN = re.compile(r"^\s*Action:\s*$|^\s*Action:\s*\{", re.MULTILINE)
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield the runs; raise UnreadableFile if a record has no list of messages."""
+    """Yield the trajectories; raise UnreadableFile if a record has no list of messages."""
     told = dict(_told_tasks(path))
     for record in objects(path, progress, *_MARKS):
         intake = Intake(path, record.line, _NAME)

@@ -101,7 +101,7 @@ def _python_calls(text: str) -> Iterator[LoggedCall]:
 
 
 def read_toolbench(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield the run of each record, named after its file; every branch of its tree that ran is part of the run."""
+    """Yield a trajectory for each record, named after its file; it contains every branch of the tree that ran."""
     for order, record in enumerate(objects(path, progress, *_TOOLBENCH_MARKS)):
         intake = Intake(path, record.line, _TOOLBENCH)
         answer = plain_object(record.value.get("answer_generation"))

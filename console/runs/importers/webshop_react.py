@@ -39,7 +39,7 @@ class _Episode:
 
 
 def recognises(path: Path, head: bytes) -> bool:
-    """Return whether the file begins with a rule, an episode number and a reset."""
+    """Return whether the file begins with a line of dashes, an episode number and a reset action."""
     start = _START.search(head)
     return start is not None and start.start() < _PREFACE_BYTES
 

@@ -34,7 +34,7 @@ class CurrentItem:
 
 @dataclass(frozen=True, slots=True)
 class RoundItem:
-    """An own item of a condition or one of its known items.
+    """One of a condition's own items, or one of its known items.
 
     `slot` is the status of the participant's slot, if there is one; `units` is the cost of the slot. `is_passed` is
     True if the detector does not flag the item. `is_metered` is True if the item counts against the budget or the quota

@@ -106,7 +106,7 @@ def stated_missing(evidence: Evidence) -> Finding | None:
 
 
 def figures_missing(evidence: Evidence) -> Finding | None:
-    """Find missing or unchosen sizes, quantities, colours and materials; adds weight to the other findings."""
+    """Find missing or unchosen sizes, quantities, colours and materials, to add weight to other findings."""
     open_ = (*evidence.by_state[TermState.MISSING], *evidence.by_state[TermState.OFFERED]) if evidence.purchase else ()
     exact = [term for term in open_ if term.kind in EXACT]
     return Finding(min(1.0, 0.5 + len(exact) / 4)) if exact else None

@@ -1,7 +1,7 @@
 """Files for fine-tuning: OpenAI's examples, and preferences from reviewed actions for TRL's DPO and KTO trainers.
 
 The prompt of a preference is the conversation before the action. After an edit, the edited action is preferred; after a
-rejection, the critical action of the task's next trial, unless that action was refused too.
+rejection, the critical action of the task's next trial, unless that action was rejected too.
 """
 
 from __future__ import annotations
