@@ -52,7 +52,9 @@ _LEAVES_TO_OTHERS = (
     "Submit the edited action itself."
 )
 _WITHDRAWN = "The policy no longer allows this approved action, so it may not begin. Submit the action again."
-STILL_WAITS = "No one has decided yet, and the check still waits; ask again, or fetch its decision by its id."
+STILL_WAITS = (
+    "No one has decided yet, and the check still waits. Submit it again, or fetch the decision by the check's id."
+)
 _WORDS = {
     Reason.REJECTED: "The reviewers did not let this action run.",
     Reason.RESPONDED: "The reviewers answered instead of letting this action run.",

@@ -46,7 +46,7 @@ def test_review_leads_to_the_page_where_answers_are_judged(rating, open_page, wo
 
 
 def test_detectors_leave_answers_alone(rating):
-    with pytest.raises(Refused, match="for people to judge"):
+    with pytest.raises(Refused, match="is a rating of answers"):
         batch.detect("rated", ["rules"])
     assert all(one.majority is None for one in ratings().answers)
 
