@@ -136,7 +136,7 @@ class Registry(UserDict[str, Entry]):
             expected = "a callable" if self._type is None else f"{self._type.__module__}.{self._type.__name__}"
             raise BadInput(f"Expected {expected}, not {type(entry).__name__}.")
         if (own := getattr(entry, "name", name)) != name:
-            raise BadInput(f"The entry calls itself {own!r}, but its entry point {name!r}.")
+            raise BadInput(f"The entry is named {own!r}, but its entry point {name!r}. Use one name.")
         self.data[name] = entry
 
     def pick(self, name: str, also: Iterable[str] = ()) -> Entry:

@@ -144,7 +144,10 @@ def test_a_chart_is_refused_with_the_charts_that_exist_or_the_missing_column(use
     assert code == 2
     assert "No chart named 'nothing'." in said
     assert "seam-chart" in said
-    assert used["wrong_table"] == [2, "table.csv has no column 'detector', which the chart roc-curve needs.\n"]
+    assert used["wrong_table"] == [
+        2,
+        "table.csv has no column 'detector', which the chart roc-curve needs. Add the column and draw again.\n",
+    ]
 
 
 def test_doctor_lists_every_plugin_with_its_state(used):
@@ -159,7 +162,7 @@ def test_doctor_lists_every_plugin_with_its_state(used):
     assert odd.pop("misplaced").startswith("Unknown group: use one of inferact.detectors, inferact.importers, ")
     assert odd == {
         "Seam Detector": "'Seam Detector' is not a valid name: use lower-case letters, digits and single hyphens.",
-        "another-name": "The entry calls itself 'seam-detector', but its entry point 'another-name'.",
+        "another-name": "The entry is named 'seam-detector', but its entry point 'another-name'. Use one name.",
         "cracked": "ModuleNotFoundError: No module named 'a_module_that_does_not_exist'",
         "no-actor": "Expected console.actors.move.Actor, not Detector.",
         "no-chart": "Expected a callable, not Detector.",

@@ -82,9 +82,13 @@ def clean_name(name: str) -> str:
     """Return the name without extra blanks; raise BadInput if it is empty, too long or unprintable."""
     cleaned = " ".join(name.split())
     if not cleaned:
-        raise BadInput(_("Enter a name; your decisions are recorded under it."))
+        raise BadInput(_("Enter a name, under which your decisions are recorded."))
     if len(cleaned) > MAX_NAME or not cleaned.isprintable():
-        raise BadInput(_("A name has at most {most} printable characters.").format(most=MAX_NAME))
+        raise BadInput(
+            _(
+                "The name is too long or contains unprintable characters. Use at most {most} printable characters."
+            ).format(most=MAX_NAME)
+        )
     return cleaned
 
 

@@ -209,7 +209,8 @@ class Gate:
             return
         if decision.intent_id is None:
             raise BadInput(
-                "Cannot record a result: this decision let no stored action run. Call done only if decision.approved."
+                "Cannot record a result, because the decision did not allow the action. Call done only if "
+                "decision.approved."
             )
         with writing(self.open()) as session:
             run = store.current_run(session, self._spec.name)

@@ -60,7 +60,7 @@ class ServedConsole:
 
     def __init__(self, address: str, token: str | None, run: Mapping[str, Any]) -> None:
         if not token:
-            raise BadInput("A served console needs the agent's token; `inferact agent add NAME` prints one.")
+            raise BadInput("A served console needs the agent's token. Create a token: inferact agent add NAME")
         self.address, self._run = address.rstrip("/"), dict(run)
         # Proxies and .netrc of the agent's shell must not come between the agent and its console.
         self._options: dict[str, Any] = {

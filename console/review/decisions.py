@@ -256,7 +256,7 @@ def _add_escalation_note(queue: Queue, row: DecisionRow, answer: ReviewDecision)
 
 def _refuse_unseen(seen: ShownRecord, pending: str) -> None:
     if seen.action_digest != digest(pending):
-        raise Refused(_("The action has changed since it was shown to you. Read it again, then decide."))
+        raise Refused(_("The action has changed since you saw it. Read the action again, then decide."))
     if not seen.action_whole:
         raise Refused(_(NOT_WHOLE))
 

@@ -48,8 +48,8 @@ def evaluate(
     scores = {name: one for name, one in read_labelled_scores(session, run).items() if one.n}
     if not scores:
         raise Refused(
-            f"Run {run.name} has no judged trajectory with a gold label. Judge it: inferact detect {quote(run.name)} "
-            "--method rules; if it is judged already, its log has no gold labels."
+            f"Run {run.name} has no judged trajectory with a gold label. Judge the run: inferact detect "
+            f"{quote(run.name)} --method rules; if it is judged already, its log has no gold labels."
         )
     everything = count_population(session, run).n
     as_paper = evaluate_as_paper(session, run, threshold) if paper else {}

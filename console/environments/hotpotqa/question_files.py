@@ -83,7 +83,9 @@ def _task(record: Mapping[str, Any], file: Path, number: int) -> TaskSpec:
 def _paragraphs(record: Mapping[str, Any], file: Path, number: int) -> Iterator[tuple[str, list[str]]]:
     for title, sentences in _pairs(record["context"], "title", "sentences", file, number):
         if not isinstance(sentences, list):
-            raise UnreadableFile(str(file), f"the sentences of {title!r} are not a list", number)
+            raise UnreadableFile(
+                str(file), f"the sentences of {title!r} are not a list; use the distractor format", number
+            )
         yield unescape(str(title)).strip(), [str(sentence).strip() for sentence in sentences]
 
 
@@ -98,7 +100,7 @@ def _pairs(value: object, first: str, second: str, file: Path, number: int) -> S
 def _records(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, record in _parsed(file):
         if not isinstance(record, dict):
-            raise UnreadableFile(str(file), "this is not a question object", number)
+            raise UnreadableFile(str(file), "this is not a question object; use the distractor format", number)
         for name in _PARTS:
             if record.get(name) is None:
                 raise UnreadableFile(str(file), f'the question has no "{name}"; use a distractor file', number)
@@ -109,7 +111,7 @@ def _parsed(file: Path) -> Iterator[tuple[int, Any]]:
     try:
         raw = file.read_bytes()
     except OSError as missing:
-        raise UnreadableFile(str(file), f"it cannot be opened ({missing.strerror})") from missing
+        raise UnreadableFile(str(file), f"the file cannot be opened ({missing.strerror}); check the path") from missing
     lines = [raw] if raw.lstrip()[:1] == b"[" else raw.splitlines()
     for number, line in enumerate(lines, 1):
         if not line.strip():

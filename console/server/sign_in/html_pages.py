@@ -77,7 +77,7 @@ async def body_of(request: Request) -> bytes:
     async for part in request.stream():
         body += part
         if len(body) > _MOST_BYTES:
-            raise HTTPException(413, _("The request is larger than any form of this console."))
+            raise HTTPException(413, _("The request is too large. Shorten the text, then send the form again."))
     return body
 
 

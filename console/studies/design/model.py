@@ -102,7 +102,7 @@ class IntakeQuestion(AskedQuestion):
     @model_validator(mode="after")
     def _screening(self) -> Self:
         if strange := set(self.screens_out) - set(self.choices):
-            raise ValueError(f"screens_out names {min(strange)!r}, which is not one of the choices")
+            raise ValueError(f"screens_out contains {min(strange)!r}, which is not one of the choices; use the choices")
         return self
 
 

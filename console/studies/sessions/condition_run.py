@@ -43,7 +43,7 @@ from storage.tables import AssignmentStatus, ItemStatus, RunKind
 Progress = Callable[[int, int], None]
 """Called with (trials played, trials to play)."""
 
-AT_WORK = gettext_noop("The agents are already working on this; wait a moment.")
+AT_WORK = gettext_noop("The agents are already working on this part. Wait a moment, then reload the page.")
 _CUT_OFF = gettext_noop("The agents could not continue. Your decisions are saved; try again in a minute.")
 HELD_UP = "study held up"
 """The event that records, for the researcher, why the agents could not continue."""

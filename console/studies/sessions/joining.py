@@ -229,7 +229,7 @@ def find_study(session: Session, arrival: Arrival) -> tuple[tables.Study, tables
         statement = select(invitation).where(invitation.token == token_hash(arrival.invitation)).with_for_update()
         invited = session.exec(statement).first()
         if invited is None:
-            raise BadInput(_("This link is not valid; check that it is complete."))
+            raise BadInput(_("This link is not valid. Check that the link is complete."))
         return session.get_one(tables.Study, invited.study_id), invited
     study = session.exec(select(tables.Study).where(tables.Study.join_code == normalize_code(arrival.code))).first()
     if study is None:

@@ -103,7 +103,7 @@ def find_own_claim(session: Session, participant: tables.Participant, item_id: i
     """Return the participant's claim on an item of their own runs; raise Refused for any other item."""
     item = session.get(tables.Item, item_id)
     if item is None or item.run_id not in list_own_runs(session, participant):
-        raise Refused(_("That item is not one of yours; reload the page."))
+        raise Refused(_("That item does not belong to you. Reload the page."))
     return decisions.get_claim(session, item_id, participant.code)
 
 

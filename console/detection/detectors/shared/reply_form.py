@@ -70,7 +70,7 @@ def _form(prompt: str, where: str, declared: bytes) -> ReplyForm:
     if unknown := sorted(given.keys() - known):
         raise BadInput(f"{prompt}.toml: unknown field {unknown[0]!r}; use {', '.join(sorted(known))}.")
     if given.get("parser", CONSOLE) not in (CONSOLE, REFERENCE):
-        raise BadInput(f"{prompt}.toml: the parser is {CONSOLE} or {REFERENCE}, not {given['parser']!r}.")
+        raise BadInput(f"{prompt}.toml: invalid parser {given['parser']!r}. Use {CONSOLE} or {REFERENCE}.")
     for name, pattern in given.get("patterns", {}).items():
         try:
             re.compile(pattern)

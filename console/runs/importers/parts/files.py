@@ -80,7 +80,7 @@ def decoded(raw: bytes, path: Path, line: int) -> str:
     return text
 
 
-_UTF16 = "This is UTF-16 text. Please save it as UTF-8, then import it again."
+_UTF16 = "This is UTF-16 text. Save the file as UTF-8, then import it again."
 _BINARY = "This is not a text file. Choose the log itself, and unpack an archive first."
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
 _EMPTY = "The file is empty. Check that the log was written completely."

@@ -82,7 +82,10 @@ class Instrument(DesignPart):
             raise ValueError("two items have the same key; rename one")
         for one in self.items:
             if one.expected is not None and one.expected not in answers_to(self, one):
-                raise ValueError(f"the item {one.key} expects {one.expected!r}, which is not one of its answers")
+                raise ValueError(
+                    f"the item {one.key} expects {one.expected!r}, which is not one of the item's answers; change "
+                    "`expected`"
+                )
         return self
 
 

@@ -87,7 +87,10 @@ def test_somebody_elses_session_stays_open(opened):
     with reading() as session:
         (number,) = [one.id for one in sessions.open_sessions(session, now_ms(), "Ada")]
     answer = browser(grace).post("/sessions", data={"id": str(number)})
-    assert (answer.status_code, "Only its owner or an admin can end a session." in answer.text) == (403, True)
+    assert (answer.status_code, "Only an admin or the owner of a session can end the session." in answer.text) == (
+        403,
+        True,
+    )
     assert browser(ada).get("/whoami").status_code == 200
 
 

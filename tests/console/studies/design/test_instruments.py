@@ -82,5 +82,5 @@ def test_what_no_design_can_hold_is_one_sentence(text, said):
 
 def test_nobody_is_asked_for_an_answer_that_cannot_be_given():
     item = {"key": "a", "question": "Choose 9.", "expected": "9"}
-    with pytest.raises(ValidationError, match="which is not one of its answers"):
+    with pytest.raises(ValidationError, match="which is not one of the item's answers"):
         Instrument.model_validate({"name": "own", "title": "Own", "items": [item]})
