@@ -17,7 +17,7 @@ from console.errors import BadInput
 from console.gate import checks, store
 from console.gate.checks import Cancellation, CheckId, Wait
 from console.gate.http_client import ServedConsole
-from console.gate.policy.rules import MAX_DEADLINE_S
+from console.gate.policy.rules import MAX_DEADLINE_S, UNDO_S
 from console.gate.policy.yaml_file import MAX_RULES, check_pattern
 from console.gate.request import MOST, ActionLike, Asker, CheckRequest, StepLike, Tightened, check_request
 from console.gate.store import RunSpec, open_run
@@ -55,6 +55,9 @@ class Gate:
     A person has as long as the rule's deadline says, else `timeout_s`, else 30 minutes; a later decision does not allow
     the action. In process, a shorter `timeout_s` of `check` ends the check as well; over HTTP it ends only the wait.
 
+    A reviewer can undo a decision for the time that the rule or the policy sets as `undo`, else 5 seconds. `undo_s` can
+    only lengthen this time, except for the run that a gate in process creates: there it replaces the 5 seconds.
+
     If `url` is an address (http or https) and `token` an agent's token (`inferact agent add NAME`), the gate uses a
     served console instead of a database.
     """
@@ -71,7 +74,7 @@ class Gate:
         reviews_per_item: int = 1,
         timeout_s: float | None = None,
         poll_s: float = 0.2,
-        undo_s: float = 5.0,
+        undo_s: float | None = None,
         url: str | None = None,
         agent: str | None = None,
         token: str | None = None,
@@ -90,11 +93,13 @@ class Gate:
         for name, seconds in (("timeout_s", timeout_s), ("poll_s", poll_s), ("undo_s", undo_s)):
             _refuse_number(name, seconds, 0)
         patterns = tuple(critical) or environment_named(environment).critical or ("*",)
-        undo_ms = round(undo_s * 1_000)
+        own_undo_ms = 0 if undo_s is None else round(undo_s * 1_000)
+        undo_ms = round(UNDO_S * 1_000) if undo_s is None else own_undo_ms
         spec = RunSpec(run, environment, patterns, detector, threshold, budget, reviews_per_item, undo_ms, agent)
         self._spec = replace(spec, judged=tuple(critical))
         self._asker = Asker(name=agent or "agent")
-        self._critical, self._tightened = tuple(critical), Tightened(detector, threshold, reviews_per_item)
+        self._critical, self._tightened = tuple(critical), Tightened(detector, threshold, reviews_per_item, own_undo_ms)
+        self._undo_s = undo_s
         self._timeout_s, self._poll_s = timeout_s, poll_s
         self._given_url, self._url, self._is_open = url, "", False
         is_served = url is not None and url.startswith(("http://", "https://"))
@@ -255,7 +260,7 @@ class Gate:
             "threshold": spec.threshold,
             "budget": spec.budget_cap,
             "reviews_per_item": spec.reviews_per_item,
-            "undo_s": spec.undo_ms / 1_000,
+            "undo_s": self._undo_s,
         }
 
 

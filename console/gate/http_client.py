@@ -17,7 +17,7 @@ import httpx
 
 from console.errors import BadInput, ConsoleError, Refused
 from console.gate.checks import Cancellation
-from console.gate.policy.rules import DEADLINE_S, MAX_DEADLINE_S
+from console.gate.policy.rules import DEADLINE_S, MAX_DEADLINE_S, UNDO_S
 from console.gate.request import CheckRequest
 from console.gate.resolve import STILL_WAITS
 from console.gate.types import GateDecision, Reason
@@ -148,7 +148,7 @@ class ServedConsole:
 def _talk(action: str, question: Mapping[str, Any], timeout_s: float | None, cancel: Cancellation | None) -> _Talk:
     """Repeat calls until there is a decision; if the decision allows the action, begin the action."""
     leaves = time.monotonic() + (MAX_DEADLINE_S if timeout_s is None else timeout_s)
-    grace_s = question["undo_s"] + _GRACE_S
+    grace_s = (question["undo_s"] or UNDO_S) + _GRACE_S
     until = time.monotonic() + (DEADLINE_S if timeout_s is None else timeout_s) + grace_s
     call = _Call("POST", "checks", question)
     while True:

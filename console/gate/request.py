@@ -75,6 +75,7 @@ class Tightened:
     detector: str | None = None
     threshold: float | None = None
     reviews: int = 1
+    undo_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,8 @@ class Ruled:
         """Return the terms of the review as JSON: the decisions offered, who decides, the entry points, and more."""
         ruling = self.ruling
         stated: dict[str, Any] = {"decisions": ruling.decisions or None, "who": ruling.who, "doors": ruling.doors}
-        stated |= {"stays": True if ruling.stays else None}
+        stated |= {"stays": True if ruling.stays else None, "least_undo_ms": self.tightened.undo_ms or None}
+        stated |= {"undo_ms": None if ruling.undo_s is None else round(ruling.undo_s * 1_000)}
         return orjson.dumps({name: value for name, value in stated.items() if value is not None}).decode()
 
 

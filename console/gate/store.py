@@ -25,6 +25,7 @@ from console.database import now_ms, reading, writing
 from console.detection.routing import flagged_item
 from console.errors import Refused, Unknown
 from console.gate.policy import policy_store
+from console.gate.policy.rules import UNDO_S
 from console.gate.request import CheckRequest, Ruled
 from console.gate.types import Reason
 from console.review.edits import TOOL_SCHEMA
@@ -48,8 +49,8 @@ _ASK_ID = sa_select(col(tables.Ask.id)).where(
 )
 _log = logging.getLogger(__name__)
 
-_JUDGE, _UNDO_MS = "rules", 5_000
-"""The detector and the undo time of a run that an agent opens under a common policy."""
+_JUDGE = "rules"
+"""The detector of a run that an agent opens under a common policy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +119,11 @@ def _insert_run(session: Session, spec: RunSpec) -> None:
     run = runs.create(session, spec.name, RunKind.GATE, now_ms(), actor=spec.agent or "agent", **spec.fields)
     run.environment = spec.environment
     session.flush()
-    if spec.is_agents and policy_store.effective_version(session, run) is not None:
-        run.detector, run.threshold, run.undo_ms = _JUDGE, None, max(run.undo_ms, _UNDO_MS)
+    if spec.is_agents:
+        # An agent can neither shorten the time to undo nor, under a common policy, choose its judge.
+        run.undo_ms = max(run.undo_ms, round(UNDO_S * 1_000))
+        if policy_store.effective_version(session, run) is not None:
+            run.detector, run.threshold = _JUDGE, None
         session.flush()
     policy_store.ensure_policy(session, run, now_ms(), spec.judged)
 

@@ -79,6 +79,12 @@ class ReviewTerms:
     doors: tuple[str, ...] | None = None
     stays: bool = False
     """Whether the check waits for its deadline without its agent."""
+    undo_ms: int | None = None
+    least_undo_ms: int = 0
+
+    def undo_time(self, run: tables.Run) -> int:
+        """Return the time in ms in which a decision can be undone: the rule's, else the run's, or a longer one."""
+        return max(run.undo_ms if self.undo_ms is None else self.undo_ms, self.least_undo_ms)
 
     def refusal(self, decision: str, reviewer: str, roles: Collection[str], door: str = Door.BROWSER) -> str | None:
         """Explain why this reviewer may not make the decision; return None if the reviewer may make it."""
@@ -104,7 +110,14 @@ def get_review_terms(session: Session, item_id: int) -> ReviewTerms:
     item = session.get(tables.Item, item_id)
     stated = orjson.loads(item.terms) if item else {}
     lists = {name: tuple(stated[name]) for name in ("decisions", "who", "doors") if name in stated}
-    return ReviewTerms(lists.get("decisions"), lists.get("who"), lists.get("doors"), bool(stated.get("stays")))
+    return ReviewTerms(
+        lists.get("decisions"),
+        lists.get("who"),
+        lists.get("doors"),
+        bool(stated.get("stays")),
+        stated.get("undo_ms"),
+        stated.get("least_undo_ms", 0),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +212,7 @@ def submit(
     `seen` is None if the shown text is unknown. `roles` are the reviewer's roles, which a rule may name.
     """
     _refuse_too_soon(shown_ms, now_ms)
-    _refuse_by_rule(queue, claim, answer, reviewer, roles)
+    terms = _refuse_by_rule(queue, claim, answer, reviewer, roles)
     record = from_json(claim.body)
     pending = _pending_action(record, claim)
     checked = _check_for_run(answer, claim, run)
@@ -223,7 +236,7 @@ def submit(
         door=str(checked.door),
         reason_codes=" ".join(checked.reason_codes),
         now_ms=now_ms,
-        undo_ms=run.undo_ms,
+        undo_ms=terms.undo_time(run),
     )
     if checked.note or checked.addressee:
         _add_escalation_note(queue, row, checked)
@@ -235,11 +248,16 @@ def _refuse_too_soon(shown_ms: int | None, now_ms: int) -> None:
         raise Refused(_("Not recorded: the key was pressed within 0.4 s of the item's appearance. Decide again."))
 
 
-def _refuse_by_rule(queue: Queue, claim: Claim, answer: ReviewDecision, reviewer: str, roles: Collection[str]) -> None:
+def _refuse_by_rule(
+    queue: Queue, claim: Claim, answer: ReviewDecision, reviewer: str, roles: Collection[str]
+) -> ReviewTerms:
+    """Return the terms of the review; raise Refused if they do not accept the decision or the reviewer."""
     with reading(queue.url) as session:
-        refusal = get_review_terms(session, claim.item_id).refusal(answer.decision, reviewer, roles, answer.door)
+        terms = get_review_terms(session, claim.item_id)
+    refusal = terms.refusal(answer.decision, reviewer, roles, answer.door)
     if refusal is not None:
         raise Refused(refusal)
+    return terms
 
 
 def check_written_edit(claim: Claim, edited: str, *, allow_other_tool: bool = False) -> None:

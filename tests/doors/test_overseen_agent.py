@@ -76,6 +76,7 @@ def claimed(run_name):
 
 
 def approve(run, claim):
+    run.undo_ms = 0
     return decisions.submit(review_queue(), run, claim, REVIEWER, ReviewDecision("approve"), now_ms())
 
 

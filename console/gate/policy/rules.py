@@ -52,6 +52,8 @@ UNSTATED_DOORS = (str(Door.BROWSER), str(Door.PYTHON))
 """The entry points for decisions if a rule names none; the command line is excluded, since it needs no session."""
 DEADLINE_S = 1_800
 """The time that a person has to decide, in seconds, if neither the rule nor the agent sets one."""
+UNDO_S = 5.0
+"""The time in which a reviewer can undo a decision, in seconds, unless the policy or the run says otherwise."""
 MAX_DEADLINE_S = 7 * 86_400
 """The longest time that a rule or an agent can set, in seconds."""
 _Whole = Callable[[tuple[str, ...]], bool]
@@ -79,6 +81,7 @@ class Rule:
     deadline_s: float | None = None
     who: tuple[str, ...] = ()
     doors: tuple[str, ...] = ()
+    undo_s: float | None = None
 
     @property
     def is_unconditional(self) -> bool:
@@ -98,6 +101,7 @@ class Policy:
     default: Then = Then.ASK
     mode: PolicyMode = PolicyMode.ENFORCE
     rollout: float = 1.0
+    undo_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,8 @@ class Ruling:
     """Names and roles of the people who may decide; None for everyone, empty for no one."""
     doors: tuple[str, ...] = UNSTATED_DOORS
     """The entry points at which they may decide; empty for none."""
+    undo_s: float | None = None
+    """The time in seconds in which a decision can be undone; None for the run's."""
 
     @property
     def stays(self) -> bool:
@@ -155,7 +161,14 @@ def _strictest(found: Sequence[Ruling]) -> Ruling:
         deadline_s=min((one.deadline_s for one in asking if one.deadline_s is not None), default=None),
         who=_common(one.who for one in asking),
         doors=_common(one.doors for one in asking) or (),
+        undo_s=_longest_undo(asking),
     )
+
+
+def _longest_undo(asking: Sequence[Ruling]) -> float | None:
+    if all(one.undo_s is None for one in asking):
+        return None
+    return max(UNDO_S if one.undo_s is None else one.undo_s for one in asking)
 
 
 def _decisions(asking: Sequence[Ruling]) -> tuple[str, ...]:
@@ -179,16 +192,17 @@ def _rule_part(policy: Policy, facts: CheckFacts, part: ActionPart, whole: _Whol
     for rule in policy.rules:
         matches = _matches(rule, facts, part, whole, loosens=rule.then in LOOSENING)
         if matches is not False:
-            found = _ruling_of(rule if matches else replace(rule, then=Then.ASK), tool)
+            found = _ruling_of(policy, rule if matches else replace(rule, then=Then.ASK), tool)
             return _strictest([found, *tightened])
         if rule.then is Then.JUDGE and (judged := _matches(rule, facts, part, whole, loosens=False)) is not False:
-            tightened.append(_ruling_of(rule if judged else replace(rule, then=Then.ASK), tool))
-    return _strictest([Ruling(policy.default, DEFAULT, tool), *tightened])
+            tightened.append(_ruling_of(policy, rule if judged else replace(rule, then=Then.ASK), tool))
+    return _strictest([Ruling(policy.default, DEFAULT, tool, undo_s=policy.undo_s), *tightened])
 
 
-def _ruling_of(rule: Rule, tool: str) -> Ruling:
+def _ruling_of(policy: Policy, rule: Rule, tool: str) -> Ruling:
     terms = (rule.reviews, rule.decisions, rule.deadline_s, rule.who or None, rule.doors or UNSTATED_DOORS)
-    return Ruling(rule.then, rule.name, tool, rule.because, *terms)
+    undo_s = policy.undo_s if rule.undo_s is None else rule.undo_s
+    return Ruling(rule.then, rule.name, tool, rule.because, *terms, undo_s=undo_s)
 
 
 def _matches(rule: Rule, facts: CheckFacts, part: ActionPart, whole: _Whole, *, loosens: bool) -> bool | None:

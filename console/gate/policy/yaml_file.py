@@ -19,6 +19,7 @@ from console.trajectory.strict_yaml import WrittenScalar, read_yaml, refuse_at
 MAX_TEXT = 65_536
 """Maximum characters of a policy."""
 MAX_RULES = 200
+MAX_UNDO_S = 3_600
 DECISIONS = ("approve", "reject", "edit")
 """Decisions that a rule may offer; `respond` and `escalate` never allow an action, so they are always available."""
 
@@ -39,7 +40,7 @@ def read_policy(text: str) -> Policy:
     hint = "write at least `default: ask`"
     written = read_yaml(text, _WrittenPolicy, "The policy", hint=hint, aliases=False)
     rules = tuple(each.to_rule(place) for place, each in enumerate(written.rules, 1))
-    return Policy(rules, written.default, written.mode, written.rollout)
+    return Policy(rules, written.default, written.mode, written.rollout, written.undo)
 
 
 def from_patterns(patterns: Sequence[str]) -> str:
@@ -128,6 +129,13 @@ def _deadline(value: object) -> float:
     return seconds
 
 
+def _undo(value: object) -> float:
+    seconds = _seconds(value)
+    if seconds is None or seconds > MAX_UNDO_S:
+        raise ValueError("must be a time such as 0, 30 (seconds) or 2m, at most 1h")
+    return seconds
+
+
 def _share(value: object) -> float:
     found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)\s*%", value) if isinstance(value, str) else None
     if not found or not 0 < float(found[1]) <= 100:
@@ -161,8 +169,9 @@ class _WrittenRule(BaseModel):
     deadline: Annotated[float | None, BeforeValidator(_deadline)] = None
     who: _Texts = ()
     doors: Annotated[_Texts, _choice(DOORS, "entry point")] = ()
+    undo: Annotated[float | None, BeforeValidator(_undo)] = None
 
-    @field_validator("reviews", "decisions", "deadline", "who", "doors")
+    @field_validator("reviews", "decisions", "deadline", "who", "doors", "undo")
     @classmethod
     def _may_ask(cls, value: Any, info: ValidationInfo) -> Any:
         then = info.data.get("then")
@@ -171,8 +180,8 @@ class _WrittenRule(BaseModel):
         return value
 
     def to_rule(self, place: int) -> Rule:
-        fields = self.model_dump(exclude={"name", "deadline"})
-        return Rule(name=self.name or f"rule {place}", deadline_s=self.deadline, **fields)
+        fields = self.model_dump(exclude={"name", "deadline", "undo"})
+        return Rule(name=self.name or f"rule {place}", deadline_s=self.deadline, undo_s=self.undo, **fields)
 
 
 def _reachable(written: list[_WrittenRule]) -> list[_WrittenRule]:
@@ -198,3 +207,4 @@ class _WrittenPolicy(BaseModel):
     rules: Annotated[list[_WrittenRule], AfterValidator(_reachable)] = []
     mode: PolicyMode = PolicyMode.ENFORCE
     rollout: Annotated[float, BeforeValidator(_share)] = 1.0
+    undo: Annotated[float | None, BeforeValidator(_undo)] = None

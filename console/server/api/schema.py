@@ -55,7 +55,9 @@ class CheckSent(_Sent):
         le=MOST,
         description="Seconds until the deadline (default: 1,800), unless the rule of the policy sets its own.",
     )
-    undo_s: float = Field(default=5.0, ge=0, le=3600, description="How long a reviewer can undo a decision.")
+    undo_s: float | None = Field(
+        default=None, ge=0, le=3600, description="Lengthens the policy's time to undo a decision; cannot shorten it."
+    )
     tool_schema: dict[str, Any] | None = Field(
         default=None, description="JSON schema of the tool's arguments; a reviewer's edit must match it."
     )

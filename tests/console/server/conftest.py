@@ -119,6 +119,8 @@ def decide():
         queue = review_queue()
         with reading() as session:
             run = runs.get(session, run_name)
+            session.expunge(run)
+            run.undo_ms = 0
             claim = decisions.claim_next_item(queue, session, run, reviewer, now_ms())
             return decisions.submit(
                 queue, run, claim, reviewer, ReviewDecision(decision, text, edited, label), now_ms()

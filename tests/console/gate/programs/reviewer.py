@@ -38,6 +38,7 @@ def work(url: str, run_name: str, name: str) -> None:
             time.sleep(0.01)
             continue
         try:
+            run.undo_ms = 0
             decisions.submit(queue, run, found, name, answer_to(decisions.pending_action(found)), now_ms())
         except StorageError as refused:
             print(f"{name}: {refused}", file=sys.stderr)
