@@ -21,6 +21,7 @@ from console.review.blinding import get_remedy, list_remedies
 from console.review.edits import OtherTool
 from console.review.simulated import INSPECTION_ORDERS, REVIEWERS, Noise
 from console.review.simulated.simulate import SimulationPlan, as_dict, simulate
+from console.review.terms import get_review_terms
 from console.trials import answer_rating
 from storage import tables
 from storage.queue import DecisionRow, NoClaim
@@ -62,7 +63,7 @@ def claim(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
     with reading() as session:
         view = blinding.build_review_view(session, queue, row, claimed, reviewer, unblinded=False)
         # Checked early, so that no one reads an item that they cannot decide here.
-        refusal = decisions.get_review_terms(session, claimed.item_id).refusal("respond", reviewer, roles, Door.CLI)
+        refusal = get_review_terms(session, claimed.item_id).refusal("respond", reviewer, roles, Door.CLI)
     if refusal:
         refusal += f" Escalate or release it: inferact review release {claimed.item_id} --reviewer {quote(reviewer)}"
     document = {"item": _item_document(view) | {"remedies": list(list_remedies(claimed))}, "reason": refusal or ""}

@@ -20,7 +20,7 @@ from console.gate import store
 from console.gate.request import Asker, CheckRequest
 from console.gate.resolve import OpenCheck, WaitState, begin, may_have_answer, resolve, stored_answer
 from console.gate.types import GateDecision, Reason
-from console.review.decisions import get_review_terms
+from console.review.terms import get_review_terms
 from console.trajectory import Outcome, from_json
 from storage import tables
 from storage.errors import StorageError

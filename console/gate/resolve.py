@@ -22,7 +22,6 @@ from console.gate.policy.rules import PolicyMode
 from console.gate.request import CheckRequest
 from console.gate.store import FAILED, intent_of, set_outcome
 from console.gate.types import GateDecision, Reason
-from console.review.decisions import ReviewTerms
 from console.review.resolution import (
     Resolution,
     ResolutionReason,
@@ -30,6 +29,7 @@ from console.review.resolution import (
     list_current_decisions,
     resolve_decisions,
 )
+from console.review.terms import ReviewTerms
 from console.runs import is_current
 from console.runs.trajectory_rows import intend
 from console.trajectory import Outcome

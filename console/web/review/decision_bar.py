@@ -14,6 +14,7 @@ from console.review import decisions
 from console.review.blinding import list_remedies
 from console.review.reasons import list_reasons, reason_code, reason_text
 from console.review.resolution import is_judgement_only
+from console.review.terms import get_review_terms
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions, colleagues, drafts, edit_form, shortcuts
@@ -108,7 +109,7 @@ def _withheld(item: int) -> dict[str, str]:
     if identity is None:
         return {}
     with reading() as session:
-        terms = decisions.get_review_terms(session, item)
+        terms = get_review_terms(session, item)
     roles = frozenset(map(str, identity.roles))
     found = {str(kind): terms.refusal(kind, identity.name, roles) for kind in DecisionKind}
     return {kind: reason for kind, reason in found.items() if reason is not None}
