@@ -36,3 +36,7 @@ class Unknown(BadInput):
 
 class Refused(ConsoleError):
     """The present state does not allow this request."""
+
+
+class TooMany(Refused):
+    """An agent has reached a limit; later, the same request may be accepted."""

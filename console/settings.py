@@ -51,6 +51,10 @@ class Settings(BaseSettings):
     concurrency: int = Field(default=8, ge=1)
     api_token: SecretStr | None = None
     """A token of the HTTP API beside the agents' own tokens; only this one may import."""
+    agent_waiting: int = Field(default=200, ge=1)
+    """The most checks of one agent that may wait for a person at once, over HTTP."""
+    agent_runs: int = Field(default=100, ge=1)
+    """The most runs that one agent may create within 24 hours, over HTTP."""
     webhook_url: str | None = None
     """The address that receives every decision on an agent's action."""
     webhook_secret: SecretStr | None = None

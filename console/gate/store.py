@@ -24,6 +24,7 @@ from console.auth.audit_log import By, Door, acting, current_origin
 from console.database import now_ms, reading, writing
 from console.detection.routing import flagged_item
 from console.errors import Refused, Unknown
+from console.gate import agent_limits
 from console.gate.policy import policy_store
 from console.gate.policy.rules import UNDO_S
 from console.gate.request import CheckRequest, Ruled
@@ -116,6 +117,8 @@ def create_run(url: str, spec: RunSpec) -> None:
 
 
 def _insert_run(session: Session, spec: RunSpec) -> None:
+    if spec.is_agents and spec.agent is not None:
+        agent_limits.refuse_run(session, spec.agent, now_ms())
     run = runs.create(session, spec.name, RunKind.GATE, now_ms(), actor=spec.agent or "agent", **spec.fields)
     run.environment = spec.environment
     session.flush()

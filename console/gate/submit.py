@@ -15,6 +15,7 @@ from console.detection.detectors import Detector, Verdict, detector
 from console.detection.routing import OWN_DETECTOR, routing_name
 from console.detection.verdicts import judge_as_row
 from console.errors import Refused
+from console.gate.agent_limits import refuse_waiting
 from console.gate.checks import Cancellation, Wait
 from console.gate.policy import CheckFacts, Then, policy_store, ruling
 from console.gate.policy.rules import DEADLINE_S, PolicyMode
@@ -235,6 +236,8 @@ def _judge_new(
     durable, beats = options.begins or ruled.asks(verdict), options.beats_under(ruled)
     try:
         with writing(options.url, durable=durable) as session:
+            if ruled.asks(verdict):
+                refuse_waiting(session, options.asker, at_ms)
             ask = store_request(session, run, request, verdict, ruled, deadline_ms, at_ms, beats=beats)
             if not ruled.asks(verdict):
                 return _not_flagged(session, options, request, ask, verdict["score"])

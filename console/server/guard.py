@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import MutableMapping
 from typing import Any
 from urllib.parse import quote
 
+from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -32,6 +34,10 @@ OPEN_BELOW = ("/static/", "/sign-in", "/invite/")
 """Addresses that need no session: the sign-in, joining a study, and Streamlit's own files."""
 
 _API = ("/api", "/api/")
+BODY_S = 30.0
+"""The seconds in which a body must arrive, and in which each further 64 kB of it must."""
+_SLOWEST_BYTES = 2**16
+_LATE_BODY = "The body did not arrive in time; send the request again."
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _CLOSED = 4401
 _LOOK_EVERY_S = 2.0
@@ -119,6 +125,35 @@ class Guard:
             # Without the database no session can be verified.
             _log.exception("The session could not be looked up.")
             return False
+
+
+class BodyDeadline:
+    """ASGI middleware that answers 408 if a request's body stops arriving, or only trickles."""
+
+    def __init__(self, app: ASGIApp, seconds: float = BODY_S) -> None:
+        self._app, self._seconds = app, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on with a deadline for its body, which grows with the bytes that have arrived."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        until, is_whole = time.monotonic() + self._seconds, False
+
+        async def receive_in_time() -> Message:
+            nonlocal until, is_whole
+            if is_whole:
+                # A whole request waits here for its client to hang up.
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), until - time.monotonic())
+            except TimeoutError:
+                raise HTTPException(408, _LATE_BODY, {"Connection": "close"}) from None
+            until += len(message.get("body", b"")) / _SLOWEST_BYTES * self._seconds
+            is_whole = not message.get("more_body", False)
+            return message
+
+        await self._app(scope, receive_in_time, send)
 
 
 def person_behind(cookies: MutableMapping[str, str] | dict[str, str], port: int) -> Identity | None:

@@ -203,13 +203,13 @@ def console_app(site: Site, script: Path) -> App:
 
     from console.server.api.routes import routes
     from console.server.content_security import SafeHeaders
-    from console.server.guard import Guard
+    from console.server.guard import BodyDeadline, Guard
     from console.server.sign_in.sign_in_pages import routes as sign_in_routes
 
     return App(
         script,
         routes=[*sign_in_routes(site), *routes()],
-        middleware=[Middleware(SafeHeaders), Middleware(Guard, site=site)],
+        middleware=[Middleware(SafeHeaders), Middleware(BodyDeadline), Middleware(Guard, site=site)],
         lifespan=_lifespan,
     )
 

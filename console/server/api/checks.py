@@ -61,7 +61,7 @@ Seconds = Annotated[
 ]
 
 
-@router.post("", response_description=_DECIDED, responses=_WAITING | refusals(400, 404, 409, 413))
+@router.post("", response_description=_DECIDED, responses=_WAITING | refusals(400, 404, 409, 413, 429))
 async def submit(sent: CheckSent, who: Asking, request: Request, response: Response) -> Check:
     """Ask whether an action may run. Respond with the decision, or with 202 and a check to wait for."""
     with acting(By(who.name, Door.API, address_of(request))):

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from console.errors import BadInput, ConsoleError, Refused, Unknown
+from console.errors import BadInput, ConsoleError, Refused, TooMany, Unknown
 from console.server.api.schema import Problem
 from storage.errors import NoSuchItem, QueueRefusal, StorageError
 
@@ -22,6 +22,7 @@ _STATUS: dict[type[Exception], int] = {
     Unknown: 404,
     BadInput: 422,
     Refused: 409,
+    TooMany: 429,
     ConsoleError: 409,
     NoSuchItem: 404,
     QueueRefusal: 409,
@@ -29,6 +30,7 @@ _STATUS: dict[type[Exception], int] = {
 }
 """The status of each error; the most specific class counts."""
 
+_RETRY_AFTER_S = "60"
 UNREACHABLE = "The database cannot be used now; try again in a moment."
 _HTTP_WORDS = {
     404: "This address does not exist; /api/v1/openapi.json lists all addresses.",
@@ -42,6 +44,7 @@ _MEANS = {
     409: "The present state does not allow the request.",
     413: "The body is too large.",
     422: "The request cannot be used.",
+    429: "The agent has too many waiting checks or new runs.",
     503: "The database is unreachable.",
 }
 
@@ -58,7 +61,8 @@ def problem(status: int, sentence: str, headers: Mapping[str, str] | None = None
 
 async def _refused(_request: Request, error: Exception) -> Response:
     status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
-    return problem(status, str(error) or str(type(error).__doc__))
+    headers = {"Retry-After": _RETRY_AFTER_S} if status == 429 else None
+    return problem(status, str(error) or str(type(error).__doc__), headers)
 
 
 async def _unusable(_request: Request, error: RequestValidationError) -> Response:
