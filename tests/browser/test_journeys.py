@@ -175,7 +175,7 @@ def test_a_server_restarted_under_an_open_page_decides_nothing_unseen(filled, se
         page.wait_for_selector("[data-testid=stApp][data-test-connection-state=CONNECTED]")
         page.keyboard.press("a")
         # The address names the item that stood there, which somebody else has answered meanwhile.
-        page.get_by_text(f"Item {first} does not open").wait_for()
+        page.get_by_text(f"Cannot open item {first}").wait_for()
         taken = [answer[:2] for answer in standing_answers()]
         assert taken == [(first, "reject")]
         ready(page, f"address-{first}")

@@ -89,7 +89,7 @@ def name_in_address(item: int | None) -> None:
 
 def show_refusal(session: Session, wanted: str, why: str, who: Identity) -> None:
     """Draw the reason why the item cannot be opened, and what to open instead."""
-    show_empty_state(_("Cannot open item {number}").format(number=wanted[:_LONGEST], by="id"), why)
+    show_empty_state(_("Cannot open item {number}").format(number=wanted[:_LONGEST]), why)
     item = _named(session, wanted)
     with next_step_row():
         key_button(_("Review next"), "Enter", "review-on", name_in_address, None, type="primary")
