@@ -2,6 +2,9 @@
 
 The chain holds digests and ids only. The content of an event can be erased: its link stays, and the event that records
 the erasure lists the erased event. A separate row holds the end of the chain.
+
+Each transaction also adds a link with the digests of the rows that it changed (`storage.linked_rows`); a link of rows
+has no event. Each digest is salted, and the salt goes with the row.
 """
 
 from __future__ import annotations
@@ -9,12 +12,15 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from storage.tables import ChainEnd, Event, EventLink, Table
+from storage.linked_rows import LINKED, TOUCHED, changed_parts, parts_digest, select_rows
+from storage.tables import ChainEnd, Event, EventLink, RowSalt, Table
 
 if TYPE_CHECKING:
     from storage.queue.transaction import Transaction
@@ -22,9 +28,22 @@ if TYPE_CHECKING:
 _event = Table.metadata.tables[str(Event.__tablename__)]
 _link = Table.metadata.tables[str(EventLink.__tablename__)]
 _end = Table.metadata.tables[str(ChainEnd.__tablename__)]
+_salt = Table.metadata.tables[str(RowSalt.__tablename__)]
 
 _CONTENT = ("run_id", "at_ms", "actor", "kind", "subject", "detail", "door", "place", "before", "after", "salt")
+_NO_ROWS = "[]"
 _PAGE = 1_000
+_SHOWN = 20
+"""How many changed rows of one table are named; the rest are only counted."""
+
+_READ_TOUCHED = f"SELECT DISTINCT name, row_id FROM {TOUCHED} ORDER BY name, row_id"
+_READ_END = "SELECT event_id, events, hash FROM chain_end"
+_SALT_ROW = """INSERT INTO row_salt (name, row_id, salt) VALUES (?, ?, ?)
+ON CONFLICT (name, row_id) DO UPDATE SET salt = excluded.salt"""
+_LINK_COLUMNS = ("event_id", "at_ms", "kind", "erases", "content_digest", "rows", "previous_hash", "hash")
+_ADD_LINK = f"INSERT INTO event_link ({', '.join(_LINK_COLUMNS)}) VALUES ({', '.join('?' * len(_LINK_COLUMNS))})"
+_MOVE_END = "UPDATE chain_end SET event_id = ?, events = ?, hash = ?"
+_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
 def begin(connection: Connection) -> None:
@@ -62,15 +81,78 @@ def append_raw(db: Transaction, content: Mapping[str, Any]) -> None:
     db.run("UPDATE chain_end SET event_id = :event_id, events = :events, hash = :hash", **end)
 
 
+def link_touched(cursor: Any, *, server: bool) -> None:
+    """Add a link with the digests of the rows that this transaction changed, if there are any, just before its commit.
+
+    `cursor` is a raw cursor of the transaction; `server` says that it is not SQLite's.
+    """
+    cursor.execute(_READ_TOUCHED)
+    touched = cursor.fetchall()
+    if touched:
+        cursor.execute(f"DELETE FROM {TOUCHED}")
+        _link_rows(cursor, touched, server)
+
+
+def link_all(connection: Connection) -> None:
+    """Link every row of the linked tables as it is now, for a database whose rows were not linked until now."""
+    cursor, server = connection.connection.cursor(), connection.dialect.name != "sqlite"
+    rows = [(name, key) for name in LINKED for key, *_ in connection.exec_driver_sql(next(select_rows(name)))]
+    if rows:
+        _link_rows(cursor, rows, server)
+
+
 def problems(connection: Connection) -> list[str]:
-    """Return a sentence about the first event at which the chain breaks, or an empty list if the chain is intact."""
-    return next(([problem] for problem in _broken(connection)), [])
+    """Return a sentence about the first event at which the chain breaks, and one about each row that differs from it."""
+    chain = next(([problem] for problem in _broken(connection)), [])
+    return chain + list(_row_problems(connection))
 
 
 def end_of(connection: Connection) -> tuple[int, str]:
     """Return the number of events and the last hash, which a copy elsewhere can be compared with."""
     end = connection.execute(select(_end)).first()
     return (end.events, end.hash) if end else (0, "")
+
+
+def _link_rows(cursor: Any, touched: Iterable[Sequence[Any]], server: bool) -> None:
+    """Add a link with the present digests of the rows; None for a row that is gone, whose salt is then removed."""
+    found: dict[str, list[int]] = {}
+    for name, row_id in touched:
+        found.setdefault(name, []).append(row_id)
+    rows, salts, gone = [], [], []
+    for name, ids in found.items():
+        digests: dict[int, str] = {}
+        for statement in select_rows(name, ids):
+            cursor.execute(statement)
+            for row_id, *values in cursor.fetchall():
+                salts.append((name, row_id, salt := secrets.token_hex(16)))
+                digests[row_id] = parts_digest(values, name, salt)
+        rows += [[name, row_id, digests.get(row_id)] for row_id in ids]
+        gone += [(name, row_id) for row_id in ids if row_id not in digests]
+    _run_many(cursor, _SALT_ROW, salts, server)
+    _run_many(cursor, "DELETE FROM row_salt WHERE name = ? AND row_id = ?", gone, server)
+    cursor.execute(_READ_END + " FOR UPDATE" * server)
+    event_id, events, previous = cursor.fetchone()
+    link = {
+        "event_id": event_id + 1,
+        "at_ms": time.time_ns() // 1_000_000,
+        "kind": f"rows of {', '.join(found)}",
+        "erases": "[]",
+        "content_digest": "",
+        "rows": _encode(rows),
+        "previous_hash": previous,
+    }
+    link["hash"] = _hash(link)
+    _run_many(cursor, _ADD_LINK, [tuple(link[name] for name in _LINK_COLUMNS)], server)
+    _run_many(cursor, _MOVE_END, [(link["event_id"], events + 1, link["hash"])], server)
+
+
+def _run_many(cursor: Any, statement: str, values: list[tuple[Any, ...]], server: bool) -> None:
+    """Run the statement for each set of values; a server's driver writes a placeholder as %s."""
+    words = statement.replace("?", "%s") if server else statement
+    if len(values) == 1:
+        cursor.execute(words, values[0])
+    elif values:
+        cursor.executemany(words, values)
 
 
 def _link_up(connection: Connection, row: Mapping[str, Any], previous: str, events: int, erases: Sequence[int]) -> None:
@@ -86,6 +168,7 @@ def _new_link(row: Mapping[str, Any], previous: str, erases: Sequence[int]) -> d
         "kind": row["kind"],
         "erases": json.dumps(sorted(erases)),
         "content_digest": _content_digest(row),
+        "rows": _NO_ROWS,
         "previous_hash": previous,
     }
     return link | {"hash": _hash(link)}
@@ -96,12 +179,13 @@ def _content_digest(row: Mapping[str, Any]) -> str:
 
 
 def _hash(link: Mapping[str, Any]) -> str:
-    names = ("previous_hash", "event_id", "at_ms", "kind", "erases", "content_digest")
-    return _sha256([link[name] for name in names])
+    names = ["previous_hash", "event_id", "at_ms", "kind", "erases", "content_digest"]
+    # A link without rows is hashed as it was before links had rows.
+    return _sha256([link[name] for name in names] + [link["rows"]] * (link["rows"] != _NO_ROWS))
 
 
 def _sha256(values: Sequence[Any]) -> str:
-    return hashlib.sha256(json.dumps(values, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(_encode(values).encode()).hexdigest()
 
 
 def _broken(connection: Connection) -> Iterator[str]:
@@ -126,7 +210,10 @@ def _broken(connection: Connection) -> Iterator[str]:
 
 def _content_problem(link: Row[Any], content: Row[Any] | None, is_erased: bool) -> Iterator[str]:
     named = _named(link.event_id, link.kind)
-    if content is None and not is_erased:
+    if not link.content_digest:
+        if content is not None:
+            yield f"Audit: {named} is a link of rows, but an event was added to it."
+    elif content is None and not is_erased:
         yield f"Audit: {named} was removed."
     elif content is not None and is_erased:
         yield f"Audit: {named} was erased, but has content again."
@@ -138,6 +225,44 @@ def _unlinked(connection: Connection) -> Iterator[str]:
     statement = select(_event.c.id, _event.c.kind).outerjoin(_link, _link.c.event_id == _event.c.id)
     for event_id, kind in connection.execute(statement.where(_link.c.event_id.is_(None)).order_by(_event.c.id)):
         yield f"Audit: {_named(event_id, kind)} was added outside the chain."
+
+
+def _row_problems(connection: Connection) -> Iterator[str]:
+    """Yield a sentence about each linked row that was changed, added or removed outside the chain."""
+    linked = _latest_digests(connection)
+    for name in LINKED:
+        found = list(_differing(connection, name, linked.get(name, {})))
+        yield from found[:_SHOWN]
+        if len(found) > _SHOWN:
+            yield f"Audit: ... and {len(found) - _SHOWN} more rows of {name}."
+
+
+def _differing(connection: Connection, name: str, linked: dict[int, str | None]) -> Iterator[str]:
+    told = select(_salt.c.row_id, _salt.c.salt).where(_salt.c.name == name)
+    salts: dict[int, str] = {row_id: salt for row_id, salt in connection.execute(told)}
+    seen = set()
+    for row_id, *values in connection.exec_driver_sql(next(select_rows(name))):
+        seen.add(row_id)
+        digest, before = parts_digest(values, name, salts.get(row_id, "")), linked.get(row_id)
+        if before is None:
+            yield f"Audit: {name} {row_id} was added outside the console."
+        elif digest != before:
+            yield f"Audit: {name} {row_id} was changed outside the console: {changed_parts(name, before, digest)}."
+    for row_id, before in linked.items():
+        if before is not None and row_id not in seen:
+            yield f"Audit: {name} {row_id} was removed outside the console."
+
+
+def _latest_digests(connection: Connection) -> dict[str, dict[int, str | None]]:
+    """Return the last linked digest of each row by table and id; None for a row that an event removed."""
+    found: dict[str, dict[int, str | None]] = {}
+    lists = select(_link.c.rows).where(_link.c.rows != _NO_ROWS).order_by(_link.c.event_id)
+    for text in connection.execute(lists).scalars():
+        # Unreadable rows are a changed link, which is named already.
+        with suppress(ValueError, TypeError):
+            for name, row_id, digest in json.loads(text):
+                found.setdefault(name, {})[row_id] = digest
+    return found
 
 
 def _erased(connection: Connection) -> set[int]:

@@ -26,7 +26,9 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
 
+from storage.audit_chain import link_touched
 from storage.errors import HOW_TO_GO_ON, DatabaseUnusable, StorageError, sentence_of
+from storage.linked_rows import note_changes_postgres, note_changes_sqlite
 
 BUSY_MS = 30_000
 _POOL: dict[str, Any] = {"pool_size": 8, "max_overflow": -1, "hide_parameters": True}
@@ -61,6 +63,10 @@ def writing(url: str, durability: Durability = Durability.FULL) -> Iterator[Sess
     opened = engine(url, durability, writes=True)
     with _in_words(url), Session(opened, expire_on_commit=False) as session, session.begin():
         yield session
+        session.flush()
+        cursor = session.connection().connection.cursor()
+        link_touched(cursor, server=opened.dialect.name != "sqlite")
+        cursor.close()
     check_file(opened)
 
 
@@ -160,13 +166,20 @@ def _engine(url: str, durability: Durability, writes: bool, pid: int) -> Engine:
         if writes:
             return _engine(url, durability, False, pid)
         relaxed = {"options": "-c synchronous_commit=off"} if durability is Durability.NORMAL else {}
-        return create_engine(url, pool_pre_ping=True, connect_args=relaxed, **_POOL)
+        server = create_engine(url, pool_pre_ping=True, connect_args=relaxed, **_POOL)
+        event.listen(server, "connect", lambda connection, _record: note_changes_postgres(connection))
+        return server
     made = create_engine(url, **_POOL)
     event.listen(made, "do_connect", lambda *_: _database_file(path, os.getpid()).prepare())
-    event.listen(made, "connect", lambda connection, _record: configure(connection, durability))
+    event.listen(made, "connect", lambda connection, _record: _prepare(connection, durability))
     # Two engines and no execution option, which would call two sets of listeners for each statement.
     event.listen(made, "begin", partial(_begin, "BEGIN IMMEDIATE" if writes else "BEGIN DEFERRED"))
     return made
+
+
+def _prepare(connection: Any, durability: Durability) -> None:
+    configure(connection, durability)
+    note_changes_sqlite(connection)
 
 
 @lru_cache(maxsize=64)

@@ -24,11 +24,15 @@ from storage.engine import (
     sqlite_path,
 )
 from storage.errors import NewerSchema, NoDatabase, NotOurs, OlderSchema, StorageError
+from storage.linked_rows import postgres_triggers
 from storage.tables import DatabaseKey, Table
 from storage.tables.text_search import DEFINITION as TEXT_INDEX
 
 # Any fixed number will do: it keeps two servers from upgrading one PostgreSQL database at a time.
 _ADVISORY_LOCK = 7_142_026
+
+_LINKS_ROWS = "0014"
+"""The revision from which the audit chain covers rows; the rows of an older database are linked by its upgrade."""
 
 
 @lru_cache(maxsize=1)
@@ -84,7 +88,8 @@ def upgrade(url: str) -> None:
     from alembic import command
     from alembic.config import Config
 
-    refuse_unknown(url, revision(url))
+    found = revision(url)
+    refuse_unknown(url, found)
     # An installed console has no alembic.ini.
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
@@ -92,6 +97,8 @@ def upgrade(url: str) -> None:
     with _alone_with(url) as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+        if (found or "") < _LINKS_ROWS:
+            audit_chain.link_all(connection)
         dangling = sqlite_path(url) and connection.exec_driver_sql("PRAGMA foreign_key_check").fetchone()
         if dangling:
             raise StorageError(
@@ -163,6 +170,9 @@ def _create(url: str) -> bool:
         make_text_index(connection)
         connection.execute(insert(DatabaseKey).values(id=1, key=secrets.token_hex(16)))
         audit_chain.begin(connection)
+        if sqlite_path(url) is None:
+            for statement in postgres_triggers():
+                connection.exec_driver_sql(statement)
         # As Alembic creates it; Alembic reads this table before every later revision.
         connection.exec_driver_sql(
             "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "

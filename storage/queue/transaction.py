@@ -14,6 +14,7 @@ from typing import Any, Self
 from sqlalchemy import Dialect, text
 from sqlmodel import Session
 
+from storage.audit_chain import link_touched
 from storage.engine import BUSY_MS, Durability, borrow, check_file, engine, give_back
 from storage.errors import DatabaseUnusable, StorageError, sentence_of
 
@@ -75,6 +76,8 @@ class Transaction:
     ) -> None:
         try:
             if kind is None:
+                if not self._waits:
+                    link_touched(self._cursor, server=self._dialect.name != "sqlite")
                 self._connection.commit()
         except sqlite3.DatabaseError as failure:
             error = failure

@@ -1,6 +1,6 @@
 """Every table, by room. Times are milliseconds since 1970 UTC (`*_ms`); JSON is stored as text."""
 
-from storage.tables.audit import ChainEnd, DatabaseKey, Event, EventLink
+from storage.tables.audit import ChainEnd, DatabaseKey, Event, EventLink, RowSalt
 from storage.tables.base import Table
 from storage.tables.loop import Allowed, Ask, Intent, Memory, PlanVersion, Policy, WebhookDelivery
 from storage.tables.people import Agent, Invitation, Person, PersonSession

@@ -31,7 +31,9 @@ class Event(NumberedTable, table=True):
 class EventLink(Table, table=True):
     """An event's link in the chain: the digest of its content, and a hash of this digest and the previous hash.
 
-    `erases` is a JSON list of the events whose content was erased by this event.
+    `erases` is a JSON list of the events whose content was erased by this event. `rows` is a JSON list of [table, id,
+    digest] of the rows that a transaction changed (null for a removed row); such a link has no event and no
+    `content_digest`.
     """
 
     __tablename__ = "event_link"
@@ -43,6 +45,17 @@ class EventLink(Table, table=True):
     content_digest: str
     previous_hash: str
     hash: str
+    rows: str = Field(default="[]", sa_column_kwargs={"server_default": "[]"})
+
+
+class RowSalt(Table, table=True):
+    """The salt of a linked row's latest digest, removed with the row, so that its content cannot be guessed."""
+
+    __tablename__ = "row_salt"
+
+    name: str = Field(primary_key=True)
+    row_id: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    salt: str
 
 
 class ChainEnd(Table, table=True):

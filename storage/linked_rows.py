@@ -1,0 +1,233 @@
+"""The rows that the audit chain covers: their columns by what these say, their digests, and the triggers that note a
+changed row.
+
+Each connection of the console notes in a temporary table which of these rows it changed; the commit then links them.
+A change by another program is noted by nobody and linked by nobody, so `db check` finds it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+_SIZE = 32
+"""The hexadecimal digits of a digest of one part (128 bits)."""
+_CHUNK = 500
+_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedTable:
+    """The columns of a linked table that say who, what and when; `left_out` gives a reason for each other column.
+
+    `only` is an SQL condition on {row}: other rows are not linked.
+    """
+
+    who: tuple[str, ...] = ()
+    what: tuple[str, ...] = ()
+    when: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    only: str = ""
+
+    @property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        """The columns by part, in the order of a digest."""
+        return {"who": self.who, "what": self.what, "when": self.when}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The linked columns, in the order of a digest."""
+        return self.who + self.what + self.when
+
+
+_SEEN = {"seen_ms": "changes with every request and grants nothing"}
+
+LINKED: dict[str, LinkedTable] = {
+    "ask": LinkedTable(
+        who=("agent_id", "asker"),
+        what=(
+            "run_id", "digest", "trajectory_id", "item_id", "token", "step", "answer", "action", "decision_id",
+            "policy_version", "rule", "tool",
+        ),
+        when=("asked_ms", "deadline_ms", "answered_ms"),
+        left_out={
+            "heartbeat_ms": "changes every two seconds of a wait; it can only end the wait",
+            "beats": "says whether heartbeats are expected; it can only end the wait",
+        },
+    ),
+    "item": LinkedTable(
+        what=("run_id", "trajectory_id", "step", "kind", "terms"),
+        when=("created_ms",),
+        left_out={
+            "trial": "the trial of its trajectory",
+            "verdict_id": "points at what the detector said, which decides nothing",
+            "priority": "the order in the queue",
+            **dict.fromkeys(
+                ("status", "open_slots", "reviews_required"), "the queue's count, compared with the slots and decisions"
+            ),
+        },
+        only="{row}.terms <> '{{}}'",
+    ),
+    "decision": LinkedTable(
+        who=("reviewer", "annotator_kind", "door"),
+        what=(
+            "item_id", "slot_id", "decision", "label", "feedback_type", "feedback_text", "edited_action",
+            "action_digest", "submit_key", "revision", "superseded", "budget_cap", "budget_used", "seen_digest",
+            "reason_codes",
+        ),
+        when=("claimed_ms", "decided_ms", "withdrawn_ms", "delivered_ms"),
+        left_out={"deliverable_ms": "the end of the undo time, which each next claim moves; delivery itself is linked"},
+    ),
+    "intent": LinkedTable(
+        what=("trajectory_id", "step", "action", "action_digest", "decision_id"), when=("started_ms", "finished_ms")
+    ),
+    "policy": LinkedTable(who=("author",), what=("run_id", "version", "text", "digest"), when=("created_ms",)),
+    "person": LinkedTable(who=("name", "name_key"), what=("roles",), when=("created_ms", "disabled_ms")),
+    "person_session": LinkedTable(
+        who=("person_id", "browser", "address"),
+        what=("token_hash",),
+        when=("created_ms", "expires_ms", "ended_ms"),
+        left_out=_SEEN,
+    ),
+    "invitation": LinkedTable(
+        who=("person_id", "invited_by"), what=("token_hash", "roles"), when=("created_ms", "expires_ms", "used_ms")
+    ),
+    "agent": LinkedTable(
+        who=("name", "name_key"), what=("token_hash",), when=("created_ms", "disabled_ms"), left_out=_SEEN
+    ),
+    "note": LinkedTable(who=("author", "addressee"), what=("item_id", "decision_id", "text"), when=("created_ms",)),
+    "adjudication": LinkedTable(
+        who=("adjudicator",), what=("study_id", "run_id", "unit", "revision", "label", "note"), when=("at_ms",)
+    ),
+}  # fmt: skip
+"""Every linked table. A new column of these tables goes into a part or, with a reason, into `left_out`."""
+
+NOT_LINKED = {
+    "event": "the chain itself holds the digest of each event",
+    "event_link": "the chain itself",
+    "chain_end": "compared with the chain, and with a head that the operator stores elsewhere",
+    "row_salt": "a changed salt shows as a changed row",
+    "database_key": "identifies the file and decides nothing",
+    "slot": "a claim: the budget, its ledger and the decisions are compared with it",
+    "ledger": "entries of a budget: compared with the budget, its slots and decisions",
+    "budget": "a sum: compared with its ledger, slots and decisions",
+    "draft": "text that a reviewer has not submitted",
+    "memory": "written from a linked decision, which keeps the original text",
+    "run": "each change of its settings is an event with the settings before and after",
+    "log_import": "each import is an event",
+    "task": "the record of an agent's work, which an import can replace",
+    "trajectory": "the record of an agent's work; the action that may run is in the linked check",
+    "trajectory_body": "the record of an agent's work; the action that may run is in the linked check",
+    "picture": "the record of an agent's work",
+    "verdict": "what a detector said; the check that follows from it is linked",
+    "allowed": "a count of allowed checks",
+    "plan_version": "each version is an event with its digest",
+    "webhook_delivery": "a delivery to another system, repeated until it succeeds",
+    **dict.fromkeys(
+        (
+            "study", "participant", "assignment", "probe", "study_invitation", "questionnaire_answer", "confidence",
+            "page_event",
+        ),
+        "data of a study, in which nothing runs; its changes of status are events",
+    ),
+}  # fmt: skip
+"""The tables whose rows are not linked, each with the reason."""
+
+TOUCHED = "touched_row"
+"""The temporary table of each connection with the rows that its transaction changed: table and id."""
+
+
+def parts_digest(values: Sequence[Any], name: str, salt: str) -> str:
+    """Return the digest of a row's linked columns: one part for who, what and when each, joined by dots."""
+    parts, start = [], 0
+    for part, columns in LINKED[name].parts.items():
+        end = start + len(columns)
+        # Columns without a value are left out, so that a column that a later version adds changes no digest.
+        told = [
+            [column, _plain(value)]
+            for column, value in zip(columns, values[start:end], strict=True)
+            if value is not None
+        ]
+        parts.append(hashlib.sha256(_encode([salt, name, part, told]).encode()).hexdigest()[:_SIZE])
+        start = end
+    return ".".join(parts)
+
+
+def changed_parts(name: str, before: str, after: str) -> str:
+    """Return in words which parts of a row differ between two digests, with the columns of each part."""
+    pairs = zip(LINKED[name].parts.items(), before.split("."), after.split("."), strict=False)
+    return " and ".join(f"{part} ({', '.join(columns)})" for (part, columns), old, new in pairs if old != new)
+
+
+def select_rows(name: str, ids: Sequence[int] | None = None) -> Iterator[str]:
+    """Yield the statements that read the id and the linked columns of these rows, or of all linked rows."""
+    table = LINKED[name]
+    statement = f"SELECT id, {', '.join(table.columns)} FROM {name}"
+    conditions = [table.only.format(row=name)] if table.only else []
+    if ids is None:
+        yield statement + "".join(f" WHERE {one}" for one in conditions) + " ORDER BY id"
+        return
+    for start in range(0, len(ids), _CHUNK):
+        listed = ",".join(map(str, ids[start : start + _CHUNK]))
+        yield f"{statement} WHERE " + " AND ".join([f"id IN ({listed})", *conditions])
+
+
+def note_changes_sqlite(connection: Any) -> None:
+    """Make a raw SQLite connection note the linked rows that it changes; do nothing if the tables are missing.
+
+    The triggers are temporary: another program's connection does not have them.
+    """
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA temp_store=MEMORY")
+    cursor.execute(f"CREATE TEMP TABLE IF NOT EXISTS {TOUCHED} (name TEXT NOT NULL, row_id INTEGER NOT NULL)")
+    if cursor.execute("SELECT 1 FROM main.sqlite_master WHERE name = 'row_salt'").fetchone():
+        cursor.executescript("BEGIN;" + "".join(_sqlite_triggers()) + "COMMIT;")
+    cursor.close()
+
+
+def _sqlite_triggers() -> Iterator[str]:
+    for name, table in LINKED.items():
+        rows = {"insert": ("new",), "update": ("old", "new"), "delete": ("old",)}
+        for act, seen in rows.items():
+            when = f" WHEN {' OR '.join(table.only.format(row=row) for row in seen)}" if table.only else ""
+            what = f"UPDATE OF {', '.join(table.columns)}" if act == "update" else act.upper()
+            yield (
+                f"CREATE TEMP TRIGGER IF NOT EXISTS note_{name}_{act} AFTER {what} ON main.{name}{when} "
+                f"BEGIN INSERT INTO {TOUCHED} VALUES ('{name}', {seen[0]}.id); END;"
+            )
+
+
+def note_changes_postgres(connection: Any) -> None:
+    """Make a raw connection to a server note the linked rows that it changes; the triggers are in the schema."""
+    cursor = connection.cursor()
+    cursor.execute(f"CREATE TEMP TABLE IF NOT EXISTS {TOUCHED} (name text, row_id integer) ON COMMIT DELETE ROWS")
+    cursor.close()
+    connection.commit()
+
+
+def postgres_triggers() -> Iterator[str]:
+    """Yield the statements that create the triggers of a server's schema.
+
+    A session without the temporary table notes nothing, so its changes are not linked.
+    """
+    yield f"""CREATE OR REPLACE FUNCTION note_row() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            IF to_regclass('pg_temp.{TOUCHED}') IS NOT NULL THEN
+                INSERT INTO pg_temp.{TOUCHED}
+                VALUES (TG_TABLE_NAME, CASE WHEN TG_OP = 'DELETE' THEN OLD.id ELSE NEW.id END);
+            END IF;
+            RETURN NULL;
+        END $$"""
+    for name, table in LINKED.items():
+        yield (
+            f"CREATE OR REPLACE TRIGGER note_{name} AFTER INSERT OR DELETE OR UPDATE OF {', '.join(table.columns)} "
+            f"ON {name} FOR EACH ROW EXECUTE FUNCTION note_row()"
+        )
+
+
+def _plain(value: Any) -> Any:
+    # SQLite's driver returns a boolean as a number, a server's driver as a boolean.
+    return int(value) if isinstance(value, bool) else value
