@@ -102,7 +102,7 @@ def link_all(connection: Connection) -> None:
 
 
 def problems(connection: Connection) -> list[str]:
-    """Return a sentence about the first event at which the chain breaks, and one about each row that differs from it."""
+    """Return a sentence about the first event at which the chain breaks, and about each row that differs from it."""
     chain = next(([problem] for problem in _broken(connection)), [])
     return chain + list(_row_problems(connection))
 
@@ -239,7 +239,7 @@ def _row_problems(connection: Connection) -> Iterator[str]:
 
 def _differing(connection: Connection, name: str, linked: dict[int, str | None]) -> Iterator[str]:
     told = select(_salt.c.row_id, _salt.c.salt).where(_salt.c.name == name)
-    salts: dict[int, str] = {row_id: salt for row_id, salt in connection.execute(told)}
+    salts: dict[int, str] = dict(connection.execute(told).all())
     seen = set()
     for row_id, *values in connection.exec_driver_sql(next(select_rows(name))):
         seen.add(row_id)
