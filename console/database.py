@@ -14,6 +14,7 @@ from sqlmodel import Session as Session
 from console.settings import settings
 from storage import engine
 from storage.migrations import migrate
+from storage.private_files import make_private_folder
 from storage.queue import Queue
 
 may_create: ContextVar[bool] = ContextVar("may_create", default=True)
@@ -81,7 +82,7 @@ def now_ms() -> int:
 @lru_cache(maxsize=8)
 def _ready(url: str) -> str:
     if may_create.get() and engine.sqlite_path(url) is not None:
-        engine.make_private_folder(settings().data_dir)
+        make_private_folder(settings().data_dir)
     if migrate(url, create=may_create.get()):
         sys.stderr.write(f"Created a new database: {engine.mask_password(url)}\n")
     return url

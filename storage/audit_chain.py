@@ -15,15 +15,12 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from storage.linked_rows import LINKED, TOUCHED, changed_parts, parts_digest, select_rows
 from storage.tables import ChainEnd, Event, EventLink, RowSalt, Table
-
-if TYPE_CHECKING:
-    from storage.queue.transaction import Transaction
 
 _event = Table.metadata.tables[str(Event.__tablename__)]
 _link = Table.metadata.tables[str(EventLink.__tablename__)]
@@ -68,8 +65,8 @@ def append(connection: Connection, content: Mapping[str, Any], erases: Sequence[
     return event_id
 
 
-def append_raw(db: Transaction, content: Mapping[str, Any]) -> None:
-    """Like `append`, within a transaction of the queue."""
+def append_raw(db: Any, content: Mapping[str, Any]) -> None:
+    """Like `append`, within a `storage.queue.transaction.Transaction`."""
     event_id, events, previous = db.rows("SELECT event_id, events, hash FROM chain_end FOR UPDATE")[0]
     ((newest,),) = db.rows("SELECT COALESCE(MAX(id), 0) FROM event")
     row = {"id": max(newest, event_id) + 1, **content, "salt": secrets.token_hex(16)}

@@ -9,9 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from storage.check import file_problems
-from storage.engine import BUSY_MS, close, create_private, overwrite_freed, sqlite_path
+from storage.engine import BUSY_MS, close, overwrite_freed, sqlite_path
 from storage.errors import NotOurs, StorageError
 from storage.migrations import file_revision, migrate
+from storage.private_files import create_private
 
 
 def backup(url: str, target_path: str | Path) -> Path:

@@ -7,10 +7,8 @@ replaced, and would write into a file that has no name.
 
 from __future__ import annotations
 
-import logging
 import os
 import sqlite3
-import stat
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -29,15 +27,13 @@ from sqlmodel import Session
 from storage.audit_chain import link_touched
 from storage.errors import HOW_TO_GO_ON, DatabaseUnusable, StorageError, sentence_of
 from storage.linked_rows import note_changes_postgres, note_changes_sqlite
+from storage.private_files import create_private, make_private
 
 BUSY_MS = 30_000
 _POOL: dict[str, Any] = {"pool_size": 8, "max_overflow": -1, "hide_parameters": True}
-PRIVATE_FILE, PRIVATE_FOLDER, _OTHERS = 0o600, 0o700, 0o077
 _FIRST_BYTES = 20
 """The header bytes with magic string, page size and journal mode (write-ahead log, or none in a backup)."""
 _LOG_HEADER, _FRAME_HEADER, _LOG_MAGIC = 32, 24, b"\x37\x7f\x06"
-
-_log = logging.getLogger(__name__)
 
 
 class Durability(StrEnum):
@@ -64,9 +60,7 @@ def writing(url: str, durability: Durability = Durability.FULL) -> Iterator[Sess
     with _in_words(url), Session(opened, expire_on_commit=False) as session, session.begin():
         yield session
         session.flush()
-        cursor = session.connection().connection.cursor()
-        link_touched(cursor, server=opened.dialect.name != "sqlite")
-        cursor.close()
+        link_touched(session.connection().connection.cursor(), server=opened.dialect.name != "sqlite")
     check_file(opened)
 
 
@@ -167,19 +161,15 @@ def _engine(url: str, durability: Durability, writes: bool, pid: int) -> Engine:
             return _engine(url, durability, False, pid)
         relaxed = {"options": "-c synchronous_commit=off"} if durability is Durability.NORMAL else {}
         server = create_engine(url, pool_pre_ping=True, connect_args=relaxed, **_POOL)
-        event.listen(server, "connect", lambda connection, _record: note_changes_postgres(connection))
+        event.listen(server, "connect", note_changes_postgres)
         return server
     made = create_engine(url, **_POOL)
     event.listen(made, "do_connect", lambda *_: _database_file(path, os.getpid()).prepare())
-    event.listen(made, "connect", lambda connection, _record: _prepare(connection, durability))
+    event.listen(made, "connect", lambda connection, _record: configure(connection, durability))
+    event.listen(made, "connect", note_changes_sqlite)
     # Two engines and no execution option, which would call two sets of listeners for each statement.
     event.listen(made, "begin", partial(_begin, "BEGIN IMMEDIATE" if writes else "BEGIN DEFERRED"))
     return made
-
-
-def _prepare(connection: Any, durability: Durability) -> None:
-    configure(connection, durability)
-    note_changes_sqlite(connection)
 
 
 @lru_cache(maxsize=64)
@@ -344,26 +334,6 @@ class DatabaseFile:
             raise DatabaseUnusable(sentence_of(error, self._path) or f"{self._path}: {error}.") from error
 
 
-def make_private(path: Path) -> None:
-    """Restrict a database's file and the files beside it to their user; log a warning if others had access."""
-    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
-        _tighten(path.with_name(name), PRIVATE_FILE)
-
-
-def make_private_folder(folder: Path) -> None:
-    """Create the folder, or restrict an existing one to its user; leave shared folders as they are."""
-    folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
-    if not folder.stat().st_mode & stat.S_ISVTX and folder != Path.home():
-        _tighten(folder, PRIVATE_FOLDER)
-
-
-def create_private(path: Path) -> None:
-    """Create an empty file that only its user can read, unless the file exists."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE_FILE))
-
-
 def _open(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, isolation_level=None, check_same_thread=False)
 
@@ -381,21 +351,6 @@ def _log_needed(anchor: sqlite3.Connection, cut: DatabaseUnusable) -> int:
 def _read_key(connection: sqlite3.Connection) -> str | None:
     row = connection.execute("SELECT key FROM database_key").fetchone()
     return row[0] if row else None
-
-
-def _tighten(path: Path, mode: int) -> None:
-    try:
-        found = path.stat()
-        if not found.st_mode & _OTHERS or found.st_uid != os.getuid():
-            return
-        path.chmod(mode)
-        _log.warning("%s was open to other users of this machine; now only its user can read it.", path)
-    except FileNotFoundError:
-        return
-    except OSError as refused:
-        _log.warning(
-            "%s is open to other users of this machine, and its permissions cannot be changed (%s).", path, refused
-        )
 
 
 def _stat(path: str) -> os.stat_result | None:

@@ -2,7 +2,7 @@
 changed row.
 
 Each connection of the console notes in a temporary table which of these rows it changed; the commit then links them.
-A change by another program is noted by nobody and linked by nobody, so `db check` finds it.
+A change by another program is neither noted nor linked, so `db check` finds it.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def select_rows(name: str, ids: Sequence[int] | None = None) -> Iterator[str]:
         yield f"{statement} WHERE " + " AND ".join([f"id IN ({listed})", *conditions])
 
 
-def note_changes_sqlite(connection: Any) -> None:
+def note_changes_sqlite(connection: Any, _record: object) -> None:
     """Make a raw SQLite connection note the linked rows that it changes; do nothing if the tables are missing.
 
     The triggers are temporary: another program's connection does not have them.
@@ -200,7 +200,7 @@ def _sqlite_triggers() -> Iterator[str]:
             )
 
 
-def note_changes_postgres(connection: Any) -> None:
+def note_changes_postgres(connection: Any, _record: object) -> None:
     """Make a raw connection to a server note the linked rows that it changes; the triggers are in the schema."""
     cursor = connection.cursor()
     cursor.execute(f"CREATE TEMP TABLE IF NOT EXISTS {TOUCHED} (name text, row_id integer) ON COMMIT DELETE ROWS")

@@ -17,7 +17,6 @@ from storage.engine import (
     BUSY_MS,
     Durability,
     configure,
-    create_private,
     engine,
     mask_password,
     overwrite_freed,
@@ -25,6 +24,7 @@ from storage.engine import (
 )
 from storage.errors import NewerSchema, NoDatabase, NotOurs, OlderSchema, StorageError
 from storage.linked_rows import postgres_triggers
+from storage.private_files import create_private
 from storage.tables import DatabaseKey, Table
 from storage.tables.text_search import DEFINITION as TEXT_INDEX
 
