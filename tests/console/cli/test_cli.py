@@ -248,7 +248,7 @@ def test_detectors_are_measured_against_the_gold_labels(inferact, kettles):
     inferact("trajectory", "import", kettles, "--run", "k")
     code, _, err = inferact("evaluate", "k")
     assert code == 1
-    assert "Judge it: inferact detect k" in err
+    assert "Judge the run: inferact detect k" in err
     inferact("detect", "k", "--method", "rules,full-validation")
     code, found, _ = inferact("evaluate", "k", "--json")
     assert code == 0

@@ -378,7 +378,7 @@ def test_wrong_setting_is_refused_in_one_sentence(make_gate, changes, said):
 
 def test_result_of_an_action_that_was_not_let_run_is_refused(make_gate):
     gate = make_gate()
-    with pytest.raises(BadInput, match="no stored action"):
+    with pytest.raises(BadInput, match="did not allow the action"):
         gate.done(gate.check(TASK, STEPS, "look"), "x")
 
 
