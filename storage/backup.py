@@ -3,16 +3,32 @@
 import os
 import secrets
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from sqlalchemy.exc import DBAPIError
 
 from storage.check import file_problems
 from storage.engine import BUSY_MS, close, overwrite_freed, sqlite_path
 from storage.errors import NotOurs, StorageError
 from storage.migrations import file_revision, migrate
+from storage.new_epoch import WentBack, begin_epoch
 from storage.private_files import create_private
+
+_TRIES = 5
+_NO_ORIGIN = {"actor": "console", "door": "", "place": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A restore: the path of the replaced file (None if there was none), and what went back."""
+
+    kept: Path | None
+    went_back: WentBack
 
 
 def backup(url: str, target_path: str | Path) -> Path:
@@ -45,11 +61,14 @@ def backup(url: str, target_path: str | Path) -> Path:
     return target
 
 
-def restore(url: str, source_path: str | Path) -> Path | None:
-    """Replace the database with a backup, migrated to the current tables; return the path of the replaced file.
+def restore(
+    url: str, source_path: str | Path, *, keep_access: bool = False, origin: Mapping[str, str] | None = None
+) -> Restored:
+    """Replace the database with a backup, migrated to the current tables, and begin a new epoch (`storage.new_epoch`).
 
-    Safe while the console runs: the next transaction reads the restored rows. Raise NotOurs, OlderSchema, NewerSchema
-    or StorageError if the backup cannot be used; the database is then unchanged.
+    Safe while the console runs: the next transaction reads the restored rows. `origin` is the actor, door and place of
+    the event. Raise NotOurs, OlderSchema, NewerSchema or StorageError if the backup cannot be used; the database is
+    then unchanged.
     """
     source, target = Path(source_path).expanduser().absolute(), _database_file(url)
     if not source.exists():
@@ -59,15 +78,29 @@ def restore(url: str, source_path: str | Path) -> Path | None:
     if file_revision(source) is None:
         raise NotOurs(f"{source} is empty; name a backup made by `inferact db backup`.")
     _refuse_unsound(source)
-    with TemporaryDirectory() as folder:
-        # Migrated in a folder of its own, so that a backup that cannot be migrated never reaches a running console.
-        ready = _ready(source, Path(folder) / "ready.db", _key(target))
-        kept = _keep(target)
-        create_private(target)
-        _copy(ready, target, journal=None)
-    # The key that identifies the file must be in the file itself, not in its log.
-    overwrite_freed(url)
-    return kept
+    about = {"kind": "database restored", "subject": str(source), **(origin or _NO_ORIGIN)}
+    for _ in range(_TRIES):
+        with TemporaryDirectory() as folder:
+            # Migrated in a folder of its own, so that a backup that cannot be migrated never reaches a running console.
+            ready, replaced = Path(folder) / "ready.db", Path(folder) / "replaced.db"
+            _copy_migrated(source, ready)
+            kept = _keep(target)
+            try:
+                unread = _copy_replaced(kept, ready, replaced)
+                went_back = begin_epoch(ready, replaced, about, keep_access=keep_access, unread=unread)
+                if kept is not None and not unread and _newest(target) != _newest(kept):
+                    # An action began, or a person decided, since the copy; it must be carried over too.
+                    kept.unlink()
+                    continue
+            except BaseException:
+                _put_back(kept, target)
+                raise
+            create_private(target)
+            _copy(ready, target, journal=None)
+        # The key that identifies the file must be in the file itself, not in its log.
+        overwrite_freed(url)
+        return Restored(kept, went_back)
+    raise StorageError(f"{target} changes too fast to be replaced; stop the console and its agents, then try again.")
 
 
 def _database_file(url: str) -> Path:
@@ -99,29 +132,40 @@ def _refuse_unsound(path: Path) -> None:
         raise StorageError(f"{path} is not sound. {problems[0]}")
 
 
-def _ready(source: Path, copy: Path, key: str | None) -> Path:
-    """Return a migrated copy of the backup, with the key of the database that it replaces."""
+def _copy_migrated(source: Path, copy: Path) -> None:
     create_private(copy)
     _copy(source, copy)
     url = f"sqlite:///{copy}"
     migrate(url)
     close(url)
-    with closing(_open(copy)) as connection, connection:
-        if key is not None:
-            connection.execute("UPDATE database_key SET key = ?", (key,))
-    return copy
 
 
-def _key(target: Path) -> str | None:
-    """Return the key of the present database, or None if the database is missing or cannot be read."""
-    if not target.exists():
-        return None
+def _copy_replaced(kept: Path | None, ready: Path, copy: Path) -> str:
+    """Copy the replaced database, migrated, and give its key to `ready`; return why it cannot be read, or "".
+
+    If there is none, or it cannot be read, copy `ready` instead, from which nothing differs.
+    """
+    unread = ""
     try:
-        with closing(_open(target)) as connection:
-            row = connection.execute("SELECT key FROM database_key").fetchone()
-    except sqlite3.DatabaseError:
-        return None
-    return row[0] if row else None
+        if kept is not None and file_revision(kept) is not None:
+            _copy_migrated(kept, copy)
+            with closing(_open(copy)) as old, closing(_open(ready)) as new, new:
+                new.execute("UPDATE database_key SET key = ?", old.execute("SELECT key FROM database_key").fetchone())
+            return ""
+    except (StorageError, sqlite3.DatabaseError, DBAPIError) as error:
+        unread = str(error)
+        copy.unlink(missing_ok=True)
+    create_private(copy)
+    _copy(ready, copy)
+    return unread
+
+
+def _newest(path: Path) -> tuple[int, ...]:
+    """Return the newest ids of what a restore must not miss: actions that began, decisions, events."""
+    newest = ", ".join(f"(SELECT max(id) FROM {table})" for table in ("intent", "decision", "event"))
+    with closing(_open(path)) as connection:
+        found: tuple[int, ...] = connection.execute(f"SELECT {newest}").fetchone()
+    return found
 
 
 def _keep(target: Path) -> Path | None:
@@ -139,6 +183,18 @@ def _keep(target: Path) -> Path | None:
             with suppress(FileNotFoundError):
                 target.with_name(target.name + suffix).rename(kept.with_name(kept.name + suffix))
     return kept
+
+
+def _put_back(kept: Path | None, target: Path) -> None:
+    """Undo `_keep`, since the database is not replaced."""
+    if kept is None:
+        return
+    if target.exists():
+        kept.unlink()
+        return
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            kept.with_name(kept.name + suffix).rename(target.with_name(target.name + suffix))
 
 
 def refuse_there(target: Path) -> None:

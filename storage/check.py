@@ -89,6 +89,13 @@ def chain_end(url: str) -> tuple[int, str]:
         return audit_chain.end_of(connection)
 
 
+def epoch_of(url: str) -> int:
+    """Return the epoch of the database: 1, raised by each restore."""
+    with engine(url).connect() as connection:
+        epoch: int = connection.execute(text("SELECT epoch FROM database_key")).scalar_one()
+    return epoch
+
+
 def file_problems(path: Path) -> list[str]:
     """Return what SQLite reports about a file: damaged pages, and rows that reference missing rows."""
     with closing(sqlite3.connect(path)) as connection:

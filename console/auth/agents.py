@@ -12,6 +12,7 @@ from console.auth.people import find_person
 from console.errors import BadInput, Refused, Unknown
 from console.settings import settings
 from storage import tables
+from storage.tables.people import ENDED
 
 API_AGENT = "api"
 """The agent of the token in the settings; it shares its checks with gates in local processes."""
@@ -69,13 +70,28 @@ def disable(session: Session, name: str, now_ms: int) -> None:
 
     Raise Unknown if the agent does not exist, or Refused if the name is that of the token in the settings.
     """
-    agent = _find(session, name)
-    if agent is None and name.casefold() == API_AGENT:
-        raise Refused("The name 'api' belongs to the token of INFERACT_API_TOKEN; unset that setting instead.")
-    if agent is None:
-        raise Unknown("agent", name, [one.name for one in list_agents(session)])
+    agent = _get(session, name)
     agent.disabled_ms = agent.disabled_ms or now_ms
     session.add(agent)
+
+
+def renew(session: Session, name: str, now_ms: int) -> str:
+    """Give an agent a new token in place of its present one, and return it; only the token's hash is stored.
+
+    Raise Unknown if the agent does not exist, or Refused if it is disabled or is that of the token in the settings.
+    """
+    agent = _get(session, name)
+    if agent.disabled_ms is not None:
+        raise Refused(f"The agent {agent.name!r} is disabled permanently; add an agent with another name.")
+    token = f"agent_{new_token()}"
+    agent.token_hash = token_hash(token)
+    session.add(agent)
+    return token
+
+
+def has_token(agent: tables.Agent) -> bool:
+    """Return whether the agent has a token; a restore ends all tokens."""
+    return not agent.token_hash.startswith(ENDED)
 
 
 def find_by_token(session: Session, token: str) -> KnownAgent | None:
@@ -98,6 +114,15 @@ def is_seen_outdated(session: Session, agent: KnownAgent, now_ms: int) -> bool:
 def note_seen(session: Session, agent: KnownAgent, now_ms: int) -> None:
     """Record that the agent sent a request now."""
     session.execute(update(tables.Agent).where(col(tables.Agent.id) == agent.id).values(seen_ms=now_ms))
+
+
+def _get(session: Session, name: str) -> tables.Agent:
+    agent = _find(session, name)
+    if agent is None and name.casefold() == API_AGENT:
+        raise Refused("The name 'api' belongs to the token of INFERACT_API_TOKEN; change that setting instead.")
+    if agent is None:
+        raise Unknown("agent", name, [one.name for one in list_agents(session)])
+    return agent
 
 
 def _find(session: Session, name: str) -> tables.Agent | None:

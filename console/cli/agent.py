@@ -25,6 +25,15 @@ def add_agent(name: Name, as_json: Json = False) -> None:
     emit({"agent": name, "token": token}, as_json, token)
 
 
+@app.command("renew", epilog="Example: inferact agent renew support-bot")
+def renew_agent(name: Name, as_json: Json = False) -> None:
+    """Give an agent a new token and print it; the previous token no longer works."""
+    with writing() as session:
+        token = agents.renew(session, name, now_ms())
+        audit_log.record(session, None, "agent token renewed", now_ms(), subject=name)
+    emit({"agent": name, "token": token}, as_json, token)
+
+
 @app.command("list", epilog="Example: inferact agent list --json")
 @run_by_default(app)
 def list_agents(as_json: Json = False) -> None:

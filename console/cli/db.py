@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -26,8 +27,9 @@ from console.runs.export.layouts import LAYOUTS
 from console.runs.importers import IMPORTERS
 from console.settings import list_all, settings
 from storage.backup import backup, refuse_there, restore
-from storage.check import chain_end, check
+from storage.check import chain_end, check, epoch_of
 from storage.engine import mask_password
+from storage.new_epoch import WentBack
 
 app = noun("Maintain the database: upgrade, check, back up, restore.", "db backup console-backup.db")
 
@@ -45,11 +47,17 @@ def check_database(as_json: Json = False) -> None:
     """Check the file, its references and every budget."""
     url = database_url()
     problems = check(url)
-    events, chain = chain_end(url)
+    (events, chain), epoch = chain_end(url), epoch_of(url)
     sound = (
-        f"{mask_password(url)} has no problems. The audit log has {events} events, last hash {chain[:16] or 'none'}."
+        f"{mask_password(url)} has no problems. The audit log has {events} events, last hash {chain[:16] or 'none'}. "
+        f"Epoch {epoch}."
     )
-    document = {"database": mask_password(url), "problems": problems, "audit": {"events": events, "hash": chain}}
+    document = {
+        "database": mask_password(url),
+        "problems": problems,
+        "audit": {"events": events, "hash": chain},
+        "epoch": epoch,
+    }
     emit(document, as_json, "\n".join(problems) or sound)
     if problems:
         raise Refused(
@@ -74,13 +82,51 @@ def backup_database(target: Annotated[Path, typer.Argument(help="The file to cre
 
 
 @app.command("restore", epilog="Example: inferact db restore console-friday.db")
-def restore_database(source: Annotated[Path, typer.Argument(help="The backup file.")], as_json: Json = False) -> None:
-    """Replace the database with a backup; the previous file is kept next to the new one."""
-    kept = restore(settings().database_url, source)
-    with writing() as session:
-        audit_log.record(session, None, "database restored", now_ms(), subject=str(source))
-    sentence = f"Restored from {source}." + (f" The previous file is kept as {kept}." if kept else "")
-    emit({"restored": str(source), "kept": str(kept) if kept else None}, as_json, sentence)
+def restore_database(
+    source: Annotated[Path, typer.Argument(help="The backup file.")],
+    keep_access: Annotated[
+        bool, typer.Option(help="Keep people, roles, sessions, links and agents as they are now.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Replace the database with a backup; the previous file is kept next to the new one.
+
+    Approvals that have not begun are void, and agents must ask again. Sessions, links and tokens end.
+    """
+    by = audit_log.current_origin()
+    origin = {"subject": str(source), "actor": by.who, "door": str(by.door), "place": by.where} if by else None
+    restored = restore(settings().database_url, source, keep_access=keep_access, origin=origin)
+    kept, went_back = restored.kept, restored.went_back
+    document = {"restored": str(source), "kept": str(kept) if kept else None, **asdict(went_back)}
+    where = f" The previous file is kept as {kept}." if kept else ""
+    first = f"Restored from {source}; epoch {went_back.epoch} begins.{where}"
+    emit(document, as_json, "\n".join([first, *_went_back(went_back)]))
+
+
+def _went_back(found: WentBack) -> Iterator[str]:
+    """Yield a sentence for each kind of what the restore changed or could not bring back."""
+    if found.checks_void or found.items_cancelled:
+        void, items = counted(found.checks_void, "void check"), counted(found.items_cancelled, "cancelled item")
+        yield f"{void}, {items}. Agents must ask again for what has not begun."
+    if found.begun_carried or found.rejections_carried:
+        begun, rejected = counted(found.begun_carried, "begun action"), counted(found.rejections_carried, "rejection")
+        yield f"Carried over from after the backup: {begun}, {rejected}."
+    if found.decisions_lost:
+        yield f"{counted(found.decisions_lost, 'decision')} made after the backup: only in the previous file."
+    if found.sessions_ended or found.links_ended:
+        sessions, links = counted(found.sessions_ended, "session"), counted(found.links_ended, "unused link")
+        yield f"Ended: {sessions}, {links}. Invite people again: inferact person invite NAME."
+    if found.tokens_ended:
+        tokens = counted(found.tokens_ended, "agent token")
+        yield f"Ended: {tokens}. Give each agent a new token: inferact agent renew NAME."
+    if found.people:
+        yield f"People who differ from the previous file: {', '.join(found.people)}."
+    if found.policies:
+        yield f"Policies that differ from the previous file: {', '.join(found.policies)}."
+        yield "For each check the stricter ruling of both applies until you choose: inferact policy set RUN FILE."
+    if found.unread:
+        yield f"The previous file could not be read: {found.unread}"
+        yield "Its rejections, begun actions, people and policies are not carried over."
 
 
 def doctor(as_json: Json = False) -> None:
@@ -92,6 +138,7 @@ def doctor(as_json: Json = False) -> None:
         "streamlit": version("streamlit"),
         "database": mask_password(url),
         "database_problems": (problems := check(url)),
+        "epoch": epoch_of(url) if not problems else None,
         "data_dir": str(folder),
         "data_dir_writable": os.access(next(one for one in (folder, *folder.parents) if one.exists()), os.W_OK),
         **_model_facts(),

@@ -18,7 +18,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused, Unknown
 from console.gate import store
 from console.gate.request import Asker, CheckRequest
-from console.gate.resolve import OpenCheck, WaitState, begin, may_have_answer, resolve, stored_answer
+from console.gate.resolve import WORDS, OpenCheck, WaitState, begin, may_have_answer, resolve, stored_answer
 from console.gate.types import GateDecision, Reason
 from console.review.terms import get_review_terms
 from console.trajectory import Outcome, from_json
@@ -76,7 +76,8 @@ class Wait:
 
     def _look_for_answer(self, at_ms: int) -> bool:
         with reading(self.url) as session:
-            found = may_have_answer(session, self.check.ask.item_id or 0, at_ms)
+            ask = find_ask(session, self.check.ask.token)
+            found = ask is None or may_have_answer(session, ask.item_id or 0, at_ms)
         if found:
             # An expired claim releases its unit, so the budget may not be spent after all.
             review_queue(self.url).sweep(now_ms=at_ms)
@@ -84,7 +85,9 @@ class Wait:
 
     def _resolve(self, state: WaitState) -> GateDecision | None:
         with writing(self.url) as session:
-            ask = session.get_one(tables.Ask, self.check.ask.id)
+            ask = find_ask(session, self.check.ask.token)
+            if ask is None:
+                return _void(self.check)
             return resolve(session, replace(self.check, ask=ask), state)
 
     def _beat(self, at_ms: int) -> None:
@@ -94,7 +97,19 @@ class Wait:
         beaten = {"heartbeat_ms": at_ms} | ({"beats": True} if self.beats else {})
         with writing(self.url) as session:
             ask = tables.Ask
-            session.execute(update(ask).where(col(ask.id) == self.check.ask.id).values(**beaten))
+            session.execute(update(ask).where(col(ask.token) == self.check.ask.token).values(**beaten))
+
+
+def find_ask(session: Session, token: str) -> tables.Ask | None:
+    """Return the ask of a check, or None if a restore or a deletion has removed it.
+
+    A check is found by its token, because numbers are given again after a restore.
+    """
+    return session.exec(select(tables.Ask).where(tables.Ask.token == token)).first()
+
+
+def _void(check: OpenCheck) -> GateDecision:
+    return GateDecision(False, check.request.action, WORDS[Reason.VOID], Reason.VOID, check_id=check.ask.token)
 
 
 CheckId = NewType("CheckId", str)
@@ -173,7 +188,7 @@ def oldest_waiting_ms(session: Session) -> int | None:
 
 
 def _open_check(session: Session, at: CheckId, asker: Asker) -> OpenCheck:
-    ask = session.exec(select(tables.Ask).where(tables.Ask.token == at)).first()
+    ask = find_ask(session, at)
     if ask is None or ask.agent_id != asker.agent_id:
         raise Unknown("check", at, by="id")
     run = session.get_one(tables.Run, ask.run_id)
@@ -182,6 +197,8 @@ def _open_check(session: Session, at: CheckId, asker: Asker) -> OpenCheck:
 
 def _stored_decision(session: Session, check: OpenCheck) -> GateDecision:
     answer = stored_answer(session, check)
+    if answer is None and check.ask.answer == Reason.VOID:
+        return _void(check)
     if answer is None:
         raise Unknown("check", check.ask.token, by="id")
     return answer

@@ -14,7 +14,7 @@ from console.database import now_ms, writing
 from console.detection.detectors import detector as detector_named
 from console.environments import environment as environment_named
 from console.errors import BadInput
-from console.gate import checks, store
+from console.gate import checks
 from console.gate.checks import Cancellation, CheckId, Wait
 from console.gate.http_client import ServedConsole
 from console.gate.policy.rules import MAX_DEADLINE_S, UNDO_S
@@ -218,8 +218,8 @@ class Gate:
                 "decision.approved."
             )
         with writing(self.open()) as session:
-            run = store.current_run(session, self._spec.name)
-            store.store_result(session, run, decision.intent_id, observation, now_ms())
+            # By the check's id, because numbers such as the intent's are given again after a restore.
+            checks.record_result(session, CheckId(decision.check_id or ""), self._asker, observation, now_ms())
 
     def _request(self, task: str, steps: Sequence[StepLike], action: ActionLike, options: CheckOptions) -> CheckRequest:
         return check_request(

@@ -32,7 +32,7 @@ _GRACE_S = 15
 _OVERLAP_S = 1.0
 """Seconds within which the end of the agent's wait and the deadline of the check count as one."""
 _DONE_S = 60
-_NOT_BEGUN = {403: Reason.DENIED, 409: Reason.ALREADY_HANDED_OUT}
+_NOT_BEGUN = {403: Reason.DENIED, 409: Reason.ALREADY_HANDED_OUT, 410: Reason.VOID}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,8 @@ An agent can fetch an approval repeatedly until it begins the action; beginning 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
-from sqlalchemy import Integer, Select, bindparam
-from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, func, select
 
 from console.auth import audit_log
@@ -25,7 +22,6 @@ from console.gate.types import GateDecision, Reason
 from console.review.resolution import (
     Resolution,
     ResolutionReason,
-    feedback_to_agent,
     list_current_decisions,
     resolve_decisions,
 )
@@ -33,11 +29,10 @@ from console.review.terms import ReviewTerms
 from console.runs import is_current
 from console.runs.trajectory_rows import intend
 from console.trajectory import Outcome
-from console.trajectory.checkpoints import digest
 from storage import tables
 from storage.queue import claims, deliver
 from storage.queue.transaction import Transaction
-from storage.tables import UNREVIEWED, DecisionKind, ItemStatus, SlotStatus
+from storage.tables import UNREVIEWED, ItemStatus, SlotStatus
 
 _REASONS = {
     ResolutionReason.APPROVED: Reason.APPROVED,
@@ -55,7 +50,7 @@ _WITHDRAWN = "The policy no longer allows this approved action, so it may not be
 STILL_WAITS = (
     "No one has decided yet, and the check still waits. Submit it again, or fetch the decision by the check's id."
 )
-_WORDS = {
+WORDS = {
     Reason.REJECTED: "The reviewers did not let this action run.",
     Reason.RESPONDED: "The reviewers answered instead of letting this action run.",
     Reason.DENIED: "A rule of the policy denies this action.",
@@ -65,6 +60,7 @@ _WORDS = {
     Reason.DETECTOR_FAILED: "The detector failed and no one reviewed this action, so it may not run.",
     Reason.ALREADY_HANDED_OUT: "This action has begun before, and its approval is not given twice. "
     "Find out whether the action ran. If this is another task, use another task_id.",
+    Reason.VOID: "The console was restored from a backup since, so this check is void; ask again.",
 }
 
 
@@ -86,7 +82,15 @@ class WaitState:
     cancelled: bool = False
 
 
-ANEW = (Reason.TIMEOUT, Reason.CANCELLED, Reason.BUDGET_SPENT, Reason.DETECTOR_FAILED, Reason.DENIED, Reason.SHADOW)
+ANEW = (
+    Reason.TIMEOUT,
+    Reason.CANCELLED,
+    Reason.BUDGET_SPENT,
+    Reason.DETECTOR_FAILED,
+    Reason.DENIED,
+    Reason.SHADOW,
+    Reason.VOID,
+)
 """Reasons without a person's decision; the same request may be submitted again."""
 
 
@@ -131,6 +135,8 @@ def begin(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
     intent = intent_of(session, check.request, check.ask.trajectory_id)
     if intent is not None:
         return _decision_already_begun(session, check, intent)
+    if check.ask.answer == Reason.VOID:
+        return _make_decision(session, check, Reason.VOID)
     if check.ask.action is None:
         raise Refused(f"Check {check.ask.token} has no approval, so no action may begin.")
     if _reason_to_withhold(session, check, check.ask.action):
@@ -338,7 +344,7 @@ def _make_decision(session: Session, check: OpenCheck, reason: Reason, **more: A
     score, token = _score(session, check), check.ask.token
     bare = GateDecision(False, check.request.action, "", reason, check.ask.item_id, score=score, check_id=token)
     decision = replace(bare, **more)
-    return decision if decision.feedback else replace(decision, feedback=_WORDS.get(reason, ""))
+    return decision if decision.feedback else replace(decision, feedback=WORDS.get(reason, ""))
 
 
 def _score(session: Session, check: OpenCheck) -> float | None:
@@ -354,39 +360,3 @@ def _score(session: Session, check: OpenCheck) -> float | None:
         verdict.detector == (check.run.detector or "rules"),
     )
     return session.exec(statement).first()
-
-
-def rejected_before(session: Session, run: tables.Run, request: CheckRequest) -> GateDecision | None:
-    """Return the earlier rejection of exactly this action in the same task, or None if there is none.
-
-    The steps before the action may differ. A rejection is not repeated if the task has no id, since the request may be
-    for another task, or if another agent received the rejection.
-    """
-    if not request.named:
-        return None
-    asked = {"run_id": run.id, "task": request.record.task_id, "instruction": request.record.instruction}
-    asked |= {"agent_id": request.asker.agent_id, "digest": digest(request.action)}
-    decision_id = session.connection().execute(_rejections(), asked).scalar()
-    if decision_id is None:
-        return None
-    found = session.get_one(tables.Decision, decision_id)
-    words = f"This action was already rejected in this task. {feedback_to_agent(found)}".strip()
-    return GateDecision(False, request.action, words, Reason.ALREADY_REJECTED, found.item_id, found.id)
-
-
-# Built once, because every critical action needs it.
-@cache
-def _rejections() -> Select[Any]:
-    task, record, ask, decision = tables.Task, tables.Trajectory, tables.Ask, tables.Decision
-    return (
-        sa_select(col(decision.id))
-        .join(ask, col(ask.item_id) == decision.item_id)
-        .join(record, col(record.id) == ask.trajectory_id)
-        .join(task, col(task.id) == record.task_id)
-        .where(col(task.run_id) == bindparam("run_id"), col(task.task_key) == bindparam("task"))
-        .where(col(task.instruction) == bindparam("instruction"), col(ask.answer) == Reason.REJECTED.value)
-        .where(col(ask.agent_id).is_not_distinct_from(bindparam("agent_id", type_=Integer)))
-        .where(col(decision.decision) == DecisionKind.REJECT.value)
-        .where(col(decision.action_digest) == bindparam("digest"), is_current())
-        .order_by(col(decision.id).desc())
-    )

@@ -137,13 +137,6 @@ def _warn_of_difference(run: str, differing: str) -> None:
     _log.warning("Run %r was started with other settings (%s); the stored ones apply.", run, differing)
 
 
-def current_run(session: Session, name: str) -> tables.Run:
-    """Return the run as it is now; raise Unknown if it was deleted."""
-    run = find_run(session, name) or runs.get(session, name)
-    session.expunge(run)
-    return run
-
-
 def find_run(session: Session, name: str) -> tables.Run | None:
     """Return the run of that name, or None if there is none."""
     found: tables.Run | None = session.execute(_RUN_BY_NAME, {"name": name}).scalars().first()

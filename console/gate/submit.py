@@ -16,11 +16,12 @@ from console.detection.routing import OWN_DETECTOR, routing_name
 from console.detection.verdicts import judge_as_row
 from console.errors import Refused
 from console.gate.agent_limits import refuse_waiting
-from console.gate.checks import Cancellation, Wait
+from console.gate.checks import Cancellation, Wait, find_ask
+from console.gate.earlier import answered_before
 from console.gate.policy import CheckFacts, Then, policy_store, ruling
 from console.gate.policy.rules import DEADLINE_S, PolicyMode
 from console.gate.request import NOBODY, Asker, CheckRequest, Ruled, Tightened, bind_asker
-from console.gate.resolve import ANEW, OpenCheck, rejected_before, stored_answer
+from console.gate.resolve import ANEW, OpenCheck, stored_answer
 from console.gate.store import (
     FAILED,
     RunSpec,
@@ -145,7 +146,7 @@ def _find_known(
         return None
     ask = latest_ask(session, run, request)
     if ask is None:
-        return _rejected(session, run, request, ruled) or request
+        return _answered(session, run, request, ruled) or request
     check = OpenCheck(run, request, ask)
     answer = stored_answer(session, check)
     if answer is not None and not _is_stricter_now(ruled, answer):
@@ -153,11 +154,11 @@ def _find_known(
     if ask.answer is None and ruled.ruling.then is not Then.DENY:
         session.expunge(ask)
         return check
-    return _rejected(session, run, request, ruled) or replace(request, follows=ask.id)
+    return _answered(session, run, request, ruled) or replace(request, follows=ask.id)
 
 
-def _rejected(session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled) -> GateDecision | None:
-    return None if ruled.ruling.then is Then.DENY else rejected_before(session, run, request)
+def _answered(session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled) -> GateDecision | None:
+    return None if ruled.ruling.then is Then.DENY else answered_before(session, run, request)
 
 
 def _is_stricter_now(ruled: Ruled, answer: GateDecision) -> bool:
@@ -204,11 +205,16 @@ def _lose_unreported(options: SubmitOptions, run: tables.Run, known: GateDecisio
             mark_unreported(session, run, known.intent_id, now_ms())
 
 
-def _resume_wait(options: SubmitOptions, check: OpenCheck, ruled: Ruled) -> Wait:
-    """Return the resumed `Wait`; a repeated request can shorten the first deadline but never extend it."""
+def _resume_wait(options: SubmitOptions, check: OpenCheck, ruled: Ruled) -> Wait | None:
+    """Return the resumed `Wait`, or None if a restore has removed the check since.
+
+    A repeated request can shorten the first deadline but never extend it.
+    """
     at_ms = now_ms()
     with writing(options.url) as session:
-        ask = session.get_one(tables.Ask, check.ask.id)
+        ask = find_ask(session, check.ask.token)
+        if ask is None:
+            return None
         ask.heartbeat_ms, ask.beats = at_ms, options.beats_under(ruled)
         session.add(ask)
         deadline_ms = ask.deadline_ms

@@ -12,7 +12,7 @@ class Reason(StrEnum):
     """The reason of a decision; only the first five allow an action to run.
 
     `not_critical`: a rule of the policy allows the action; `shadow`: the policy only records; `denied`: a rule forbids
-    the action.
+    the action; `void`: the database was restored from a backup since, so the check must be submitted again.
     """
 
     NOT_CRITICAL = "not_critical"
@@ -30,6 +30,7 @@ class Reason(StrEnum):
     ALREADY_HANDED_OUT = "already_handed_out"
     UNREACHABLE = "unreachable"
     DETECTOR_FAILED = "detector_failed"
+    VOID = "void"
 
 
 @dataclass(frozen=True, slots=True)

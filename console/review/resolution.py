@@ -96,7 +96,7 @@ def list_current_decisions(session: Session, item_id: int | None) -> Sequence[ta
     return [row for row in session.exec(statement) if row.decision != DecisionKind.ESCALATE]
 
 
-def feedback_to_agent(answer: tables.Decision) -> str:
+def feedback_to_agent(answer: tables.Decision | tables.CarriedCheck) -> str:
     """Return the feedback that the agent gets: each reason as a sentence, then the reviewer's text."""
     sentences = [f"{reason_text(code).capitalize()}." for code in answer.reason_codes.split()]
     return " ".join([*sentences, answer.feedback_text.strip()]).strip()

@@ -2,7 +2,17 @@
 
 from storage.tables.audit import ChainEnd, DatabaseKey, Event, EventLink, RowSalt
 from storage.tables.base import Table
-from storage.tables.loop import Allowed, Ask, Intent, Memory, PlanVersion, Policy, WebhookDelivery
+from storage.tables.loop import (
+    Allowed,
+    Ask,
+    CarriedCheck,
+    Intent,
+    Memory,
+    PlanVersion,
+    Policy,
+    ReplacedPolicy,
+    WebhookDelivery,
+)
 from storage.tables.people import Agent, Invitation, Person, PersonSession
 from storage.tables.queue import (
     IS_CURRENT,

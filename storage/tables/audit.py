@@ -70,9 +70,13 @@ class ChainEnd(Table, table=True):
 
 
 class DatabaseKey(Table, table=True):
-    """The only row with a random key that identifies this database; the key never changes."""
+    """The only row with a random key that identifies this database; the key never changes.
+
+    `epoch` counts from 1; each restore raises it.
+    """
 
     __tablename__ = "database_key"
 
     id: int = Field(default=1, primary_key=True)
     key: str
+    epoch: int = Field(default=1, sa_column_kwargs={"server_default": "1"})

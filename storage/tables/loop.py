@@ -89,6 +89,52 @@ class Policy(NumberedTable, table=True):
     created_ms: int = Field(sa_type=BigInteger)
 
 
+class CarriedCheck(NumberedTable, table=True):
+    """A check that a restore carried over from the replaced database: its action began, or reviewers rejected it.
+
+    `run` is the run's name, `token` the check's id, and `digest` identifies the request. `answer` is the answer that
+    the agent got, null if it got none.
+    """
+
+    __tablename__ = "carried_check"
+    __table_args__ = (UniqueConstraint("token"), Index("ix_carried_check_run", "run"))
+
+    run: str
+    token: str
+    digest: str
+    agent_id: int | None = Field(default=None, foreign_key="agent.id")
+    task_key: str
+    instruction_digest: str
+    trial: int
+    step: int
+    action_digest: str
+    begun: bool
+    answer: str | None = None
+    feedback_text: str = ""
+    reason_codes: str = ""
+    at_ms: int = Field(sa_type=BigInteger)
+
+
+class ReplacedPolicy(NumberedTable, table=True):
+    """A policy version of a database that a restore replaced; it applies as well until a person chooses a policy.
+
+    `epoch` is the epoch that the restore began. `run` is the run's name, or `*` for the common policy. `chosen_ms` is
+    the time of the choice, after which the run's rows of this epoch no longer apply.
+    """
+
+    __tablename__ = "replaced_policy"
+    __table_args__ = (UniqueConstraint("epoch", "run", "version"),)
+
+    epoch: int
+    run: str
+    version: int
+    text: str
+    digest: str
+    author: str
+    created_ms: int = Field(sa_type=BigInteger)
+    chosen_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
 class Allowed(NumberedTable, table=True):
     """The number of calls of a tool that a rule allowed at once; nothing else is stored about these calls."""
 

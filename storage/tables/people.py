@@ -5,6 +5,9 @@ from sqlmodel import Field
 
 from storage.tables.base import NumberedTable
 
+ENDED = "ended "
+"""How the stored hash of a token or a link begins that a restore has ended; no secret has such a hash."""
+
 
 class Person(NumberedTable, table=True):
     """A person with access; `name_key` is the name ignoring case, `roles` are words joined by commas."""

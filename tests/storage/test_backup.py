@@ -76,7 +76,7 @@ def test_restoring_puts_the_rows_back_under_open_connections_and_keeps_the_repla
     copy = backup(url, tmp_path / "copy.db")
     add(url, "b")
     assert names(url) == ["a", "b"]
-    kept = restore(url, copy)
+    kept = restore(url, copy).kept
     assert names(url) == ["a"]
     add(url, "c")
     assert names(url) == ["a", "c"]
@@ -88,7 +88,7 @@ def test_restoring_puts_the_rows_back_under_open_connections_and_keeps_the_repla
 def test_restoring_where_nothing_was(url, tmp_path):
     add(url, "a")
     copy, fresh = backup(url, tmp_path / "copy.db"), f"sqlite:///{tmp_path / 'new' / 'console.db'}"
-    assert restore(fresh, copy) is None
+    assert restore(fresh, copy).kept is None
     assert names(fresh) == ["a"]
 
 
@@ -97,7 +97,7 @@ def test_a_damaged_database_can_be_replaced(url, tmp_path):
     copy, lost = backup(url, tmp_path / "copy.db"), tmp_path / "lost" / "console.db"
     lost.parent.mkdir()
     lost.write_text("not a database any more, " * 400)
-    kept = restore(f"sqlite:///{lost}", copy)
+    kept = restore(f"sqlite:///{lost}", copy).kept
     assert kept.read_text().startswith("not a database any more")
     assert names(f"sqlite:///{lost}") == ["a"]
 

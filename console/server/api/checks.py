@@ -99,12 +99,15 @@ async def withdraw(at: CheckAt, who: Asking, response: Response) -> Check:
 
 
 @router.post(
-    "/{check_id}/begin", response_description="The action may run now, this once.", responses=refusals(403, 404, 409)
+    "/{check_id}/begin",
+    response_description="The action may run now, this once.",
+    responses=refusals(403, 404, 409, 410),
 )
 async def begin(at: CheckAt, who: Asking) -> Check:
     """Begin the approved action just before it runs. A second request gets 409, because the action may have run.
 
-    Respond with 403 if the policy has changed and no longer allows the action.
+    Respond with 403 if the policy has changed and no longer allows the action, and with 410 if the console was restored
+    from a backup since; submit the check again then.
     """
     return _check(await in_thread(_begin, at, who), at)
 
@@ -151,6 +154,8 @@ def _begin(at: CheckId, who: Asker) -> GateDecision:
     decision = checks.begin_check(database_url(), at, who)
     if decision.reason is Reason.DENIED:
         raise HTTPException(403, decision.feedback)
+    if decision.reason is Reason.VOID:
+        raise HTTPException(410, decision.feedback)
     if decision.reason is Reason.ALREADY_HANDED_OUT:
         raise Refused(f"Check {at} has already begun, so the action may have run; find out whether the action ran.")
     return decision

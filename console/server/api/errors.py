@@ -42,6 +42,7 @@ _MEANS = {
     403: "A page of another site sent the request, agents may not do this, or the policy no longer allows the action.",
     404: "The requested object does not exist.",
     409: "The present state does not allow the request.",
+    410: "The console was restored from a backup since, so the check is void; submit it again.",
     413: "The body is too large.",
     422: "The request cannot be used.",
     429: "The agent has too many waiting checks or new runs.",

@@ -1,0 +1,340 @@
+"""A restore begins an epoch: nothing that was allowed before still is, and nothing that was refused since is allowed."""
+
+import pytest
+from sqlmodel import select
+
+from console import runs
+from console.auth import agents, invitations, people, sessions
+from console.auth.kept_secrets import token_hash
+from console.auth.people import Role
+from console.database import now_ms, reading, review_queue, writing
+from console.errors import Refused, Unknown
+from console.gate import Gate, Reason, checks
+from console.gate.checks import CheckId, Wait
+from console.gate.policy import policy_store
+from console.gate.request import Asker
+from console.review import decisions
+from storage import tables
+from storage.backup import backup, restore
+from storage.check import check, epoch_of
+from storage.errors import StorageError
+from storage.queue import Claim
+
+RUN, PAY = "shop-bot", "pay(1)"
+ASK = "{default: ask}"
+
+
+class Shop:
+    """An agent, a reviewer and an operator on one database."""
+
+    def __init__(self, url, folder):
+        self.url, self.folder, self.backups = url, folder, 0
+        self.gate = Gate(RUN, url=url, undo_s=0, detector="rules")
+        self.set_policy(ASK)
+
+    def set_policy(self, text, run="*"):
+        with writing(self.url) as session:
+            found = None if run == "*" else runs.get(session, run)
+            policy_store.save(session, found, text, "ada", now_ms())
+
+    def ask(self, action=PAY, task_id="t", agent_id=None, **more):
+        asker = Asker(agent_id, "bot")
+        return self.gate.ask_for(asker, "pay what is due", [], action, task_id=task_id, **more)
+
+    def decide(self, decision="approve", person="ann"):
+        with reading(self.url) as session:
+            run = runs.get(session, RUN)
+            claim = decisions.claim_next_item(review_queue(self.url), session, run, person, now_ms())
+        assert isinstance(claim, Claim)
+        decisions.submit(
+            review_queue(self.url), run, claim, person, decisions.ReviewDecision(decision, "no, wait"), now_ms()
+        )
+
+    def approved(self, **asked):
+        """A check with a go-ahead, which the agent has fetched."""
+        wait = self.ask(**asked)
+        self.decide()
+        decision = wait.look()
+        assert decision.approved
+        return decision
+
+    def begin(self, decision, agent_id=None):
+        return checks.begin_check(self.url, CheckId(decision.check_id), Asker(agent_id, "bot"))
+
+    def backup(self):
+        self.backups += 1
+        return backup(self.url, self.folder / f"backup{self.backups}.db")
+
+    def restore(self, copy, **options):
+        found = restore(self.url, copy, **options)
+        assert check(self.url) == []
+        return found
+
+
+@pytest.fixture
+def shop(url, tmp_path):
+    """A shop on a fresh database."""
+    return Shop(url, tmp_path)
+
+
+def rows(url, table):
+    with reading(url) as session:
+        found = list(session.exec(select(table).order_by(table.id)))
+        session.expunge_all()
+    return found
+
+
+def test_a_go_ahead_of_before_never_begins(shop):
+    decision = shop.approved()
+    shop.restore(shop.backup())
+    again = shop.begin(decision)
+    assert (again.approved, again.reason, again.intent_id) == (False, Reason.VOID, None)
+    assert "ask again" in again.feedback
+    assert rows(shop.url, tables.Intent) == []
+
+
+def test_what_began_after_the_backup_does_not_begin_again(shop):
+    decision = shop.approved()
+    copy = shop.backup()
+    assert shop.begin(decision).approved
+    shop.restore(copy)
+    assert shop.begin(decision).reason is Reason.ALREADY_HANDED_OUT
+    assert shop.ask().reason is Reason.ALREADY_HANDED_OUT
+    (intent,) = rows(shop.url, tables.Intent)
+    assert intent.decision_id == 1
+
+
+def test_what_was_asked_and_began_after_the_backup_does_not_begin_again(shop):
+    copy = shop.backup()
+    decision = shop.approved()
+    assert shop.begin(decision).approved
+    shop.restore(copy)
+    with pytest.raises(Unknown):
+        shop.begin(decision)
+    assert shop.ask().reason is Reason.ALREADY_HANDED_OUT
+    assert isinstance(shop.ask(task_id="another"), Wait)
+    shop.restore(shop.backup())
+    assert shop.ask().reason is Reason.ALREADY_HANDED_OUT
+
+
+def test_an_unflagged_action_that_began_after_the_backup_does_not_begin_again_in_its_task(shop):
+    shop.set_policy("{default: judge}")
+    copy = shop.backup()
+    looks = [look(shop, task_id) for task_id in ("t", None)]
+    assert [each.reason for each in looks] == [Reason.NOT_FLAGGED] * 2
+    shop.restore(copy)
+    again = look(shop, "t")
+    assert (again.approved, again.reason) == (False, Reason.ALREADY_HANDED_OUT)
+    assert look(shop, None).approved
+
+
+def look(shop, task_id):
+    """What a new gate answers about an action that no detector flags."""
+    return Gate(RUN, url=shop.url).check("look at the shop", [], "look(1)", task_id=task_id)
+
+
+@pytest.mark.parametrize("is_asked_before", [True, False])
+def test_a_rejection_made_after_the_backup_holds(shop, is_asked_before):
+    copy = None if is_asked_before else shop.backup()
+    wait = shop.ask()
+    copy = copy or shop.backup()
+    shop.decide("reject")
+    assert wait.look().reason is Reason.REJECTED
+    found = shop.restore(copy).went_back
+    assert (found.rejections_carried, found.decisions_lost) == (1, 1)
+    again = shop.ask()
+    assert (again.reason, again.feedback) == (
+        Reason.ALREADY_REJECTED,
+        "This action was already rejected in this task. no, wait",
+    )
+    assert isinstance(shop.ask("pay(2)"), Wait)
+
+
+def test_a_rejection_that_could_still_be_undone_at_the_backup_holds(shop):
+    shop.ask()
+    shop.decide("reject")
+    copy = shop.backup()
+    shop.restore(copy)
+    assert shop.ask().reason is Reason.ALREADY_REJECTED
+
+
+def test_open_checks_are_void_and_their_units_are_given_back(shop):
+    shop.gate = Gate(RUN, url=shop.url, undo_s=0, budget=2)
+    wait = shop.ask()
+    with reading(shop.url) as session:
+        run = runs.get(session, RUN)
+        decisions.claim_next_item(review_queue(shop.url), session, run, "ann", now_ms())
+    shop.ask("pay(2)")
+    found = shop.restore(shop.backup()).went_back
+    assert (found.checks_void, found.items_cancelled) == (2, 2)
+    assert [item.status for item in rows(shop.url, tables.Item)] == ["cancelled"] * 2
+    assert [budget.used for budget in rows(shop.url, tables.Budget)] == [0]
+    decision = wait.look()
+    assert (decision.approved, decision.reason) == (False, Reason.VOID)
+    assert isinstance(shop.ask(), Wait)
+
+
+def test_a_wait_never_gets_the_decision_of_a_check_that_has_its_number_now(shop):
+    copy = shop.backup()
+    wait = shop.ask("pay(2)")
+    shop.restore(copy)
+    other = shop.ask("pay(1)")
+    assert other.check.ask.id == wait.check.ask.id
+    before = rows(shop.url, tables.Ask)[0].heartbeat_ms
+    wait.beaten_ms = 0
+    wait._beat(now_ms() + 60_000)
+    assert rows(shop.url, tables.Ask)[0].heartbeat_ms == before
+    shop.decide()
+    assert (wait.look().reason, wait.withdraw().reason) == (Reason.VOID, Reason.VOID)
+    assert other.look().approved
+
+
+def test_a_result_is_never_stored_with_an_intent_that_has_its_number_now(shop):
+    copy = shop.backup()
+    begun = shop.gate.begin(shop.approved(action="pay(2)"))
+    shop.restore(copy)
+    other = shop.gate.begin(shop.approved(action="pay(1)"))
+    assert other.intent_id == begun.intent_id
+    with pytest.raises(Unknown):
+        shop.gate.done(begun, "paid 2")
+    assert [intent.finished_ms for intent in rows(shop.url, tables.Intent)] == [None]
+    shop.gate.done(other, "paid 1")
+    assert rows(shop.url, tables.Intent)[0].finished_ms is not None
+
+
+def test_each_restore_raises_the_epoch_and_is_an_event(shop):
+    copy = shop.backup()
+    assert epoch_of(shop.url) == 1
+    assert [shop.restore(copy).went_back.epoch for _ in range(3)] == [2, 3, 4]
+    event = rows(shop.url, tables.Event)[-1]
+    assert (event.kind, event.subject, event.before, event.after) == ("database restored", str(copy), "3", "4")
+
+
+class Staff:
+    """People, agents and links of one database."""
+
+    def __init__(self, url):
+        self.url = url
+        with writing(url) as session:
+            ada = people.add_person(session, "Ada", [Role.ADMIN], 1)
+            people.add_person(session, "Bob", [Role.RESEARCHER], 1)
+            self.session = sessions.open_session(session, ada, now_ms())
+            self.link = invitations.invite(session, None, [Role.ADMIN], "Ada", now_ms())
+            self.token = agents.add(session, "bot", 1)
+
+    def __call__(self, work, *arguments, **named):
+        with writing(self.url) as session:
+            return work(session, *arguments, **named)
+
+    def is_in(self, token=None):
+        return self(sessions.identity_of, token or self.session, now_ms()) is not None
+
+    def opens(self, token):
+        try:
+            self(invitations.read_invitation, token, now_ms())
+        except Refused:
+            return False
+        return True
+
+    def answers(self, token=None):
+        return self(agents.find_by_token, token or self.token) is not None
+
+    def person(self, name):
+        return self(people.get_person, name)
+
+
+@pytest.fixture
+def staff(shop):
+    """The staff of the shop."""
+    return Staff(shop.url)
+
+
+def test_sessions_links_and_tokens_end(shop, staff):
+    found = shop.restore(shop.backup()).went_back
+    assert (staff.is_in(), staff.opens(staff.link), staff.answers()) == (False, False, False)
+    assert (found.sessions_ended, found.links_ended, found.tokens_ended) == (1, 1, 1)
+    token = staff(agents.renew, "bot", now_ms())
+    assert staff.answers(token)
+    assert staff(agents.find_by_token, token).id == 1
+
+
+def test_people_and_agents_get_back_no_access_that_ended_since(shop, staff):
+    copy = shop.backup()
+    staff(lambda session: people.disable(session, people.get_person(session, "Ada"), now_ms()))
+    staff(lambda session: setattr(people.get_person(session, "Bob"), "roles", "reviewer"))
+    staff(agents.disable, "bot", now_ms())
+    staff(agents.add, "new", now_ms())
+    found = shop.restore(copy).went_back
+    assert found.people == ("Ada", "Bob")
+    assert staff.person("Ada").disabled_ms is not None
+    assert staff.person("Bob").roles == "reviewer"
+    with pytest.raises(Refused, match="disabled"):
+        staff(agents.renew, "bot", now_ms())
+    assert staff.answers(staff(agents.renew, "new", now_ms()))
+
+
+def test_a_person_whom_the_replaced_file_does_not_have_is_disabled(shop, staff):
+    copy = shop.backup()
+    staff(lambda session: session.delete(people.get_person(session, "Bob")))
+    shop.restore(copy)
+    assert staff.person("Bob").disabled_ms is not None
+
+
+def test_access_can_be_kept_as_it_is_now_but_no_go_ahead(shop, staff):
+    shop.gate.open()
+    decision = shop.approved(agent_id=1)
+    used = staff(invitations.invite, "Bob", None, "Ada", now_ms())
+    lost = staff(sessions.open_session, staff.person("Bob"), now_ms())
+    copy = shop.backup()
+    staff(invitations.accept, used, "", now_ms())
+    staff(sessions.end_session, lost, now_ms())
+    staff(lambda session: people.add_person(session, "Eve", [Role.RESEARCHER], 1))
+    later = staff(sessions.open_session, staff.person("Eve"), now_ms())
+    token = staff(agents.add, "new", now_ms())
+    link = staff(invitations.invite, "Eve", None, "Ada", now_ms())
+    found = shop.restore(copy, keep_access=True).went_back
+    assert (found.sessions_ended, found.links_ended, found.tokens_ended) == (0, 0, 0)
+    assert all([staff.is_in(), staff.is_in(later), staff.answers(), staff.answers(token), staff.opens(link)])
+    assert not any([staff.is_in(lost), staff.opens(used)])
+    assert staff.person("Eve").roles == "researcher,reviewer"
+    assert shop.begin(decision, agent_id=1).reason is Reason.VOID
+
+
+def test_access_of_another_database_is_not_kept(shop, staff, tmp_path, empty_database):
+    other = f"sqlite:///{tmp_path / 'other.db'}"
+    (tmp_path / "other.db").write_bytes(empty_database.read_bytes())
+    with writing(other) as session:
+        people.add_person(session, "Eve", [Role.ADMIN], 1)
+    copy = backup(other, tmp_path / "copy.db")
+    with pytest.raises(StorageError, match="of another database"):
+        shop.restore(copy, keep_access=True)
+    assert staff.is_in()
+    assert not [path for path in tmp_path.iterdir() if "replaced" in path.name]
+
+
+def test_study_links_that_were_used_or_not_do_not_open_again(shop, staff):
+    def study(session):
+        made = tables.Study(name="pilot", design="{}", status="open", join_code="j", created_ms=1)
+        session.add(made)
+        session.flush()
+        place = tables.Participant(study_id=made.id, number=1, code="P01", secret=token_hash("mine"))
+        session.add_all([place, tables.StudyInvitation(study_id=made.id, token="unused", created_ms=1)])
+
+    staff(study)
+    copy = shop.backup()
+    staff(lambda session: setattr(session.get(tables.Study, 1), "status", "closed"))
+    staff(lambda session: setattr(session.get(tables.Participant, 1), "secret", None))
+    shop.restore(copy)
+    assert rows(shop.url, tables.StudyInvitation)[0].token != "unused"
+    assert rows(shop.url, tables.Participant)[0].secret != token_hash("mine")
+    assert rows(shop.url, tables.Study)[0].status == "closed"
+
+
+def test_access_ends_if_the_replaced_file_cannot_be_read(shop, staff, tmp_path):
+    copy, lost = shop.backup(), tmp_path / "lost" / "console.db"
+    lost.parent.mkdir()
+    lost.write_text("not a database any more, " * 400)
+    found = restore(f"sqlite:///{lost}", copy, keep_access=True).went_back
+    assert "cannot be read" in found.unread
+    assert (found.sessions_ended, found.links_ended, found.tokens_ended, found.access_kept) == (1, 1, 1, False)
+    assert check(f"sqlite:///{lost}") == []
