@@ -1,6 +1,6 @@
 """The epoch that a restore begins: what it changes in the restored copy, before the copy replaces the database.
 
-The data itself is changed, so that no later code has to compare epochs: go-aheads are void, access ends or is taken
+The data itself is changed, so that no later code has to compare epochs: approvals are void, access ends or is taken
 from the replaced database, and what only the replaced database knows to be forbidden is carried over.
 """
 
@@ -20,7 +20,7 @@ from storage.engine import Durability, configure
 from storage.errors import StorageError
 from storage.queue.claims import withdraw_items
 from storage.queue.transaction import Transaction
-from storage.tables import ItemStatus, Table
+from storage.tables import IS_CURRENT, ItemStatus, Table
 from storage.tables.people import ENDED
 
 VOID = "void"
@@ -43,36 +43,31 @@ _CARRY_ANSWERS = f"""
 UPDATE main.ask AS a SET answer = ra.answer, answered_ms = ra.answered_ms, action = ra.action
 FROM replaced.ask ra WHERE ra.token = a.token AND (a.answer IS NULL OR a.action IS NULL) AND {_HAS_BEGUN}"""
 
-_CARRIED = """
+_CARRY = """
 INSERT OR IGNORE INTO main.carried_check (run, token, digest, agent_id, task_key, instruction_digest, trial, step,
                                           action_digest, begun, answer, feedback_text, reason_codes, at_ms)
 SELECT r.name, a.token,
        CASE WHEN instr(a.digest, ':') THEN substr(a.digest, 1, instr(a.digest, ':') - 1) ELSE a.digest END,
        (SELECT m.id FROM main.agent m JOIN {schema}.agent g ON g.name_key = m.name_key WHERE g.id = a.agent_id),
-       k.task_key, k.instruction_digest, t.trial, a.step, coalesce(d.action_digest, {action_digest}), {begun},
-       a.answer, coalesce(d.feedback_text, ''), coalesce(d.reason_codes, ''), a.asked_ms
-FROM {schema}.ask a JOIN {schema}.run r ON r.id = a.run_id JOIN {schema}.trajectory t ON t.id = a.trajectory_id
-JOIN {schema}.task k ON k.id = t.task_id """
+       k.task_key, k.instruction_digest, t.trial, a.step, since.action_digest, since.begun, a.answer,
+       since.feedback_text, since.reason_codes, a.asked_ms
+FROM ({since}) since JOIN {schema}.ask a ON a.id = since.ask_id JOIN {schema}.run r ON r.id = a.run_id
+JOIN {schema}.trajectory t ON t.id = a.trajectory_id JOIN {schema}.task k ON k.id = t.task_id"""
 
-_CARRY_BEGUN = (
-    _CARRIED.format(schema="replaced", action_digest="since.action_digest", begun="true")
-    + """
-JOIN replaced.intent since ON since.trajectory_id = a.trajectory_id AND since.step = a.step
-LEFT JOIN replaced.decision d ON d.id = since.decision_id
-WHERE a.token NOT IN (SELECT token FROM main.ask)"""
-)
+_BEGUN = """
+SELECT n.id AS ask_id, true AS begun, coalesce(d.action_digest, i.action_digest) AS action_digest,
+       coalesce(d.feedback_text, '') AS feedback_text, coalesce(d.reason_codes, '') AS reason_codes
+FROM replaced.ask n JOIN replaced.intent i ON i.trajectory_id = n.trajectory_id AND i.step = n.step
+LEFT JOIN replaced.decision d ON d.id = i.decision_id WHERE n.token NOT IN (SELECT token FROM main.ask)"""
 
 # Also of the backup itself: a rejection that could still be undone was not yet the check's answer.
-_CARRY_REJECTED = (
-    _CARRIED.format(schema="{schema}", action_digest="''", begun="false")
-    + """
-JOIN {schema}.decision d ON d.id = (
-    SELECT max(n.id) FROM {schema}.decision n
-    WHERE n.item_id = a.item_id AND n.decision = 'reject' AND NOT n.superseded)
-WHERE (a.answer IS NULL OR a.answer = 'rejected')
-  AND NOT EXISTS (SELECT 1 FROM main.ask m WHERE m.token = a.token AND m.answer = 'rejected')
-  AND NOT EXISTS (SELECT 1 FROM replaced.decision u WHERE u.submit_key = d.submit_key AND u.superseded)"""
-)
+_REJECTED = f"""
+SELECT n.id AS ask_id, false AS begun, d.action_digest, d.feedback_text, d.reason_codes
+FROM {{schema}}.ask n JOIN {{schema}}.decision d ON d.item_id = n.item_id
+WHERE (n.answer IS NULL OR n.answer = 'rejected')
+  AND d.id IN (SELECT max(id) FROM {{schema}}.decision WHERE decision = 'reject' AND {IS_CURRENT} GROUP BY item_id)
+  AND d.submit_key NOT IN (SELECT submit_key FROM replaced.decision WHERE superseded)
+  AND n.token NOT IN (SELECT token FROM main.ask WHERE answer = 'rejected')"""
 
 _CARRY_CARRIED = """
 INSERT OR IGNORE INTO main.carried_check ({names})
@@ -209,9 +204,11 @@ def _writing(ready: Path, replaced: Path) -> Iterator[Session]:
 
 def _void_checks(db: Transaction, now_ms: int) -> dict[str, int]:
     """Void every go-ahead and every open check; carry over what began, and what people rejected, since the backup."""
-    begun = db.run(_CARRY_INTENTS) + db.run(_CARRY_BEGUN)
+    begun = db.run(_CARRY_INTENTS) + db.run(_CARRY.format(schema="replaced", since=_BEGUN))
     db.run(_CARRY_ANSWERS)
-    rejected = sum(db.run(_CARRY_REJECTED.format(schema=schema)) for schema in ("replaced", "main"))
+    rejected = sum(
+        db.run(_CARRY.format(schema=schema, since=_REJECTED.format(schema=schema))) for schema in ("replaced", "main")
+    )
     names = ", ".join(column.name for column in Table.metadata.tables["carried_check"].c if column.name != "id")
     db.run(_CARRY_CARRIED.format(names=names))
     void = db.run(_VOID, now_ms=now_ms)

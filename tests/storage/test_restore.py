@@ -1,4 +1,4 @@
-"""A restore begins an epoch: nothing that was allowed before still is, and nothing that was refused since is allowed."""
+"""A restore begins an epoch: what was allowed before is void, and what was refused since stays refused."""
 
 import pytest
 from sqlmodel import select
