@@ -24,7 +24,7 @@ from storage.tables import IS_CURRENT, ItemStatus, Table
 from storage.tables.people import ENDED
 
 VOID = "void"
-"""The answer of a check whose go-ahead, or whose wait, a restore ended."""
+"""The answer of a check whose approval or wait a restore ended."""
 
 _ENDED = f"'{ENDED}' || hex(randomblob(16))"
 _HAS_BEGUN = "EXISTS (SELECT 1 FROM main.intent i WHERE i.trajectory_id = a.trajectory_id AND i.step = a.step)"
@@ -203,7 +203,7 @@ def _writing(ready: Path, replaced: Path) -> Iterator[Session]:
 
 
 def _void_checks(db: Transaction, now_ms: int) -> dict[str, int]:
-    """Void every go-ahead and every open check; carry over what began, and what people rejected, since the backup."""
+    """Void every approval and every open check; carry over what began, and what people rejected, since the backup."""
     begun = db.run(_CARRY_INTENTS) + db.run(_CARRY.format(schema="replaced", since=_BEGUN))
     db.run(_CARRY_ANSWERS)
     rejected = sum(

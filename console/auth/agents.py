@@ -89,9 +89,11 @@ def renew(session: Session, name: str, now_ms: int) -> str:
     return token
 
 
-def has_token(agent: tables.Agent) -> bool:
-    """Return whether the agent has a token; a restore ends all tokens."""
-    return not agent.token_hash.startswith(ENDED)
+def status(agent: tables.Agent) -> str:
+    """Return the agent's status in words; a restore ends its token, but the agent can get a new one."""
+    if agent.disabled_ms is not None:
+        return "disabled"
+    return "without a token" if agent.token_hash.startswith(ENDED) else "active"
 
 
 def find_by_token(session: Session, token: str) -> KnownAgent | None:

@@ -42,7 +42,7 @@ def list_agents(as_json: Json = False) -> None:
         rows = [
             {
                 "agent": one.name,
-                "status": ("active" if agents.has_token(one) else "without a token") if one.disabled_ms is None else "disabled",
+                "status": agents.status(one),
                 "created": runs.iso(one.created_ms),
                 "seen": runs.iso(one.seen_ms),
             }

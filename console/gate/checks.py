@@ -87,7 +87,8 @@ class Wait:
         with writing(self.url) as session:
             ask = find_ask(session, self.check.ask.token)
             if ask is None:
-                return _void(self.check)
+                gone = "This check no longer exists: the console was restored from a backup, or its run was deleted."
+                return replace(_void(self.check), feedback=f"{gone} Submit it again.")
             return resolve(session, replace(self.check, ask=ask), state)
 
     def _beat(self, at_ms: int) -> None:

@@ -60,7 +60,7 @@ WORDS = {
     Reason.DETECTOR_FAILED: "The detector failed and no one reviewed this action, so it may not run.",
     Reason.ALREADY_HANDED_OUT: "This action has begun before, and its approval is not given twice. "
     "Find out whether the action ran. If this is another task, use another task_id.",
-    Reason.VOID: "The console was restored from a backup since, so this check is void; ask again.",
+    Reason.VOID: "The console was restored from a backup since, so this check is void. Submit it again.",
 }
 
 
