@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,6 +98,17 @@ LINKED: dict[str, LinkedTable] = {
     "agent": LinkedTable(
         who=("name", "name_key"), what=("token_hash",), when=("created_ms", "disabled_ms"), left_out=_SEEN
     ),
+    "carried_check": LinkedTable(
+        who=("agent_id",),
+        what=(
+            "run", "token", "digest", "task_key", "instruction_digest", "trial", "step", "action_digest", "begun",
+            "answer", "feedback_text", "reason_codes",
+        ),
+        when=("at_ms",),
+    ),
+    "replaced_policy": LinkedTable(
+        who=("author",), what=("epoch", "run", "version", "text", "digest"), when=("created_ms", "chosen_ms")
+    ),
     "note": LinkedTable(who=("author", "addressee"), what=("item_id", "decision_id", "text"), when=("created_ms",)),
     "adjudication": LinkedTable(
         who=("adjudicator",), what=("study_id", "run_id", "unit", "revision", "label", "note"), when=("at_ms",)
@@ -183,13 +194,17 @@ def note_changes_sqlite(connection: Any, _record: object) -> None:
     cursor = connection.cursor()
     cursor.execute("PRAGMA temp_store=MEMORY")
     cursor.execute(f"CREATE TEMP TABLE IF NOT EXISTS {TOUCHED} (name TEXT NOT NULL, row_id INTEGER NOT NULL)")
-    if cursor.execute("SELECT 1 FROM main.sqlite_master WHERE name = 'row_salt'").fetchone():
-        cursor.executescript("BEGIN;" + "".join(_sqlite_triggers()) + "COMMIT;")
+    tables = {name for (name,) in cursor.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'")}
+    if "row_salt" in tables:
+        cursor.executescript("BEGIN;" + "".join(_sqlite_triggers(tables)) + "COMMIT;")
     cursor.close()
 
 
-def _sqlite_triggers() -> Iterator[str]:
+def _sqlite_triggers(tables: Collection[str]) -> Iterator[str]:
     for name, table in LINKED.items():
+        if name not in tables:
+            # The database is of an earlier schema, before its upgrade.
+            continue
         rows = {"insert": ("new",), "update": ("old", "new"), "delete": ("old",)}
         for act, seen in rows.items():
             when = f" WHEN {' OR '.join(table.only.format(row=row) for row in seen)}" if table.only else ""
@@ -208,8 +223,8 @@ def note_changes_postgres(connection: Any, _record: object) -> None:
     connection.commit()
 
 
-def postgres_triggers() -> Iterator[str]:
-    """Yield the statements that create the triggers of a server's schema.
+def postgres_triggers(names: Iterable[str] = tuple(LINKED)) -> Iterator[str]:
+    """Yield the statements that create the triggers of these tables in a server's schema.
 
     A session without the temporary table notes nothing, so its changes are not linked.
     """
@@ -221,9 +236,10 @@ def postgres_triggers() -> Iterator[str]:
             END IF;
             RETURN NULL;
         END $$"""
-    for name, table in LINKED.items():
+    for name in names:
+        columns = ", ".join(LINKED[name].columns)
         yield (
-            f"CREATE OR REPLACE TRIGGER note_{name} AFTER INSERT OR DELETE OR UPDATE OF {', '.join(table.columns)} "
+            f"CREATE OR REPLACE TRIGGER note_{name} AFTER INSERT OR DELETE OR UPDATE OF {columns} "
             f"ON {name} FOR EACH ROW EXECUTE FUNCTION note_row()"
         )
 

@@ -18,6 +18,7 @@ from sqlmodel import Session
 from storage import audit_chain
 from storage.engine import Durability, configure
 from storage.errors import StorageError
+from storage.linked_rows import note_changes_sqlite
 from storage.queue.claims import withdraw_items
 from storage.queue.transaction import Transaction
 from storage.tables import IS_CURRENT, ItemStatus, Table
@@ -184,6 +185,7 @@ def begin_epoch(
         blank = {"run_id": None, "subject": "", "before": json.dumps(epoch - 1), "after": json.dumps(epoch)}
         content = {**blank, "at_ms": now_ms, "detail": json.dumps(asdict(found)), **about}
         audit_chain.append(session.connection(), content)
+        audit_chain.link_touched(session.connection().connection.cursor(), server=False)
     return found
 
 
@@ -193,6 +195,7 @@ def _writing(ready: Path, replaced: Path) -> Iterator[Session]:
 
     def attach(connection: Any, _record: object) -> None:
         configure(connection, Durability.NORMAL)
+        note_changes_sqlite(connection, None)
         connection.execute("ATTACH DATABASE ? AS replaced", (str(replaced),))
 
     made = create_engine(f"sqlite:///{ready}", poolclass=NullPool, hide_parameters=True)

@@ -8,6 +8,20 @@ from storage.linked_rows import postgres_triggers
 revision = "0014"
 down_revision = "0013"
 
+_LINKED = (
+    "ask",
+    "item",
+    "decision",
+    "intent",
+    "policy",
+    "person",
+    "person_session",
+    "invitation",
+    "agent",
+    "note",
+    "adjudication",
+)
+
 
 def upgrade() -> None:
     """Add the column of the links, the table of salts and, on a server, the triggers that note changed rows."""
@@ -20,5 +34,5 @@ def upgrade() -> None:
     )
     connection = op.get_bind()
     if connection.dialect.name != "sqlite":
-        for statement in postgres_triggers():
+        for statement in postgres_triggers(_LINKED):
             connection.exec_driver_sql(statement)

@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from storage.linked_rows import postgres_triggers
+
 revision = "0015"
 down_revision = "0014"
 
@@ -43,3 +45,7 @@ def upgrade() -> None:
         sa.Column("chosen_ms", sa.BigInteger()),
         sa.UniqueConstraint("epoch", "run", "version", name="uq_replaced_policy_epoch_run_version"),
     )
+    connection = op.get_bind()
+    if connection.dialect.name != "sqlite":
+        for statement in postgres_triggers(("carried_check", "replaced_policy")):
+            connection.exec_driver_sql(statement)

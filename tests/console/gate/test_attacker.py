@@ -44,6 +44,17 @@ def played(url, make_gate, person, meanwhile):
         policy_store.save(session, run, POLICY, "Ada", now_ms())
         item = session.exec(select(tables.Item)).first()
         session.add(tables.Note(item_id=item.id, author="Ada", addressee="Bob", text="look", created_ms=1))
+        told = {"run": "shop-bot", "digest": "d"}
+        carried = {
+            "token": "t",
+            "task_key": "k",
+            "instruction_digest": "i",
+            "trial": 0,
+            "step": 0,
+            "action_digest": "a",
+        }
+        session.add(tables.CarriedCheck(**told, **carried, begun=False, answer="rejected", at_ms=1))
+        session.add(tables.ReplacedPolicy(**told, epoch=2, version=1, text=POLICY, author="Ada", created_ms=1))
         session.add(tables.Adjudication(run_id=run.id, unit="u", label="aligned", adjudicator="Ada", at_ms=1))
     assert check(url) == []
     yield url
