@@ -15,10 +15,12 @@ from console.database import Session, database_url, now_ms, reading, writing
 from console.errors import BadInput
 from console.gate import Gate
 from console.gate.policy import policy_store, read_policy
+from console.gate.policy.lint import Known, known_people, list_warnings
 from console.gate.policy.replay import replay_policy
 from console.gate.policy.rules import Policy, PolicyMode
 from console.studies.design.yaml_file import read_text_file
 from storage import tables
+from storage.errors import StorageError
 from storage.tables import RunKind
 
 app = typer.Typer(help="Show, check, test and set the rules of gates.", invoke_without_command=True)
@@ -91,9 +93,11 @@ def set_policy(
 
 @app.command("check", epilog="Example: inferact policy check refunds.yaml")
 def check(file: File, as_json: Json = False) -> None:
-    """Check whether a policy is valid; report the line and the reason if it is not."""
+    """Check whether a policy is valid, with the line and the reason if not, and warn of what is probably not meant."""
     policy = read_policy(read_text_file(file))
-    emit(_summary(policy), as_json, policy_store.describe_savable(policy))
+    found = list_warnings(policy, _known_people())
+    told = [policy_store.describe_savable(policy), *(f"Warning: {said}" for said in found)]
+    emit(_summary(policy) | {"warnings": found}, as_json, "\n".join(told))
 
 
 @app.command("test", epilog="Example: inferact policy test refunds.yaml --run support-bot")
@@ -120,6 +124,15 @@ def try_policy(
         return
     say(found.sentence)
     show_table(found.by_tool, ("tool", "allow", "judge", "ask", "deny"), empty="The run has no recorded actions.")
+
+
+def _known_people() -> Known | None:
+    """Return the people with access, or None without a database: a policy can be checked anywhere."""
+    try:
+        with reading() as session:
+            return known_people(session)
+    except StorageError:
+        return None
 
 
 def _gates(session: Session) -> list[tables.Run]:

@@ -11,6 +11,7 @@ from console.cli import run_command
 from console.database import reading
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
+from console.settings import settings
 
 TAU = Path(__file__).resolve().parents[4] / "shared" / "data" / "tau-bench"
 POLICY = "default: ask\nrules:\n- {tool: [get_*, search_*, list_*, think, calculate], then: allow}\n"
@@ -73,6 +74,17 @@ def test_policy_that_cannot_be_meant_is_named_with_its_line(inferact, tmp_path):
     file.write_text("default: ask\nrulez: []\n")
     code, _, said = inferact("policy", "check", str(file))
     assert (code, "line 2, column 1: rulez: unknown field" in said) == (2, True)
+
+
+def test_policy_check_warns_of_what_is_probably_not_meant_and_makes_no_database(inferact, tmp_path, monkeypatch):
+    file = tmp_path / "policy.yaml"
+    file.write_text("rules:\n- {tool: get_*, then: allow}\n- {tool: get_key, then: ask, who: [Nobody]}\n")
+    said = inferact("policy", "check", str(file), as_json=False)[1]
+    assert "Warning: Rule 'rule 2' names 'Nobody', who is not an enabled person, a role or a group.\n" in said
+    monkeypatch.setenv("INFERACT_DATA_DIR", str(tmp_path / "nowhere"))
+    settings.cache_clear()
+    code, said, _ = inferact("policy", "check", str(file))
+    assert (code, said["warnings"], (tmp_path / "nowhere").exists()) == (0, [], False)
 
 
 WRITES = {"book", "cancel", "exchange", "modify", "return", "send", "update"}

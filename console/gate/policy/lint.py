@@ -1,0 +1,159 @@
+"""Warnings about a valid policy: rules that another rule hides, that cannot be met, or that a wrong sign passes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
+
+from sqlmodel import Session
+
+from console.auth.people import Role, list_people, name_key, roles_of
+from console.gate.policy.expression import holds
+from console.gate.policy.rules import LOOSENING, Policy, Rule, Then
+from console.trajectory.calls import name_segments
+
+Known = Mapping[str, Collection[str]]
+"""The roles of each enabled person, by the key of the name."""
+
+_ROLES = tuple(map(str, (Role.REVIEWER, Role.RESEARCHER, Role.ADMIN)))
+_SEPARATORS = (".", "/", ":", "__")
+_TEXT = r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'"
+_REGEX = re.compile(rf"\.\s*matches\s*\(\s*(?P<text>{_TEXT})\s*\)")
+_ARGUMENT = r"args\s*(?:\.\s*(?P<name>\w+)|\[\s*[\"'](?P<key>\w+)[\"']\s*\])"
+_NUMBER = r"-?\s*\.?\d"
+_RIGHT = re.compile(rf"{_ARGUMENT}\s*(?P<sign><=?|>=?|==)\s*{_NUMBER}")
+_LEFT = re.compile(rf"\d\s*(?P<sign><=?|>=?|==)\s*{_ARGUMENT}")
+
+
+def list_warnings(policy: Policy, known: Known | None = None) -> list[str]:
+    """Return a sentence per problem, in the order of the rules; without `known`, names of people are not checked."""
+    found: list[str] = []
+    for place, rule in enumerate(policy.rules):
+        found += _hidden(rule, policy.rules[:place])
+        found += _overlaps(rule, policy.rules[:place])
+        found += _unmet(rule, known)
+        found += _faulty_conditions(rule)
+    return found
+
+
+def known_people(session: Session) -> Known:
+    """Return the enabled people for `list_warnings`."""
+    people = (person for person in list_people(session) if person.disabled_ms is None)
+    return {name_key(person.name): frozenset(map(str, roles_of(person.roles))) for person in people}
+
+
+def _hidden(rule: Rule, earlier: Sequence[Rule]) -> Iterator[str]:
+    before = next((one for one in earlier if _matches_all(one)), None)
+    if before is not None:
+        yield f"Rule {rule.name!r} is never reached, since {before.name!r} before it matches every action."
+
+
+def _matches_all(rule: Rule) -> bool:
+    is_narrowed = rule.agent or rule.environment or rule.when or (rule.tool and rule.pattern)
+    return not is_narrowed and "*" in (*rule.tool, *rule.pattern)
+
+
+def _overlaps(rule: Rule, earlier: Sequence[Rule]) -> Iterator[str]:
+    """Yield a warning per earlier rule that allows some of what this rule denies."""
+    if rule.then is not Then.DENY:
+        return
+    for allows in (one for one in earlier if one.then is Then.ALLOW):
+        if _meet(allows.agent, rule.agent) and _meet(allows.environment, rule.environment):
+            pairs = ((one, other) for one in _tools(allows) for other in _tools(rule) if _share_name(one, other))
+            if (pair := next(pairs, None)) is not None:
+                yield (
+                    f"Rule {allows.name!r} allows ({pair[0]}) before {rule.name!r} denies ({pair[1]}): for a tool that "
+                    "both match, the action runs. Put the rule that denies first."
+                )
+
+
+def _meet(some: Sequence[str], others: Sequence[str]) -> bool:
+    return not some or not others or any(_intersect(one, other) for one in some for other in others)
+
+
+def _tools(rule: Rule) -> Sequence[str]:
+    """Return the globs over tool names that the rule states in `tool`, or in the heads of its patterns."""
+    heads = tuple(_head(pattern) for pattern in rule.pattern)
+    return rule.tool or heads or ("*",)
+
+
+def _head(pattern: str) -> str:
+    sign = re.search(r"[=(\[]", pattern)
+    head = (pattern[: sign.start()] if sign else pattern).strip()
+    return head.rpartition(".")[0] if sign and sign[0] == "=" and "." in head else head
+
+
+def _share_name(allowed: str, denied: str) -> bool:
+    """Return whether a tool's name exists that the first glob allows and the second one denies."""
+    if _intersect(allowed, denied):
+        return True
+    # An allow rule for a last name is also for that name behind any namespace.
+    behind = len(name_segments(allowed)) == 1 and len(name_segments(denied)) > 1
+    return behind and any(_intersect(f"*{separator}{allowed}", denied) for separator in _SEPARATORS)
+
+
+def _intersect(one: str, other: str) -> bool:
+    """Return whether some text matches both globs, ignoring case."""
+    first, second = one.casefold(), other.casefold()
+
+    @cache
+    def meets(i: int, j: int) -> bool:
+        if i == len(first) and j == len(second):
+            return True
+        if i < len(first) and first[i] == "*":
+            return meets(i + 1, j) or (j < len(second) and meets(i, j + 1))
+        if j < len(second) and second[j] == "*":
+            return meets(i, j + 1) or (i < len(first) and meets(i + 1, j))
+        if i == len(first) or j == len(second):
+            return False
+        return (first[i] == second[j] or "?" in (first[i], second[j])) and meets(i + 1, j + 1)
+
+    return meets(0, 0)
+
+
+def _unmet(rule: Rule, known: Known | None) -> Iterator[str]:
+    """Yield a warning per term with which no decision can let the action run."""
+    if rule.decisions and not {"approve", "edit"} & {*rule.decisions}:
+        yield f"Rule {rule.name!r} offers only {', '.join(rule.decisions)}, so its actions never run; write then: deny."
+    stated = [word for word in rule.who if not word.startswith("group:") and word != "others"]
+    roles = [word.removeprefix("role:") for word in stated if word.removeprefix("role:") in _ROLES]
+    names = [word for word in stated if word.removeprefix("role:") not in _ROLES]
+    if known is not None:
+        for name in names:
+            if name.startswith("role:") or name_key(name) not in known:
+                yield f"Rule {rule.name!r} names {name!r}, who is not an enabled person, a role or a group."
+    able = {name_key(name) for name in names if known is None or name_key(name) in known}
+    able |= {key for key, held in (known or {}).items() if {*held} & {*roles}}
+    is_counted = len(stated) == len(rule.who) and (known is not None or not roles)
+    if rule.who and is_counted and 0 < len(able) < rule.reviews:
+        yield f"Rule {rule.name!r} requires {rule.reviews} reviews, but only {len(able)} of its people can decide."
+    elif known and not rule.who and rule.then is Then.ASK and len(known) < rule.reviews:
+        yield f"Rule {rule.name!r} requires {rule.reviews} reviews, but only {len(known)} people have access."
+
+
+def _faulty_conditions(rule: Rule) -> Iterator[str]:
+    for found in _REGEX.finditer(rule.when):
+        # The evaluator itself tells whether the expression can be used.
+        if holds(f"tool.matches({found['text']})", {"tool": ""}) is None:
+            yield f"Rule {rule.name!r} uses {found['text']}, which is an invalid regular expression; it always asks."
+    if rule.then in LOOSENING:
+        for name in _bounded_above(rule.when):
+            yield (
+                f"Rule {rule.name!r} limits args.{name} from above only, so a negative number passes; add "
+                f"args.{name} >= 0."
+            )
+
+
+def _bounded_above(condition: str) -> list[str]:
+    """Return the arguments that the condition compares with an upper limit and with no lower one."""
+    above: dict[str, None] = {}
+    below: set[str] = set()
+    for compared, is_left in ((_RIGHT, False), (_LEFT, True)):
+        for found in compared.finditer(condition):
+            name, is_less = found["name"] or found["key"], found["sign"].startswith("<")
+            if is_less != is_left and found["sign"] != "==":
+                above[name] = None
+            else:
+                below.add(name)
+    return [name for name in above if name not in below]
