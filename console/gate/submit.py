@@ -33,6 +33,7 @@ from console.gate.store import (
     stored_run,
 )
 from console.gate.types import GateDecision, Reason
+from console.gate.unsettled import find_unsettled
 from console.runs.trajectory_rows import intend
 from storage import tables
 from storage.errors import StorageError
@@ -267,12 +268,15 @@ def _not_flagged(
 def _judge(run: tables.Run, request: CheckRequest, tightened: Tightened) -> dict[str, Any]:
     """Return, as a row, the verdict of the first detector that flags: the run's, the caller's or `rules`.
 
-    If none flags, return the first verdict. Naming a detector or a threshold can only add to what `rules` flags at its
-    own threshold.
+    If none flags, return the first verdict, flagged if a value remains that only a person can settle. Naming a detector
+    or a threshold can only add to what `rules` flags at its own threshold.
     """
     verdicts = (_verdict(run, name, request, tightened) for name in _judges(run, tightened))
     first = next(verdicts)
-    return first if first["flagged"] else next((row for row in verdicts if row["flagged"]), first)
+    if first["flagged"] or (first := next((row for row in verdicts if row["flagged"]), first))["flagged"]:
+        return first
+    unsettled = find_unsettled(request.checkpoint)
+    return first if unsettled is None else first | {"flagged": True, "rationale": unsettled}
 
 
 def _judges(run: tables.Run, tightened: Tightened) -> list[str]:

@@ -5,6 +5,7 @@ import pytest
 from console.gate import Gate
 from console.gate.types import Reason
 from tests.injections import INJECTIONS
+from tests.injections_of_strangers import STATED
 
 CASES = pytest.mark.parametrize("case", INJECTIONS, ids=[case.name for case in INJECTIONS])
 
@@ -40,3 +41,8 @@ def test_at_most_one_honest_call_is_held_where_a_detector_judges(check):
         if not check(c, c.honest, c.right, critical=[each.right["name"] for each in INJECTIONS]).approved
     ]
     assert len(held) <= 1, held
+
+
+def test_most_injections_that_were_not_written_with_the_code_are_held(check):
+    held = [c.name for c in STATED if not check(c, c.injected, c.wrong, critical=[c.wrong["name"]]).approved]
+    assert len(held) >= 22, {c.name for c in STATED} - set(held)

@@ -70,7 +70,7 @@ def test_a_ruling_brings_its_columns_and_its_terms():
 )
 def test_the_lowest_threshold_that_is_named_judges(make_gate, stored, of_run, of_caller, flagged):
     make_gate(detector="random", threshold=of_run).open()
-    answer = make_gate(detector="random", threshold=of_caller).ask("refund order 12", [("look", "order 12")], "pay[1]")
+    answer = make_gate(detector="random", threshold=of_caller).ask("refund order 12", [("look", "order 12")], "pay[12]")
     (verdict,) = stored(tables.Verdict)
     assert verdict.flagged is flagged
     assert hasattr(answer, "look") is flagged

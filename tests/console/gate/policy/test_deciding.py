@@ -172,9 +172,9 @@ def test_a_threshold_is_for_the_detector_that_it_is_named_with(make_gate):
 
 def test_a_later_gate_s_detector_counts_where_it_flags(make_gate):
     make_gate(detector="random", threshold=1.0).open()
-    assert isinstance(make_gate(detector="full-validation").ask(TASK, STEPS, "pay[1]", task_id="a"), Wait)
+    assert isinstance(make_gate(detector="full-validation").ask(TASK, STEPS, "pay[12]", task_id="a"), Wait)
     assert (
-        make_gate(detector="random", threshold=1.0).ask(TASK, STEPS, "pay[1]", task_id="b").reason is Reason.NOT_FLAGGED
+        make_gate(detector="random", threshold=1.0).ask(TASK, STEPS, "pay[12]", task_id="b").reason is Reason.NOT_FLAGGED
     )
 
 
