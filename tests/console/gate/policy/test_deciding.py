@@ -174,7 +174,8 @@ def test_a_later_gate_s_detector_counts_where_it_flags(make_gate):
     make_gate(detector="random", threshold=1.0).open()
     assert isinstance(make_gate(detector="full-validation").ask(TASK, STEPS, "pay[12]", task_id="a"), Wait)
     assert (
-        make_gate(detector="random", threshold=1.0).ask(TASK, STEPS, "pay[12]", task_id="b").reason is Reason.NOT_FLAGGED
+        make_gate(detector="random", threshold=1.0).ask(TASK, STEPS, "pay[12]", task_id="b").reason
+        is Reason.NOT_FLAGGED
     )
 
 
