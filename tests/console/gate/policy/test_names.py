@@ -39,7 +39,7 @@ def like(text, glob):
     if not glob:
         return not text
     if glob[0] == "*":
-        return like(text, glob[1:]) or bool(text) and like(text[1:], glob)
+        return like(text, glob[1:]) or (bool(text) and like(text[1:], glob))
     return bool(text) and (glob[0] == "?" or glob[0].lower() == text[0].lower()) and like(text[1:], glob[1:])
 
 
@@ -57,7 +57,7 @@ def tightened(name, glob):
 
 
 def said(name, default, rules):
-    """What the model says: the first rule counts; a `judge` rule before it that names a part of the tool tightens it."""
+    """What the model says: the first rule counts; an earlier `judge` rule that names a part of the tool tightens it."""
     name, stricter = unicodedata.normalize("NFKC", name), []
     for glob, then in rules:
         if (loosened if then in ("allow", "judge") else tightened)(name, glob):
