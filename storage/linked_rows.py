@@ -98,6 +98,8 @@ LINKED: dict[str, LinkedTable] = {
     "agent": LinkedTable(
         who=("name", "name_key"), what=("token_hash",), when=("created_ms", "disabled_ms"), left_out=_SEEN
     ),
+    "group_member": LinkedTable(who=("name", "name_key", "person_id")),
+    "agent_owner": LinkedTable(who=("agent_id", "owner")),
     "carried_check": LinkedTable(
         who=("agent_id",),
         what=(

@@ -43,8 +43,8 @@ def settings_token() -> str | None:
     return given.get_secret_value()
 
 
-def add(session: Session, name: str, now_ms: int) -> str:
-    """Add an agent and return its token; only the token's hash is stored.
+def add(session: Session, name: str, now_ms: int, owner: str = "") -> str:
+    """Add an agent and return its token; only the token's hash is stored. `owner` is the person who answers for it.
 
     Raise BadInput if the name is invalid, or Refused if the name is taken.
     """
@@ -56,8 +56,18 @@ def add(session: Session, name: str, now_ms: int) -> str:
         raise Refused(f"The agent name {cleaned!r} is taken; choose another name.")
     token = f"agent_{new_token()}"
     key, hashed = cleaned.casefold(), token_hash(token)
-    session.add(tables.Agent(name=cleaned, name_key=key, token_hash=hashed, created_ms=now_ms))
+    agent = tables.Agent(name=cleaned, name_key=key, token_hash=hashed, created_ms=now_ms)
+    session.add(agent)
+    if owner:
+        session.flush()
+        session.add(tables.AgentOwner(agent_id=agent.id or 0, owner=owner))
     return token
+
+
+def owner_of(session: Session, agent_id: int) -> str:
+    """Return the person in whose name the agent asks, or an empty text if that is unknown."""
+    owner = tables.AgentOwner
+    return session.exec(select(owner.owner).where(owner.agent_id == agent_id)).first() or ""
 
 
 def list_agents(session: Session) -> list[tables.Agent]:

@@ -8,6 +8,7 @@ import typer
 
 from console import runs
 from console.auth import agents, audit_log
+from console.auth.people import get_person
 from console.cli.output import Json, emit, emit_table, noun, run_by_default
 from console.database import now_ms, reading, writing
 
@@ -17,10 +18,14 @@ Name = Annotated[str, typer.Argument(help="The agent's name.")]
 
 
 @app.command("add", epilog="Example: inferact agent add support-bot")
-def add_agent(name: Name, as_json: Json = False) -> None:
+def add_agent(
+    name: Name,
+    owner: Annotated[str | None, typer.Option(help="The person in whose name the agent asks.")] = None,
+    as_json: Json = False,
+) -> None:
     """Create an agent and print its token, which is shown only once."""
     with writing() as session:
-        token = agents.add(session, name, now_ms())
+        token = agents.add(session, name, now_ms(), get_person(session, owner).name if owner else "")
         audit_log.record(session, None, "agent added", now_ms(), subject=name)
     emit({"agent": name, "token": token}, as_json, token)
 
@@ -45,12 +50,13 @@ def list_agents(as_json: Json = False) -> None:
                 "status": agents.status(one),
                 "created": runs.iso(one.created_ms),
                 "seen": runs.iso(one.seen_ms),
+                "owner": agents.owner_of(session, one.id or 0),
             }
             for one in agents.list_agents(session)
         ]
     emit_table(
         rows,
-        ("agent", "status", "created", "seen"),
+        ("agent", "status", "created", "seen", "owner"),
         as_json,
         empty="No agents yet. Create one: inferact agent add NAME",
     )

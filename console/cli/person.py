@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.auth import audit_log, invitations, people, sessions
+from console.auth import audit_log, groups, invitations, people, sessions
 from console.auth.people import roles_of
 from console.cli.output import Json, emit, emit_table, noun, run_by_default
 from console.cli.serve import PublicUrl, ServedHost, ServedPort, get_running_site
@@ -109,3 +109,22 @@ def end_session(
         name = sessions.end_session_of(session, number, None, now_ms())
         audit_log.record(session, None, "session ended", now_ms(), subject=name)
     emit({"id": number, "name": name, "ended": True}, as_json, f"Ended session {number} of {name}.")
+
+
+@app.command("group", epilog="Example: inferact person group finance --add Ada --add Bob")
+def change_group(
+    name: Annotated[str | None, typer.Argument(help="The group's name; leave it out to list all groups.")] = None,
+    add: Annotated[list[str] | None, typer.Option(help="A person to add; can be repeated.")] = None,
+    remove: Annotated[list[str] | None, typer.Option(help="A person to remove; can be repeated.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the groups of people, or change one; a rule of a policy names it as `who: group:NAME`."""
+    if name is None:
+        with reading() as session:
+            found = groups.list_groups(session)
+        rows = [{"group": group, "members": ", ".join(members)} for group, members in found.items()]
+        emit_table(rows, ("group", "members"), as_json, empty="No groups yet. Add one: inferact person group NAME")
+        return
+    with writing() as session:
+        members = groups.change_group(session, name, now_ms(), add=add or (), remove=remove or ())
+    emit({"group": name, "members": members}, as_json, f"{name}: {', '.join(members) or 'no members'}.")

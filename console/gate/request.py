@@ -13,6 +13,7 @@ from console.errors import BadInput
 from console.gate.policy.policy_store import PolicyVersion
 from console.gate.policy.rules import Ruling, Then
 from console.review.edits import TOOL_SCHEMA, check_tool_schema
+from console.review.terms import OTHERS
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.calls import find_problem
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, digest
@@ -99,13 +100,21 @@ class Ruled:
         """Return the number of required reviews: the highest that the run, the rule or the caller requires."""
         return max(run.reviews_per_item, self.ruling.reviews, self.tightened.reviews)
 
-    def terms(self) -> str:
-        """Return the terms of the review as JSON: the decisions offered, who decides, the entry points, and more."""
-        ruling = self.ruling
-        stated: dict[str, Any] = {"decisions": ruling.decisions or None, "who": ruling.who, "doors": ruling.doors}
-        stated |= {"stays": True if ruling.stays else None, "least_undo_ms": self.tightened.undo_ms or None}
-        stated |= {"undo_ms": None if ruling.undo_s is None else round(ruling.undo_s * 1_000)}
-        return orjson.dumps({name: value for name, value in stated.items() if value is not None}).decode()
+    def terms(self, asked_ms: int = 0, person: str = "") -> str:
+        """Return the terms of the review as JSON, for a check at `asked_ms` in the name of `person`."""
+        least = {"least_undo_ms": self.tightened.undo_ms} if self.tightened.undo_ms else {}
+        return orjson.dumps(state_terms(self.ruling, asked_ms, person) | least).decode()
+
+
+def state_terms(ruling: Ruling, asked_ms: int, person: str) -> dict[str, Any]:
+    """Return the terms of a ruling, as an item stores them: the decisions offered, who decides where, and when."""
+    widen, who = ruling.widen, ruling.who
+    stated: dict[str, Any] = {"decisions": ruling.decisions or None, "who": who, "doors": ruling.doors}
+    stated |= {"stays": True if ruling.stays else None, "asker": person if OTHERS in (who or ()) else None}
+    stated |= {"undo_ms": None if ruling.undo_s is None else round(ruling.undo_s * 1_000)}
+    if widen is not None:
+        stated["widen"] = {"from_ms": asked_ms + round(widen.after_s * 1_000), "to": widen.to}
+    return {name: value for name, value in stated.items() if value is not None}
 
 
 def check_request(

@@ -6,6 +6,7 @@ An agent can fetch an approval repeatedly until it begins the action; beginning 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +17,8 @@ from console.auth.people import roles_of
 from console.errors import Refused
 from console.gate.policy import CheckFacts, Ruling, Then, policy_store, ruling
 from console.gate.policy.rules import PolicyMode
-from console.gate.request import CheckRequest
-from console.gate.store import FAILED, intent_of, set_outcome
+from console.gate.request import CheckRequest, state_terms
+from console.gate.store import FAILED, find_person_asking, intent_of, set_outcome
 from console.gate.types import GateDecision, Reason
 from console.review.resolution import (
     Resolution,
@@ -25,7 +26,7 @@ from console.review.resolution import (
     list_current_decisions,
     resolve_decisions,
 )
-from console.review.terms import ReviewTerms
+from console.review.terms import read_terms
 from console.runs import is_current
 from console.runs.trajectory_rows import intend
 from console.trajectory import Outcome
@@ -271,16 +272,15 @@ def _reason_to_withhold(session: Session, check: OpenCheck, action: str) -> str 
 
 def _is_left_to_others(session: Session, check: OpenCheck, found: Ruling) -> bool:
     """Return whether the rule for an edited action needs other or more people or entry points, or forbids edits."""
-    answers, terms = (
-        list_current_decisions(session, check.ask.item_id),
-        ReviewTerms(found.decisions or None, found.who, found.doors),
-    )
+    answers = list_current_decisions(session, check.ask.item_id)
     if found.then is Then.ALLOW:
         return False
-    return len(answers) < found.reviews or any(_refuses(session, terms, answer) for answer in answers)
+    stated = state_terms(found, check.ask.asked_ms, find_person_asking(session, check.request.asker))
+    return len(answers) < found.reviews or any(_refuses(session, stated, answer) for answer in answers)
 
 
-def _refuses(session: Session, terms: ReviewTerms, answer: tables.Decision) -> bool:
+def _refuses(session: Session, stated: Mapping[str, Any], answer: tables.Decision) -> bool:
+    terms = read_terms(session, stated, answer.decided_ms)
     roles = session.exec(select(tables.Person.roles).where(tables.Person.name == answer.reviewer)).first()
     return terms.refusal(answer.decision, answer.reviewer, roles_of(roles) if roles else (), answer.door) is not None
 

@@ -19,17 +19,19 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select, update
 
 from console import runs
-from console.auth import audit_log
+from console.auth import agents, audit_log
 from console.auth.audit_log import By, Door, acting, current_origin
+from console.auth.people import find_person
 from console.database import now_ms, reading, writing
 from console.detection.routing import flagged_item
-from console.errors import Refused, Unknown
+from console.errors import BadInput, Refused, Unknown
 from console.gate import agent_limits
 from console.gate.policy import policy_store
 from console.gate.policy.rules import UNDO_S
-from console.gate.request import CheckRequest, Ruled
+from console.gate.request import Asker, CheckRequest, Ruled
 from console.gate.types import Reason
 from console.review.edits import TOOL_SCHEMA
+from console.review.terms import OTHERS
 from console.runs import run_options
 from console.runs.trajectory_rows import Prepared, insert_row, prepare, write
 from console.trajectory import Outcome, Step, Trajectory, from_json
@@ -287,8 +289,20 @@ def _enqueue(
         tables.Item.trajectory_id == item.trajectory_id, tables.Item.step == item.step, tables.Item.kind == item.kind
     )
     item_id = session.exec(at).one() or 0
-    session.execute(update(tables.Item).where(col(tables.Item.id) == item_id).values(terms=ruled.terms()))
+    leaves_out = OTHERS in (ruled.ruling.who or ())
+    terms = ruled.terms(now_ms, find_person_asking(session, request.asker) if leaves_out else "")
+    session.execute(update(tables.Item).where(col(tables.Item.id) == item_id).values(terms=terms))
     return item_id
+
+
+def find_person_asking(session: Session, asker: Asker) -> str:
+    """Return the person in whose name the agent asks: its owner, or in process its own name; empty if unknown."""
+    if asker.agent_id is not None:
+        return agents.owner_of(session, asker.agent_id)
+    with suppress(BadInput):
+        person = find_person(session, asker.name)
+        return "" if person is None else person.name
+    return ""
 
 
 def _store_trajectory(session: Session, run: tables.Run, request: CheckRequest, asked: Trajectory, now_ms: int) -> int:

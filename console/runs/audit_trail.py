@@ -223,6 +223,7 @@ _SENTENCES: Mapping[str, str] = {
     "person added": "{who} added {subject} as a reviewer",
     "person invited": "{who} invited {invited}",
     "person disabled": "{who} disabled {subject}",
+    "group changed": "{who} changed the group {subject}: {change}",
     "agent added": "{who} gave the agent {subject} a token",
     "agent disabled": "{who} disabled the agent {subject}",
     "database backed up": "{who} started a backup of the database to {subject}",

@@ -13,7 +13,7 @@ from storage.tables.loop import (
     ReplacedPolicy,
     WebhookDelivery,
 )
-from storage.tables.people import Agent, Invitation, Person, PersonSession
+from storage.tables.people import Agent, AgentOwner, GroupMember, Invitation, Person, PersonSession
 from storage.tables.queue import (
     IS_CURRENT,
     UNREVIEWED,

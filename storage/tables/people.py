@@ -52,6 +52,17 @@ class PersonSession(NumberedTable, table=True):
     ended_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
+class GroupMember(NumberedTable, table=True):
+    """A person in a group; `name` is the group's, `name_key` the name ignoring case."""
+
+    __tablename__ = "group_member"
+    __table_args__ = (UniqueConstraint("name_key", "person_id"),)
+
+    name: str
+    name_key: str
+    person_id: int = Field(foreign_key="person.id")
+
+
 class Agent(NumberedTable, table=True):
     """An agent that uses the HTTP API; `name_key` is its casefolded name, `token_hash` the SHA-256 of its token."""
 
@@ -64,3 +75,13 @@ class Agent(NumberedTable, table=True):
     created_ms: int = Field(sa_type=BigInteger)
     disabled_ms: int | None = Field(default=None, sa_type=BigInteger)
     seen_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class AgentOwner(NumberedTable, table=True):
+    """The person in whose name an agent asks; the owner of an agent without a row is unknown."""
+
+    __tablename__ = "agent_owner"
+    __table_args__ = (UniqueConstraint("agent_id"),)
+
+    agent_id: int = Field(foreign_key="agent.id")
+    owner: str

@@ -14,6 +14,7 @@ from functools import cache, lru_cache, partial
 
 from console.auth.audit_log import Door
 from console.gate.policy.expression import holds
+from console.review.terms import OTHERS
 from console.trajectory import checkpoints
 from console.trajectory.calls import (
     MAX_ARGUMENTS,
@@ -61,6 +62,14 @@ _Whole = Callable[[tuple[str, ...]], bool]
 
 
 @dataclass(frozen=True, slots=True)
+class Widen:
+    """People (`to`, as in `who`) who may decide as well, `after_s` seconds after the check."""
+
+    after_s: float
+    to: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A rule: conditions that must all hold (an empty one always does), the outcome, and the terms of a decision.
 
@@ -82,6 +91,7 @@ class Rule:
     who: tuple[str, ...] = ()
     doors: tuple[str, ...] = ()
     undo_s: float | None = None
+    widen: Widen | None = None
 
     @property
     def is_unconditional(self) -> bool:
@@ -131,6 +141,7 @@ class Ruling:
     """The entry points at which they may decide; empty for none."""
     undo_s: float | None = None
     """The time in seconds in which a decision can be undone; None for the run's."""
+    widen: Widen | None = None
 
     @property
     def stays(self) -> bool:
@@ -159,10 +170,31 @@ def _strictest(found: Sequence[Ruling]) -> Ruling:
         reviews=max(one.reviews for one in asking),
         decisions=_decisions(asking),
         deadline_s=min((one.deadline_s for one in asking if one.deadline_s is not None), default=None),
-        who=_common(one.who for one in asking),
+        who=_common_people(one.who for one in asking),
         doors=_common(one.doors for one in asking) or (),
         undo_s=_longest_undo(asking),
+        widen=_latest_widening(asking),
     )
+
+
+def _common_people(lists: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | None:
+    """Return the people in all lists; `others`, which leaves the asker out, holds if any list has it."""
+    stated = [each for each in lists if each is not None]
+    named = _common(tuple(one for one in each if one != OTHERS) for each in stated if {*each} != {OTHERS})
+    left_out = (OTHERS,) if any(OTHERS in each for each in stated) else ()
+    if named is None:
+        return left_out or None
+    return (*named, *left_out) if named else ()
+
+
+def _latest_widening(asking: Sequence[Ruling]) -> Widen | None:
+    """Return the widening that all rulings with `who` have in common, at the latest of their times."""
+    found = [one.widen for one in asking if one.who is not None]
+    widened = [each for each in found if each is not None]
+    if not widened or len(widened) < len(found):
+        return None
+    to = _common(each.to for each in widened)
+    return Widen(max(each.after_s for each in widened), to) if to else None
 
 
 def _longest_undo(asking: Sequence[Ruling]) -> float | None:
@@ -202,7 +234,7 @@ def _rule_part(policy: Policy, facts: CheckFacts, part: ActionPart, whole: _Whol
 def _ruling_of(policy: Policy, rule: Rule, tool: str) -> Ruling:
     terms = (rule.reviews, rule.decisions, rule.deadline_s, rule.who or None, rule.doors or UNSTATED_DOORS)
     undo_s = policy.undo_s if rule.undo_s is None else rule.undo_s
-    return Ruling(rule.then, rule.name, tool, rule.because, *terms, undo_s=undo_s)
+    return Ruling(rule.then, rule.name, tool, rule.because, *terms, undo_s=undo_s, widen=rule.widen)
 
 
 def _matches(rule: Rule, facts: CheckFacts, part: ActionPart, whole: _Whole, *, loosens: bool) -> bool | None:

@@ -11,9 +11,11 @@ import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationInfo, field_validator
 
 from console.auth.audit_log import Door
+from console.auth.people import Role
 from console.errors import BadInput
 from console.gate.policy.expression import check_expression
-from console.gate.policy.rules import MAX_DEADLINE_S, Policy, PolicyMode, Rule, Then
+from console.gate.policy.rules import MAX_DEADLINE_S, Policy, PolicyMode, Rule, Then, Widen
+from console.review.terms import GROUP, ROLE
 from console.trajectory.strict_yaml import WrittenScalar, read_yaml, refuse_at
 
 MAX_TEXT = 65_536
@@ -136,6 +138,23 @@ def _undo(value: object) -> float:
     return seconds
 
 
+def _people(entries: tuple[str, ...]) -> tuple[str, ...]:
+    for entry in entries:
+        kind, sign, name = entry.partition(":")
+        if sign and kind in (GROUP[:-1], ROLE[:-1]) and not name.strip():
+            raise ValueError(f"{entry!r} has no name; write {kind}:NAME")
+        if entry.startswith(ROLE) and name not in (Role.REVIEWER, Role.RESEARCHER, Role.ADMIN):
+            raise ValueError(f"{entry!r} is not a role; use role:reviewer, role:researcher or role:admin")
+    return entries
+
+
+def _after(value: object) -> float:
+    seconds = _seconds(value)
+    if seconds is None or seconds > MAX_DEADLINE_S:
+        raise ValueError("must be a time such as 600 (seconds), 10m or 4h, at most 7d")
+    return seconds
+
+
 def _share(value: object) -> float:
     found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)\s*%", value) if isinstance(value, str) else None
     if not found or not 0 < float(found[1]) <= 100:
@@ -149,6 +168,18 @@ _Texts = Annotated[
     BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
     AfterValidator(_filled),
 ]
+
+
+_People = Annotated[_Texts, AfterValidator(_people)]
+
+
+class _WrittenWiden(BaseModel):
+    """The people who may decide as well, some time after the check."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    after: Annotated[float, BeforeValidator(_after)]
+    to: _People
 
 
 class _WrittenRule(BaseModel):
@@ -167,11 +198,12 @@ class _WrittenRule(BaseModel):
     reviews: Annotated[int, BeforeValidator(_reviews)] = 1
     decisions: Annotated[_Texts, _choice(DECISIONS, "decision")] = ()
     deadline: Annotated[float | None, BeforeValidator(_deadline)] = None
-    who: _Texts = ()
+    who: _People = ()
+    widen: _WrittenWiden | None = None
     doors: Annotated[_Texts, _choice(DOORS, "entry point")] = ()
     undo: Annotated[float | None, BeforeValidator(_undo)] = None
 
-    @field_validator("reviews", "decisions", "deadline", "who", "doors", "undo")
+    @field_validator("reviews", "decisions", "deadline", "who", "widen", "doors", "undo")
     @classmethod
     def _may_ask(cls, value: Any, info: ValidationInfo) -> Any:
         then = info.data.get("then")
@@ -179,9 +211,18 @@ class _WrittenRule(BaseModel):
             raise ValueError(f"is for rules that may ask a person; a rule that says {then} asks no one")
         return value
 
+    @field_validator("widen")
+    @classmethod
+    def _can_widen(cls, value: Any, info: ValidationInfo) -> Any:
+        if value is not None and not info.data.get("who"):
+            raise ValueError("needs `who`: without it everyone may decide already")
+        return value
+
     def to_rule(self, place: int) -> Rule:
-        fields = self.model_dump(exclude={"name", "deadline", "undo"})
-        return Rule(name=self.name or f"rule {place}", deadline_s=self.deadline, undo_s=self.undo, **fields)
+        fields = self.model_dump(exclude={"name", "deadline", "undo", "widen"})
+        fields |= {"deadline_s": self.deadline, "undo_s": self.undo}
+        widen = None if self.widen is None else Widen(self.widen.after, self.widen.to)
+        return Rule(name=self.name or f"rule {place}", widen=widen, **fields)
 
 
 def _reachable(written: list[_WrittenRule]) -> list[_WrittenRule]:

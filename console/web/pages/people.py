@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from console.auth import agents, audit_log, invitations, people, sessions
+from console.auth import agents, audit_log, groups, invitations, people, sessions
 from console.auth.people import Identity, Role, roles_of, roles_text
 from console.database import now_ms, reading, writing
 from console.errors import Refused
-from console.language import _
+from console.language import _, counted
 from console.runs.export.formats.columns import iso
 from console.web.flash import finish, refusals_shown, show_messages
 from console.web.sign_in import current_identity
@@ -64,6 +64,27 @@ def show_agents() -> None:
         with refusals_shown():
             _add_agent(called)
     _disabling("agent", [one.name for one in known if one.disabled_ms is None], _disable_agent)
+
+
+def show_groups() -> None:
+    """Draw the groups of people, which rules of a policy can name, and the form that changes a group."""
+    st.header("Groups", anchor=False)
+    with reading() as session:
+        known = groups.list_groups(session)
+        names = [one.name for one in people.list_people(session) if one.disabled_ms is None]
+    if known:
+        rows = [{"group": group, "members": ", ".join(members)} for group, members in known.items()]
+        st.dataframe(rows, key="groups", hide_index=True)
+    else:
+        show_empty_state("No groups yet", "Add a group below; a policy names it as who: group:NAME")
+    with st.form("group", border=False, clear_on_submit=True):
+        name, who, send = st.columns([3, 3, 1], vertical_alignment="bottom")
+        called = name.text_input("Group name", max_chars=people.MAX_NAME)
+        members = who.multiselect("Members", names)
+        sent = send.form_submit_button("Save group", type="primary")
+    if sent:
+        with refusals_shown():
+            _save_group(called, members)
 
 
 def show_sessions(identity: Identity) -> None:
@@ -125,10 +146,19 @@ def _disable(name: str) -> None:
     finish(f"Disabled {name}. Their open pages close within seconds.")
 
 
+def _save_group(name: str, members: list[str]) -> None:
+    with writing() as session:
+        people.refuse_beyond(_present(), (Role.ADMIN,), None)
+        before = groups.list_members(session, name)
+        gone = [one for one in before if one not in members]
+        groups.change_group(session, name, now_ms(), add=members, remove=gone)
+    finish(f"Saved group {name} with {counted(len(members), 'member')}.")
+
+
 def _add_agent(name: str) -> None:
     with writing() as session:
         people.refuse_beyond(_present(), (), None)
-        token = agents.add(session, name, now_ms())
+        token = agents.add(session, name, now_ms(), _present().name)
         audit_log.record(session, None, "agent added", now_ms(), subject=name)
     st.session_state[f"{_GIVEN}_agent"] = f"Token of {name}. Copy it now: it is shown only once.", token
     st.rerun()
@@ -175,4 +205,6 @@ show_messages()
 if identity.has(Role.RESEARCHER) or identity.has(Role.ADMIN):
     show_people(identity)
     show_agents()
+if identity.has(Role.ADMIN):
+    show_groups()
 show_sessions(identity)

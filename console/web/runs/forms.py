@@ -288,6 +288,7 @@ def _terms(rule: Rule) -> str:
     said += [f"only {' or '.join(rule.decisions)}"] if rule.decisions else []
     said += [f"within {_time(rule.deadline_s)}"] if rule.deadline_s else []
     said += [f"by {', '.join(rule.who)}"] if rule.who else []
+    said += [f"after {_time(rule.widen.after_s)} also by {', '.join(rule.widen.to)}"] if rule.widen else []
     said += [] if rule.undo_s is None else [f"undo {_time(rule.undo_s)}"]
     return ", ".join([*said, *([f"through {', '.join(rule.doors)}"] if rule.doors else [])])
 

@@ -98,3 +98,19 @@ def test_who_came_and_who_was_let_in_stands_in_the_audit(person):
         ("person disabled", "Ada", "cli"),
         ("agent added", "support-bot", "cli"),
     ]
+
+
+def test_groups_are_changed_and_listed(person, capsys):
+    for name in ("Ada", "Bob"):
+        person("invite", name)
+    assert person("group", "finance", "--add", "ada", "--add", "Bob") == (
+        0,
+        {"group": "finance", "members": ["Ada", "Bob"]},
+    )
+    assert person("group", "Finance", "--remove", "Bob")[1]["members"] == ["Ada"]
+    assert person("group") == (0, [{"group": "finance", "members": "Ada"}])
+    assert person("group", "finance", "--add", "Cyd")[0] != 0
+    assert run_command(["agent", "add", "bot", "--owner", "ada"]) == 0
+    capsys.readouterr()
+    assert run_command(["agent", "list", "--json"]) == 0
+    assert [row["owner"] for row in json.loads(capsys.readouterr().out)] == ["Ada"]

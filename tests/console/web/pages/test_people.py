@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.auth import agents, invitations, people, sessions
+from console.auth import agents, groups, invitations, people, sessions
 from console.auth.invitations import read_invitation
 from console.auth.people import Role, roles_of
 from console.database import now_ms, reading, writing
@@ -141,3 +141,23 @@ def test_nobody_is_offered_to_disable_an_agent_where_there_is_none(open_page):
     at = open_page("people", role="admin")
     assert "disable-person" in [box.key for box in at.selectbox]
     assert "disable-agent" not in [box.key for box in at.selectbox]
+
+
+def test_only_an_admin_edits_groups(open_page):
+    signed_in("Rosa", "reviewer")
+    assert "Groups" not in [header.value for header in open_page("people").header]
+    at = open_page("people", role="admin")
+    next(field for field in at.text_input if field.label == "Group name").input("finance")
+    next(field for field in at.multiselect if field.label == "Members").set_value(["Rosa"])
+    at = press(at, "Save group")
+    with reading() as session:
+        assert groups.list_groups(session) == {"finance": ["Rosa"]}
+    assert "finance" in audit()[0]
+
+
+def test_who_adds_an_agent_on_the_page_is_its_owner(open_page):
+    at = open_page("people", role="admin")
+    next(field for field in at.text_input if field.label == "Agent name").input("bot")
+    press(at, "Add agent")
+    with reading() as session:
+        assert [agents.owner_of(session, agent.id) for agent in agents.list_agents(session)] == ["Ada"]
