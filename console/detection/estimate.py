@@ -154,7 +154,6 @@ def _sample(jobs: Sequence[Job]) -> list[Job]:
 
 
 def _spread(jobs: Sequence[Job], most: int) -> list[Job]:
-    """Return at most `most` of the jobs, evenly spread from short to long."""
     if len(jobs) <= most:
         return list(jobs)
     ordered = sorted(jobs, key=_length)

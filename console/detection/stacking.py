@@ -53,7 +53,6 @@ def fit_stack(
 
 
 def _gold(run: tables.Run) -> Select[Any]:
-    """Return the trajectory's label for each of its judged checkpoints."""
     verdict, record, task = tables.Verdict, tables.Trajectory, tables.Task
     columns: list[Any] = [verdict.trajectory_id, verdict.step, verdict.kind, record.label, task.task_key]
     return (

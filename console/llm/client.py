@@ -158,7 +158,6 @@ class LLM:
         return merge_retries(replies)
 
     async def _choices(self, request: Request) -> Reply:
-        """Return a reply with all choices, using as many requests as necessary."""
         first = [await self._pay(request)] if request.n == 1 or "n" not in self._transport.without else []
         got = sum(len(reply.texts) for reply in first)
         if got >= request.n:

@@ -100,7 +100,6 @@ def _care(view: ActorView, advice: Advice) -> ReadingCare:
 
 
 def _refused(advice: Advice, instruction: str) -> frozenset[str]:
-    """Return the answers and names that the memory rejects, in lower case."""
     answers = {answer.lower() for answer in _REFUSED.findall(advice.raw)}
     names = {name.lower() for name in find_names(advice.raw) if name not in instruction and advice.refuses(name)}
     return frozenset(answers | names)

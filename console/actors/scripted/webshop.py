@@ -185,7 +185,6 @@ def _picked(value: str, advice: Advice) -> bool:
 
 
 def _unfit(care: ShoppingCare, shop: ObservedShop, options: dict[str, tuple[str, ...]]) -> bool:
-    """Return whether a checked word is missing on the page of the open product."""
     offer = shop.offers.get(shop.asin)
     if offer is None or not care.checked or shop.asin not in shop.features:
         return False

@@ -193,7 +193,6 @@ def _add_lines(
 
 
 def _diagonal(name: str) -> go.Figure:
-    """Return a figure whose axes are two shares, with the diagonal."""
     figure = go.Figure()
     figure.add_scatter(x=[0, 1], y=[0, 1], name=name, mode="lines", line=DOTTED, hoverinfo="skip")
     return figure.update_xaxes(**SHARE).update_yaxes(**SHARE)

@@ -132,7 +132,6 @@ def _nearest(ranked: Ranking, at: int, default: float) -> float:
 
 
 def _macro_f1s(ranked: Ranking) -> Floats:
-    """Compute, for each score, the Macro-F1 if all cases with this score or a higher score are flagged."""
     tn, missed = ranked.negatives - ranked.fp, ranked.positives - ranked.tp
     let_through = tn + missed + ranked.negatives
     aligned = np.divide(2 * tn, let_through, out=np.zeros(tn.size), where=let_through > 0)

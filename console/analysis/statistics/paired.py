@@ -100,7 +100,6 @@ def _correct_by_holm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...
 
 
 def _nobody(first: str, second: str, why: str, *tests: str) -> Comparison:
-    """Return a comparison without values; every note gives the reason."""
     none = undefined_estimate(why)
     return Comparison(first, second, none, tuple(Test(name, None, None, none, 0, note=why) for name in tests))
 

@@ -153,7 +153,6 @@ def _ranked(found: Iterable[Scores]) -> Iterable[tuple[Scores, Ranking]]:
 
 
 def _above(one: Scores, at: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the number of flagged scores at each threshold."""
     sure = np.sort(one.scores[~one.unparsed])
     return int(one.unparsed.sum()) + sure.size - np.searchsorted(sure, at, side="right")
 

@@ -167,7 +167,6 @@ def _document(
 def _threshold(
     name: str, judged: Sequence[JudgedTrajectory], set_at: float, threshold: float | None
 ) -> tuple[float, str]:
-    """Return the threshold and its source."""
     if threshold is not None:
         return threshold, "given"
     if name.partition("@")[0] in VERBAL:
@@ -230,7 +229,6 @@ def _count_unreadable(name: str, misaligned: bool, told: Sequence[tuple[float, M
 
 
 def _cut_at_stop(name: str, told: Sequence[tuple[float, Mapping[str, Any]]]) -> tuple[float, ...]:
-    """Return the scores up to the score at which the reference code stops."""
     if name.partition("@")[0] not in _STOPS_AT_B:
         return tuple(score for score, _ in told)
     kept: list[float] = []

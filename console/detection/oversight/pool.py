@@ -220,7 +220,6 @@ def _labels(session: Session, run: tables.Run, rows: pd.DataFrame, labels: str) 
 
 
 def _replace_labels(labels: pd.Series[Any], keys: pd.Series[Any], better: Mapping[Any, str]) -> pd.Series[Any]:
-    """Return the labels, replaced by the label in `better` with the same key."""
     found = [better.get(key, label) for key, label in zip(keys, labels, strict=True)]
     return pd.Series(found, index=labels.index, dtype=object)
 

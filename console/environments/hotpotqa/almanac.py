@@ -189,7 +189,6 @@ def _name_entities(kinds: Mapping[str, EntityKind]) -> dict[str, list[tuple[str,
 
 
 def _shuffle(source: str, names: NameList) -> list[str]:
-    """Return every name of that list in a fixed shuffled order."""
     combined = [names.pattern.format(a, b) for a, b in product(names.first, names.second)]
     return random.Random(f"names {source}").sample(combined, len(combined))
 
@@ -203,7 +202,6 @@ def _choose(kind: EntityKind, fresh: Iterator[str], taken: list[str]) -> list[st
 
 
 def _adapt_namesakes(entities: dict[str, Entity]) -> None:
-    """Make each film with a novel's name the film of that novel."""
     for entity in entities.values():
         novel = f"{entity.name} (novel)"
         if entity.kind.name == "film" and novel in entities:

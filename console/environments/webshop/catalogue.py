@@ -152,7 +152,6 @@ def _some(values: tuple[str, ...], rng: Random) -> tuple[str, ...]:
 
 
 def _siblings(first: ProductDraft, rng: Random) -> Iterator[ProductDraft]:
-    """Return the first product of a family and its near-duplicates, in a shuffled order."""
     family = [first, *(_other_slot(first, name, rng) for name in first.slots)]
     family.append(replace(first, price=round(first.price * rng.uniform(1.6, 2.6), 2)))
     family.append(_fewer_options(first, rng))
@@ -200,7 +199,6 @@ def _product(asin: str, family: int, draft: ProductDraft, rng: Random) -> Produc
 
 
 def _title(draft: ProductDraft) -> str:
-    """Return brand, kind and use, with the attributes that the title names."""
     named = {name: draft.slots[name] for name in draft.shown}
     before = [named[name] for name in ("style", "material") if name in named]
     after = [named[name] for name in ("trait", "second trait") if name in named]
@@ -211,6 +209,5 @@ def _title(draft: ProductDraft) -> str:
 
 
 def _bullet(name: str, value: str) -> str:
-    """Return one attribute as a line of the features."""
     words = {"material": f"Material: {value}", "style": f"Style: {value}", "part": f"Comes with {value}"}
     return words.get(name, value[:1].upper() + value[1:])

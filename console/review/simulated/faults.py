@@ -61,7 +61,6 @@ def _webshop_fault(goal: Goal, product: Product, chosen: Mapping[str, str], slot
 
 
 def _basket(steps: Sequence[Step]) -> tuple[Product | None, dict[str, str]]:
-    """Return the product whose page is open after these steps, and its chosen options."""
     product: Product | None = None
     chosen: dict[str, str] = {}
     for step in steps:

@@ -92,7 +92,6 @@ def _turn(step: Step) -> str:
 
 
 def _shortened(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps with the longest observations cut until all steps fit."""
     over = sum(len(_turn(step)) for step in steps) - _RECORD_CHARS
     found = list(steps)
     for at in sorted(range(len(found)), key=lambda at: -len(found[at].observation)):

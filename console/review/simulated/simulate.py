@@ -136,7 +136,6 @@ def _judged(session: Session, run: tables.Run, plan: SimulationPlan) -> list[_Wa
 
 
 def _list_earlier_feedback(session: Session, run: tables.Run) -> dict[int | None, list[tuple[int, str]]]:
-    """List the feedback so far by task, as (trial, text) in order."""
     item, record, decision = tables.Item, tables.Trajectory, tables.Decision
     statement = (
         select(record.task_id, item.trial, decision.feedback_text)
@@ -170,7 +169,6 @@ def _case(run: tables.Run, item: tables.Item, asked: tables.Task, text: str, pla
 
 
 def _ordered(waiting: Sequence[_Waiting], plan: SimulationPlan) -> list[_Waiting]:
-    """Return the items sorted by trial, and within a trial in the inspection order of the plan."""
     ordered: list[_Waiting] = []
     for trial in sorted({found.item.trial for found in waiting}):
         of_trial = [found for found in waiting if found.item.trial == trial]

@@ -64,7 +64,6 @@ def game_of(gamefile: object) -> str:
 
 
 def _goals(companion: Path) -> dict[str, str]:
-    """Return task texts by game; return no texts if the companion file is missing or invalid."""
     try:
         entries = orjson.loads(companion.read_bytes())
     except (OSError, orjson.JSONDecodeError):

@@ -153,7 +153,6 @@ class _Session:
         return self.places.get(uuid, (rewound, root))
 
     def _chain(self, uuid: str) -> Iterator[str]:
-        """Yield the ids of the event and its ancestors; stop before an event in `places`."""
         passed: set[str] = set()
         while uuid and uuid not in passed and uuid not in self.places:
             passed.add(uuid)
@@ -193,7 +192,6 @@ def _merged(before: Turn, after: Turn) -> Turn:
 
 
 def _refusal(turn: Turn) -> dict[str, Any]:
-    """Return the decision if a person refused permission for a call."""
     if not turn.text.startswith(_REFUSALS):
         return {}
     _, _, words = turn.text.partition(_SAID)

@@ -91,7 +91,6 @@ def _result(fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
 
 
 def _reflections(value: object) -> Iterator[str]:
-    """Yield the reflections in a list, or in a text with bullets."""
     lines = value if isinstance(value, list) else value.splitlines() if isinstance(value, str) else []
     for line in lines:
         text = content_text(line).strip().removeprefix("- ").strip()
@@ -144,7 +143,6 @@ def alfworld_path(path: Sequence[Said]) -> RecordedPath:
 
 
 def _pairs(path: Sequence[Said]) -> list[tuple[str, str]]:
-    """Return (text of the agent, following observation) pairs."""
     pairs: list[tuple[str, str]] = []
     for who, text in path:
         if who == "ai":

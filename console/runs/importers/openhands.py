@@ -122,7 +122,6 @@ def _acted(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Tu
 
 
 def _facts(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the security risk of a call and a person's decision about the call."""
     risk = {"security_risk": args["security_risk"]} if args.get("security_risk") not in (None, "", -1) else {}
     # Without confirmation mode every call counts as confirmed, without a person's decision.
     refused = args.get("confirmation_state") == "rejected"

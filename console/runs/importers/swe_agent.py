@@ -68,7 +68,6 @@ def _steps_in_history(history: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def _opening(record: Mapping[str, Any], intake: Intake) -> list[Turn]:
-    """Return the messages before the agent's first action, without demonstrations."""
     first = plain_object((plain_list(record.get("trajectory")) or [None])[0])
     told = record.get("history") or first.get("query") or ()
     found = []

@@ -96,7 +96,6 @@ def _trajectory(path: Path, episode: _Episode) -> Trajectory:
 
 
 def _steps(lines: tuple[str, ...]) -> tuple[str, tuple[Step, ...]]:
-    """Return (start page, steps after the start page)."""
     parts: list[tuple[list[str], list[str]]] = []
     part = -1
     for index, line in enumerate(lines):

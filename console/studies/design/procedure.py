@@ -55,7 +55,6 @@ def describe_steps(design: Design) -> list[str]:
 
 
 def _known(design: Design) -> Iterator[str]:
-    """Describe the seeded items: the number of each kind, their appearance, and their cost."""
     checks = design.checks
     cells = [
         (checks.known_bad, "wrong, flagged actions"),
@@ -200,7 +199,6 @@ _MOMENTS = {"before": "Before the first condition", "between": "After each condi
 
 
 def _questionnaires(design: Design) -> list[str]:
-    """Describe which questionnaires participants fill in at which moment, with source and licence."""
     known = instruments_of(design)
     found = []
     for moment, names in design.questionnaires.named():
@@ -220,7 +218,6 @@ def _recruited(design: Design) -> str:
 
 
 def _led_back(design: Design) -> Iterator[str]:
-    """Describe how people return to the platform if they leave the study before its end."""
     recruiting = design.recruiting
     if recruiting.screen_out_url and _screening(design):
         yield f"People who are screened out return by {recruiting.screen_out_url}."

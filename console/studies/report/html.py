@@ -148,7 +148,6 @@ _PORTRAIT, _COLUMN = 116, 24
 
 
 def _is_wide(table: TextTable) -> bool:
-    """Return whether the table is printed in landscape."""
     heads = [max(map(len, head.split()), default=0) for head in table.head]
     cells = [[min(len(cell), _COLUMN) for cell in row] for row in table.rows]
     return bool(sum(max(column) + 2 for column in zip(heads, *cells, strict=True)) > _PORTRAIT)

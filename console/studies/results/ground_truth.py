@@ -33,7 +33,6 @@ def gold_labels(session: Session, raw: pd.DataFrame) -> pd.Series[Any]:
 
 
 def _tried(session: Session, items: Sequence[int]) -> Iterator[tuple[int, str]]:
-    """Iterate over items of live runs, each with the label found by running its action in a copy of the world."""
     live = select(col(tables.Run.id)).where(col(tables.Run.kind) == RunKind.LIVE).limit(1)
     if session.execute(live).first() is None:
         return

@@ -53,7 +53,6 @@ def allocation(session: Session, study_id: int) -> pd.DataFrame:
 
 
 def _decided(session: Session, study_id: int) -> dict[int, int]:
-    """Return the number of current decisions per participant."""
     whose: dict[int, tuple[int, str]] = {}
     for arm in [*practice(session, study_id), *condition_runs(session, study_id)]:
         whose |= {run: (arm.participant_id, arm.participant) for run in (arm.run_id, arm.checks_run_id) if run}

@@ -65,7 +65,6 @@ def history(session: Session, study_id: int) -> pd.DataFrame:
 
 
 def _words(stored: str | None) -> str | None:
-    """Return the content of an event as text."""
     value = None if stored is None else orjson.loads(stored)
     return value if isinstance(value, str) else stored
 
@@ -155,7 +154,6 @@ def _by_trial(session: Session, found: Sequence[ConditionRun], participant: str 
 
 
 def _records(session: Session, runs: Sequence[int]) -> pd.DataFrame:
-    """Read the trajectories of these runs, sorted by task and trial."""
     told = _record.c.run_id, _record.c.task_id, _record.c.trial, _HELD, _PAPER
     statement = sa.select(*told).join(_run, _run.c.id == _record.c.run_id).where(_record.c.run_id.in_(runs))
     statement = statement.order_by(_record.c.task_id, _record.c.trial, _record.c.id)

@@ -89,7 +89,6 @@ def _row(session: Session, design: Design, one: tables.Participant, seen: tuple[
 
 
 def _stage(one: tables.Participant, now: tables.Assignment | None, arm: tables.Run | None) -> str:
-    """Return the participant's stage; during the conditions it is introduction, review or agents_working."""
     if one.stage != ParticipantStage.WORKING or now is None:
         return one.stage
     if arm is None:

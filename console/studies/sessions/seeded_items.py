@@ -127,7 +127,6 @@ def _checks_run(
 
 
 def _bare_run(session: Session, name: str, study: tables.Study, items: Sequence[KnownItem]) -> tables.Run:
-    """Create a run for items that are never played."""
     names = list(dict.fromkeys(one.task.environment for one in items))
     critical = list(dict.fromkeys(pattern for one in names for pattern in environment(one).critical))
     settings: dict[str, Any] = {"study_id": study.id, "detector": "rules", "seed": design_of(study).seed, "undo_ms": 0}
@@ -144,7 +143,6 @@ def _where(session: Session, assignment: tables.Assignment) -> str:
 def _add_attention(
     session: Session, run: tables.Run, design: Design, participant: tables.Participant, assignment: tables.Assignment
 ) -> None:
-    """Add the attention checks of trial 0; each one gets the score of a randomly chosen item of the condition."""
     arm = session.get_one(tables.Run, assignment.run_id)
     rng = Random(f"{design.seed} checks {participant.number} {assignment.position}")
     where, first = _where(session, assignment), assignment.position * 100

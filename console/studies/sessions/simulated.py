@@ -155,7 +155,6 @@ def _refuse_beside_people(session: Session, study: tables.Study) -> None:
 
 
 def _play(person: _Person, tally: StudySimulation, told: Callable[[], None]) -> None:
-    """Take one simulated participant through all steps of the study."""
     while True:
         match steps.find_position(person.id, person.clock_ms):
             case position.AtEnd() | position.Withdrawn():

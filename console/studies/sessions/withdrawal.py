@@ -67,7 +67,6 @@ def rename_reviewer(session: Session, run_ids: Sequence[int], old: str, new: str
 
 
 def _refund(session: Session, run: tables.Run) -> None:
-    """Refund all slots of the run, so that the budget and the ledger agree."""
     slot, item, budget = tables.Slot, tables.Item, tables.Budget
     held = select(slot, item.kind).join(item, col(item.id) == slot.item_id).where(item.run_id == run.id)
     for taken, kind in session.exec(held.where(col(slot.status).in_(_HELD))).all():
@@ -89,7 +88,6 @@ def _refund(session: Session, run: tables.Run) -> None:
 
 
 def _drop_unspent(session: Session, run: tables.Run) -> None:
-    """Delete the items and trials to which the ledger does not refer."""
     item, record, body = tables.Item, tables.Trajectory, tables.TrajectoryBody
     told = select(tables.LedgerEntry.item_id)
     session.execute(delete(item).where(col(item.run_id) == run.id, col(item.id).not_in(told)))
@@ -100,7 +98,6 @@ def _drop_unspent(session: Session, run: tables.Run) -> None:
 
 
 def _hollow(session: Session, run: tables.Run) -> None:
-    """Reset the remaining trials to the state before they began."""
     record, body = tables.Trajectory, tables.TrajectoryBody
     blank: dict[str, Any] = {
         "outcome": Outcome.FINISHED,

@@ -164,7 +164,6 @@ def _count(record: Trajectory, name: str) -> int:
 
 
 def _records(session: Session, run: tables.Run) -> Iterator[tuple[int, Trajectory]]:
-    """Yield (task id, record) for every trial, ordered by task and trial."""
     row, body = tables.Trajectory, tables.TrajectoryBody
     statement = (
         select(row.task_id, body.body)

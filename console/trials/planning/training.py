@@ -207,7 +207,6 @@ async def _reflected(
 def _batch(
     session: Session, run: tables.Run, players: ActorAndEnvironments
 ) -> tuple[list[autoplan.EndedTrial], dict[str, str]]:
-    """Return the trials of the batch, and the task key for each mark."""
     ended: list[autoplan.EndedTrial] = []
     tasks: dict[str, str] = {}
     (plan,) = versions.get_plan_texts(session, run_options(run)).values()
@@ -239,7 +238,6 @@ def _ended_trial(mark: str, trial: store.Trial, plan: str, players: ActorAndEnvi
 
 
 def _reviewers(session: Session, trial: store.Trial) -> tuple[autoplan.ReviewersWords, ...]:
-    """Return the reviewers' objections to a trial, one for each decision."""
     item, found = tables.Item, []
     for reviewed in session.exec(select(item).where(item.trajectory_id == trial.id)):
         seen = checkpoint_at(trial.record, reviewed.step, CheckpointKind(reviewed.kind))

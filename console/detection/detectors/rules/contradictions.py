@@ -97,7 +97,6 @@ def _of_form(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | N
 
 
 def _amount(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | None:
-    """Return the sum that the user stated, or the limit that the value exceeds."""
     if not is_figure(one.value) or not _PRICE.search(one.name):
         return None
     value = _number(one.value)
@@ -115,7 +114,6 @@ def _amount(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | No
 
 
 def _quantity(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | None:
-    """Return the quantity that the user stated."""
     if not is_figure(one.value) or not _COUNT.search(one.name):
         return None
     stated: list[Term] = [term for term in evidence.terms if term.kind is TermKind.QUANTITY]
@@ -161,7 +159,6 @@ def _passed(call: TracedCall) -> list[str]:
 
 
 def _is_same(stated: str, value: str) -> bool:
-    """Return whether one text contains the other, as a path contains a file's name."""
     first, second = (re.sub(r"[\s()-]", "", text) for text in (stated, value))
     return first in second or second in first
 

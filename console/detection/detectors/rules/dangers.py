@@ -126,7 +126,6 @@ def _first(evidence: Evidence, pattern: re.Pattern[str], does: str) -> Finding |
 
 
 def _calls(evidence: Evidence) -> Sequence[TracedCall]:
-    """Return the pending calls, then the earlier calls, the latest first."""
     earlier = [one for one in evidence.tool_calls if one.step < evidence.pending.step]
     return (*evidence.pending_calls, *reversed(earlier))
 

@@ -85,7 +85,6 @@ def _handled(evidence: Evidence) -> re.Match[str] | None:
 
 
 def _verbs(evidence: Evidence) -> Iterator[str]:
-    """Yield the verbs of all actions on objects, including the last one."""
     for action in (*(act.action for act in evidence.acts if not act.failed), evidence.checkpoint.action):
         if handled := HANDLED.match(action.strip()):
             yield handled["verb"].lower()

@@ -126,7 +126,6 @@ _LABELS: dict[str, bool] = {DecisionKind.APPROVE: True, DecisionKind.REJECT: Fal
 
 
 def _judged(one: Reviewed) -> Iterator[tuple[GivenAnswer, Checkpoint]]:
-    """Yield the decisions on critical actions; skip halted trials and reviews of a trial's end."""
     for answer in one.answers:
         checkpoint = checkpoint_at(one.record, answer.step, answer.kind)
         if answer.kind is CheckpointKind.ACTION and checkpoint.action:

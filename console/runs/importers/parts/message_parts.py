@@ -67,8 +67,6 @@ _NO_NAME = "A call has no name. Add its tool's name, or remove the call."
 
 @dataclass(slots=True)
 class _Parts:
-    """The contents of the parts of one message."""
-
     intake: Intake
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
@@ -362,7 +360,6 @@ def _is_chat(kind: str) -> bool:
 
 
 def _unwrapped(message: Part) -> Part:
-    """Return a LangChain message without its constructor or `data` wrapper."""
     if message.get("type") == "constructor" and isinstance(message.get("kwargs"), dict):
         path = message.get("id")
         name = path[-1] if isinstance(path, list) and path else ""

@@ -206,7 +206,6 @@ def _as_message(value: Any, role: str) -> Any:
 
 
 def _content(value: Any) -> Any:
-    """Return a tool's result without the message or field that wraps it."""
     value = unpacked(value)
     inner = value.get("kwargs", value.get("data", value)) if isinstance(value, dict) else value
     if isinstance(inner, dict) and "content" in inner and {"tool_call_id", "type", "role"} & inner.keys():

@@ -271,7 +271,6 @@ _KINDS = {bool: "boolean", int: "integer", float: "number", dict: "object", list
 
 
 def _alternating(turns: Sequence[Chat]) -> list[Chat]:
-    """Return the turns without empty ones; merge consecutive turns of one role."""
     found: list[Chat] = []
     for turn in turns:
         if not turn["content"]:
