@@ -1,11 +1,11 @@
 """Oracles of the embedded environments: the actions of somebody who knows how each task is done."""
 
 from console.environments.alfworld.tasks import furnish, plan, task_setup
+from console.environments.hotpotqa.almanac import embedded_corpus
 from console.environments.hotpotqa.corpus import SHOWN_SENTENCES
-from console.environments.hotpotqa.pages import embedded_corpus
 from console.environments.hotpotqa.question_files import corpus_of
 from console.environments.webshop.reward import goal_of
-from console.environments.webshop.search import search
+from console.environments.webshop.world import search
 
 
 def shopping(task):

@@ -303,12 +303,12 @@ def fit(
     as_json: Json = False,
 ) -> None:
     """Fit a stack of detectors to a run's labels; fail if there are too few labels."""
-    from console.detection import stacking  # scikit-learn's room, which only this needs
+    from console.detection import fitting  # scikit-learn's room, which only this needs
 
     path = stacked.path_of(name)
     inputs = list(dict.fromkeys(split_names(method)))
     with reading() as session:
-        stack, learnt = stacking.fit_stack(session, runs.get(session, run), inputs, labels=labels, seed=seed)
+        stack, learnt = fitting.fit_stack(session, runs.get(session, run), inputs, labels=labels, seed=seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(stack.to_json())
     emit(
@@ -328,10 +328,10 @@ def recalibrate(
     as_json: Json = False,
 ) -> None:
     """Learn P(misaligned) from reviewers' decisions, as an additional detector that can be measured with the others."""
-    from console.detection import recalibration  # numpy, which few commands need
+    from console.detection import fitting  # numpy, which few commands need
 
     with writing() as session:
-        learnt = recalibration.recalibrate(session, runs.get(session, run), detector, method, now_ms(), seed=seed)
+        learnt = fitting.recalibrate(session, runs.get(session, run), detector, method, now_ms(), seed=seed)
     learnt_from = f"{learnt.labels} labels, {learnt.misaligned} of them misaligned"
     emit(
         asdict(learnt),

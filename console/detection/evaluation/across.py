@@ -23,7 +23,7 @@ from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import confusion, macro_f1
 from console.analysis.metrics.ranking_curves import find_good_threshold, rank_cases, roc_auc
 from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, fit_model
-from console.detection.recalibration import CURVES
+from console.detection.fitting import CURVES
 from console.errors import Refused
 from console.trajectory import Label, Outcome, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at

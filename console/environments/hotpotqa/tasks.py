@@ -11,9 +11,16 @@ from itertools import combinations
 from typing import Any
 
 from console.environments.environment import TaskSpec
-from console.environments.hotpotqa.almanac import Almanac, Entity, Relation, almanac, read_number
+from console.environments.hotpotqa.almanac import (
+    Almanac,
+    Entity,
+    Relation,
+    almanac,
+    embedded_corpus,
+    read_number,
+    write_pages,
+)
 from console.environments.hotpotqa.corpus import SHOWN_SENTENCES
-from console.environments.hotpotqa.pages import embedded_corpus, write_pages
 from console.environments.hotpotqa.question_files import corpus_of
 from console.environments.hotpotqa.world import Encyclopedia
 from console.errors import BadInput

@@ -10,7 +10,6 @@ from sqlmodel import Session
 from console.auth import audit_log
 from console.auth.audit_log import By
 from console.database import now_ms, writing
-from console.studies.results.data_versions import data_versions
 from console.studies.results.decisions import decisions, judged
 from console.studies.results.participants import (
     allocation,
@@ -22,7 +21,7 @@ from console.studies.results.participants import (
     trace,
 )
 from console.studies.results.study_tables import budget, history, items, ledger, outcomes, plan, success
-from console.studies.results.summary import Headline, headline
+from console.studies.results.summary import Headline, data_versions, headline
 
 __all__ = [
     "TABLES",

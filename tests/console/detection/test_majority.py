@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import literal, select, union_all
 
 from console.database import reading
-from console.detection.majority import find_majority_labels
+from console.detection.fitting import find_majority_labels
 
 LABELS = {1: ("misaligned",), 2: ("misaligned", "aligned", "aligned"), 3: ("aligned", "misaligned")}
 

@@ -5,7 +5,7 @@ from sqlmodel import col, select
 
 from console import runs
 from console.database import reading, review_queue, writing
-from console.detection import recalibration
+from console.detection import fitting
 from console.detection.evaluation import metrics, scores
 from console.errors import BadInput, Refused, Unknown
 from console.review import decisions
@@ -62,7 +62,7 @@ def reviewed():
 
 def recalibrated(name, detector="rules", method="platt"):
     with writing() as session:
-        return recalibration.recalibrate(session, runs.get(session, name), detector, method, 5_000)
+        return fitting.recalibrate(session, runs.get(session, name), detector, method, 5_000)
 
 
 def verdicts(name, detector):

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from console import runs
 from console.cli.detect import app
 from console.database import now_ms, reading, review_queue, writing
-from console.detection import batch, stacking
+from console.detection import batch, fitting
 from console.detection.detectors import detector, stacked
 from console.detection.detectors.shared import stacking_model as stacks
 from console.detection.evaluation import metrics
@@ -95,7 +95,7 @@ def test_what_reviewers_decided_teaches_once_it_is_enough(kettles):
 
 def test_without_a_judged_label_there_is_nothing_to_fit(kettles):
     with reading() as session, pytest.raises(Refused, match="inferact detect kettles --method rules"):
-        stacking.fit_stack(session, runs.get(session, kettles), ["rules"])
+        fitting.fit_stack(session, runs.get(session, kettles), ["rules"])
 
 
 def test_a_stack_over_a_model_asks_each_question_once_and_flags_what_it_cannot_read(kettles, monkeypatch):
@@ -129,7 +129,7 @@ def test_a_stack_that_is_not_there_is_named_with_those_that_are(kettles):
     with pytest.raises(Refused, match="stacked@NAME"):
         batch.detect(kettles, ["stacked"])
     with reading() as session, pytest.raises(BadInput, match="cannot be an input"):
-        stacking.fit_stack(session, runs.get(session, kettles), ["stacked@shop"])
+        fitting.fit_stack(session, runs.get(session, kettles), ["stacked@shop"])
     rows = inferact("list")
     assert {"stacked@shop", "rules", "inferact-prob"} <= {row["detector"] for row in rows}
     stacked.path_of("odd").write_text("{}")

@@ -11,15 +11,14 @@ from string import Formatter
 import pytest
 
 from console.environments.hotpotqa import tasks
-from console.environments.hotpotqa.almanac import almanac, embedded_tables, read_number, read_tables
-from console.environments.hotpotqa.pages import write_pages
+from console.environments.hotpotqa.almanac import almanac, embedded_tables, read_number, read_tables, write_pages
 from console.environments.hotpotqa.tasks import list_bridges, list_comparisons
 from console.errors import UnreadableFile
 
 PUBLISHED = "08cb421eae61b4d43d056bb9c8971ca22068fffef130479b10ad786b1fcad374"
 PUBLISHED_TASKS = "6cb282afed63f52d6d40e9582d3624596dceaf336452044f9d261e4c1841aab9"
 DIGEST = (
-    "import hashlib; from console.environments.hotpotqa.pages import write_pages; "
+    "import hashlib; from console.environments.hotpotqa.almanac import write_pages; "
     "print(hashlib.sha256(repr([w.page for w in write_pages().values()]).encode()).hexdigest())"
 )
 

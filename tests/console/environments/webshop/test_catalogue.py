@@ -15,7 +15,7 @@ DIGEST = """
 import hashlib
 from console.environments.webshop.catalogue import catalogue
 from console.environments.webshop.tasks import tasks
-from console.environments.webshop.search import search
+from console.environments.webshop.world import search
 seen = [*catalogue().values(), *tasks(5, 50), search("black cotton cardigan"), search("navy rug under 50")]
 print(hashlib.sha256(repr(seen).encode()).hexdigest())
 """

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.environments.webshop.catalogue import catalogue
-from console.environments.webshop.search import MOST_RESULTS, query_words, search, searchable_text
 from console.environments.webshop.tasks import tasks
+from console.environments.webshop.world import MOST_RESULTS, query_words, search, searchable_text
 
 
 @pytest.fixture(scope="module")

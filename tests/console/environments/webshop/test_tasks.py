@@ -14,8 +14,8 @@ from console.environments.environment import TaskSpec
 from console.environments.webshop import WEBSHOP
 from console.environments.webshop.catalogue import catalogue, list_kinds
 from console.environments.webshop.reward import goal_of, reward
-from console.environments.webshop.search import search
 from console.environments.webshop.tasks import InstructionParts, instruction, tasks
+from console.environments.webshop.world import search
 from console.errors import BadInput
 from tests.oracles import shopping
 

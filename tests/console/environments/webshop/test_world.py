@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from console.environments.webshop import WEBSHOP
 from console.environments.webshop.catalogue import catalogue
-from console.environments.webshop.search import search
 from console.environments.webshop.tasks import tasks
-from console.environments.webshop.world import item_page, results_page, start_page, sub_page
+from console.environments.webshop.world import item_page, results_page, search, start_page, sub_page
 from console.errors import BadInput
 from console.trajectory.checkpoints import is_critical, is_thought
 from tests.oracles import shopping

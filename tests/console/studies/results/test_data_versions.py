@@ -3,7 +3,7 @@
 import pytest
 from sqlmodel import col, select
 
-from console.studies.results.data_versions import data_versions
+from console.studies.results.summary import data_versions
 from storage import tables
 from storage.engine import writing
 

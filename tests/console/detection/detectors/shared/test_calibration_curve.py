@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.detection.recalibration import CURVES, fit_curve
+from console.detection.fitting import CURVES, fit_curve
 from console.errors import Refused, Unknown
 
 

@@ -1,28 +1,82 @@
-"""Recalibration: probabilities from a detector's scores, learnt from reviewers' decisions, never from gold labels.
+"""Detectors learnt from a run's labels: recalibrated ones and stacks.
 
-They are stored as verdicts of another detector, `NAME+platt` or `NAME+isotonic`.
+Recalibration learns probabilities from a detector's scores and reviewers' decisions, never from gold labels. They are
+stored as verdicts of another detector, `NAME+platt` or `NAME+isotonic`. A stack combines several detectors.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from shlex import quote
 from typing import Any
 
 import orjson
-from sqlmodel import Session, col, select
+from sqlalchemy import Executable, Select, select
+from sqlmodel import Session, col
 
-from console.analysis.metrics.classification import brier, expected_calibration_error
+from console.analysis.metrics.classification import brier, confusion, expected_calibration_error, macro_f1
+from console.analysis.metrics.ranking_curves import average_precision, best_macro_f1, rank_cases
 from console.auth import audit_log
-from console.detection.detectors import UNPARSED
-from console.detection.detectors.shared.stacking_model import FOLDS, check_labels, compute_log_odds
-from console.detection.majority import checkpoint_key, find_majority_labels, select_reviewers_labels
+from console.detection.detectors import UNPARSED, detector
+from console.detection.detectors.shared.stacking_model import (
+    FOLDS,
+    LabelledCheckpoint,
+    Stack,
+    check_labels,
+    compute_log_odds,
+    fit_model,
+)
 from console.detection.verdicts import store_verdicts
 from console.errors import BadInput, Refused, Unknown
+from console.runs import is_current
+from console.trajectory import Label, from_json
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables
+
+Key = tuple[int, int, str]
+"""A checkpoint: trajectory id, step, kind."""
+
+
+def checkpoint_key(row: Any) -> Key:
+    """Return the checkpoint of a verdict, or of a row with the same columns."""
+    return row.trajectory_id, row.step, row.kind
+
+
+def find_majority_labels(
+    session: Session, labels: Executable, *, tie: bool | None = None
+) -> dict[Key, tuple[bool, str]]:
+    """Return for each labelled checkpoint whether it is misaligned, and its task.
+
+    `labels` selects trajectory id, step, kind, label and task key. A tie gives `tie`; if it is None, the checkpoint is
+    left out.
+    """
+    votes: dict[Key, list[bool]] = defaultdict(list)
+    tasks: dict[Key, str] = {}
+    for trajectory_id, step, kind, label, task in session.execute(labels):
+        votes[trajectory_id, step, kind].append(label == Label.MISALIGNED)
+        tasks[trajectory_id, step, kind] = task
+    halves = {key: 2 * sum(found) - len(found) for key, found in votes.items()}
+    majorities = {key: half > 0 if half else tie for key, half in halves.items()}
+    return {key: (misaligned, tasks[key]) for key, misaligned in majorities.items() if misaligned is not None}
+
+
+def select_reviewers_labels(run: tables.Run) -> Select[Any]:
+    """Return the labels in a run's current decisions, for `find_majority_labels`."""
+    item, decision, record, task = tables.Item, tables.Decision, tables.Trajectory, tables.Task
+    columns: list[Any] = [item.trajectory_id, item.step, item.kind, decision.label, task.task_key]
+    return (
+        select(*columns)
+        .select_from(item)
+        .join(decision, col(decision.item_id) == col(item.id))
+        .join(record, col(record.id) == col(item.trajectory_id))
+        .join(task, col(task.id) == col(record.task_id))
+        .where(col(item.run_id) == run.id, is_current(), col(decision.label).is_not(None))
+        .where(col(item.kind) != CheckpointKind.HALTED)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +220,8 @@ def _verdicts(session: Session, run: tables.Run, detector: str) -> Sequence[tabl
     verdict = tables.Verdict
     if detector.endswith(tuple(f"+{method}" for method in CURVES)):
         raise BadInput(f"{detector} is a recalibrated detector. Name the original detector.")
-    statement = select(verdict).where(verdict.run_id == run.id, verdict.detector == detector).order_by(col(verdict.id))
-    found = session.exec(statement).all()
+    mine = (col(verdict.run_id) == run.id, col(verdict.detector) == detector)
+    found = session.scalars(select(verdict).where(*mine).order_by(col(verdict.id))).all()
     if not found:
         raise BadInput(
             f"{detector} has no verdicts in {run.name}. Judge the run first: inferact detect {quote(run.name)} "
@@ -199,3 +253,89 @@ def _row(
 
 def _unread(one: tables.Verdict) -> bool:
     return bool(orjson.loads(one.parameters).get(UNPARSED))
+
+
+LABELS = ("reviewers", "gold")
+
+
+@dataclass(frozen=True, slots=True)
+class StackFit:
+    """The labels from which a stack was learnt, and the stack's metrics on held-out tasks."""
+
+    labels: int
+    misaligned: int
+    macro_f1: float
+    threshold: float
+    ap: float | None
+    ece: float | None
+    brier: float | None
+
+
+def fit_stack(
+    session: Session, run: tables.Run, inputs: Sequence[str], *, labels: str = "reviewers", seed: int = 0
+) -> tuple[Stack, StackFit]:
+    """Fit a stack to the run's labelled checkpoints (by reviewers or gold); raise BadInput, Unknown or Refused."""
+    for name in inputs:
+        if "@" in name or detector(name).name == "stacked":
+            raise BadInput(f"{name} cannot be an input of a stack; name detectors without models.")
+    if labels not in LABELS:
+        raise Unknown("source of labels", labels, LABELS)
+    selected = select_reviewers_labels(run) if labels == "reviewers" else _gold(run)
+    # Reviewers who disagree half and half count as misaligned: an alarm too many costs less.
+    cases = _cases(session, run, inputs, find_majority_labels(session, selected, tie=True))
+    stack, held_out = fit_model(cases, inputs, seed)
+    return stack, _learnt([case.misaligned for case in cases], held_out)
+
+
+def _gold(run: tables.Run) -> Select[Any]:
+    verdict, record, task = tables.Verdict, tables.Trajectory, tables.Task
+    columns: list[Any] = [verdict.trajectory_id, verdict.step, verdict.kind, record.label, task.task_key]
+    return (
+        select(*columns)
+        .join(record, col(record.id) == col(verdict.trajectory_id))
+        .join(task, col(task.id) == col(record.task_id))
+        .where(col(verdict.run_id) == run.id, col(record.label).is_not(None), col(record.carried_over).is_(False))
+        .distinct()
+    )
+
+
+def _cases(
+    session: Session, run: tables.Run, inputs: Sequence[str], known: dict[Key, tuple[bool, str]]
+) -> list[LabelledCheckpoint]:
+    verdict, body = tables.Verdict, tables.TrajectoryBody
+    columns = (verdict.trajectory_id, verdict.step, verdict.kind, verdict.detector, verdict.score)
+    statement = select(*map(col, columns)).where(col(verdict.run_id) == run.id, col(verdict.detector).in_(inputs))
+    scores: dict[Key, dict[str, float]] = {}
+    for row in session.execute(statement):
+        if checkpoint_key(row) in known:
+            scores.setdefault(checkpoint_key(row), {})[row.detector] = row.score
+    whole = {key: found for key, found in scores.items() if len(found) == len(set(inputs))}
+    if not whole:
+        raise Refused(
+            f"Run {run.name!r} has no labelled checkpoint with a verdict of each of {', '.join(inputs)}. "
+            f"Run: inferact detect {quote(run.name)} --method {quote(','.join(inputs))}"
+        )
+    ids = {key[0] for key in whole}
+    of_run = select(col(tables.Trajectory.id)).where(col(tables.Trajectory.run_id) == run.id)
+    bodies = session.execute(select(col(body.trajectory_id), col(body.body)).where(col(body.trajectory_id).in_(of_run)))
+    records = {id: from_json(text) for id, text in bodies if id in ids}
+    return [
+        LabelledCheckpoint(found, checkpoint_at(records[key[0]], key[1], CheckpointKind(key[2])), *known[key])
+        for key, found in sorted(whole.items())
+    ]
+
+
+def _learnt(bad: Sequence[bool], held_out: Sequence[float]) -> StackFit:
+    ranked = rank_cases(list(bad), list(held_out))
+    best = best_macro_f1(ranked)
+    threshold = best.threshold if best else 0.5
+    matrix = confusion(list(bad), [share > threshold for share in held_out])
+    return StackFit(
+        labels=len(bad),
+        misaligned=sum(bad),
+        macro_f1=macro_f1(matrix),
+        threshold=threshold,
+        ap=average_precision(ranked),
+        ece=expected_calibration_error(list(bad), list(held_out)),
+        brier=brier(list(bad), list(held_out)),
+    )
