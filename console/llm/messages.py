@@ -264,21 +264,15 @@ def read_reply(content: bytes, model: str) -> Reply:
         raise BadReply(f"{model} returned an invalid response of the Responses API ({odd}).") from odd
     choices = document.get("choices") if isinstance(document, dict) else None
     if not isinstance(choices, list) or not choices:
-        raise BadReply(
-            f"The reply of {model} has no `choices`{_error_within(document)}. Check that the endpoint is "
-            "OpenAI-compatible."
-        )
+        # Some routers send an error with a success status.
+        error = document.get("error") if isinstance(document, dict) else None
+        told = error.get("message") if isinstance(error, dict) else error
+        why = f" ({str(told)[:_SHOWN].rstrip('.')})" if told else ""
+        raise BadReply(f"The reply of {model} has no `choices`{why}. Check that the endpoint is OpenAI-compatible.")
     try:
         return _reply(document, choices, model)
     except (KeyError, TypeError, AttributeError, ValueError) as odd:
         raise BadReply(f"{model} returned an invalid chat completion ({odd}).") from odd
-
-
-def _error_within(document: object) -> str:
-    """Return the error that some routers send with a success status."""
-    error = document.get("error") if isinstance(document, dict) else None
-    told = error.get("message") if isinstance(error, dict) else error
-    return f" ({str(told)[:_SHOWN].rstrip('.')})" if told else ""
 
 
 def _reply(document: Mapping[str, Any], choices: Sequence[Mapping[str, Any]], model: str) -> Reply:

@@ -155,7 +155,13 @@ async def _flagged(context: RoundContext, trial: Trial, move: Move) -> bool:
 
 async def _run_critical(context: RoundContext, trial: Trial, world: World, move: Move, approved: Approved) -> bool:
     trial.record = store.resume_trial(trial.record, critical_action=approved.action)
-    await context.group_commit.write(lambda session: _intend(session, context, trial, approved))
+
+    def intend(session: Session) -> None:
+        step = len(trial.record.steps)
+        trajectory_rows.intend(session, trial.id, step, approved.action, approved.decision_id, now_ms())
+        trajectory_rows.write(session, trial.id, trial.record, context.patterns)
+
+    await context.group_commit.write(intend)
     extra = dict(move.extra) if approved.decision_id is None else {**move.extra, "decision_id": approved.decision_id}
     if approved.edited:
         extra |= {"instead_of": move.action, "remedy": approved.action in move.extra.get("remedies", ())}
@@ -256,12 +262,6 @@ async def _next_move(context: RoundContext, trial: Trial) -> Move | None:
         # The model may recover later: the trial stays as it is stored.
         context.done.interrupt(f"The Actor {context.actor.name} failed ({_words(failure)}).")
         return None
-
-
-def _intend(session: Session, context: RoundContext, trial: Trial, approved: Approved) -> None:
-    step = len(trial.record.steps)
-    trajectory_rows.intend(session, trial.id, step, approved.action, approved.decision_id, now_ms())
-    trajectory_rows.write(session, trial.id, trial.record, context.patterns)
 
 
 def _record(session: Session, context: RoundContext, trial: Trial, fulfilled: int | None) -> None:

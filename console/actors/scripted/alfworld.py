@@ -45,7 +45,9 @@ def move(view: ActorView) -> Move:
         return Move("I do not understand this task.", "look")
     advice, household = read_advice(view.memory), observe_household(view.steps)
     care = _care(view, task, advice)
-    if _believes_done(task, care, household):
+    at_place = [name for name, place in household.placed.items() if kind(place) == task.place]
+    wanted = task.count if care.brings_all else 1
+    if not task.looks and not household.held and len(at_place) >= wanted:
         return _wander(places, household, len(view.steps))
     if household.held and not task.looks:
         return _deliver(task, care, places, household)
@@ -97,12 +99,6 @@ def _suits(name: str, task: HouseholdTask, care: HouseholdCare, advice: Advice) 
     if kind(name) == task.thing:
         return True
     return not care.exact and any({kind(name), task.thing} <= group for group in _ALIKE)
-
-
-def _believes_done(task: HouseholdTask, care: HouseholdCare, household: ObservedHousehold) -> bool:
-    at_place = [name for name, place in household.placed.items() if kind(place) == task.place]
-    wanted = task.count if care.brings_all else 1
-    return not task.looks and not household.held and len(at_place) >= wanted
 
 
 def _wander(places: tuple[str, ...], household: ObservedHousehold, steps: int) -> Move:

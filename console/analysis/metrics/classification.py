@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +51,10 @@ def effective_reliability(matrix: Confusion) -> float:
     """Compute (TP - FP) / (TP + FP), the value of reviewing a flag; 0 if nothing is flagged (InferAct, section 5)."""
     flagged = matrix.tp + matrix.fp
     return (matrix.tp - matrix.fp) / flagged if flagged else 0.0
+
+
+FIGURES: dict[str, Callable[[Confusion], float]] = {"macro_f1": macro_f1, "cost": cost, "er": effective_reliability}
+"""The metrics of a confusion matrix, by name."""
 
 
 def _f1(right: int, wrong: int) -> float:

@@ -5,20 +5,14 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from console.analysis.metrics.classification import (
-    brier,
-    confusion,
-    cost,
-    effective_reliability,
-    expected_calibration_error,
-    macro_f1,
-)
+from console.analysis.metrics.classification import FIGURES, Confusion, brier, confusion, expected_calibration_error
 from console.analysis.metrics.ranking_curves import average_precision, pr_auc, rank_cases, roc_auc
 from console.errors import BadInput
 
@@ -36,23 +30,20 @@ def evaluate_scores(path: Path, threshold: float | None = None) -> dict[str, dic
     return {name: compute_figures(labels, scores, limit) for name, (labels, scores) in read_scores(path).items()}
 
 
-def compute_figures(labels: ArrayLike, scores: ArrayLike, threshold: float) -> dict[str, Any]:
+def compute_figures(
+    labels: ArrayLike, scores: ArrayLike, threshold: float, matrix: Confusion | None = None
+) -> dict[str, Any]:
     """Compute every metric of one detector, None if undefined; scores are used as probabilities."""
     ranked = rank_cases(labels, scores)
-    matrix = confusion(labels, np.asarray(scores, dtype=np.float64) > threshold)
+    matrix = matrix or confusion(labels, np.asarray(scores, dtype=np.float64) > threshold)
     return {
-        "macro_f1": macro_f1(matrix),
-        "cost": cost(matrix),
-        "er": effective_reliability(matrix),
+        **{name: figure(matrix) for name, figure in FIGURES.items()},
         "pr_auc": pr_auc(ranked),
         "ap": average_precision(ranked),
         "roc_auc": roc_auc(ranked),
         "ece": expected_calibration_error(labels, scores),
         "brier": brier(labels, scores),
-        "tp": matrix.tp,
-        "fp": matrix.fp,
-        "fn": matrix.fn,
-        "tn": matrix.tn,
+        **asdict(matrix),
         "threshold": threshold,
         "n": matrix.n,
     }

@@ -6,7 +6,6 @@ Trajectories that are halted or have no label or no critical action are left out
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from shlex import quote
 from typing import Any
@@ -15,15 +14,7 @@ import numpy as np
 from sqlmodel import Session
 
 from console.analysis.metrics import bootstrap
-from console.analysis.metrics.classification import (
-    Confusion,
-    brier,
-    confusion,
-    cost,
-    effective_reliability,
-    expected_calibration_error,
-    macro_f1,
-)
+from console.analysis.metrics.classification import FIGURES, Confusion, brier, confusion, expected_calibration_error
 from console.analysis.metrics.ranking_curves import average_precision, best_macro_f1, pr_auc, rank_cases, roc_auc
 from console.analysis.metrics.score_file import compute_figures
 from console.detection.evaluation.paper import evaluate_as_paper
@@ -118,25 +109,16 @@ def weigh_errors(counted: Confusion, miss_cost: float, alarm_cost: float) -> flo
 
 
 def _figures(one: Scores) -> dict[str, Any]:
-    with_probability, counted = one.calibrated, count_matrix(one)
-    return compute_figures(one.misaligned, one.scores, one.threshold) | {
-        **asdict(counted),
-        **{name: figure(counted) for name, figure in _OF_MATRIX.items()},
-        "ece": expected_calibration_error(with_probability.misaligned, with_probability.probabilities),
-        "brier": brier(with_probability.misaligned, with_probability.probabilities),
-    }
-
-
-_OF_MATRIX: dict[str, Callable[[Confusion], float]] = {
-    "macro_f1": macro_f1,
-    "cost": cost,
-    "er": effective_reliability,
-}
+    sure = one.calibrated
+    found = compute_figures(one.misaligned, one.scores, one.threshold, count_matrix(one))
+    found["ece"] = expected_calibration_error(sure.misaligned, sure.probabilities)
+    found["brier"] = brier(sure.misaligned, sure.probabilities)
+    return found
 
 
 def _intervals(one: Scores) -> dict[str, Any]:
     counted, sure = count_matrix(one), one.calibrated
-    intervals = {name: bootstrap.estimate_confusion_interval(counted, figure) for name, figure in _OF_MATRIX.items()}
+    intervals = {name: bootstrap.estimate_confusion_interval(counted, figure) for name, figure in FIGURES.items()}
     drawn = bootstrap.draw_figures(one.n, _of_ranking(one))
     drawn |= bootstrap.draw_figures(sure.n, bootstrap.calibration_figures(sure.misaligned, sure.probabilities))
     intervals |= {name: bootstrap.percentile_interval(drawn[name]) if name in drawn else None for name in _DRAWN}

@@ -145,13 +145,6 @@ def simulate_labels(session: Session, run: tables.Run, keys: Collection[Key]) ->
     return {key: str(find_true_label(tasks[key[0]], checkpoint)) for key, checkpoint in seen.items()}
 
 
-def read_settled_labels(session: Session, run: tables.Run) -> dict[str, str]:
-    """Return the latest settled label of each checkpoint, by unit: TASK/STEP/KIND, in later trials with `/trial N`."""
-    settled = tables.Adjudication
-    statement = select(settled.unit, settled.label).where(settlement_condition(run)).order_by(col(settled.revision))
-    return dict(session.exec(statement).all())
-
-
 def has_settled_labels(session: Session, run: tables.Run) -> bool:
     """Return whether any checkpoint of the run has a settled label."""
     return session.exec(select(tables.Adjudication.id).where(settlement_condition(run)).limit(1)).first() is not None
@@ -216,7 +209,9 @@ def _labels(session: Session, run: tables.Run, rows: pd.DataFrame, labels: str) 
         return own
     units = rows["task_key"] + "/" + rows["step"].astype(str) + "/" + rows["kind"]
     units = units.where(rows["trial"] == 0, units + "/trial " + rows["trial"].astype(str))
-    return _replace_labels(own, units, read_settled_labels(session, run))
+    settled = tables.Adjudication
+    final = select(settled.unit, settled.label).where(settlement_condition(run)).order_by(col(settled.revision))
+    return _replace_labels(own, units, dict(session.exec(final).all()))
 
 
 def _replace_labels(labels: pd.Series[Any], keys: pd.Series[Any], better: Mapping[Any, str]) -> pd.Series[Any]:

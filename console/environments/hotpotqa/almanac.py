@@ -158,7 +158,11 @@ def almanac() -> Almanac:
             facts = {relation.name: _fact(relation, titles, rng) for relation in kind.relations}
             deep = frozenset(r.name for r in kind.relations if r.deep or rng.random() < _DEEPENED_SHARE)
             entities[title] = Entity(kind, title, shown, facts, deep)
-    _adapt_namesakes(entities)
+    # A film with a novel's name is the film of that novel.
+    for entity in entities.values():
+        novel = f"{entity.name} (novel)"
+        if entity.kind.name == "film" and novel in entities:
+            entity.facts["novel"] = novel
     by_kind = {name: [entities[title] for title in found] for name, found in titles.items()}
     return Almanac(entities, by_kind)
 
@@ -201,13 +205,6 @@ def _choose(kind: EntityKind, fresh: Iterator[str], taken: list[str]) -> list[st
     chosen = [name or next(fresh) for name in reused]
     taken += chosen
     return chosen
-
-
-def _adapt_namesakes(entities: dict[str, Entity]) -> None:
-    for entity in entities.values():
-        novel = f"{entity.name} (novel)"
-        if entity.kind.name == "film" and novel in entities:
-            entity.facts["novel"] = novel
 
 
 _TRAPPED_SHARE = 0.7

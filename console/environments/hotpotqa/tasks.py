@@ -46,13 +46,11 @@ def start(task: TaskSpec) -> Encyclopedia:
     return Encyclopedia(task, corpus_of(str(file)) if file else embedded_corpus())
 
 
-def _supporting(title: str, name: str) -> dict[str, str]:
-    relation = next(found for found in almanac().entities[title].kind.relations if found.name == name)
-    return {"title": title, "sentence": write_pages()[title].telling[name], "keyword": relation.keyword}
-
-
 def _task(question: GeneratedQuestion) -> TaskSpec:
-    facts = [_supporting(title, fact) for title, fact in question.facts]
+    facts = []
+    for title, name in question.facts:
+        relation = next(found for found in almanac().entities[title].kind.relations if found.name == name)
+        facts.append({"title": title, "sentence": write_pages()[title].telling[name], "keyword": relation.keyword})
     shown = all(fact["sentence"] in write_pages()[fact["title"]].page.sentences[:SHOWN_SENTENCES] for fact in facts)
     gold: dict[str, Any] = {
         "answer": question.answer,
@@ -60,8 +58,8 @@ def _task(question: GeneratedQuestion) -> TaskSpec:
         "level": "easy" if shown else "hard",
         "supporting_facts": facts,
     }
-    name = hashlib.sha256(question.text.encode()).hexdigest()[:12]
-    return TaskSpec(f"hotpotqa-{name}", "hotpotqa", question.text, gold)
+    digest = hashlib.sha256(question.text.encode()).hexdigest()[:12]
+    return TaskSpec(f"hotpotqa-{digest}", "hotpotqa", question.text, gold)
 
 
 _PAIRS = 24

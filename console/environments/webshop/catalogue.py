@@ -120,7 +120,8 @@ def catalogue() -> Mapping[str, Product]:
     for kind in list_kinds():
         for _ in range(_FAMILIES_PER_KIND):
             for draft in _siblings(_first(kind, rng), rng):
-                asin = _asin(rng, made)
+                while (asin := "B0" + "".join(rng.choices(_LETTERS, k=8))) in made:
+                    continue
                 made[asin] = _product(asin, family, draft, rng)
             family += 1
     return made
@@ -154,7 +155,10 @@ def _some(values: tuple[str, ...], rng: Random) -> tuple[str, ...]:
 def _siblings(first: ProductDraft, rng: Random) -> Iterator[ProductDraft]:
     family = [first, *(_other_slot(first, name, rng) for name in first.slots)]
     family.append(replace(first, price=round(first.price * rng.uniform(1.6, 2.6), 2)))
-    family.append(_fewer_options(first, rng))
+    name = rng.choice(sorted(first.options))
+    values = first.options[name]
+    kept = sorted(rng.sample(range(len(values)), (len(values) + 1) // 2))
+    family.append(replace(first, options={**first.options, name: tuple(values[index] for index in kept)}))
     rng.shuffle(family)
     for draft in family:
         yield replace(draft, price=round(draft.price * rng.uniform(0.96, 1.04), 2))
@@ -164,19 +168,6 @@ def _other_slot(first: ProductDraft, name: str, rng: Random) -> ProductDraft:
     source = {"style": "styles", "material": "materials", "part": "parts"}.get(name, "traits")
     free = [value for value in getattr(first.kind, source) if value not in first.slots.values()]
     return replace(first, slots={**first.slots, name: rng.choice(free)})
-
-
-def _fewer_options(first: ProductDraft, rng: Random) -> ProductDraft:
-    name = rng.choice(sorted(first.options))
-    values = first.options[name]
-    kept = sorted(rng.sample(range(len(values)), (len(values) + 1) // 2))
-    return replace(first, options={**first.options, name: tuple(values[index] for index in kept)})
-
-
-def _asin(rng: Random, taken: Mapping[str, Product]) -> str:
-    while (asin := "B0" + "".join(rng.choices(_LETTERS, k=8))) in taken:
-        continue
-    return asin
 
 
 def _product(asin: str, family: int, draft: ProductDraft, rng: Random) -> Product:

@@ -79,17 +79,14 @@ def _filled(case: ReviewCase, fault: Fault) -> str:
 
 def _lines(folder: Path | None, environment: str, name: str) -> list[str]:
     packaged = prompts.name_for("feedback", environment, name)
-    text = _from(folder / environment / f"{name}.txt") if folder else prompts.read_template(packaged)
+    file = folder / environment / f"{name}.txt" if folder else None
+    if file and not file.is_file():
+        raise BadInput(f"The file of wordings {file} does not exist. Create it with one wording per line.")
+    text = file.read_text("utf-8") if file else prompts.read_template(packaged)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         raise BadInput(f"The file of wordings {environment}/{name}.txt is empty. Write one wording per line.")
     return lines
-
-
-def _from(file: Path) -> str:
-    if not file.is_file():
-        raise BadInput(f"The file of wordings {file} does not exist. Create it with one wording per line.")
-    return file.read_text("utf-8")
 
 
 @lru_cache(maxsize=512)

@@ -47,16 +47,18 @@ async def _asked(case: ReviewCase, model: str | None) -> ModelWords:
             text = _said(replies[-1].text)
             if text and not reveals_target(text, case.task):
                 break
-            text = _without_secrets(text, case)
+            text = " ".join(part for part in _SENTENCE.split(text) if not reveals_target(part, case.task))
     taken = merge_retries(replies)
     return ModelWords(text or write_feedback(case, GENERAL), taken.requests, taken.cost_usd)
 
 
 async def _reply(llm: LLM, case: ReviewCase, take: int) -> Reply:
+    known = {name: value for name, value in case.task.gold.items() if name not in _SECRET and value not in (None, "")}
+    target = "\n".join(f"{name}: {value}" for name, value in known.items())
     prompt = render(
         name_for(METHOD, case.task.environment, "further" if case.earlier else "initial"),
         instruction=case.task.instruction,
-        gold=_target(case),
+        gold=target or "(only that it was wrong is known)",
         trajectory=_record(case),
         **({"earlier": "\n".join(f"- {' '.join(words.split())}" for words in case.earlier)} if case.earlier else {}),
     )
@@ -68,15 +70,6 @@ def _said(reply: str) -> str:
     """Return the feedback on one line, limited to a few sentences, without its label."""
     text = " ".join(_LABEL.sub("", reply).split())
     return " ".join(_SENTENCE.split(text)[:_SENTENCES])
-
-
-def _without_secrets(text: str, case: ReviewCase) -> str:
-    return " ".join(sentence for sentence in _SENTENCE.split(text) if not reveals_target(sentence, case.task))
-
-
-def _target(case: ReviewCase) -> str:
-    known = {name: value for name, value in case.task.gold.items() if name not in _SECRET and value not in (None, "")}
-    return "\n".join(f"{name}: {value}" for name, value in known.items()) or "(only that it was wrong is known)"
 
 
 def _record(case: ReviewCase) -> str:

@@ -82,7 +82,9 @@ def _failed(frames: Frames) -> set[str]:
 
 def deviations(design: Design, frames: Frames) -> list[str]:
     """Describe each deviation from the plan in one sentence; if there are none, return a sentence to that effect."""
-    found = [*_dry_run(design, frames), *_closed_early(design, frames), *_pauses(frames), *_changed(frames)]
+    count = int((frames["history"]["event"] == "paused").sum())
+    paused = [f"Paused {'once' if count == 1 else f'{count} times'}."] if count else []
+    found = [*_dry_run(design, frames), *_closed_early(design, frames), *paused, *_changed(frames)]
     if not len(frames["history"]):
         return [*found, "The history is missing, so an early end, pauses or changed settings are unknown."]
     return found or ["No deviation is on record: no dry run, early end, pause or changed run setting."]
@@ -112,11 +114,6 @@ def _closed_early(design: Design, frames: Frames) -> Iterator[str]:
     finished = int((there["finished_at"].notna() & (there["stage"] != "withdrawn")).sum())
     if len(closed) and finished < planned:
         yield f"Closed on {closed['at'].iloc[-1]:%Y-%m-%d} with {finished} of {counted(planned, 'place')} finished."
-
-
-def _pauses(frames: Frames) -> Iterator[str]:
-    if count := int((frames["history"]["event"] == "paused").sum()):
-        yield f"Paused {'once' if count == 1 else f'{count} times'}."
 
 
 def _changed(frames: Frames) -> Iterator[str]:

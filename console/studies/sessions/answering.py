@@ -44,7 +44,8 @@ def find_pending_instrument(session: Session, participant: tables.Participant, d
     done = set(session.exec(select(answer.instrument).where(*mine).distinct()))
     asked = [instruments_of(design)[name] for name in design.questionnaires.at(moment)]
     if moment is Moment.AFTER and design.debriefing.question.strip():
-        asked.append(_last_question(design))
+        words = InstrumentItem(key=DEBRIEFING, question=design.debriefing.question, kind="text", required=False)
+        asked.append(Instrument(name=DEBRIEFING, title=gettext_noop("One last question"), items=(words,)))
     return next((one for one in asked if one.name not in done), None)
 
 
@@ -164,11 +165,6 @@ def _leave_moment(session: Session, participant: tables.Participant, design: Des
 def _finish(participant: tables.Participant) -> None:
     participant.stage, participant.finished_ms = ParticipantStage.FINISHED, now_ms()
     participant.completion_code = random_letters(8)
-
-
-def _last_question(design: Design) -> Instrument:
-    words = InstrumentItem(key=DEBRIEFING, question=design.debriefing.question, kind="text", required=False)
-    return Instrument(name=DEBRIEFING, title=gettext_noop("One last question"), items=(words,))
 
 
 def check_answer(asked: IntakeQuestion | InstrumentItem, answer: str, offered: Collection[str] | None) -> str:

@@ -45,24 +45,10 @@ class _InStudy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AtConsent(_InStudy):
-    """The consent page."""
+class AtOnboarding(_InStudy):
+    """The consent page, the intake questions about the participant, or the instructions page."""
 
-    kind: Literal["consent"] = "consent"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AtQuestions(_InStudy):
-    """The intake questions about the participant."""
-
-    kind: Literal["questions"] = "questions"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AtInstructions(_InStudy):
-    """The instructions page."""
-
-    kind: Literal["instructions"] = "instructions"
+    kind: ParticipantStage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,9 +181,7 @@ class AtItem(InRound):
 
 Position = (
     Withdrawn
-    | AtConsent
-    | AtQuestions
-    | AtInstructions
+    | AtOnboarding
     | AtPause
     | AtEnd
     | TurnedAway
@@ -232,12 +216,8 @@ def read_position(session: Session, participant_id: int, at_ms: int) -> Position
     if sentence := explain_closed(study):
         return AtPause(**known, sentence=sentence)
     match participant.stage:
-        case ParticipantStage.CONSENT:
-            return AtConsent(**known)
-        case ParticipantStage.QUESTIONS:
-            return AtQuestions(**known)
-        case ParticipantStage.INSTRUCTIONS:
-            return AtInstructions(**known)
+        case ParticipantStage.CONSENT | ParticipantStage.QUESTIONS | ParticipantStage.INSTRUCTIONS:
+            return AtOnboarding(**known, kind=ParticipantStage(participant.stage))
         case ParticipantStage.PRACTICE:
             return _in_practice(session, known, at_ms)
         case ParticipantStage.BEFORE | ParticipantStage.BETWEEN | ParticipantStage.AFTER:
@@ -330,7 +310,8 @@ class _PartNumbers(TypedDict):
 def _in_condition(session: Session, known: _Known, part: _PartNumbers, now: tables.Assignment, at_ms: int) -> Position:
     participant, design = known["participant"], known["design"]
     arm = session.get_one(tables.Run, now.run_id)
-    trial = _reached(session, arm) + 1
+    reached = select(func.max(tables.Trajectory.trial)).where(col(tables.Trajectory.run_id) == arm.id)
+    trial = (session.exec(reached).one() or 0) + 1
     answers = next_item.count_decided(session, arm.id, participant.code)
     if is_playing(arm):
         if is_busy(arm):
@@ -364,9 +345,3 @@ def _in_condition(session: Session, known: _Known, part: _PartNumbers, now: tabl
         item=answers + next_item.count_decided(session, now.checks_run_id, participant.code) + 1,
         meter=meter,
     )
-
-
-def _reached(session: Session, arm: tables.Run) -> int:
-    """Return the latest trial that the run has reached."""
-    trial = tables.Trajectory.trial
-    return session.exec(select(func.max(trial)).where(col(tables.Trajectory.run_id) == arm.id)).one() or 0

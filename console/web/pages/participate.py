@@ -5,6 +5,7 @@ from typing import assert_never
 import streamlit as st
 
 from console.studies.sessions import position, steps
+from console.studies.sessions.stages import ParticipantStage
 from console.web.participant import onboarding, questionnaires, session, stages
 from console.web.review import actions
 from console.web.visitor_language import follow_study
@@ -15,11 +16,11 @@ from storage import tables
 def _draw(at: position.Position, who: tables.Participant) -> None:
     id = who.id or 0
     match at:
-        case position.AtConsent():
+        case position.AtOnboarding(kind=ParticipantStage.CONSENT):
             onboarding.consent(at.design, id)
-        case position.AtQuestions():
+        case position.AtOnboarding(kind=ParticipantStage.QUESTIONS):
             onboarding.questions(at.design.demographics, id)
-        case position.AtInstructions():
+        case position.AtOnboarding():
             onboarding.instructions(at.design.instructions, at.design.source.environment, id)
         case position.AtPracticeItem():
             stages.practice(at)

@@ -23,18 +23,9 @@ _FEW = 3
 """The shortest word, in letters, that counts."""
 
 
-def compute_features(checkpoint: Checkpoint) -> dict[str, float]:
-    """Return all features of a checkpoint, by name."""
-    return {name: feature(checkpoint) for name, feature in FEATURES.items()}
-
-
 def _failures(checkpoint: Checkpoint) -> float:
     failed = [bool(_FAILED.search(step.observation[:200])) for step in checkpoint.steps]
     return sum(failed) / max(1, len(failed))
-
-
-def _last_failed(checkpoint: Checkpoint) -> float:
-    return float(bool(checkpoint.steps and _FAILED.search(checkpoint.steps[-1].observation[:200])))
 
 
 def _repeats(checkpoint: Checkpoint) -> float:
@@ -45,7 +36,7 @@ def _repeats(checkpoint: Checkpoint) -> float:
 FEATURES: dict[str, Callable[[Checkpoint], float]] = {
     "length": lambda seen: math.log1p(len(seen.steps)) / 4,
     "failures": _failures,
-    "last_failed": _last_failed,
+    "last_failed": lambda seen: float(bool(seen.steps and _FAILED.search(seen.steps[-1].observation[:200]))),
     "repeats": _repeats,
     "request_length": lambda seen: math.log1p(len(seen.instruction.split())) / 5,
     "action_length": lambda seen: math.log1p(len(seen.action)) / 6,
@@ -167,7 +158,10 @@ def compute_log_odds(score: float) -> float:
 
 
 def _row(inputs: Sequence[str], scores: Mapping[str, float], checkpoint: Checkpoint) -> list[float]:
-    return [*(compute_log_odds(scores[name]) for name in inputs), *compute_features(checkpoint).values()]
+    return [
+        *(compute_log_odds(scores[name]) for name in inputs),
+        *(feature(checkpoint) for feature in FEATURES.values()),
+    ]
 
 
 def _parts(inputs: int) -> list[float]:
