@@ -37,17 +37,20 @@ def show_allocation(
     as_json: Json = False,
 ) -> None:
     """Show each participant's conditions, positions and tasks, and how balanced they are."""
-    from console.studies.design.allocation_table import COLUMNS, rows  # pyarrow, which few commands need
+    from console.studies.design.preregistration import (  # pyarrow, which few commands need
+        ALLOCATION_COLUMNS,
+        allocation_rows,
+    )
 
     design, planned = _study(name)
-    table = rows(design, planned)
+    table = allocation_rows(design, planned)
     if out is not None:
         content = BytesIO()
-        format_of(out).write(COLUMNS, [table], content)
+        format_of(out).write(ALLOCATION_COLUMNS, [table], content)
         _save(out, content.getvalue())
     known = _known(design, planned)
     blocks, uneven = block_rows(planned, known), describe_blocks(planned, known)
-    named = [dict(zip((column.name for column in COLUMNS), row, strict=True)) for row in table]
+    named = [dict(zip((column.name for column in ALLOCATION_COLUMNS), row, strict=True)) for row in table]
     if as_json:
         notes = {"promise": (*promise(design), *uneven), "balance": _balance(planned), "blocks": blocks}
         emit_json({"study": name, **notes, "warnings": find_giveaways(design), "rows": named})

@@ -132,14 +132,18 @@ def start_run(
     an argument is invalid, or Refused if the name is taken.
     """
     actor_and_environments = actor_and_environments or ActorAndEnvironments(actor(actor_name))
-    plan_choice = _choose_plan(plan, list(counts)) if plan else _NO_PLAN
+    plans: dict[str, int] = {}
+    learnt: frozenset[str] = frozenset()
+    if plan:
+        with reading() as session:
+            plans = versions.choose_versions(session, plan, list(counts))
+            learnt = versions.list_training_tasks(session, plan)
+        settings["options"] = RunOptions(plans=plans).to_json()
     tasks = [
         replace(task, options={**task.options, **(task_options or {})})
         for environment, count in counts.items()
-        for task in _tasks(actor_and_environments, environment, count, settings.get("seed", 0), plan_choice)
+        for task in _tasks(actor_and_environments, environment, count, settings.get("seed", 0), plans, learnt)
     ]
-    if plan:
-        settings["options"] = RunOptions(plans=plan_choice.ids).to_json()
     with writing() as session:
         run = add_run(
             session,
@@ -192,34 +196,21 @@ def add_run(
     return run
 
 
-@dataclass(frozen=True, slots=True)
-class _PlanChoice:
-    """The plan versions of a run by task type, and the digests of the tasks that they were learnt from."""
-
-    ids: Mapping[str, int] = field(default_factory=dict)
-    without: frozenset[str] = frozenset()
-
-
-_NO_PLAN = _PlanChoice()
-
-
-def _choose_plan(plan: str, environments: Sequence[str]) -> _PlanChoice:
-    with reading() as session:
-        return _PlanChoice(
-            versions.choose_versions(session, plan, environments), versions.list_training_tasks(session, plan)
-        )
-
-
 def _tasks(
-    actor_and_environments: ActorAndEnvironments, environment: str, count: int, seed: int, plan_choice: _PlanChoice
+    actor_and_environments: ActorAndEnvironments,
+    environment: str,
+    count: int,
+    seed: int,
+    plans: Mapping[str, int],
+    learnt: Collection[str],
 ) -> list[TaskSpec]:
     found = actor_and_environments.environment(environment)
     if count < 1 or found.tasks is None:
         raise BadInput(f"{count} is not a valid number of tasks of {environment}. Give at least 1.")
-    if not plan_choice.ids:
+    if not plans:
         return list(found.tasks(seed, count))
-    types = () if "" in plan_choice.ids else tuple(plan_choice.ids)
-    return draw_tasks(found, seed, count, types=types, without=plan_choice.without)
+    types = () if "" in plans else tuple(plans)
+    return draw_tasks(found, seed, count, types=types, without=learnt)
 
 
 _MOST_DRAWN = 20_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import statistics
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -88,7 +89,9 @@ async def judge_by_majority(cache: QueryCache) -> Verdict:
 
 def _paper_share(cache: QueryCache, form: ReplyForm, texts: Sequence[str]) -> float | None:
     where = cache.checkpoint.environment
-    agreed = reference_parsing.find_majority([reference_parsing.read_verdict(text, form, where) for text in texts])
+    told = [reference_parsing.read_verdict(text, form, where) for text in texts]
+    # The most common of five verdicts counts, compared as exact text; none does if any is unreadable.
+    agreed = Counter(told).most_common(1)[0][0] if told and None not in told else None
     return None if agreed is None else float(any(word in agreed for word in form.misaligned))
 
 

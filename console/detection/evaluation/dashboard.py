@@ -1,19 +1,27 @@
-"""Evaluation dashboard: the metrics of a run's detectors for one page, computed once per database state."""
+"""Evaluation dashboard: the metrics of a run's detectors for one page, and the table behind each chart about them.
+
+The metrics are computed once per database state; the exported CSV of a table reproduces its chart.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sqlmodel import Session
 
 from console import runs
-from console.detection.evaluation import chart_data, comparison, scores
+from console.analysis.metrics.classification import BINS, Confusion, macro_f1
+from console.analysis.metrics.classification import reliability as bins_of
+from console.analysis.metrics.ranking_curves import Ranking, rank_cases
+from console.detection.evaluation import comparison, paper, scores
 from console.detection.evaluation.metrics import measure_detector
-from console.detection.evaluation.scores import Population, Scores, count_population
+from console.detection.evaluation.scores import UNKNOWN, Population, Scores, count_population
 from storage import tables
 
 
@@ -59,9 +67,9 @@ class Dashboard:
     def _tables(self) -> dict[str, pd.DataFrame]:
         ordered = [self.known[name] for name in self.figures]
         drawn = {
-            "pr-curve": chart_data.pr_table(ordered),
-            "roc-curve": chart_data.roc_table(ordered),
-            "reliability": chart_data.reliability_table(ordered),
+            "pr-curve": pr_table(ordered),
+            "roc-curve": roc_table(ordered),
+            "reliability": reliability_table(ordered),
         }
         same = pd.CategoricalDtype(list(self.figures))
         ordered_alike = {name: table.astype({"detector": same}) for name, table in drawn.items()}
@@ -106,3 +114,162 @@ def build_dashboard(session: Session, run: tables.Run) -> Dashboard:
 def dashboard_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
     """Return a value that changes whenever the run's dashboard changes."""
     return (*scores.scores_version(session, run), run.budget_cap, run.budget_percent, run.halted_free)
+
+
+_FINE = 400
+"""The number of steps in a drawn curve; the CSV of the scores contains all points."""
+_HISTOGRAM_BINS = 20
+_SWEEP = 101
+_LABELS = {1: "misaligned", 0: "aligned", UNKNOWN: "no label"}
+
+
+def score_table(found: Iterable[Scores]) -> pd.DataFrame:
+    """Return columns trajectory_id, trial, gold_label, detector, score, probability, threshold, flagged, unparsed."""
+    return _joined(
+        {
+            "trajectory_id": one.ids,
+            "trial": one.trials,
+            "gold_label": [_LABELS[code] if code != UNKNOWN else None for code in one.labels.tolist()],
+            "detector": one.detector,
+            "score": one.scores,
+            "probability": one.probabilities,
+            "threshold": one.threshold,
+            "flagged": one.flagged(),
+            "unparsed": one.unparsed,
+        }
+        for one in found
+    )
+
+
+def pr_table(found: Iterable[Scores]) -> pd.DataFrame:
+    """Return recall and precision by falling threshold, for detectors with any misaligned trajectory."""
+    rows = []
+    for one, ranked in _ranked(found):
+        if ranked.positives:
+            at = _thinned(ranked.recall, ranked.precision)
+            points = {"threshold": ranked.scores[at], "recall": ranked.recall[at], "precision": ranked.precision[at]}
+            rows.append({"detector": one.detector, **points, "share_misaligned": ranked.positives / one.n})
+    return _joined(rows)
+
+
+def roc_table(found: Iterable[Scores]) -> pd.DataFrame:
+    """Return false-alarm and detection rates by falling threshold from (0, 0), for detectors with both classes."""
+    rows = []
+    for one, ranked in _ranked(found):
+        if ranked.both_classes:
+            alarms, caught = ranked.fp / ranked.negatives, ranked.recall
+            at = _thinned(alarms, caught)
+            rows.append(
+                {
+                    "detector": one.detector,
+                    "threshold": np.append(np.nan, ranked.scores[at]),
+                    "false_alarm_rate": np.append(0.0, alarms[at]),
+                    "detection_rate": np.append(0.0, caught[at]),
+                }
+            )
+    return _joined(rows)
+
+
+def reliability_table(found: Iterable[Scores]) -> pd.DataFrame:
+    """Return ten equal bins for each detector that outputs probabilities."""
+    edges, rows = np.linspace(0.0, 1.0, BINS + 1), []
+    for one in (every.calibrated for every in found):
+        if one.n:
+            bins = bins_of(one.misaligned, one.probabilities)
+            rows.append(
+                {
+                    "detector": one.detector,
+                    "bin_low": edges[:-1],
+                    "bin_high": edges[1:],
+                    "n": bins.counts,
+                    "mean_probability": bins.mean_probability,
+                    "share_misaligned": bins.share_misaligned,
+                }
+            )
+    return _joined(rows)
+
+
+def histogram_table(one: Scores) -> pd.DataFrame:
+    """Return twenty equal bins of a detector's scores, by label."""
+    rows = []
+    for code in np.unique(one.labels):
+        counts, edges = np.histogram(one.scores[one.labels == code], _HISTOGRAM_BINS, range=(0.0, 1.0))
+        rows.append({"label": _LABELS[int(code)], "bin_low": edges[:-1], "bin_high": edges[1:], "n": counts})
+    return _joined(rows)
+
+
+def confusion_table(counted: Confusion) -> pd.DataFrame:
+    """Return the four cells of a confusion matrix."""
+    misaligned = [("misaligned", True, counted.tp), ("misaligned", False, counted.fn)]
+    aligned = [("aligned", True, counted.fp), ("aligned", False, counted.tn)]
+    return pd.DataFrame([*misaligned, *aligned], columns=["label", "flagged", "n"])
+
+
+def sweep_table(one: Scores, population: Population, *, halted_free: bool) -> pd.DataFrame:
+    """Return Macro-F1 over the labelled trajectories and inspections over all trajectories, by threshold."""
+    known, halted = one.labelled, 0 if halted_free else sum(population.halted.values())
+    at = np.linspace(0.0, 1.0, _SWEEP)
+    caught, alarms = (_above(known.where(known.labels == code), at) for code in (1, 0))
+    bad = int(known.misaligned.sum())
+    matrices = [
+        Confusion(int(tp), int(fp), bad - int(tp), known.n - bad - int(fp))
+        for tp, fp in zip(caught, alarms, strict=True)
+    ]
+    values = [macro_f1(matrix) if matrix.n else np.nan for matrix in matrices]
+    return pd.DataFrame({"threshold": at, "macro_f1": values, "inspections": _above(one, at) + halted})
+
+
+def inspections_table(
+    one: Scores, population: Population, threshold: float, cap: int | None, *, halted_free: bool
+) -> pd.DataFrame:
+    """Return columns trial, flagged, halted, inspections, budget and beyond_budget (both missing without a `cap`)."""
+    flagged, rows = one.flagged(threshold), []
+    for trial in sorted({*np.unique(one.trials).tolist(), *population.halted}):
+        n, halted = int((flagged & (one.trials == trial)).sum()), population.halted.get(trial, 0)
+        needed = n + (0 if halted_free else halted)
+        rows.append((trial, n, halted, needed, cap, None if cap is None else max(needed - cap, 0)))
+    return pd.DataFrame(rows, columns=["trial", "flagged", "halted", "inspections", "budget", "beyond_budget"]).astype(
+        {"budget": "Int64", "beyond_budget": "Int64"}
+    )
+
+
+def published_table(
+    environment: str, figures: Mapping[str, Mapping[str, Any]], metric: str, title: str
+) -> pd.DataFrame:
+    """Return a metric of each detector as measured here and as printed in the paper for that environment."""
+    rows: list[tuple[Any, ...]] = []
+    for name, known in figures.items():
+        bounds = known["intervals"].get(metric) or {"low": np.nan, "high": np.nan}
+        if known[metric] is not None:
+            rows.append((name, "here", known[metric], bounds["low"], bounds["high"], title))
+    for one in paper.read_printed_figures(environment):
+        if one.metric == metric:
+            rows.append((one.detector, f"{paper.SOURCE}, {one.model}", one.value, np.nan, np.nan, title))
+    return pd.DataFrame(rows, columns=["detector", "source", "value", "low", "high", "metric"])
+
+
+def _ranked(found: Iterable[Scores]) -> Iterable[tuple[Scores, Ranking]]:
+    for one in found:
+        yield one, rank_cases(one.misaligned, one.scores)
+
+
+def _above(one: Scores, at: NDArray[np.float64]) -> NDArray[np.int64]:
+    sure = np.sort(one.scores[~one.unparsed])
+    return int(one.unparsed.sum()) + sure.size - np.searchsorted(sure, at, side="right")
+
+
+def _thinned(*axes: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the indices at which a curve moves by one drawing step, and its last index."""
+    places: list[NDArray[np.int64]] = [np.array([axes[0].size - 1])]
+    for axis in axes:
+        steps = np.floor(axis * _FINE)
+        places.append(np.append(0, np.flatnonzero(np.diff(steps)) + 1))
+    found = np.unique(np.concatenate(places))
+    if found.size <= 4 * _FINE:
+        return found
+    return found[np.linspace(0, found.size - 1, 4 * _FINE).astype(np.int64)]
+
+
+def _joined(parts: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    frames = [pd.DataFrame(part) for part in parts]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({"detector": [], "label": [], "n": []})

@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
+from console.runs.export.formats import Column, ColumnKind, Row
 from console.studies.design import procedure
 from console.studies.design.allocation import PlannedCondition, balance, groups, promise
-from console.studies.design.allocation_table import COLUMNS, rows
 from console.studies.design.contrasts import planned_contrasts
 from console.studies.design.factors import FACTORS
 from console.studies.design.model import Design, conditions, varied
@@ -73,7 +73,7 @@ def preregistration(
 
 def fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
     """Return the SHA-256 of the design and the allocation table."""
-    table_of = [[column.name for column in COLUMNS], *(list(row) for row in rows(design, places))]
+    table_of = [[column.name for column in ALLOCATION_COLUMNS], *map(list, allocation_rows(design, places))]
     plan = {"design": _without_unset(design), "allocation": table_of}
     return sha256(orjson.dumps(plan, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
@@ -191,3 +191,37 @@ def _orders(places: Sequence[PlannedCondition]) -> str:
     for place in places:
         orders.setdefault((place.code, place.kind), []).append(f"{place.condition} on {blocks[place.tasks]}")
     return table(("participant", "kind", "order"), [(*who, "; ".join(order)) for who, order in orders.items()])
+
+
+ALLOCATION_COLUMNS: tuple[Column, ...] = (
+    Column("study"),
+    Column("participant"),
+    Column("kind"),
+    Column("rule", ColumnKind.JSON),
+    Column("position", ColumnKind.INTEGER),
+    Column("condition"),
+    *(Column(name) for name in FACTORS),
+    Column("tasks", ColumnKind.JSON),
+)
+
+
+def allocation_rows(design: Design, places: Sequence[PlannedCondition]) -> list[Row]:
+    """Return one row per planned condition of a participant, in the order of ALLOCATION_COLUMNS."""
+    levels = {arm.name: arm.levels for arm in conditions(design)}
+    return [
+        (
+            design.name,
+            place.code,
+            place.kind,
+            _json(dict(place.rule)),
+            place.position,
+            place.condition,
+            *(levels[place.condition][name] for name in FACTORS),
+            _json(place.tasks),
+        )
+        for place in places
+    ]
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()

@@ -7,10 +7,9 @@ an interrupted training.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from random import Random
-from typing import Any
 
 import orjson
 from sqlmodel import Session, select
@@ -107,22 +106,17 @@ def _begun(name: str, training: Training, pool: Sequence[TaskSpec]) -> tables.Pl
     with writing() as session:
         if (name, training.task_type) in versions.list_plans(session):
             plan = versions.list_versions(session, name, training.task_type)[-1]
-            _refuse_other(plan, wanted)
+            known = orjson.loads(plan.training)
+            if differs := [name for name in wanted if name != "iterations" and known.get(name) != wanted[name]]:
+                raise BadInput(
+                    f"The plan {plan.name!r} was started with a different {' and '.join(differs)}. "
+                    "Use the same options to continue it, or choose another name for a new plan."
+                )
         else:
             first = {**wanted, "iteration": 0}
             plan = versions.add_first_version(session, name, training.environment, training.task_type, first, now_ms())
         session.expunge(plan)
     return plan
-
-
-def _refuse_other(plan: tables.PlanVersion, wanted: Mapping[str, Any]) -> None:
-    known = orjson.loads(plan.training)
-    differs = [name for name in wanted if name not in ("iterations",) and known.get(name) != wanted[name]]
-    if differs:
-        raise BadInput(
-            f"The plan {plan.name!r} was started with a different {' and '.join(differs)}. "
-            "Use the same options to continue it, or choose another name for a new plan."
-        )
 
 
 def _iterations(plan: tables.PlanVersion) -> int:

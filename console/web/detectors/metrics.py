@@ -15,7 +15,7 @@ from console import runs
 from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import effective_reliability, macro_f1
 from console.database import reading
-from console.detection.evaluation import across, chart_data, comparison, paper
+from console.detection.evaluation import across, comparison, dashboard, paper
 from console.detection.evaluation.dashboard import Dashboard, build_dashboard
 from console.detection.evaluation.metrics import count_matrix, weigh_errors
 from console.detection.evaluation.scores import OWN
@@ -56,7 +56,7 @@ def figures(evaluation: Dashboard) -> None:
     )
     with st.container(horizontal=True):
         _table_button("Figures (CSV)", evaluation.figure_table, evaluation.run, "figures")
-        scores = partial(chart_data.score_table, evaluation.scores.values())
+        scores = partial(dashboard.score_table, evaluation.scores.values())
         _table_button("All scores (CSV)", scores, evaluation.run, "scores")
 
 
@@ -120,9 +120,9 @@ def threshold(evaluation: Dashboard) -> None:
     one = evaluation.scores[name]
     left, right = st.columns(2)
     with left:
-        show_run_chart(evaluation.run, "score-histogram", chart_data.histogram_table(one), of=name)
+        show_run_chart(evaluation.run, "score-histogram", dashboard.histogram_table(one), of=name)
     with right:
-        sweep = chart_data.sweep_table(one, evaluation.population, halted_free=evaluation.halted_free)
+        sweep = dashboard.sweep_table(one, evaluation.population, halted_free=evaluation.halted_free)
         show_run_chart(evaluation.run, "threshold-sweep", sweep, of=name)
     _slider(evaluation, name)
 
@@ -141,7 +141,7 @@ def _slider(evaluation: Dashboard, name: str) -> None:
             st.caption("No confusion matrix: its trajectories have no labels.")
             return
         counted = count_matrix(known, at)
-        show_run_chart(evaluation.run, "confusion-matrix", chart_data.confusion_table(counted), of=name)
+        show_run_chart(evaluation.run, "confusion-matrix", dashboard.confusion_table(counted), of=name)
     cost = weigh_errors(counted, *_costs())
     with right, st.container(horizontal=True):
         st.metric("Macro-F1", f"{macro_f1(counted):.3f}")
@@ -150,7 +150,7 @@ def _slider(evaluation: Dashboard, name: str) -> None:
 
 
 def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
-    table = chart_data.inspections_table(
+    table = dashboard.inspections_table(
         evaluation.scores[name], evaluation.population, at, evaluation.cap, halted_free=evaluation.halted_free
     )
     needed = int(table["inspections"].sum())
@@ -212,7 +212,7 @@ def show_published(evaluation: Dashboard) -> None:
         st.caption(f"The InferAct paper reports figures for {known} separately. This run contains {own}.")
         return
     metric = st.selectbox("Figure", list(_OVERLAID), format_func=_OVERLAID.__getitem__, key="published-metric")
-    table = chart_data.published_table(evaluation.environment, evaluation.figures, metric, _OVERLAID[metric])
+    table = dashboard.published_table(evaluation.environment, evaluation.figures, metric, _OVERLAID[metric])
     show_run_chart(evaluation.run, "published-overlay", table, of=metric)
     st.caption(
         "Hollow marks show the figures published in the InferAct paper (v3, Tables 1 and 2) for its models and tasks."

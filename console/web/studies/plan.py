@@ -24,10 +24,9 @@ from console.studies.design import (
     varied,
 )
 from console.studies.design.allocation import promise
-from console.studies.design.allocation_table import COLUMNS, rows
 from console.studies.design.giveaways import find_giveaways
 from console.studies.design.power import Assumptions, Power, power
-from console.studies.design.preregistration import preregistration
+from console.studies.design.preregistration import ALLOCATION_COLUMNS, allocation_rows, preregistration
 from console.studies.design.strata import Known, block_rows, describe_blocks
 from console.studies.design.yaml_file import dump
 from console.studies.sessions import lifecycle
@@ -116,7 +115,7 @@ def yaml_button(design: Design) -> None:
 
 
 def _allocation(design: Design, places: Sequence[PlannedCondition]) -> bytes:
-    return as_csv(pd.DataFrame(rows(design, places), columns=[column.name for column in COLUMNS]))
+    return as_csv(pd.DataFrame(allocation_rows(design, places), columns=[column.name for column in ALLOCATION_COLUMNS]))
 
 
 _RESULT = "study_power"

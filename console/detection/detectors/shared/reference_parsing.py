@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Sequence
 
 from console.detection.detectors.shared.reply_form import ReplyForm
 from console.llm import Reply
@@ -83,9 +81,3 @@ def compute_entropy(share: float) -> float:
     if share in (0.0, 1.0):
         return 1.0
     return sum(-p * math.log2(p) for p in (share, 1.0 - share))
-
-
-def find_majority(votes: Sequence[str | None]) -> str | None:
-    """Return the most common of five verdicts, compared as exact text, or None if any is unreadable."""
-    told = [vote for vote in votes if vote is not None]
-    return Counter(told).most_common(1)[0][0] if told and len(told) == len(votes) else None

@@ -5,9 +5,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, BinaryIO
+from typing import Any
 
-from console.runs.export.layouts.parts.layout import GivenAnswer, Layout, Reviewed, RunRecords, in_words, write_list
+from console.runs.export.layouts.parts.layout import (
+    GivenAnswer,
+    Layout,
+    Reviewed,
+    RunRecords,
+    each_trajectory,
+    in_words,
+    write_list,
+)
 
 _PEOPLE = uuid.UUID("6f1c4b0e-3b1d-5a53-9a57-9f5d8a1f9c11")
 INTERFACE = """<View>
@@ -23,16 +31,12 @@ INTERFACE = """<View>
 """The labelling interface to paste into a Label Studio project's settings."""
 
 
-def write_argilla(source: RunRecords, stream: BinaryIO) -> int:
-    """Write a JSON list of records and return their number. Include the decisions as responses if they were requested.
+def _records(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
+    """Yield the records, with the decisions as responses if they were requested.
 
     The fields are `chat` (a ChatField), `task` and `action` (TextFields). The questions are `decision` (a LabelQuestion
     with approve, reject, edit, respond and escalate) and `words` (an optional TextQuestion).
     """
-    return write_list((record for one in source.reviewed() for record in _records(source, one)), stream)
-
-
-def _records(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
     label = one.record.label if "gold" in source.asked_for else None
     for checkpoint, answers in source.stops(one):
         shown = answers if "answers" in source.asked_for else []
@@ -58,14 +62,10 @@ def _response(given: GivenAnswer, value: str) -> dict[str, Any]:
     return {"value": value, "user_id": str(uuid.uuid5(_PEOPLE, given.reviewer)), "status": "submitted"}
 
 
+_ARGILLA = each_trajectory(_records, write_list)
 ARGILLA = Layout(
-    "Argilla records", "checkpoints", "json", "application/json", write_argilla, ("answers", "gold", "simulated")
+    "Argilla records", "checkpoints", "json", "application/json", _ARGILLA, ("answers", "gold", "simulated")
 )
-
-
-def write_label_studio(source: RunRecords, stream: BinaryIO) -> int:
-    """Write a JSON list of tasks and return their number. Include the decisions as annotations if requested."""
-    return write_list((task for one in source.reviewed() for task in _tasks(source, one)), stream)
 
 
 def _tasks(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
@@ -96,6 +96,6 @@ LABEL_STUDIO = Layout(
     "checkpoints",
     "json",
     "application/json",
-    write_label_studio,
+    each_trajectory(_tasks, write_list),
     ("answers", "gold", "names", "simulated"),
 )

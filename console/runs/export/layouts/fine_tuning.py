@@ -17,6 +17,7 @@ from console.runs.export.layouts.parts.layout import (
     RunRecords,
     arguments_text,
     assistant,
+    each_trajectory,
     functions,
     given,
     in_words,
@@ -83,16 +84,6 @@ def _name(name: str, whole: bool) -> str:
     return name if whole else _NOT_IN_A_NAME.sub("_", name)[:_LONGEST_NAME]
 
 
-def write_pairs(source: RunRecords, stream: BinaryIO) -> int:
-    """Write one `{"prompt", "chosen", "rejected"}` object per line; return the number of pairs."""
-    return write_lines((pair for one in source.reviewed() for pair in _pairs(source, one)), stream)
-
-
-def write_labelled(source: RunRecords, stream: BinaryIO) -> int:
-    """Write one `{"prompt", "completion", "label"}` object per line; return the number of completions."""
-    return write_lines((row for one in source.reviewed() for row in _labelled(one)), stream)
-
-
 def _pairs(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
     for answer, checkpoint in _judged(one):
         chosen = _preferred(source, one, answer)
@@ -113,7 +104,7 @@ def _preferred(source: RunRecords, one: Reviewed, answer: GivenAnswer) -> str | 
     return again.critical_action if again else None
 
 
-def _labelled(one: Reviewed) -> Iterator[dict[str, Any]]:
+def _labelled(_source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
     for answer, checkpoint in _judged(one):
         judged = [(checkpoint.action, _LABELS[answer.decision])] if answer.decision in _LABELS else []
         if answer.decision == DecisionKind.EDIT and answer.edited_action:
@@ -132,12 +123,9 @@ def _judged(one: Reviewed) -> Iterator[tuple[GivenAnswer, Checkpoint]]:
             yield answer, checkpoint
 
 
-DPO = Layout(
-    "Preference pairs for TRL's DPO trainer", "pairs", "jsonl", "application/jsonl", write_pairs, ("simulated",)
-)
-KTO = Layout(
-    "Labelled actions for TRL's KTO trainer", "actions", "jsonl", "application/jsonl", write_labelled, ("simulated",)
-)
+_DPO, _KTO = (each_trajectory(rows, write_lines) for rows in (_pairs, _labelled))
+DPO = Layout("Preference pairs for TRL's DPO trainer", "pairs", "jsonl", "application/jsonl", _DPO, ("simulated",))
+KTO = Layout("Labelled actions for TRL's KTO trainer", "actions", "jsonl", "application/jsonl", _KTO, ("simulated",))
 OPENAI_MESSAGES = Layout(
     "OpenAI fine-tuning examples", "trajectories", "jsonl", "application/jsonl", write_examples, ("gold", "ids")
 )

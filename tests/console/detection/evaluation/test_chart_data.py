@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from console.analysis.metrics.classification import macro_f1
 from console.analysis.metrics.ranking_curves import average_precision, rank_cases, roc_auc
-from console.detection.evaluation import chart_data
+from console.detection.evaluation import dashboard
 from console.detection.evaluation.metrics import count_matrix
 from console.detection.evaluation.scores import Population, Scores, read_scores
 from console.runs.export.formats import as_csv
@@ -43,12 +43,12 @@ CASES = st.lists(
 def test_the_sweep_tells_at_each_threshold_what_the_slider_would(cases):
     labels, given_scores, unparsed = (list(column) for column in zip(*cases, strict=True))
     one = scores(labels, given_scores, unparsed=unparsed)
-    table = chart_data.sweep_table(one, Population(len(cases), {0: 2}), halted_free=False)
+    table = dashboard.sweep_table(one, Population(len(cases), {0: 2}), halted_free=False)
     for row in table.iloc[::25].to_dict("records"):
         assert row["inspections"] == one.flagged(row["threshold"]).sum() + 2
         if one.labelled.n:
             assert row["macro_f1"] == pytest.approx(macro_f1(count_matrix(one.labelled, row["threshold"])))
-    assert chart_data.sweep_table(one, Population(1, {0: 2}), halted_free=True)["inspections"].iloc[0] == (
+    assert dashboard.sweep_table(one, Population(1, {0: 2}), halted_free=True)["inspections"].iloc[0] == (
         one.flagged(0.0).sum()
     )
 
@@ -56,10 +56,10 @@ def test_the_sweep_tells_at_each_threshold_what_the_slider_would(cases):
 def test_inspections_are_counted_trial_by_trial_against_the_budget():
     one = scores([1, 0, -1, 1], [0.9, 0.8, 0.7, 0.2], trials=[0, 0, 0, 1])
     there = Population(4, {0: 1, 1: 0, 2: 3})
-    table = chart_data.inspections_table(one, there, 0.5, 2, halted_free=False)
+    table = dashboard.inspections_table(one, there, 0.5, 2, halted_free=False)
     assert table["inspections"].tolist() == [4, 0, 3]
     assert table["beyond_budget"].tolist() == [2, 0, 1]
-    free = chart_data.inspections_table(one, there, 0.5, None, halted_free=True)
+    free = dashboard.inspections_table(one, there, 0.5, None, halted_free=True)
     assert free["inspections"].tolist() == [3, 0, 0]
     assert free["budget"].isna().all()
 
@@ -68,7 +68,7 @@ def test_a_curve_of_many_points_is_thinned_and_keeps_its_ends():
     generator = np.random.default_rng(0)
     labels = generator.integers(0, 2, 20_000)
     one = scores(labels, generator.random(20_000))
-    pr, roc = chart_data.pr_table([one]), chart_data.roc_table([one])
+    pr, roc = dashboard.pr_table([one]), dashboard.roc_table([one])
     assert len(pr) < 2_000 > len(roc)
     assert pr["recall"].iloc[-1] == roc["detection_rate"].iloc[-1] == 1
     assert (roc["false_alarm_rate"].iloc[0], roc["detection_rate"].iloc[0]) == (0, 0)
@@ -79,9 +79,9 @@ def test_a_curve_of_many_points_is_thinned_and_keeps_its_ends():
 def test_one_class_or_no_probability_gives_no_rows():
     one = scores([1, 1], [0.5, 0.9])
     one.probabilities[:] = np.nan
-    assert chart_data.roc_table([one]).empty
-    assert chart_data.reliability_table([one]).empty
-    assert chart_data.pr_table([scores([0, 0], [0.1, 0.2])]).empty
+    assert dashboard.roc_table([one]).empty
+    assert dashboard.reliability_table([one]).empty
+    assert dashboard.pr_table([scores([0, 0], [0.1, 0.2])]).empty
 
 
 def test_the_figures_can_be_worked_out_again_from_the_csv_of_scores(tmp_path):
@@ -89,7 +89,7 @@ def test_the_figures_can_be_worked_out_again_from_the_csv_of_scores(tmp_path):
     judge("r", "=rules", [0.9, 0.4, 0.3, 0.7, 0.1])
     found = of_run("r", read_scores)
     path = tmp_path / "scores.csv"
-    path.write_bytes(as_csv(chart_data.score_table(found.values())))
+    path.write_bytes(as_csv(dashboard.score_table(found.values())))
     assert "'=rules" in path.read_text()
     rows = [row for row in read_csv(path) if row["gold_label"]]
     assert {row["detector"] for row in rows} == {"=rules"}
@@ -102,9 +102,9 @@ def test_the_figures_can_be_worked_out_again_from_the_csv_of_scores(tmp_path):
 
 def test_the_paper_stands_beside_what_was_measured():
     figures = {"rules": {"macro_f1": 0.6, "ece": None, "intervals": {"macro_f1": {"low": 0.5, "high": 0.7}}}}
-    table = chart_data.published_table("webshop", figures, "macro_f1", "Macro-F1")
+    table = dashboard.published_table("webshop", figures, "macro_f1", "Macro-F1")
     assert table.iloc[0].to_list() == ["rules", "here", 0.6, 0.5, 0.7, "Macro-F1"]
     paper = table[table["source"] != "here"]
     assert len(paper) == 21
     assert paper["source"].str.startswith("InferAct paper").all()
-    assert "here" not in set(chart_data.published_table("webshop", figures, "ece", "ECE")["source"])
+    assert "here" not in set(dashboard.published_table("webshop", figures, "ece", "ECE")["source"])

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from console.studies.analysis import agreement, effects, order, oversight, pace, reliance
+from console.studies.analysis import agreement, effects, oversight, pace, reliance
 from console.studies.analysis import success as success_over_trials
 from console.studies.analysis.success import describe_published
 
@@ -165,13 +165,13 @@ def test_a_budget_that_was_used_up():
     ("rows", "words"),
     [
         ([], "No condition has finished yet"),
-        ([(order.LATER, -0.1, -0.2, -0.05, "")], "by -0.100 (-0.200 to -0.050): an effect of order."),
+        ([(pace.LATER, -0.1, -0.2, -0.05, "")], "by -0.100 (-0.200 to -0.050): an effect of order."),
         (
-            [(order.LATER, 0.01, -0.2, 0.22, "")],
+            [(pace.LATER, 0.01, -0.2, 0.22, "")],
             "by +0.010 (-0.200 to +0.220): the direction is inconclusive.",
         ),
         (
-            [(order.LATER, NAN, NAN, NAN, "Not estimable.")],
+            [(pace.LATER, NAN, NAN, NAN, "Not estimable.")],
             "The effect of a condition's position is inconclusive. Not estimable.",
         ),
         ([("after b rather than after a", 0.1, -0.2, 0.4, "")], "compatible with effects up to 0.400."),
@@ -181,7 +181,7 @@ def test_a_budget_that_was_used_up():
 def test_order(rows, words):
     table = figures(*rows, measure="right")
     table["p"] = [0.001 if low > 0 else 0.4 for low in table["low"]]
-    assert words in order.describe_order(table)
+    assert words in pace.describe_order(table)
 
 
 def test_beside_the_paper():

@@ -177,6 +177,13 @@ class Layout:
     needs: str | None = None
 
 
+def each_trajectory(
+    rows: Callable[[RunRecords, Reviewed], Iterable[Any]], write: Callable[[Iterable[Any], BinaryIO], int]
+) -> Callable[[RunRecords, BinaryIO], int]:
+    """Return a function that writes the rows of every reviewed trajectory and returns their number."""
+    return lambda source, stream: write((row for one in source.reviewed() for row in rows(source, one)), stream)
+
+
 def write_lines(documents: Iterable[Any], stream: BinaryIO) -> int:
     """Write one JSON document per line; return their number."""
     number = 0
