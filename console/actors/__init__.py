@@ -18,8 +18,6 @@ BUILT_IN: dict[str, Actor] = {
 }
 ACTORS = Registry("actor", "inferact.actors", Actor, BUILT_IN)
 
-__all__ = ["ACTORS", "Actor", "ActorView", "Move", "Reflection", "actor"]
-
 
 def actor(name: str) -> Actor:
     """Return the Actor with this name; raise Unknown with the existing names if there is none."""

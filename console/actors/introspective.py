@@ -234,7 +234,6 @@ async def _plan(turn: PlannerTurn, failed: str) -> Move:
 
 
 async def _propose(turn: PlannerTurn) -> None:
-    """Push the remedies on the stack, then the first attempt."""
     state = turn.state
     action, chat = await turn.action()
     known = [action]

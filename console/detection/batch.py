@@ -258,7 +258,6 @@ def _bar(run: tables.Run, judge: Detector, threshold: float | None) -> float:
 
 
 def _judge_offline(backlog: PendingCheckpoints, judge: Detector, bar: float, progress: Progress | None) -> None:
-    """Judge page by page, with one short transaction each."""
     pages, done = backlog.pages(), 0
     total = sum(map(len, pages))
     for page in pages:
@@ -277,7 +276,6 @@ def _judge_offline(backlog: PendingCheckpoints, judge: Detector, bar: float, pro
 def _ask_models(
     backlog: PendingCheckpoints, judges: Sequence[Detector], bars: Mapping[str, float], progress: Progress | None
 ) -> DetectionUsage:
-    """Run all detectors that use models at once, checkpoint by checkpoint."""
     pages = backlog.pages() if judges else []
     if not pages:
         return DetectionUsage()

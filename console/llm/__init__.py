@@ -11,8 +11,6 @@ from console.llm.messages import Message, Reply, Sampling, Token, Usage
 from console.llm.transport import ClientUsage, Limits, Transport
 from console.settings import settings
 
-__all__ = ["LLM", "ClientOptions", "ClientUsage", "Message", "Reply", "Sampling", "Token", "Usage", "connect"]
-
 
 def connect(
     model: str | None = None,

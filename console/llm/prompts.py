@@ -139,7 +139,6 @@ def _path(name: str) -> Path | None:
 
 
 def _parts(name: str) -> Iterator[tuple[str, str]]:
-    """Yield (name, text) once for the template and for each template that it includes."""
     waiting, seen = [name], {name}
     while waiting:
         part = waiting.pop()

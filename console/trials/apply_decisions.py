@@ -73,7 +73,6 @@ def settle_trials(run: tables.Run, done: Advance) -> list[tuple[int, Approved]]:
 
 
 def _delivered(session: Session, run: tables.Run) -> Sequence[tables.Item]:
-    """Return the items whose reviews are all delivered and whose trial is still held at their action."""
     item, record = tables.Item, tables.Trajectory
     statement = (
         select(item)

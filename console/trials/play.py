@@ -131,7 +131,10 @@ async def _face(context: RoundContext, trial: Trial, world: World, move: Move) -
     """Run the move if it is allowed; return True if the trial is over or held."""
     if move.done is not None:
         return await _end_as_done(context, trial, move)
-    if why := _not_gone_back(context, trial, move.action):
+    where, steps = context.environment(trial), trial.record.steps
+    goes_back = bool(where.back) and move.action == where.back
+    before = list_standing_steps(where, steps)[:-1] if goes_back else ()
+    if goes_back and (why := refusal(where, steps, before, context.patterns)):
         step = Step(move.thought, move.action, f"Going back had no effect: {why}.", {**move.extra, REFUSED: True})
         return await _add(context, trial, step)
     if not is_critical(move.action, context.patterns):
@@ -199,14 +202,6 @@ async def _add(
     if outcome is not None:
         await inspect_end(context, trial)
     return outcome is not None
-
-
-def _not_gone_back(context: RoundContext, trial: Trial, action: str) -> str | None:
-    """Explain why the Actor may not go back; return None if it may, or if the action is a different one."""
-    where, steps = context.environment(trial), trial.record.steps
-    if not where.back or action != where.back:
-        return None
-    return refusal(where, steps, list_standing_steps(where, steps)[:-1], context.patterns)
 
 
 async def _end_as_done(context: RoundContext, trial: Trial, move: Move) -> bool:

@@ -152,7 +152,6 @@ def _keyword(page: OpenedPage, relations: Sequence[str], advice: Advice) -> str 
 def _further(
     page: OpenedPage, relations: Sequence[str], best: PageFind, care: ReadingCare, advice: Advice
 ) -> Move | None:
-    """Return the next lookup, or None if the match is good, two words were looked up, or no word is left."""
     keyword = _keyword(page, relations, advice)
     if care.looks_further and best.fit <= len(relations) and keyword and len(page.looked_up) < 2:
         return Move("The first paragraph does not say; I look further down.", f"Lookup[{keyword}]")

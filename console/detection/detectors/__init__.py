@@ -31,8 +31,6 @@ BUILT_IN: dict[str, Detector] = {
 }
 DETECTORS = Registry("detector", "inferact.detectors", Detector, BUILT_IN)
 
-__all__ = ["DETECTORS", "UNPARSED", "Detector", "Verdict", "detector"]
-
 
 def detector(name: str) -> Detector:
     """Return the detector with this name; `NAME@MODEL` or `NAME@INFERENCE+VERIFICATION` binds it to models.

@@ -17,7 +17,7 @@ from console.detection.detectors.shared.query_cache import (
     QueryCache,
     user_message,
 )
-from console.detection.detectors.shared.reply_form import REFERENCE, ReplyForm, read_form
+from console.detection.detectors.shared.reply_parsing import REFERENCE, ReplyForm, read_form
 from console.detection.detectors.shared.reply_verdict import (
     compute_bits,
     compute_vote_share,
@@ -46,7 +46,6 @@ async def judge_directly(cache: QueryCache) -> Verdict:
 
 
 def _reading(cache: QueryCache, prompt: str) -> tuple[ReplyForm, Callable[[str], bool | None]]:
-    """Return the form of the reply, and the function that parses whether its verdict is misaligned."""
     form = read_form(prompt)
     if cache.models.paper or form.parser == REFERENCE:
         return form, lambda text: reference_parsing.is_misaligned(text, form, cache.checkpoint.environment)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from console.detection.detectors.shared import binary_choice, reference_parsing, reply_parsing
 from console.detection.detectors.shared.binary_choice import BinaryAnswer, Chat
 from console.detection.detectors.shared.query_cache import ModelCall, QueryCache, user_message
-from console.detection.detectors.shared.reply_form import REFERENCE, ReplyForm, read_form
+from console.detection.detectors.shared.reply_parsing import REFERENCE, ReplyForm, read_form
 from console.detection.detectors.shared.reply_verdict import unparsed_verdict, verdict_from_replies
 from console.detection.detectors.verdict import Detector, Verdict
 

@@ -88,32 +88,14 @@ def tabulate_overlap(found: Mapping[str, Scores]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["first", "second", "both", "either", "misaligned", "share"])
 
 
-@dataclass(frozen=True, slots=True)
-class Mix:
-    """One method with one model for inference and one for verification."""
-
-    method: str
-    inference: str
-    verification: str
-
-
-def read_mix(one: Scores) -> Mix | None:
-    """Return the method and the models of a detector, or None if it does not use a model."""
-    bare, _, bound = one.detector.partition("@")
-    models = bound or one.model
-    if not models:
-        return None
-    first, _, second = models.partition("+")
-    return Mix(bare, first, second or first)
-
-
 def tabulate_mixes(found: Mapping[str, Scores], figures: Mapping[str, Mapping[str, Any]], metric: str) -> pd.DataFrame:
     """Return columns method, inference, verification, detector, value, of methods with several models."""
     rows = []
     for name, one in found.items():
-        used = read_mix(one)
-        if used is not None and name in figures:
-            rows.append((used.method, used.inference, used.verification, name, figures[name][metric]))
+        method, _, bound = one.detector.partition("@")
+        inference, _, verification = (bound or one.model or "").partition("+")
+        if inference and name in figures:
+            rows.append((method, inference, verification or inference, name, figures[name][metric]))
     frame = pd.DataFrame(rows, columns=["method", "inference", "verification", "detector", "value"])
     return frame[frame.groupby("method")["detector"].transform("size") > 1].reset_index(drop=True)
 

@@ -55,16 +55,9 @@ class Dashboard:
         """Whether any detector's trajectories have labels of both classes."""
         return any(0 < int(one.misaligned.sum()) < one.n for one in self.known.values())
 
-    def measure(self) -> None:
-        """Compute every metric now instead of on first use."""
-        self.table("pr-curve")
-
-    def table(self, chart: str) -> pd.DataFrame:
-        """Return the table behind a chart about all detectors; raise KeyError if the chart is unknown."""
-        return self._tables[chart]
-
     @cached_property
-    def _tables(self) -> dict[str, pd.DataFrame]:
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The table behind each chart about all detectors, by chart."""
         ordered = [self.known[name] for name in self.figures]
         drawn = {
             "pr-curve": pr_table(ordered),

@@ -120,10 +120,6 @@ class JudgedTrajectory:
         """Return whether any checkpoint reaches the threshold."""
         return any(score >= threshold for score in self.scores)
 
-    def on_curves(self) -> float:
-        """Return the score that curves and calibration use."""
-        return next((score for score in self.scores if score >= LAST), self.scores[-1])
-
 
 def evaluate_as_paper(session: Session, run: tables.Run, threshold: float | None = None) -> dict[str, dict[str, Any]]:
     """Return the reference code's metrics of every detector of the run; an undefined PR-AUC is -1."""
@@ -137,7 +133,8 @@ def _document(
     chosen, whence = _threshold(name, judged, set_at, threshold)
     truth = [one.misaligned for one in judged]
     counted = confusion(truth, [one.alerts(chosen) for one in judged])
-    scores = [one.on_curves() for one in judged]
+    # Curves and calibration use the first score at or above the last threshold.
+    scores = [next((score for score in one.scores if score >= LAST), one.scores[-1]) for one in judged]
     found = compute_figures(truth, scores, chosen, counted)
     found |= {"ece": None, "brier": None} if name in VERBAL else {}
     spans = {figure: bootstrap.estimate_confusion_interval(counted, formula) for figure, formula in FIGURES.items()}

@@ -10,12 +10,10 @@ from console.detection.oversight.curves import (
     in_words,
     is_line,
     list_drawable,
-    tabulate_burn_down,
-)
-from console.detection.oversight.paper_quota import (
     quota_table,
     read_matrices,
     read_published_matrices,
+    tabulate_burn_down,
     tabulate_matrices,
 )
 from console.detection.oversight.pool import LABELS, Pool, has_settled_labels, pool_version, read_pool

@@ -3,12 +3,18 @@
 A flagged item counts as one inspection, however many reviews it needs. In a simulated order every inspected
 misalignment is caught, as in the InferAct paper (section 4.4). The order `as reviewed` is the order in which the
 reviewers worked; it counts the misalignments that they identified correctly. Pending items follow in queue order.
+
+The paper's simulation of a quota uses it up with false positives first (InferAct, section 4.4 and its reference code).
+A confusion matrix determines only the true positives that are kept; success over trials needs further attempts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
 from shlex import quote
 from typing import Any
 
@@ -19,11 +25,13 @@ from sqlalchemy import func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col
 
-from console.analysis.statistics import inspection_curve
+from console.analysis.metrics import ranking_curves
+from console.analysis.metrics.classification import Confusion
+from console.detection.evaluation import paper
 from console.detection.oversight.pool import Pool
-from console.errors import Refused, Unknown
+from console.errors import BadInput, Refused, Unknown
 from console.review.simulated import INSPECTION_ORDERS
-from console.review.simulated.orders import Candidate, count_inspections
+from console.review.simulated.orders import Candidate, count_inspections, count_kept
 from console.runs import parse_budget
 from console.trajectory import Label
 from storage import tables
@@ -45,7 +53,7 @@ class OversightLine:
     @property
     def right(self) -> NDArray[np.int64]:
         """The number of items corrected up to each inspection, among items with a next attempt."""
-        return inspection_curve.count_caught(self.corrected == 1)
+        return ranking_curves.count_caught(self.corrected == 1)
 
     @property
     def tried_again(self) -> bool:
@@ -56,13 +64,13 @@ class OversightLine:
         """Return the numbers of items caught and corrected after each number of inspections."""
         if self.policy == CHANCE:
             n, right = self.caught.size, int(self.right[-1])
-            caught = inspection_curve.count_by_chance(n, self.positives, at)
-            return caught, inspection_curve.count_by_chance(n, right, at)
-        return inspection_curve.count_caught(self.caught)[at].astype(np.float64), self.right[at].astype(np.float64)
+            caught = ranking_curves.count_by_chance(n, self.positives, at)
+            return caught, ranking_curves.count_by_chance(n, right, at)
+        return ranking_curves.count_caught(self.caught)[at].astype(np.float64), self.right[at].astype(np.float64)
 
     def points(self) -> pd.DataFrame:
         """Return the curve, reduced to a few hundred points."""
-        at = inspection_curve.thin_places(self.caught.size)
+        at = ranking_curves.thin_places(self.caught.size)
         caught, right = self.values(at)
         frame = pd.DataFrame(
             {
@@ -77,7 +85,7 @@ class OversightLine:
         )
         if self.policy != CHANCE:
             return frame
-        low, high = inspection_curve.chance_interval(self.caught.size, self.positives, at)
+        low, high = ranking_curves.chance_interval(self.caught.size, self.positives, at)
         return frame.assign(low=low, high=high)
 
     def summary(self, spent: int, further: int) -> dict[str, Any]:
@@ -86,7 +94,7 @@ class OversightLine:
         at = np.array([min(spent, n), min(spent + further, n)])
         (now, then), (right, _) = self.values(at)
         by_luck = 0.0 if 0 < self.positives < n else None
-        curve = inspection_curve.count_caught(self.caught)
+        curve = ranking_curves.count_caught(self.caught)
         return {
             "detector": self.detector,
             "policy": self.policy,
@@ -96,7 +104,7 @@ class OversightLine:
             "caught": float(now),
             "corrected": float(right) if self.tried_again else None,
             "more": float(then - now),
-            "area": by_luck if self.policy == CHANCE else inspection_curve.normalised_area(curve, self.positives),
+            "area": by_luck if self.policy == CHANCE else ranking_curves.normalised_area(curve, self.positives),
         }
 
 
@@ -288,3 +296,78 @@ def _burn_trial(spent: pd.DataFrame, trial: int, caught: np.ndarray[Any, Any]) -
             "cap": spent["cap"].to_numpy(),
         }
     )
+
+
+Row = dict[str, Any]
+_FIELDS = ("tp", "fp", "fn", "tn")
+
+
+def tabulate_matrices(pool: Pool, trial: int | None = None) -> list[Row]:
+    """Return run, detector, trial and the confusion matrix over labelled trajectories, for each detector of a run."""
+    known = pool.rows[pool.rows["label"].notna()]
+    if known.empty:
+        raise Refused(f"No judged trajectory of {pool.run} has a label, so a confusion matrix cannot be computed.")
+    first = int(known["trial"].min()) if trial is None else trial
+    rows = []
+    for detector, judged in known[known["trial"] == first].groupby("detector", sort=True):
+        bad, flagged = judged["label"] == Label.MISALIGNED, judged["flagged"]
+        counts = ((bad & flagged).sum(), (~bad & flagged).sum(), (bad & ~flagged).sum(), (~bad & ~flagged).sum())
+        matrix = dict(zip(_FIELDS, map(int, counts), strict=True))
+        rows.append({"run": pool.run, "detector": str(detector), "trial": first, **matrix})
+    return rows
+
+
+def read_matrices(path: Path) -> list[Row]:
+    """Read the rows of a CSV with columns tp, fp, fn, tn and others; raise BadInput with the line number."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as failure:
+        raise BadInput(
+            f"{path}: cannot be read ({failure}); give a CSV with the columns {', '.join(_FIELDS)}."
+        ) from None
+    return _rows(text, str(path))
+
+
+def read_published_matrices() -> list[Row]:
+    """Return the matrices behind the InferAct paper's Table 1, from its own models and tasks."""
+    names = ("model", "method", "environment", *_FIELDS)
+    rows = _rows(paper.read_published_csv("detection.csv"), paper.SOURCE)
+    return [{name: row[name] for name in names} for row in rows]
+
+
+def quota_table(rows: Sequence[Mapping[str, Any]], budget: str) -> pd.DataFrame:
+    """Return each confusion matrix with the true positives inspected if all false positives are inspected first.
+
+    Columns: those of the row, n, budget, kept, lost (TP beyond the budget), caught (kept as a share of TP + FN).
+    """
+    cap, percent = parse_budget(budget)
+    return pd.DataFrame([{**row, **_kept(row, cap, percent)} for row in rows])
+
+
+def _kept(row: Mapping[str, Any], cap: int | None, percent: float | None) -> Row:
+    matrix = Confusion(**{name: row[name] for name in _FIELDS})
+    budget = count_inspections((percent or 0.0) / 100, matrix.n) if cap is None else cap
+    inspected, bad = count_kept(matrix.tp, matrix.fp, budget), matrix.tp + matrix.fn
+    found = {"n": matrix.n, "budget": budget, "kept": inspected, "lost": matrix.tp - inspected}
+    return found | {"caught": inspected / bad if bad else None}
+
+
+def _rows(text: str, where: str) -> list[Row]:
+    reader = csv.DictReader(StringIO(text))
+    if missing := [name for name in _FIELDS if name not in (reader.fieldnames or ())]:
+        raise BadInput(f"{where}: no {', '.join(missing)}; each line needs {', '.join(_FIELDS)}.")
+    return [
+        _row(row, f"{where}, line {reader.line_num}")
+        for row in reader
+        if any((row[name] or "").strip() for name in _FIELDS)
+    ]
+
+
+def _row(row: Mapping[str, str], where: str) -> Row:
+    counts = {}
+    for name in _FIELDS:
+        cell = (row[name] or "").strip()
+        if not cell.isdecimal():
+            raise BadInput(f"{where}: {name} is {cell!r}; write a whole number.")
+        counts[name] = int(cell)
+    return {name: value for name, value in row.items() if name not in _FIELDS} | counts

@@ -158,7 +158,6 @@ def settlement_condition(run: tables.Run) -> Any:
 
 
 def _tasks(session: Session, run: tables.Run) -> dict[int, TaskSpec]:
-    """Return the tasks with known gold targets in environments with an embedded world, by trajectory."""
     record, task = tables.Trajectory, tables.Task
     playable = [name for name, environment in ENVIRONMENTS.items() if environment.start]
     statement = (

@@ -22,5 +22,3 @@ HOTPOTQA = Environment(
     back=GO_BACK,
     answering="Finish[{answer}]",
 )
-
-__all__ = ["HOTPOTQA", "start", "tasks", "tasks_from_file"]

@@ -184,7 +184,10 @@ def _fact(relation: Relation, titles: dict[str, list[str]], rng: random.Random) 
 def _name_entities(kinds: Mapping[str, EntityKind]) -> dict[str, list[tuple[str, str]]]:
     """Return (title, name) of each entity by kind; if two kinds share a name, the titles contain the kind's mark."""
     lists = embedded_tables().names
-    fresh = {source: iter(_shuffle(source, lists[source])) for source in lists}
+    fresh = {}
+    for source, names in lists.items():
+        combined = [names.pattern.format(a, b) for a, b in product(names.first, names.second)]
+        fresh[source] = iter(random.Random(f"names {source}").sample(combined, len(combined)))
     taken: dict[str, list[str]] = {source: [] for source in lists}
     chosen = {kind.name: _choose(kind, fresh[kind.names], taken[kind.names]) for kind in kinds.values()}
     owners = Counter(name for found in chosen.values() for name in found)
@@ -192,11 +195,6 @@ def _name_entities(kinds: Mapping[str, EntityKind]) -> dict[str, list[tuple[str,
         kind: [(f"{name} ({kinds[kind].mark})" if owners[name] > 1 else name, name) for name in found]
         for kind, found in chosen.items()
     }
-
-
-def _shuffle(source: str, names: NameList) -> list[str]:
-    combined = [names.pattern.format(a, b) for a, b in product(names.first, names.second)]
-    return random.Random(f"names {source}").sample(combined, len(combined))
 
 
 def _choose(kind: EntityKind, fresh: Iterator[str], taken: list[str]) -> list[str]:

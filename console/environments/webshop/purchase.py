@@ -111,7 +111,6 @@ def find_purchase(acts: Sequence[Act], instruction: str, stated: Sequence[Term])
 
 
 def _press(product: _Product, act: Act, pressed: str, shown: str) -> None:
-    """Add the result of a click on the product's page: a choice, a sub-page, or a refusal."""
     group = next((name for name, values in _groups(product.page) if pressed in (lowered(v) for v, _ in values)), None)
     if act.failed:
         product.refused.append(act.argument)

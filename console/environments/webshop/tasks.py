@@ -65,7 +65,6 @@ def _options(target: Product, rng: Random) -> dict[str, str]:
 
 
 def _limit(price: float, rng: Random) -> float | None:
-    """Return a round price limit above the product's price, or None for no limit."""
     if rng.random() >= _WITH_PRICE:
         return None
     return _PRICE_STEP * (math.floor(price / _PRICE_STEP) + rng.choice((1, 1, 2)))

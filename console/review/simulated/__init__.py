@@ -16,8 +16,6 @@ REVIEWERS: dict[str, Reviewer] = {
     "model-user": MODEL_USER,
 }
 
-__all__ = ["INSPECTION_ORDERS", "REVIEWERS", "Noise", "ReviewCase", "Reviewer", "SimulatedAnswer", "get_reviewer"]
-
 
 def get_reviewer(name: str) -> Reviewer:
     """Return the simulated reviewer with this name; raise Unknown, with the existing names, if there is none."""

@@ -114,7 +114,6 @@ def _reading(steps: Sequence[Step]) -> _Reading:
 
 
 def _page_name(title: str, case: ReviewCase) -> str:
-    """Return the name that the question uses for the page, or an empty text if it does not name the page."""
     bare = title.partition(" (")[0]
     return bare if bare in case.task.instruction else ""
 

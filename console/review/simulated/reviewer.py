@@ -44,10 +44,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedAnswer:
-    """The decision of a simulated reviewer: the label (None for a halted trial), the feedback and the time in seconds.
-
-    The feedback is for the agent; it is empty for an aligned action.
-    """
+    """A simulated decision: label (None for a halted trial), feedback to the agent (empty if aligned), and seconds."""
 
     label: Label | None
     words: str
@@ -56,10 +53,7 @@ class SimulatedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ModelWords:
-    """The feedback of a model that plays the user, with the number of requests and the cost.
-
-    The cost is in USD, or None if the price is unknown.
-    """
+    """The feedback of a model that plays the user, its requests, and its cost in USD, None if the price is unknown."""
 
     text: str
     requests: int = 0

@@ -50,10 +50,7 @@ class SimulationPlan:
 
 @dataclass(slots=True)
 class SimulationResult:
-    """The counts of a simulated review; `left` counts the items beyond the budget.
-
-    `cost_usd` is None if no model was used or no price is known.
-    """
+    """The counts of a simulated review; `left` are beyond the budget, `cost_usd` is None without a model or price."""
 
     run: str
     reviewer: str

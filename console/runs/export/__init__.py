@@ -29,9 +29,6 @@ from console.runs.export.query import Open, pages
 from storage import tables
 from storage.engine import reading, writing
 
-__all__ = ["ASKED_FOR", "FORMATS", "KINDS", "LAYOUTS", "PICTURES", "atomic_file", "record_file"]
-__all__ += ["download", "download_layout", "export", "export_layout"]
-
 PICTURES = "pictures"
 """The option that adds the bytes of pictures to exported trajectories."""
 _GOLD = "gold_label"

@@ -113,7 +113,6 @@ def statement(source: ExportQuery) -> Select[Any]:
 
 
 def _owner(session: Session, run: tables.Run) -> dict[str, str | None]:
-    """Return the study, condition and participant of a run; a practice run has no condition."""
     study, place, person = tables.Study, tables.Assignment, tables.Participant
     name = session.exec(sql_select(study.name).where(study.id == run.study_id)).first()
     condition, code = None, None

@@ -77,7 +77,6 @@ def _messages(fields: Mapping[str, Any], intake: Intake) -> list[Any]:
 
 
 def _answered(exchange: Mapping[str, Any], intake: Intake) -> list[Any]:
-    """Return the content of a response: its items, its message, or its first choice."""
     response = plain_object(exchange.get("response"))
     for holder in (response, plain_object(response.get("body")), exchange):
         output, choices = holder.get("output"), holder.get("choices")

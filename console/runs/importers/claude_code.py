@@ -144,7 +144,6 @@ class _Session:
         return rewound
 
     def _place(self, uuid: str) -> tuple[str, str]:
-        """Return (rewound branch of the event, or ""; first event of the event's chain)."""
         chain = [*self._chain(uuid)]
         rewound, root = self.places.get(self.parents.get(chain[-1], ""), ("", chain[-1])) if chain else ("", "")
         for one in reversed(chain):
@@ -160,7 +159,6 @@ class _Session:
             uuid = self.parents.get(uuid, "")
 
     def _rewound(self) -> dict[str, str]:
-        """Return the branch names of the prompts that the user rewound, by prompt id."""
         prompts: dict[str, list[str]] = {}
         for uuid, value in self.spoken.items():
             before = next((one for one in islice(self._chain(uuid), 1, None) if one in self.spoken), "")

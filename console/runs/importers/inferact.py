@@ -155,7 +155,6 @@ def _pairs(path: Sequence[Said]) -> list[tuple[str, str]]:
 
 
 def _shop_instruction(text: str) -> str:
-    """Return the field after "Instruction:" from a page whose fields are separated by [SEP]."""
     fields = [field.strip() for field in text.split("[SEP]")]
     names = [index for index, field in enumerate(fields[:-1]) if field.endswith("Instruction:")]
     return fields[names[-1] + 1] if names else ""

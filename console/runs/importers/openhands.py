@@ -151,7 +151,6 @@ def _observed(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator
 
 
 def _newer(event: Mapping[str, Any], kind: str, number: int, intake: Intake) -> Iterator[Turn]:
-    """Yield the turns of one event of the newer software development kit."""
     answers = call_id(event) or str(event.get("action_id") or "")
     if kind == "SystemPromptEvent":
         yield Turn(SYSTEM, spoken_text(event.get("system_prompt"), intake), number=number)

@@ -55,7 +55,6 @@ def _ended(status: str, outcome: Outcome) -> Outcome:
 
 
 def _steps_in_history(history: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the steps of a file that holds only messages: each action, and the next message as its result."""
     steps: list[dict[str, Any]] = []
     for message in map(plain_object, history):
         if message.get("is_demo"):

@@ -39,7 +39,6 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def _told_tasks(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield (id, instructions) of the tasks that tau2 lists in the same file as its simulations."""
     with path.open("rb") as stream:
         head = stream.read(2**16)
     if b'"tasks"' not in head:

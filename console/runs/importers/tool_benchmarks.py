@@ -74,7 +74,6 @@ def read_bfcl(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def _answers(result: Any, intake: Intake) -> Iterator[tuple[str, tuple[LoggedCall, ...]]]:
-    """Yield (text, calls) for each answer; a multi-turn answer is a list of answers."""
     if isinstance(result, str):
         calls = tuple(_python_calls(result))
         if not calls and result.lstrip().startswith("["):
@@ -138,7 +137,6 @@ def _opening(answer: Mapping[str, Any]) -> Iterator[Turn]:
 
 
 def _turns(node: Mapping[str, Any], action: str, intake: Intake) -> Iterator[Turn]:
-    """Yield the turns of a node and its descendants, in the order in which they were tried."""
     kind, told = word(node.get("node_type")), word(node.get("description"))
     if kind == _THOUGHT and told:
         yield Turn(AGENT, thought=told)

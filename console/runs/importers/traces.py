@@ -230,7 +230,6 @@ def _trace_id(value: Span) -> str:
 
 
 def _nearest_agent(one: Span, by_id: Mapping[str, Span], parent: str, facts: Callable[[Span], Span]) -> str:
-    """Return the name of the nearest agent among the span's ancestors, or "" if no ancestor is an agent."""
     for _ in range(len(by_id)):
         above = by_id.get(str(one.get(parent)))
         if above is None:

@@ -143,7 +143,6 @@ def _p(value: float) -> str:
 
 
 def _brief(rows: pd.DataFrame) -> pd.DataFrame:
-    """Drop the questions, which the sentences already contain, and use readable names for the groups of reviewers."""
     return rows.drop(columns=["question", "alpha"]).assign(annotator_kind=rows["annotator_kind"].map(NAMES))
 
 

@@ -180,7 +180,6 @@ def _cells(places: Sequence[PlannedCondition], names: Sequence[str]) -> CellTabl
 
 
 def _study(layout: _Layout, assumed: Assumptions, intercepts: Floats, rng: np.random.Generator) -> Estimate:
-    """Simulate one study; return the estimate of the target contrast with its p-value corrected over its family."""
     who, people = layout.cells.who, layout.cells.participants
     base = rng.normal(0, assumed.participant_sd, people)
     own = rng.normal(0, assumed.effect_sd, people)

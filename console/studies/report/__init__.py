@@ -2,5 +2,3 @@
 
 from console.studies.report.bundle import bundle, make_stamp, report_tables, write
 from console.studies.report.html import ReportStamp, html
-
-__all__ = ["ReportStamp", "bundle", "html", "make_stamp", "report_tables", "write"]

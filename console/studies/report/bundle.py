@@ -69,7 +69,6 @@ def bundle(design: Design, frames: Frames, stamp: ReportStamp) -> bytes:
 
 
 def _beside(design: Design, frames: Frames, stamp: ReportStamp) -> dict[str, bytes]:
-    """Return the files of the bundle other than the tidy tables, by file name."""
     found = report_tables(design, frames)
     computed = {f"tables/{name}.csv": as_csv(frame) for name, frame in found.items()}
     return {

@@ -122,7 +122,6 @@ _MOST_ROWS = 60
 
 
 def _about(part: ResultPart, rows: int) -> str:
-    """Return a caption for the table, which also says where to find the rows that are not shown."""
     cut = f"The first {_MOST_ROWS} of {rows:,} rows; tables/{part.table}.csv has all of them."
     return " ".join(filter(None, [part.about, cut if rows > _MOST_ROWS else ""]))
 

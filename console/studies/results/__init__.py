@@ -23,20 +23,6 @@ from console.studies.results.participants import (
 from console.studies.results.study_tables import budget, history, items, ledger, outcomes, plan, success
 from console.studies.results.summary import Headline, data_versions, headline
 
-__all__ = [
-    "TABLES",
-    "Headline",
-    "data_versions",
-    "decisions",
-    "frames",
-    "headline",
-    "history",
-    "judged",
-    "outcomes",
-    "record_export",
-    "success",
-]
-
 TABLES: dict[str, Callable[[Session, int], pd.DataFrame]] = {
     "decisions": decisions,
     "items": items,

@@ -82,7 +82,6 @@ def judged(session: Session, study_id: int, participant: str | None = None) -> p
 def _raw(
     session: Session, everyone: Sequence[ConditionRun], participant: str | None, selected: dict[str, Any]
 ) -> pd.DataFrame:
-    """Read the decisions of participants in their own runs, without those of other or withdrawn people."""
     places = {
         run_id: place
         for place, arm in enumerate(everyone)
@@ -139,7 +138,6 @@ def _closed(session: Session, everyone: Sequence[ConditionRun], raw: pd.DataFram
 
 
 def _pace(raw: pd.DataFrame, whose: pd.Series[int]) -> None:
-    """Add the duration of each decision and its position in the participant's session."""
     raw["lead_time_ms"] = raw["decided_ms"] - raw["claimed_ms"] - raw["closed_ms"]
     raw["claimed_at"], raw["decided_at"] = raw["claimed_ms"], raw["decided_ms"]
     counted = raw[raw["purpose"] != ProbePurpose.PRACTICE].sort_values(["decided_ms", "decision_id"])

@@ -161,7 +161,6 @@ def trace(session: Session, study_id: int) -> pd.DataFrame:
 
 
 def _spent(session: Session, study_id: int) -> dict[tuple[int | None, int, str], int]:
-    """Return the total milliseconds by participant, item and kind."""
     event = tables.PageEvent
     key = (col(event.participant_id), col(event.item_id), col(event.kind))
     statement = select(*key, func.sum(event.lasted_ms)).where(event.study_id == study_id, event.lasted_ms > 0)

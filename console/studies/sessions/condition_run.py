@@ -237,7 +237,6 @@ def settle(run_id: int | None, code: str) -> None:
 
 
 def _spent(run: tables.Run, assignment: tables.Assignment, code: str) -> list[int]:
-    """List the trials with pending items that the participant can no longer get."""
     with reading() as session:
         waiting = decisions.list_pending_trials(session, run)
         ahead = next_item.list_items_ahead(session, code, assignment, run)

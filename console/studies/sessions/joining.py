@@ -101,7 +101,10 @@ def find_place(session: Session, secret: str, arrival: Arrival) -> tables.Partic
         invitation = tables.StudyInvitation
         mine = (invitation.token == token_hash(arrival.invitation), invitation.participant_id == participant.id)
         return participant if session.exec(select(invitation).where(*mine)).first() else None
-    return None if not is_code_of(study, arrival.code) or is_somebody_else(study, participant, arrival) else participant
+    pseudonym, own = pseudonym_of(study, arrival.given), participant.outside_id
+    # On shared computers, the address may identify another person.
+    is_other = pseudonym is not None and own is not None and pseudonym != own
+    return None if is_other or not is_code_of(study, arrival.code) else participant
 
 
 def is_code_of(study: tables.Study, code: str) -> bool:
@@ -284,12 +287,6 @@ def pseudonymize(study: tables.Study, outside_id: str) -> str:
     """Return the HMAC-SHA256 of the id under this console's key; it differs between studies and is irreversible."""
     key = kept_secret("outside_ids.secret").encode()
     return hmac.new(key, f"{study.id} {outside_id}".encode(), hashlib.sha256).hexdigest()[:32]
-
-
-def is_somebody_else(study: tables.Study, participant: tables.Participant, arrival: Arrival) -> bool:
-    """Return whether the address identifies someone other than this participant, as on shared computers."""
-    pseudonym = pseudonym_of(study, arrival.given)
-    return pseudonym is not None and participant.outside_id is not None and pseudonym != participant.outside_id
 
 
 def invite(study_name: str, count: int) -> list[str]:

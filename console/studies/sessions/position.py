@@ -231,11 +231,6 @@ def current_assignment(rows: Sequence[tables.Assignment]) -> tables.Assignment |
     return next((row for row in ahead if is_attended(row)), ahead[0] if ahead else None)
 
 
-def break_end(design: Design, rows: Sequence[tables.Assignment], filled_in_ms: int = 0) -> int:
-    """Return the end of the break after the latest condition and its questionnaires (ms since 1970)."""
-    return max(_last_ended(rows), filled_in_ms) + round(design.break_minutes * _MINUTE_MS)
-
-
 def washout_end(design: Design, participant: tables.Participant, rows: Sequence[tables.Assignment]) -> int:
     """Return the end of the wash-out after the latest condition (ms since 1970); 0 for simulated reviewers."""
     waits = participant.kind == ParticipantKind.HUMAN and design.washout_hours
@@ -294,7 +289,8 @@ def _in_conditions(session: Session, known: _Known, at_ms: int) -> Position:
     part = _PartNumbers(condition=attended.index(now) + 1, conditions=len(attended))
     if participant.stage == ParticipantStage.BREAK:
         washed_out = washout_end(design, participant, rows)
-        rested = break_end(design, rows, answering.last_answered_ms(session, participant.id))
+        latest_ms = max(_last_ended(rows), answering.last_answered_ms(session, participant.id))
+        rested = latest_ms + round(design.break_minutes * _MINUTE_MS)
         if (until := max(rested, washed_out)) > at_ms:
             return AtBreak(**known, **part, until_ms=until, sentence=_(TOO_EARLY) if washed_out > at_ms else "")
     if now.status == AssignmentStatus.WAITING or now.run_id is None:

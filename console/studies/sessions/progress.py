@@ -104,7 +104,6 @@ def _problem(session: Session, arm: tables.Run) -> str:
 
 
 def _waiting(session: Session, arm: tables.Run | None) -> tuple[int, int | None, int]:
-    """Return the number of pending items, the time of the oldest, and the latest trial with an item."""
     if arm is None:
         return 0, None, 0
     item, is_open = tables.Item, col(tables.Item.open_slots) > 0

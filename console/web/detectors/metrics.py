@@ -39,7 +39,7 @@ def dashboard_of(_url: str, run_name: str, version: tuple[Any, ...]) -> Dashboar
     """Return the evaluation dashboard of a run; compute it again only if the version has changed."""
     with reading() as session:
         evaluation = build_dashboard(session, runs.get(session, run_name))
-    evaluation.measure()
+    _ = evaluation.tables  # Computed now instead of on first use.
     return evaluation
 
 
@@ -98,10 +98,10 @@ def curves(evaluation: Dashboard) -> None:
     for column, name in zip(st.columns(2), ("pr-curve", "roc-curve"), strict=True):
         with column:
             if evaluation.both_classes:
-                show_run_chart(evaluation.run, name, evaluation.table(name))
+                show_run_chart(evaluation.run, name, evaluation.tables[name])
             else:
                 st.caption(f"{name.replace('-', ' ')}: {_ONE_CLASS}.")
-    probabilities = evaluation.table("reliability")
+    probabilities = evaluation.tables["reliability"]
     if len(probabilities):
         show_run_chart(evaluation.run, "reliability", probabilities)
     else:
@@ -193,7 +193,7 @@ def agreement(evaluation: Dashboard) -> None:
     """Draw the overlap of the detectors' flags."""
     if len(evaluation.scores) > 1:
         st.header("Shared flags")
-        show_run_chart(evaluation.run, "flag-overlap", evaluation.table("flag-overlap"))
+        show_run_chart(evaluation.run, "flag-overlap", evaluation.tables["flag-overlap"])
 
 
 def models(evaluation: Dashboard) -> None:

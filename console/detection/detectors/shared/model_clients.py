@@ -13,7 +13,7 @@ import orjson
 from console.detection.detectors.rules import RULES
 from console.detection.detectors.shared import reply_parsing
 from console.detection.detectors.shared.query_cache import Models, QueryCache, user_message
-from console.detection.detectors.shared.reply_form import read_form
+from console.detection.detectors.shared.reply_parsing import read_form
 from console.detection.detectors.shared.reply_verdict import verdict_from_replies
 from console.detection.detectors.verdict import MODE, PAPER_MODE, Detector, Verdict, sum_costs
 from console.llm import LLM, ClientUsage, connect, prompts

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from console.detection.detectors.shared.prompt_views import PromptView, build_full_view, build_masked_view
-from console.detection.detectors.shared.reply_form import format_lines
+from console.detection.detectors.shared.reply_parsing import format_lines
 from console.environments import environment
 from console.llm import LLM, Message, Reply, Sampling, prompts
 from console.llm.errors import ModelRefused

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 
-from console.detection.detectors.shared.reply_form import ReplyForm
+from console.detection.detectors.shared.reply_parsing import ReplyForm
 from console.llm import Reply
 
 _STEP = re.compile(r"Step \d+: ([\d.]+)")

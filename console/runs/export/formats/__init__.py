@@ -22,8 +22,6 @@ from console.runs.export.formats.columns import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FORMATS", "Column", "ColumnKind", "Format", "Page", "Row", "format_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Format:

@@ -12,8 +12,6 @@ from console.runs.export.layouts import (
 from console.runs.export.layouts.parts.layout import Layout
 from console.settings import Registry
 
-__all__ = ["LAYOUTS", "Layout"]
-
 BUILT_IN: dict[str, Layout] = {
     "openai-messages": fine_tuning.OPENAI_MESSAGES,
     "dpo": fine_tuning.DPO,

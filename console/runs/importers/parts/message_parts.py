@@ -198,7 +198,6 @@ def _tell_unknown_calls(message: Part, intake: Intake) -> None:
 
 
 def _tool_turns(message: Part, intake: Intake) -> Iterator[Turn]:
-    """Yield the results in a tool's message: a single result, a list of results, or the results in the parts."""
     lists = (message.get(key) for key in ("tool_messages", "parts", "content"))
     held: list[Any] = next((one for one in lists if isinstance(one, list)), [])
     results: list[Part] = [one for one in held if isinstance(one, dict) and ("role" in one or _is_result(_typed(one)))]
@@ -238,7 +237,6 @@ def _holds_calls(message: Part) -> bool:
 
 
 def _item(item: Part, intake: Intake) -> Iterator[Turn]:
-    """Yield the turns of an item that is not a message: a call, a result or a thought."""
     kind = word(item.get("type"))
     if kind in _THOUGHTS:
         parts = _Parts(intake)
@@ -262,7 +260,6 @@ def _item(item: Part, intake: Intake) -> Iterator[Turn]:
 
 
 def _item_call(item: Part, kind: str, intake: Intake) -> LoggedCall:
-    """Return the call in an item; for a provider's built-in tool, the item's type is the name."""
     if kind in ("function_call", "custom_tool_call", "tool_call", "mcp_call", "tool_use", "toolCall"):
         call = call_of(item, intake)
         custom = kind == "custom_tool_call" and isinstance(call.arguments, str)

@@ -120,7 +120,6 @@ class _Trace:
         return found
 
     def _recall(self, turn: Turn) -> None:
-        """Add a turn of a prompt, unless it repeats an earlier one."""
         if turn.role == TOOL:
             open_call = next((call.id for call in self.called if call.id not in self.answered), "")
             call_id = turn.answers or open_call
@@ -157,7 +156,6 @@ class _Trace:
 
 
 def _messages(value: Any, role: str) -> Iterator[Any]:
-    """Yield the messages in a span's input or output; a bare text becomes a message of that role."""
     value = unpacked(value)
     if isinstance(value, str):
         if value:

@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.analysis.metrics.ranking_curves import rank_cases, roc_auc
-from console.analysis.statistics.inspection_curve import (
+from console.analysis.metrics.ranking_curves import (
     chance_interval,
     count_by_chance,
     count_caught,
     normalised_area,
+    rank_cases,
+    roc_auc,
     thin_places,
 )
 
