@@ -44,7 +44,7 @@ def test_the_endpoint_is_left_alone_as_long_as_it_asks(ask):
     [
         ("500", ModelUnavailable, "answered 500"),
         ("drop", ModelUnavailable, "cannot be reached"),
-        ("empty", BadReply, "without choices"),
+        ("empty", BadReply, "no `choices`"),
         ("garbage", BadReply, "invalid JSON"),
         ("cut", ModelUnavailable, "cannot be reached"),
     ],
@@ -129,8 +129,8 @@ ROUTED = {"error": {"message": "Provider returned error", "code": 502, "metadata
     ("fault", "said"),
     [
         (Fault("529", document=OVERLOADED), "answered 529: Overloaded"),
-        (Raw(ROUTED), "without choices (Provider returned error)"),
-        (Raw({"id": "x", "choices": [], "usage": None}), "without choices."),
+        (Raw(ROUTED), "no `choices` (Provider returned error)"),
+        (Raw({"id": "x", "choices": [], "usage": None}), "no `choices`."),
         (Fault("page"), "answered 502: 502 Bad Gateway nginx"),
     ],
     ids=["overloaded", "an error within a success", "no choice", "a gateway's page"],
