@@ -155,7 +155,6 @@ def _steps(counts: Counts) -> Floats:
     return steps
 
 
-Counts = NDArray[np.int64]
 LEVEL = 0.95
 _EXACT = 65
 
