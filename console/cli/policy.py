@@ -16,6 +16,7 @@ from console.errors import BadInput
 from console.gate import Gate
 from console.gate.policy import policy_store, read_policy
 from console.gate.policy.lint import Known, known_people, list_warnings
+from console.gate.policy.replaced import EVERYWHERE
 from console.gate.policy.replay import replay_policy
 from console.gate.policy.rules import Policy, PolicyMode
 from console.studies.design.yaml_file import read_text_file
@@ -35,7 +36,7 @@ def list_policies(as_json: Json = False) -> None:
     """List the gates with their policy versions."""
     with reading() as session:
         rows = [_row(run.name, policy_store.effective_version(session, run)) for run in _gates(session)]
-        rows += [_row(policy_store.EVERYWHERE, version) for version in policy_store.list_versions(session, None)[:1]]
+        rows += [_row(EVERYWHERE, version) for version in policy_store.list_versions(session, None)[:1]]
     columns = ("run", "version", "own", "rules", "default", "mode", "rollout", "author")
     emit_table(rows, columns, as_json, empty="No gate has sent a check yet.")
 
@@ -48,14 +49,24 @@ def show(run: RunName, as_json: Json = False) -> None:
         version = policy_store.effective_version(session, found) if found else policy_store.common_version(session)
         counts = policy_store.count_by_tool(session, found) if found else []
     if as_json:
-        emit_json({**_row(run, version), "text": version.text if version else "", "counts": counts})
+        also = (
+            [{"version": one.version, "author": one.author, "text": one.text} for one in version.also]
+            if version
+            else []
+        )
+        document = {**_row(run, version), "text": version.text if version else "", "counts": counts, "also": also}
+        emit_json(document)
         return
     if version is None:
         say(f"{run} has no policy yet. Its first check creates one that asks about every action.")
         return
-    whose = "" if version.own or run == policy_store.EVERYWHERE else ", shared by every run without its own policy"
+    whose = "" if version.own or run == EVERYWHERE else ", shared by every run without its own policy"
     say(f"Version {version.version} by {version.author}{whose}:")
     say(version.text.rstrip())
+    for one in version.also:
+        say(f"Version {one.version} by {one.author} also applies, from a database that a restore replaced:")
+        say(one.text.rstrip())
+        say(f"For each check the stricter ruling counts. Choose with: inferact policy set {run} FILE")
     show_table(counts, ("tool", "allowed", "judged", "asked", "denied", "watched"), empty="No check has used it yet.")
 
 
@@ -72,7 +83,7 @@ def set_policy(
     """Store a policy as the next version of a gate's policy, or of the common policy."""
     text = read_text_file(file)
     read_policy(text)
-    if run != policy_store.EVERYWHERE:
+    if run != EVERYWHERE:
         with reading() as session:
             is_there, gates = runs.find(session, run) is not None, _gates(session)
         if not is_there and not create:
@@ -140,7 +151,7 @@ def _gates(session: Session) -> list[tables.Run]:
 
 
 def _run(session: Session, name: str) -> tables.Run | None:
-    return None if name == policy_store.EVERYWHERE else policy_store.get_gate_run(session, name)
+    return None if name == EVERYWHERE else policy_store.get_gate_run(session, name)
 
 
 def _row(run: str, version: policy_store.PolicyVersion | None) -> dict[str, Any]:

@@ -15,8 +15,7 @@ from sqlmodel import Session, col, func, select
 from console.auth import audit_log
 from console.auth.people import roles_of
 from console.errors import Refused
-from console.gate.policy import CheckFacts, Ruling, Then, policy_store, ruling
-from console.gate.policy.rules import PolicyMode
+from console.gate.policy import CheckFacts, Ruling, Then, policy_store
 from console.gate.request import CheckRequest, state_terms
 from console.gate.store import FAILED, find_person_asking, intent_of, set_outcome
 from console.gate.types import GateDecision, Reason
@@ -261,10 +260,10 @@ def _reason_to_withhold(session: Session, check: OpenCheck, action: str) -> str 
     """
     request = check.request
     version = policy_store.effective_version(session, check.run, request.record.task_id)
-    if version is None or version.policy.mode is PolicyMode.SHADOW:
+    if version is None or version.is_shadow:
         return None
     facts = CheckFacts(action, request.asker.name, check.run.environment or "", request.record.instruction)
-    found = ruling(version.policy, facts)
+    found = version.rule_on(facts)
     if found.then is Then.DENY or (found.then is Then.ASK and check.ask.answer == Reason.NOT_FLAGGED):
         return _DENIES
     return _LEAVES_TO_OTHERS if action != request.action and _is_left_to_others(session, check, found) else None

@@ -18,8 +18,8 @@ from console.errors import Refused
 from console.gate.agent_limits import refuse_waiting
 from console.gate.checks import Cancellation, Wait, find_ask
 from console.gate.earlier import answered_before
-from console.gate.policy import CheckFacts, Then, policy_store, ruling
-from console.gate.policy.rules import DEADLINE_S, PolicyMode
+from console.gate.policy import CheckFacts, Then, policy_store
+from console.gate.policy.rules import DEADLINE_S
 from console.gate.request import NOBODY, Asker, CheckRequest, Ruled, Tightened, bind_asker
 from console.gate.resolve import ANEW, OpenCheck, stored_answer
 from console.gate.store import (
@@ -121,7 +121,7 @@ def _try_answer(
         return known
     if isinstance(known, OpenCheck):
         return _resume_wait(options, known, ruled)
-    if ruled.version.policy.mode is PolicyMode.SHADOW:
+    if ruled.version.is_shadow:
         return _answer_by_policy(options, run, known, ruled, Reason.SHADOW)
     if ruled.ruling.then is Then.ALLOW:
         return _allowed(options, run, known, ruled)
@@ -136,14 +136,14 @@ def _rule_request(session: Session, options: SubmitOptions, run: tables.Run, req
     if version is None:
         return None
     facts = CheckFacts(request.action, options.asker.name, run.environment, request.record.instruction)
-    return Ruled(version, ruling(version.policy, facts, options.critical), options.tightened)
+    return Ruled(version, version.rule_on(facts, options.critical), options.tightened)
 
 
 def _find_known(
     session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled
 ) -> GateDecision | OpenCheck | CheckRequest | None:
     """Return the stored decision, the open check, or the request to store; None if the ruling needs no check."""
-    if ruled.ruling.then is Then.ALLOW or ruled.version.policy.mode is PolicyMode.SHADOW:
+    if ruled.ruling.then is Then.ALLOW or ruled.version.is_shadow:
         return None
     ask = latest_ask(session, run, request)
     if ask is None:

@@ -111,6 +111,8 @@ def remove_run(session: Session, run: tables.Run) -> None:
     remove_trajectories(session, [found for found in ids if found is not None])
     for table in (tables.Verdict, tables.Task, tables.Budget, tables.Allowed, tables.Policy, tables.Adjudication):
         session.execute(delete(table).where(col(table.run_id) == run.id))
+    for carried in (tables.CarriedCheck, tables.ReplacedPolicy):
+        session.execute(delete(carried).where(col(carried.run) == run.name))
     session.execute(delete(tables.LogImport).where(col(tables.LogImport.run_id) == run.id))
     session.execute(delete(tables.Run).where(col(tables.Run.id) == run.id))
 

@@ -14,6 +14,7 @@ from console.gate.checks import CheckId, Wait
 from console.gate.policy import policy_store
 from console.gate.request import Asker
 from console.review import decisions
+from console.runs import housekeeping
 from storage import tables
 from storage.backup import backup, restore
 from storage.check import check, epoch_of
@@ -41,14 +42,13 @@ class Shop:
         asker = Asker(agent_id, "bot")
         return self.gate.ask_for(asker, "pay what is due", [], action, task_id=task_id, **more)
 
-    def decide(self, decision="approve", person="ann"):
+    def decide(self, decision="approve", person="ann", **more):
         with reading(self.url) as session:
             run = runs.get(session, RUN)
             claim = decisions.claim_next_item(review_queue(self.url), session, run, person, now_ms())
         assert isinstance(claim, Claim)
-        decisions.submit(
-            review_queue(self.url), run, claim, person, decisions.ReviewDecision(decision, "no, wait"), now_ms()
-        )
+        answer = decisions.ReviewDecision(decision, "no, wait", **more)
+        decisions.submit(review_queue(self.url), run, claim, person, answer, now_ms())
 
     def approved(self, **asked):
         """A check with a go-ahead, which the agent has fetched."""
@@ -338,3 +338,93 @@ def test_access_ends_if_the_replaced_file_cannot_be_read(shop, staff, tmp_path):
     assert "cannot be read" in found.unread
     assert (found.sessions_ended, found.links_ended, found.tokens_ended, found.access_kept) == (1, 1, 1, False)
     assert check(f"sqlite:///{lost}") == []
+
+
+ALLOW, DENY = "{default: allow}", "{default: deny}"
+
+
+@pytest.mark.parametrize(
+    ("before", "since", "reason"),
+    [
+        (ALLOW, DENY, Reason.DENIED),
+        (DENY, ALLOW, Reason.DENIED),
+        (ALLOW, "{default: allow, mode: shadow}", Reason.NOT_CRITICAL),
+        ("{default: allow, mode: shadow}", DENY, Reason.DENIED),
+        ("{default: deny, mode: shadow}", ALLOW, Reason.NOT_CRITICAL),
+        (DENY, "{default: allow, mode: shadow}", Reason.DENIED),
+        ("{default: deny, mode: shadow}", "{default: ask, mode: shadow}", Reason.SHADOW),
+    ],
+)
+def test_of_two_policies_the_stricter_ruling_counts_until_a_person_chooses(shop, before, since, reason):
+    shop.set_policy(before)
+    copy = shop.backup()
+    shop.set_policy(since)
+    assert shop.restore(copy).went_back.policies == ("*",)
+    assert shop.ask().reason is reason
+    shop.set_policy(ALLOW)
+    assert shop.ask("pay(3)").reason is Reason.NOT_CRITICAL
+
+
+def test_the_terms_of_two_policies_are_joined(shop):
+    shop.set_policy("{rules: [{tool: pay, then: ask, reviews: 2, who: [Ada, Bob], decisions: [approve, reject]}]}")
+    copy = shop.backup()
+    shop.set_policy("{rules: [{tool: pay, then: ask, who: [Bob, Eve], decisions: [reject, edit]}]}")
+    shop.restore(copy)
+    shop.ask()
+    (item,) = rows(shop.url, tables.Item)
+    assert item.reviews_required == 2
+    assert item.terms.startswith('{"decisions":["reject"],"who":["Bob"]')
+
+
+def test_a_choice_for_one_run_leaves_the_others_their_stricter_ruling(shop):
+    shop.set_policy(ALLOW)
+    for name in ("other", RUN):
+        Gate(name, url=shop.url).open()
+    copy = shop.backup()
+    shop.set_policy(DENY)
+    shop.restore(copy)
+    shop.set_policy(ALLOW, RUN)
+    assert shop.ask().reason is Reason.NOT_CRITICAL
+    assert Gate("other", url=shop.url).check("t", [], "pay(1)").reason is Reason.DENIED
+    assert Gate("new", url=shop.url).check("t", [], "pay(1)").reason is Reason.DENIED
+    shop.set_policy(ALLOW)
+    assert Gate("other", url=shop.url).check("t", [], "pay(1)").reason is Reason.NOT_CRITICAL
+
+
+def test_a_policy_that_an_agent_s_first_check_makes_is_no_choice(shop):
+    copy = shop.backup()
+    Gate("new", url=shop.url).open()
+    shop.set_policy(DENY, "new")
+    found = shop.restore(copy).went_back
+    assert found.policies == ("new",)
+    assert Gate("new", url=shop.url).check("t", [], "pay(1)").reason is Reason.DENIED
+
+
+def test_each_restored_policy_applies_until_a_person_chooses(shop):
+    shop.set_policy(ALLOW)
+    copy = shop.backup()
+    shop.set_policy(DENY)
+    shop.restore(copy)
+    shop.restore(copy)
+    assert shop.ask().reason is Reason.DENIED
+
+
+def test_an_approval_is_withheld_if_the_replaced_policy_denies_the_edit(shop):
+    shop.gate.open()
+    copy = shop.backup()
+    shop.set_policy("{default: ask, rules: [{tool: drop, then: deny}]}", RUN)
+    shop.restore(copy)
+    wait = shop.ask('pay({"order": 1})')
+    shop.decide("edit", edited_action='drop({"order": 1})', allow_other_tool=True)
+    assert wait.look().reason is Reason.DENIED
+
+
+def test_a_deleted_run_takes_its_replaced_policy_and_carried_checks_along(shop):
+    shop.gate.open()
+    copy = shop.backup()
+    shop.set_policy(DENY, RUN)
+    shop.restore(copy)
+    with writing(shop.url) as session:
+        housekeeping.remove(session, runs.get(session, RUN), now_ms())
+    assert [row.run for row in rows(shop.url, tables.ReplacedPolicy)] == ["*"]
+    assert check(shop.url) == []

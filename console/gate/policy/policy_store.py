@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -17,14 +17,14 @@ from sqlmodel import Session, col, func, select
 from console import runs
 from console.auth import audit_log
 from console.errors import BadInput, Refused, Unknown
-from console.gate.policy.rules import Policy, Ruling
+from console.gate.policy import replaced
+from console.gate.policy.replaced import EVERYWHERE
+from console.gate.policy.rules import CheckFacts, Policy, PolicyMode, Ruling, ruling, strictest
 from console.gate.policy.yaml_file import from_patterns, read_policy
 from console.language import counted
 from storage import tables
 from storage.tables import RunKind
 
-EVERYWHERE = "*"
-"""The name, given instead of a run's, of the common policy for runs without their own policy."""
 BY_PATTERNS = "the gate's patterns"
 """The author of a policy created from the patterns of a run's first gate."""
 
@@ -37,7 +37,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PolicyVersion:
-    """A stored version: its row's id, its number and its rules; `own` is true if it belongs to one run."""
+    """A stored version: its row's id, its number and its rules; `own` is true if it belongs to one run.
+
+    `also` holds the versions of databases that a restore replaced; they apply as well until a person chooses.
+    """
 
     id: int
     version: int
@@ -45,23 +48,57 @@ class PolicyVersion:
     author: str
     created_ms: int
     own: bool
+    also: tuple[PolicyVersion, ...] = ()
 
     @property
     def policy(self) -> Policy:
         """The rules; if the text cannot be parsed, a policy that asks a person about every action."""
         return _policy(self.text)
 
+    @property
+    def is_shadow(self) -> bool:
+        """Whether every policy that applies only records, and none is enforced."""
+        return all(one.policy.mode is PolicyMode.SHADOW for one in (self, *self.also))
+
+    def rule_on(self, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:
+        """Return the strictest ruling of the policies that apply, as `ruling` gives it for each.
+
+        A policy in shadow mode counts only if all are.
+        """
+        enforced = [one for one in (self, *self.also) if one.policy.mode is PolicyMode.ENFORCE]
+        return strictest([ruling(one.policy, facts, further) for one in enforced or [self]])
+
 
 def effective_version(session: Session, run: tables.Run, task: str | None = None) -> PolicyVersion | None:
     """Return the policy version for the task, or the newest if no task is given; None if no policy exists."""
     rows = session.connection().execute(_versions(), {"run_id": run.id})
-    last: PolicyVersion | None = None
-    for row in rows:
-        last = _version(row)
-        if task is None or _is_for(last, row.digest, task):
-            break
+    found = _first_for(rows, task)
     rows.close()
-    return last
+    if found is None:
+        return None
+    also = _replaced(session, run.name, task, found.text) if found.has_replaced else ()
+    return PolicyVersion(
+        found.id, found.version, found.text, found.author, found.created_ms, found.run_id is not None, also
+    )
+
+
+def _first_for(rows: Iterable[Any], task: str | None) -> Any:
+    """Return the first row whose version is for the task, or the last row; None if there is none."""
+    found = None
+    for found in rows:
+        if task is None or _is_for(found, task):
+            break
+    return found
+
+
+def _replaced(session: Session, run: str, task: str | None, text: str) -> tuple[PolicyVersion, ...]:
+    """Return the version of each replaced database for the task, except those with the same text."""
+    found = [_first_for(rows, task) for rows in replaced.list_replaced(session, run)]
+    return tuple(
+        PolicyVersion(one.id, one.version, one.text, one.author, one.created_ms, one.run != EVERYWHERE)
+        for one in found
+        if one.text != text
+    )
 
 
 def ensure_policy(session: Session, run: tables.Run, now_ms: int, judged: Sequence[str]) -> None:
@@ -79,6 +116,7 @@ def save(session: Session, run: tables.Run | None, text: str, author: str, now_m
     """
     if read_policy(text).rollout < 1 and not list_versions(session, run) and not list_versions(session, None):
         raise BadInput("No earlier version exists for the other tasks; remove `rollout`.")
+    replaced.choose(session, run.name if run else EVERYWHERE, now_ms)
     return _append(session, run, text, author, now_ms)
 
 
@@ -103,7 +141,7 @@ def common_version(session: Session) -> PolicyVersion:
     found = list_versions(session, None)
     if not found:
         raise Unknown("policy", EVERYWHERE)
-    return found[0]
+    return replace(found[0], also=_replaced(session, EVERYWHERE, None, found[0].text))
 
 
 def get_gate_run(session: Session, name: str) -> tables.Run:
@@ -172,13 +210,9 @@ def _append(
     return PolicyVersion(row.id or 0, number, text, author, now_ms, run is not None)
 
 
-def _version(row: Any) -> PolicyVersion:
-    return PolicyVersion(row.id, row.version, row.text, row.author, row.created_ms, row.run_id is not None)
-
-
-def _is_for(version: PolicyVersion, digest: str, task: str) -> bool:
-    share = version.policy.rollout
-    drawn = int(hashlib.sha256(f"{digest} {task}".encode("utf-8", "surrogatepass")).hexdigest()[:8], 16) / 2**32
+def _is_for(row: Any, task: str) -> bool:
+    share = _policy(row.text).rollout
+    drawn = int(hashlib.sha256(f"{row.digest} {task}".encode("utf-8", "surrogatepass")).hexdigest()[:8], 16) / 2**32
     return share >= 1.0 or drawn < share
 
 
@@ -194,11 +228,18 @@ def _policy(text: str) -> Policy:
 # Built once, because every check needs it.
 @cache
 def _versions() -> Select[Any]:
-    policy = tables.Table.metadata.tables["policy"].c
+    policy, kept = (tables.Table.metadata.tables[name].c for name in ("policy", "replaced_policy"))
     own_first = case((policy.run_id.is_(None), 1), else_=0)
     return (
         sa_select(
-            policy.id, policy.run_id, policy.version, policy.text, policy.digest, policy.author, policy.created_ms
+            policy.id,
+            policy.run_id,
+            policy.version,
+            policy.text,
+            policy.digest,
+            policy.author,
+            policy.created_ms,
+            sa_select(kept.id).where(kept.chosen_ms.is_(None)).exists().label("has_replaced"),
         )
         .where(or_(policy.run_id == bindparam("run_id"), policy.run_id.is_(None)))
         .order_by(own_first, policy.version.desc())

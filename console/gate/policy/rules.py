@@ -153,14 +153,15 @@ def ruling(policy: Policy, facts: CheckFacts, further: Sequence[str] = ()) -> Ru
     """Return the policy's ruling; `allow` becomes `judge` if a `further` pattern matches or the action is too long."""
     # Computed once for all parts; otherwise an action would be read once per line.
     whole = cache(partial(is_critical, facts.action))
-    found = _strictest([_rule_part(policy, facts, part, whole) for part in read_strictly(facts.action)])
+    found = strictest([_rule_part(policy, facts, part, whole) for part in read_strictly(facts.action)])
     is_long = len(facts.action) > MAX_ARGUMENTS
     if found.then is Then.ALLOW and further and (is_long or is_critical(facts.action, further)):
         return replace(found, then=Then.JUDGE)
     return found
 
 
-def _strictest(found: Sequence[Ruling]) -> Ruling:
+def strictest(found: Sequence[Ruling]) -> Ruling:
+    """Return the strictest ruling, with the terms that all rulings allow."""
     first = max(found, key=lambda one: STRICTNESS.index(one.then))
     asking = [one for one in found if one.then in (Then.JUDGE, Then.ASK)]
     if len(asking) < 2 or first.then is Then.DENY:
@@ -225,10 +226,10 @@ def _rule_part(policy: Policy, facts: CheckFacts, part: ActionPart, whole: _Whol
         matches = _matches(rule, facts, part, whole, loosens=rule.then in LOOSENING)
         if matches is not False:
             found = _ruling_of(policy, rule if matches else replace(rule, then=Then.ASK), tool)
-            return _strictest([found, *tightened])
+            return strictest([found, *tightened])
         if rule.then is Then.JUDGE and (judged := _matches(rule, facts, part, whole, loosens=False)) is not False:
             tightened.append(_ruling_of(policy, rule if judged else replace(rule, then=Then.ASK), tool))
-    return _strictest([Ruling(policy.default, DEFAULT, tool, undo_s=policy.undo_s), *tightened])
+    return strictest([Ruling(policy.default, DEFAULT, tool, undo_s=policy.undo_s), *tightened])
 
 
 def _ruling_of(policy: Policy, rule: Rule, tool: str) -> Ruling:

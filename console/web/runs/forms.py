@@ -248,6 +248,12 @@ def policy_section(run: tables.Run) -> None:
     whose = "" if version.own else " (the default policy)"
     st.text(f"Version {version.version}, by {version.author}{whose}. {_last(policy)}")
     st.dataframe(_rows(policy), key=f"rules-{run.id}", hide_index=True, column_order=_COLUMNS)
+    for one in version.also:
+        st.warning(
+            f"Version {one.version} by {one.author} also applies, from a database that a restore replaced. "
+            "For each check the stricter ruling counts. Save a policy to choose."
+        )
+        st.dataframe(_rows(one.policy), key=f"replaced-{run.id}-{one.id}", hide_index=True, column_order=_COLUMNS)
     if counts:
         st.caption("Checks so far, by tool. For allowed checks, only the number is stored.")
         st.dataframe(counts, key=f"policy-counts-{run.id}", hide_index=True)

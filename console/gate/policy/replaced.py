@@ -1,0 +1,40 @@
+"""Policies of databases that a restore replaced: they apply as well, for each run until a person chooses its policy."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from sqlmodel import Session, col, select, update
+
+from storage import tables
+
+EVERYWHERE = "*"
+"""The name, given instead of a run's, of the common policy for runs without their own policy."""
+
+
+def list_replaced(session: Session, run: str) -> list[list[tables.ReplacedPolicy]]:
+    """Return the versions that apply to a run as well, one list for each restore.
+
+    A list has the run's own versions, newest first, then the common ones.
+    """
+    row = tables.ReplacedPolicy
+    common = col(row.run) == EVERYWHERE
+    statement = select(row).where(col(row.run).in_((run, EVERYWHERE)))
+    found = session.exec(statement.order_by(col(row.epoch), common, col(row.version).desc()))
+    lists = [list(rows) for _, rows in groupby(found, lambda one: one.epoch)]
+    unchosen = [rows for rows in lists if not any(one.run == run and one.chosen_ms is not None for one in rows)]
+    return [kept for rows in unchosen if (kept := [one for one in rows if one.chosen_ms is None])]
+
+
+def choose(session: Session, run: str, now_ms: int) -> None:
+    """Record that a person chose the policy of this run, or the common one: no replaced policy applies to it now."""
+    row = tables.ReplacedPolicy
+    session.execute(update(row).where(col(row.run) == run, col(row.chosen_ms).is_(None)).values(chosen_ms=now_ms))
+    known = select(row.epoch).where(row.run == run)
+    if run != EVERYWHERE:
+        # The run used the common policy of these databases, which still applies to other runs.
+        for epoch in session.exec(select(row.epoch).where(col(row.epoch).not_in(known)).distinct()):
+            mark = row(
+                epoch=epoch, run=run, version=0, text="", digest="", author="", created_ms=now_ms, chosen_ms=now_ms
+            )
+            session.add(mark)
