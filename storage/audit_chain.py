@@ -19,7 +19,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from storage.linked_rows import LINKED, TOUCHED, changed_parts, parts_digest, select_rows
+from storage.linked_rows import LINKED, TOUCHED, changed_parts, parts_digest, select_row, select_rows
 from storage.tables import ChainEnd, Event, EventLink, RowSalt, Table
 
 _event = Table.metadata.tables[str(Event.__tablename__)]
@@ -33,13 +33,14 @@ _PAGE = 1_000
 _SHOWN = 20
 """How many changed rows of one table are named; the rest are only counted."""
 
-_READ_TOUCHED = f"SELECT DISTINCT name, row_id FROM {TOUCHED} ORDER BY name, row_id"
-_READ_END = "SELECT event_id, events, hash FROM chain_end"
-_SALT_ROW = """INSERT INTO row_salt (name, row_id, salt) VALUES (?, ?, ?)
+READ_TOUCHED = f"SELECT DISTINCT name, row_id FROM {TOUCHED} ORDER BY name, row_id"
+FORGET_TOUCHED = f"DELETE FROM {TOUCHED}"
+READ_END = "SELECT event_id, events, hash FROM chain_end"
+SALT_ROW = """INSERT INTO row_salt (name, row_id, salt) VALUES (?, ?, ?)
 ON CONFLICT (name, row_id) DO UPDATE SET salt = excluded.salt"""
 _LINK_COLUMNS = ("event_id", "at_ms", "kind", "erases", "content_digest", "rows", "previous_hash", "hash")
-_ADD_LINK = f"INSERT INTO event_link ({', '.join(_LINK_COLUMNS)}) VALUES ({', '.join('?' * len(_LINK_COLUMNS))})"
-_MOVE_END = "UPDATE chain_end SET event_id = ?, events = ?, hash = ?"
+ADD_LINK = f"INSERT INTO event_link ({', '.join(_LINK_COLUMNS)}) VALUES ({', '.join('?' * len(_LINK_COLUMNS))})"
+MOVE_END = "UPDATE chain_end SET event_id = ?, events = ?, hash = ?"
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
@@ -83,17 +84,17 @@ def link_touched(cursor: Any, *, server: bool) -> None:
 
     `cursor` is a raw cursor of the transaction; `server` says that it is not SQLite's.
     """
-    cursor.execute(_READ_TOUCHED)
+    cursor.execute(READ_TOUCHED)
     touched = cursor.fetchall()
     if touched:
-        cursor.execute(f"DELETE FROM {TOUCHED}")
+        cursor.execute(FORGET_TOUCHED)
         _link_rows(cursor, touched, server)
 
 
 def link_all(connection: Connection) -> None:
     """Link every row of the linked tables as it is now, for a database whose rows were not linked until now."""
     cursor, server = connection.connection.cursor(), connection.dialect.name != "sqlite"
-    rows = [(name, key) for name in LINKED for key, *_ in connection.exec_driver_sql(next(select_rows(name)))]
+    rows = [(name, key) for name in LINKED for key, *_ in connection.exec_driver_sql(select_rows(name))]
     if rows:
         _link_rows(cursor, rows, server)
 
@@ -118,16 +119,16 @@ def _link_rows(cursor: Any, touched: Iterable[Sequence[Any]], server: bool) -> N
     rows, salts, gone = [], [], []
     for name, ids in found.items():
         digests: dict[int, str] = {}
-        for statement in select_rows(name, ids):
-            cursor.execute(statement)
-            for row_id, *values in cursor.fetchall():
+        for row_id in ids:
+            _run_many(cursor, select_row(name), [(row_id,)], server)
+            for _, *values in cursor.fetchall():
                 salts.append((name, row_id, salt := secrets.token_hex(16)))
                 digests[row_id] = parts_digest(values, name, salt)
         rows += [[name, row_id, digests.get(row_id)] for row_id in ids]
         gone += [(name, row_id) for row_id in ids if row_id not in digests]
-    _run_many(cursor, _SALT_ROW, salts, server)
+    _run_many(cursor, SALT_ROW, salts, server)
     _run_many(cursor, "DELETE FROM row_salt WHERE name = ? AND row_id = ?", gone, server)
-    cursor.execute(_READ_END + " FOR UPDATE" * server)
+    cursor.execute(READ_END + " FOR UPDATE" * server)
     event_id, events, previous = cursor.fetchone()
     link = {
         "event_id": event_id + 1,
@@ -139,8 +140,8 @@ def _link_rows(cursor: Any, touched: Iterable[Sequence[Any]], server: bool) -> N
         "previous_hash": previous,
     }
     link["hash"] = _hash(link)
-    _run_many(cursor, _ADD_LINK, [tuple(link[name] for name in _LINK_COLUMNS)], server)
-    _run_many(cursor, _MOVE_END, [(link["event_id"], events + 1, link["hash"])], server)
+    _run_many(cursor, ADD_LINK, [tuple(link[name] for name in _LINK_COLUMNS)], server)
+    _run_many(cursor, MOVE_END, [(link["event_id"], events + 1, link["hash"])], server)
 
 
 def _run_many(cursor: Any, statement: str, values: list[tuple[Any, ...]], server: bool) -> None:
@@ -238,7 +239,7 @@ def _differing(connection: Connection, name: str, linked: dict[int, str | None])
     told = select(_salt.c.row_id, _salt.c.salt).where(_salt.c.name == name)
     salts: dict[int, str] = dict(connection.execute(told).all())
     seen = set()
-    for row_id, *values in connection.exec_driver_sql(next(select_rows(name))):
+    for row_id, *values in connection.exec_driver_sql(select_rows(name)):
         seen.add(row_id)
         digest, before = parts_digest(values, name, salts.get(row_id, "")), linked.get(row_id)
         if before is None:

@@ -11,12 +11,13 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
+
+import orjson
 
 _SIZE = 32
 """The hexadecimal digits of a digest of one part (128 bits)."""
-_CHUNK = 500
-_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,18 +156,30 @@ TOUCHED = "touched_row"
 
 def parts_digest(values: Sequence[Any], name: str, salt: str) -> str:
     """Return the digest of a row's linked columns: one part for who, what and when each, joined by dots."""
-    parts, start = [], 0
-    for part, columns in LINKED[name].parts.items():
-        end = start + len(columns)
+    parts = []
+    for part, columns, start, end in _slices(name):
         # Columns without a value are left out, so that a column that a later version adds changes no digest.
-        told = [
-            [column, _plain(value)]
-            for column, value in zip(columns, values[start:end], strict=True)
-            if value is not None
-        ]
-        parts.append(hashlib.sha256(_encode([salt, name, part, told]).encode()).hexdigest()[:_SIZE])
-        start = end
+        told = {column: value for column, value in zip(columns, values[start:end], strict=True) if value is not None}
+        parts.append(hashlib.sha256(_bytes([salt, name, part, told])).hexdigest()[:_SIZE])
     return ".".join(parts)
+
+
+@cache
+def _slices(name: str) -> list[tuple[str, tuple[str, ...], int, int]]:
+    """Return each part of a table with its columns, and where these begin and end among all linked columns."""
+    found, start = [], 0
+    for part, columns in LINKED[name].parts.items():
+        found.append((part, columns, start, start + len(columns)))
+        start += len(columns)
+    return found
+
+
+def _bytes(value: list[Any]) -> bytes:
+    try:
+        return orjson.dumps(value, default=str)
+    except orjson.JSONEncodeError:
+        # Half a surrogate pair in an agent's text.
+        return json.dumps(value).encode()
 
 
 def changed_parts(name: str, before: str, after: str) -> str:
@@ -175,17 +188,20 @@ def changed_parts(name: str, before: str, after: str) -> str:
     return " and ".join(f"{part} ({', '.join(columns)})" for (part, columns), old, new in pairs if old != new)
 
 
-def select_rows(name: str, ids: Sequence[int] | None = None) -> Iterator[str]:
-    """Yield the statements that read the id and the linked columns of these rows, or of all linked rows."""
+@cache
+def select_row(name: str) -> str:
+    """Return the statement that reads the id and the linked columns of one row; SQLite keeps it prepared."""
     table = LINKED[name]
-    statement = f"SELECT id, {', '.join(table.columns)} FROM {name}"
-    conditions = [table.only.format(row=name)] if table.only else []
-    if ids is None:
-        yield statement + "".join(f" WHERE {one}" for one in conditions) + " ORDER BY id"
-        return
-    for start in range(0, len(ids), _CHUNK):
-        listed = ",".join(map(str, ids[start : start + _CHUNK]))
-        yield f"{statement} WHERE " + " AND ".join([f"id IN ({listed})", *conditions])
+    condition = f" AND {table.only.format(row=name)}" if table.only else ""
+    return f"SELECT id, {', '.join(table.columns)} FROM {name} WHERE id = ?{condition}"
+
+
+@cache
+def select_rows(name: str) -> str:
+    """Return the statement that reads the id and the linked columns of every linked row."""
+    table = LINKED[name]
+    condition = f" WHERE {table.only.format(row=name)}" if table.only else ""
+    return f"SELECT id, {', '.join(table.columns)} FROM {name}{condition} ORDER BY id"
 
 
 def note_changes_sqlite(connection: Any, _record: object) -> None:
@@ -244,8 +260,3 @@ def postgres_triggers(names: Iterable[str] = tuple(LINKED)) -> Iterator[str]:
             f"CREATE OR REPLACE TRIGGER note_{name} AFTER INSERT OR DELETE OR UPDATE OF {columns} "
             f"ON {name} FOR EACH ROW EXECUTE FUNCTION note_row()"
         )
-
-
-def _plain(value: Any) -> Any:
-    # SQLite's driver returns a boolean as a number, a server's driver as a boolean.
-    return int(value) if isinstance(value, bool) else value

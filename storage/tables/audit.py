@@ -52,6 +52,7 @@ class RowSalt(Table, table=True):
     """The salt of a linked row's latest digest, removed with the row, so that its content cannot be guessed."""
 
     __tablename__ = "row_salt"
+    __table_args__ = {"sqlite_with_rowid": False}
 
     name: str = Field(primary_key=True)
     row_id: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})

@@ -5,7 +5,9 @@ import secrets
 import sqlite3
 from pathlib import Path
 
+from storage import audit_chain
 from storage.engine import Durability, configure
+from storage.linked_rows import note_changes_sqlite, select_row
 from storage.queue import statements as sql
 
 RUN, TRIAL, LEASE_MS = 1, 0, 600_000
@@ -67,6 +69,7 @@ class Floor:
         run(RECORD, (budget_id, item[0], slot_id, reviewer, "spend", "claim", 1, now_ms))
         run(SETTLE, (reviewer, RUN, now_ms))
         run(BODY, (item[3],)).fetchall()
+        run(audit_chain.READ_TOUCHED).fetchall()
         run("COMMIT")
         return item[0], token
 
@@ -87,7 +90,21 @@ class Floor:
         run(RECORD, (budget_id, item_id, slot_id, reviewer, "settle", "reject", 0, now_ms))
         run(STAND, (item_id,))
         run(DROP_DRAFT, (item_id, reviewer))
+        self._link(submit_key, now_ms)
         run("COMMIT")
+
+    def _link(self, submit_key: str, now_ms: int) -> None:
+        """Adds the link of the decision to the audit chain, without its hashes."""
+        run = self.durable.execute
+        ((name, row_id),) = run(audit_chain.READ_TOUCHED).fetchall()
+        run(audit_chain.FORGET_TOUCHED)
+        run(select_row(name), (row_id,)).fetchall()
+        run(audit_chain.SALT_ROW, (name, row_id, secrets.token_hex(16)))
+        event_id, events, before = run(audit_chain.READ_END).fetchone()
+        rows = f'[["{name}",{row_id},"{"0" * 98}"]]'
+        digest = (submit_key * 64)[:64]
+        run(audit_chain.ADD_LINK, (event_id + 1, now_ms, f"rows of {name}", "[]", "", rows, before, digest))
+        run(audit_chain.MOVE_END, (event_id + 1, events + 1, digest))
 
     def put(self, rows: list[tuple[object, ...]]) -> None:
         """Adds items in one durable transaction."""
@@ -104,4 +121,5 @@ class Floor:
     def _open(path: Path, durability: Durability) -> sqlite3.Connection:
         connection = sqlite3.connect(path)
         configure(connection, durability)
+        note_changes_sqlite(connection, None)
         return connection

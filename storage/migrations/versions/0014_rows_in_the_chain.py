@@ -31,6 +31,7 @@ def upgrade() -> None:
         sa.Column("name", sa.String(), primary_key=True, nullable=False),
         sa.Column("row_id", sa.Integer(), primary_key=True, nullable=False, autoincrement=False),
         sa.Column("salt", sa.String(), nullable=False),
+        sqlite_with_rowid=False,
     )
     connection = op.get_bind()
     if connection.dialect.name != "sqlite":
