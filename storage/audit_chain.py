@@ -111,6 +111,16 @@ def end_of(connection: Connection) -> tuple[int, str]:
     return (end.events, end.hash) if end else (0, "")
 
 
+def head_problem(connection: Connection, events: int, last_hash: str) -> str | None:
+    """Return a sentence if the chain does not contain this earlier end of it, or None if it does."""
+    found = select(_link.c.hash).order_by(_link.c.event_id).offset(events - 1).limit(1)
+    now = connection.execute(found).scalar() if events else ""
+    if now == last_hash:
+        return None
+    how = "is shorter now" if now is None else "has another event there"
+    return f"Audit: the chain had {events} events and the hash {last_hash[:16]}; it {how}, so it was cut or rewritten."
+
+
 def _link_rows(cursor: Any, touched: Iterable[Sequence[Any]], server: bool) -> None:
     """Add a link with the present digests of the rows; None for a row that is gone, whose salt is then removed."""
     found: dict[str, list[int]] = {}

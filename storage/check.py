@@ -1,7 +1,9 @@
 """Checks of a database that return problems as sentences: its file, its schema, and the sums that must agree."""
 
+import re
 import sqlite3
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from storage.tables import IS_CURRENT
 _SHOWN = 20
 """How many problems of one kind are listed; the rest are only counted."""
 
+_HEAD = re.compile(r"([0-9]+):([0-9a-f]{64}|)(\s|$)")
 _HELD = "SELECT * FROM slot WHERE status IN ('claimed', 'decided')"
 
 # Each statement finds the rows that break a rule; its columns fill the sentence.
@@ -65,8 +68,11 @@ _RULES = {
 }
 
 
-def check(url: str) -> list[str]:
-    """Return every problem of the database as a sentence, changing nothing; raise NotOurs if the file is foreign."""
+def check(url: str, heads: Sequence[tuple[int, str]] = ()) -> list[str]:
+    """Return every problem of the database as a sentence, changing nothing; raise NotOurs if the file is foreign.
+
+    `heads` are earlier ends of the audit chain (`chain_end`), which the chain must still contain.
+    """
     found = revision(url)
     if found is None:
         return [missing_sentence(url)]
@@ -80,7 +86,8 @@ def check(url: str) -> list[str]:
         return [*problems, f"The tables are of schema {found}, this console is of {head()}; run `inferact db upgrade`."]
     with engine(url).connect() as connection:
         problems += [problem for rule in _RULES for problem in _broken(connection, rule)]
-        return problems + audit_chain.problems(connection)
+        missing = [audit_chain.head_problem(connection, *head) for head in heads]
+        return problems + audit_chain.problems(connection) + [problem for problem in missing if problem]
 
 
 def chain_end(url: str) -> tuple[int, str]:
@@ -94,6 +101,14 @@ def epoch_of(url: str) -> int:
     with engine(url).connect() as connection:
         epoch: int = connection.execute(text("SELECT epoch FROM database_key")).scalar_one()
     return epoch
+
+
+def parse_heads(text: str) -> list[tuple[int, str]]:
+    """Parse ends of the audit chain, one EVENTS:HASH a line, a time may follow; raise ValueError on any other text."""
+    found = [_HEAD.match(line.strip()) for line in text.splitlines() if line.strip()]
+    if not found or None in found:
+        raise ValueError("no head")
+    return [(int(head[1]), head[2]) for head in found if head]
 
 
 def file_problems(path: Path) -> list[str]:

@@ -7,6 +7,7 @@ import os
 import platform
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -20,14 +21,14 @@ from console.database import database_url, now_ms, writing
 from console.detection.detectors import DETECTORS
 from console.detection.fitness import measure_fitness
 from console.environments import ENVIRONMENTS
-from console.errors import Refused
+from console.errors import BadInput, Refused
 from console.language import counted
 from console.llm.client import find_capabilities
 from console.runs.export.layouts import LAYOUTS
 from console.runs.importers import IMPORTERS
 from console.settings import list_all, settings
 from storage.backup import backup, refuse_there, restore
-from storage.check import chain_end, check, epoch_of
+from storage.check import chain_end, check, epoch_of, parse_heads
 from storage.engine import mask_password
 from storage.new_epoch import WentBack
 
@@ -43,10 +44,15 @@ def upgrade_database(as_json: Json = False) -> None:
 
 @app.command("check", epilog="Example: inferact db check")
 @run_by_default(app)
-def check_database(as_json: Json = False) -> None:
-    """Check the file, its references and every budget."""
+def check_database(
+    head: Annotated[
+        str | None, typer.Option(help="An earlier end of the audit log: EVENTS:HASH, or a file of `db head`.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check the file, its references, every budget, and the rows that the audit log covers."""
     url = database_url()
-    problems = check(url)
+    problems = check(url, _read_heads(head) if head is not None else ())
     (events, chain), epoch = chain_end(url), epoch_of(url)
     sound = (
         f"{mask_password(url)} has no problems. The audit log has {events} events, last hash {chain[:16] or 'none'}. "
@@ -63,6 +69,28 @@ def check_database(as_json: Json = False) -> None:
         raise Refused(
             f"{mask_password(url)} has {counted(len(problems), 'problem')}. Restore a backup: inferact db restore FILE"
         )
+
+
+@app.command("head", epilog="Example: inferact db head --out /mnt/elsewhere/head.txt")
+def show_head(
+    out: Annotated[Path | None, typer.Option(help="The file to add the line to.")] = None, as_json: Json = False
+) -> None:
+    """Print the end of the audit log as EVENTS:HASH TIME, to be kept elsewhere for `db check --head`."""
+    events, chain = chain_end(database_url())
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    line = f"{events}:{chain} {at}"
+    if out is not None:
+        with out.expanduser().open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+    emit({"events": events, "hash": chain, "at": at, "file": str(out) if out else None}, as_json, line)
+
+
+def _read_heads(head: str) -> list[tuple[int, str]]:
+    path = Path(head).expanduser()
+    try:
+        return parse_heads(path.read_text(encoding="utf-8") if path.is_file() else head)
+    except ValueError as error:
+        raise BadInput(f"{head} is not an end of an audit log; give EVENTS:HASH, or a file of `db head`.") from error
 
 
 @app.command("backup", epilog="Example: inferact db backup console-friday.db")

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from storage import audit_chain
-from storage.check import chain_end, check
+from storage.check import chain_end, check, parse_heads
 from storage.engine import writing
 
 CONTENT = {"run_id": None, "at_ms": 1, "actor": "Ada", "subject": "shop", "detail": "{}"} | {
@@ -152,3 +152,40 @@ def test_writers_at_once_make_one_chain(url):
     for writer in writers:
         writer.join()
     assert (check(url), chain_end(url)[0]) == ([], 40)
+
+
+@pytest.mark.parametrize("cut", [1, 4])
+def test_a_head_kept_elsewhere_shows_a_cut_tail_and_an_emptied_chain(chained, cut):
+    head = chain_end(chained)
+    add(chained, "fifth")
+    assert check(chained, [head, chain_end(chained), (0, "")]) == []
+    with closing(sqlite3.connect(chained.removeprefix("sqlite:///"))) as connection:
+        last = connection.execute("SELECT hash FROM event_link WHERE event_id = ?", (4 - cut,)).fetchone()
+    end = f"UPDATE chain_end SET event_id = {4 - cut}, events = {4 - cut}, hash = '{last[0] if last else ''}'"
+    change(
+        chained, f"DELETE FROM event WHERE id > {4 - cut}", f"DELETE FROM event_link WHERE event_id > {4 - cut}", end
+    )
+    assert check(chained) == []
+    (problem,) = check(chained, [head])
+    assert problem.startswith(f"Audit: the chain had 4 events and the hash {head[1][:16]}; it is shorter now")
+
+
+def test_a_head_kept_elsewhere_shows_a_chain_written_anew(chained, url):
+    head = chain_end(chained)
+    change(chained, "DELETE FROM event", "DELETE FROM event_link")
+    change(chained, "UPDATE chain_end SET event_id = 0, events = 0, hash = ''")
+    for kind in ("one", "two", "three", "four", "five"):
+        add(url, kind)
+    assert check(url) == []
+    assert "it has another event there" in check(url, [head])[0]
+
+
+def test_heads_are_read_with_and_without_a_time():
+    assert parse_heads(f"3:{'a' * 64} 2026-01-01T00:00:00\n\n4:{'b' * 64}\n0:\n") == [
+        (3, "a" * 64),
+        (4, "b" * 64),
+        (0, ""),
+    ]
+    for text in ("", "three", "3:xyz", f"3:{'a' * 63}"):
+        with pytest.raises(ValueError, match="no head"):
+            parse_heads(text)

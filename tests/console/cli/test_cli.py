@@ -285,3 +285,17 @@ def test_where_no_action_is_critical_the_next_command_is_the_one_that_says_which
     said = inferact("detect", "mails", "--method", "rules")[1]
     assert "Next: inferact run critical mails" in said
     assert "inferact serve" not in said
+
+
+def test_a_kept_head_of_the_audit_log_is_compared_with_the_log(inferact, tmp_path):
+    inferact("agent", "add", "shop")
+    kept = tmp_path / "heads.txt"
+    code, line, _ = inferact("db", "head", "--out", kept)
+    assert (code, kept.read_text(encoding="utf-8")) == (0, line)
+    inferact("agent", "disable", "shop")
+    assert inferact("db", "head", "--out", kept)[0] == 0
+    assert inferact("db", "check", "--head", kept)[0] == 0
+    assert inferact("db", "check", "--head", line.split()[0])[0] == 0
+    code, told, _ = inferact("db", "check", "--head", f"2:{'0' * 64}")
+    assert (code, "had 2 events and the hash 0000000000000000; it has another event there" in told) == (1, True)
+    assert "give EVENTS:HASH" in inferact("db", "check", "--head", "yesterday")[2]
