@@ -181,11 +181,8 @@ def test_a_head_kept_elsewhere_shows_a_chain_written_anew(chained, url):
 
 
 def test_heads_are_read_with_and_without_a_time():
-    assert parse_heads(f"3:{'a' * 64} 2026-01-01T00:00:00\n\n4:{'b' * 64}\n0:\n") == [
-        (3, "a" * 64),
-        (4, "b" * 64),
-        (0, ""),
-    ]
-    for text in ("", "three", "3:xyz", f"3:{'a' * 63}"):
+    third, fourth = "a" * 64, "b" * 64
+    assert parse_heads(f"3:{third} 2026-01-01T00:00\n\n4:{fourth}\n0:\n") == [(3, third), (4, fourth), (0, "")]
+    for wrong in ("", "three", "3:xyz", f"3:{third[1:]}"):
         with pytest.raises(ValueError, match="no head"):
-            parse_heads(text)
+            parse_heads(wrong)
