@@ -23,9 +23,10 @@ from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import confusion, macro_f1
 from console.analysis.metrics.ranking_curves import find_good_threshold, rank_cases, roc_auc
 from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, fit_model
+from console.detection.evaluation.scores import select_judged
 from console.detection.fitting import CURVES
 from console.errors import Refused
-from console.trajectory import Label, Outcome, from_json
+from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables
 
@@ -114,11 +115,9 @@ def _cases(session: Session, run: tables.Run) -> list[LabelledCheckpoint]:
     verdict, record, task, body = tables.Verdict, tables.Trajectory, tables.Task, tables.TrajectoryBody
     columns = (verdict.trajectory_id, verdict.detector, verdict.score, verdict.step, verdict.kind)
     statement = (
-        select(*map(col, columns), col(record.label), col(task.task_key))
-        .join(record, col(record.id) == col(verdict.trajectory_id))
+        select_judged(run, *map(col, columns), col(record.label), col(task.task_key))
         .join(task, col(task.id) == col(record.task_id))
-        .where(col(verdict.run_id) == run.id, col(record.label).is_not(None), col(record.carried_over).is_(False))
-        .where(col(record.recorded_outcome) != Outcome.HALTED)
+        .where(col(record.label).is_not(None))
         .order_by(col(verdict.trajectory_id), col(verdict.step))
     )
     scores: dict[int, dict[str, float]] = {}

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sqlalchemy import func
-from sqlalchemy import select as sa_select
+from sqlalchemy import func, select
 from sqlmodel import Session, col
 
 from console.analysis.metrics import bootstrap
@@ -108,7 +107,7 @@ def tabulate_spending(session: Session, run: tables.Run) -> pd.DataFrame:
     verdict = tables.Verdict
     summed = (verdict.requests, verdict.prompt_tokens, verdict.completion_tokens, verdict.latency_ms, verdict.cost_usd)
     statement = (
-        sa_select(col(verdict.detector), func.count(), *(func.sum(col(one)) for one in summed))
+        select(col(verdict.detector), func.count(), *(func.sum(col(one)) for one in summed))
         .where(col(verdict.run_id) == run.id)
         .group_by(col(verdict.detector))
         .order_by(col(verdict.detector))

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import orjson
-from sqlalchemy import select
 from sqlmodel import Session, col
 
 from console.analysis.metrics import bootstrap
@@ -20,8 +19,9 @@ from console.analysis.metrics.ranking_curves import pr_auc, rank_cases
 from console.analysis.metrics.score_file import compute_figures
 from console.detection.detectors import detector
 from console.detection.detectors.verdict import MODE, PAPER_MODE
+from console.detection.evaluation.scores import select_judged
 from console.errors import BadInput
-from console.trajectory import Label, Outcome
+from console.trajectory import Label
 from storage import tables
 
 SOURCE = "InferAct paper, v3"
@@ -177,10 +177,8 @@ def _read_judged(session: Session, run: tables.Run) -> Found:
     verdict, record = tables.Verdict, tables.Trajectory
     columns = (verdict.detector, verdict.trajectory_id, record.label)
     statement = (
-        select(*map(col, columns), *map(col, (verdict.score, verdict.parameters, verdict.threshold)))
-        .join(record, col(record.id) == col(verdict.trajectory_id))
-        .where(col(verdict.run_id) == run.id, col(record.label).is_not(None), col(record.carried_over).is_(False))
-        .where(col(record.recorded_outcome) != Outcome.HALTED)
+        select_judged(run, *map(col, columns), *map(col, (verdict.score, verdict.parameters, verdict.threshold)))
+        .where(col(record.label).is_not(None))
         .order_by(col(verdict.detector), col(verdict.trajectory_id), col(verdict.step), col(verdict.kind))
     )
     rows: dict[tuple[str, int], tuple[str, list[tuple[float, Mapping[str, Any]]]]] = {}

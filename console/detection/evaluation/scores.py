@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import case, func, not_
-from sqlalchemy import select as sa_select
+from sqlalchemy import Select, case, func, not_, select
 from sqlmodel import Session, col
 
 from console.detection.detectors import UNPARSED
@@ -91,12 +90,23 @@ def read_scores(session: Session, run: tables.Run) -> dict[str, Scores]:
     return {name: _arrays(name, rows) for name, rows in by_detector.items()}
 
 
+def select_judged(run: tables.Run, *columns: Any) -> Select[Any]:
+    """Select these columns of a run's verdicts and their trajectories, without halted and carried-over trajectories."""
+    verdict, record = tables.Verdict, tables.Trajectory
+    return (
+        select(*columns)
+        .join(record, col(record.id) == col(verdict.trajectory_id))
+        .where(col(verdict.run_id) == run.id, col(record.carried_over).is_(False))
+        .where(col(record.recorded_outcome) != Outcome.HALTED)
+    )
+
+
 def scores_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
     """Return a value that changes with any verdict, threshold or trajectory of the run."""
     verdict, record = tables.Verdict, tables.Trajectory
     newest = (func.max(col(verdict.id)), func.count(), func.max(col(verdict.created_ms)))
-    verdicts = sa_select(*newest, func.sum(col(verdict.threshold))).where(col(verdict.run_id) == run.id)
-    records = sa_select(func.max(col(record.id)), func.count(), func.count(col(record.label))).where(
+    verdicts = select(*newest, func.sum(col(verdict.threshold))).where(col(verdict.run_id) == run.id)
+    records = select(func.max(col(record.id)), func.count(), func.count(col(record.label))).where(
         col(record.run_id) == run.id
     )
     return (run.id, *session.execute(verdicts).one(), *session.execute(records).one())
@@ -120,7 +130,7 @@ def count_population(session: Session, run: tables.Run) -> Population:
     record = tables.Trajectory
     halted = col(record.recorded_outcome) == Outcome.HALTED
     statement = (
-        sa_select(col(record.trial), *(func.sum(case((one, 1), else_=0)) for one in (halted, not_(halted))))
+        select(col(record.trial), *(func.sum(case((one, 1), else_=0)) for one in (halted, not_(halted))))
         .where(col(record.run_id) == run.id, col(record.carried_over).is_(False))
         .group_by(col(record.trial))
     )
@@ -133,7 +143,8 @@ def _statement(run: tables.Run) -> Any:
     paper = col(verdict.parameters).contains(f'"{MODE}":"{PAPER_MODE}"')
     unread = col(verdict.parameters).contains(f'"{UNPARSED}":true')
     return (
-        sa_select(
+        select_judged(
+            run,
             col(verdict.detector),
             col(record.id),
             col(record.trial),
@@ -146,9 +157,6 @@ def _statement(run: tables.Run) -> Any:
             func.sum(case((paper, 1), else_=0)),
             func.count(),
         )
-        .join(record, col(record.id) == col(verdict.trajectory_id))
-        .where(col(verdict.run_id) == run.id, col(record.carried_over).is_(False))
-        .where(col(record.recorded_outcome) != Outcome.HALTED)
         .group_by(col(verdict.detector), col(record.id), col(record.trial), col(record.label))
         .order_by(col(verdict.detector), col(record.id))
     )

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sqlalchemy import func
-from sqlalchemy import select as sa_select
+from sqlalchemy import func, select
 from sqlmodel import Session, col
 
 from console.analysis.metrics import ranking_curves
@@ -250,7 +249,7 @@ def _sum_spending(session: Session, run: tables.Run) -> pd.DataFrame:
     """Return the inspections used by the end of each interval, with columns trial, cap, began_ms, at_ms, used."""
     entry, budget = tables.LedgerEntry, tables.Budget
     span = (
-        sa_select(
+        select(
             col(budget.trial).label("trial"),
             func.max(col(budget.cap)).label("cap"),
             func.min(col(entry.at_ms)).label("began"),
@@ -263,7 +262,7 @@ def _sum_spending(session: Session, run: tables.Run) -> pd.DataFrame:
     )
     place = ((col(entry.at_ms) - span.c.began) * _POINTS // (span.c.ended - span.c.began + 1)).label("place")
     statement = (
-        sa_select(span.c.trial, span.c.cap, span.c.began, func.max(col(entry.at_ms)), func.sum(col(entry.units)))
+        select(span.c.trial, span.c.cap, span.c.began, func.max(col(entry.at_ms)), func.sum(col(entry.units)))
         .join(budget, col(budget.id) == col(entry.budget_id))
         .join(span, span.c.trial == col(budget.trial))
         .where(col(budget.run_id) == run.id)
@@ -302,12 +301,12 @@ Row = dict[str, Any]
 _FIELDS = ("tp", "fp", "fn", "tn")
 
 
-def tabulate_matrices(pool: Pool, trial: int | None = None) -> list[Row]:
-    """Return run, detector, trial and the confusion matrix over labelled trajectories, for each detector of a run."""
+def tabulate_matrices(pool: Pool) -> list[Row]:
+    """Return run, detector, first trial and the confusion matrix over labelled trajectories, for each detector."""
     known = pool.rows[pool.rows["label"].notna()]
     if known.empty:
         raise Refused(f"No judged trajectory of {pool.run} has a label, so a confusion matrix cannot be computed.")
-    first = int(known["trial"].min()) if trial is None else trial
+    first = int(known["trial"].min())
     rows = []
     for detector, judged in known[known["trial"] == first].groupby("detector", sort=True):
         bad, flagged = judged["label"] == Label.MISALIGNED, judged["flagged"]

@@ -183,11 +183,8 @@ def _read_judged(session: Session, run: tables.Run) -> pd.DataFrame:
         order_by=(col(verdict.flagged).desc(), col(verdict.step), col(verdict.id)),
     )
     ranked = (
-        sa_select(*columns, place.label("place"))
-        .join(record, col(record.id) == col(verdict.trajectory_id))
+        scores.select_judged(run, *columns, place.label("place"))
         .join(task, col(task.id) == col(record.task_id))
-        .where(col(verdict.run_id) == run.id, col(record.carried_over).is_(False))
-        .where(col(record.recorded_outcome) != Outcome.HALTED)
         .subquery()
     )
     statement = (
