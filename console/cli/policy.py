@@ -17,7 +17,7 @@ from console.gate import Gate
 from console.gate.policy import policy_store, read_policy
 from console.gate.policy.lint import Known, known_people, list_warnings
 from console.gate.policy.replaced import EVERYWHERE
-from console.gate.policy.replay import replay_policy
+from console.gate.policy.replay import EXAMPLES, replay_policy, run_cases
 from console.gate.policy.rules import Policy, PolicyMode
 from console.studies.design.yaml_file import read_text_file
 from storage import tables
@@ -115,26 +115,52 @@ def check(file: File, as_json: Json = False) -> None:
 def try_policy(
     policy: Annotated[str, typer.Argument(help="A YAML file, or the run whose stored policy is tested.")],
     run: Annotated[str | None, typer.Option("--run", help="The run whose recorded actions are used.")] = None,
+    cases: Annotated[Path | None, typer.Option("--cases", help="A YAML file of actions and expected outcomes.")] = None,
+    examples: Annotated[int, typer.Option("--examples", help="How many actions are shown with their rule.")] = EXAMPLES,
     as_json: Json = False,
 ) -> None:
-    """Test a policy on the recorded actions of a run: what it asks about, denies and allows."""
+    """Test a policy on the recorded actions of a run, or on the cases of a file; exit with 1 if a case differs."""
     path = Path(policy)
+    if cases is not None:
+        _try_cases(_policy_at(policy), cases, as_json)
+        return
+    if path.is_file() and run is None:
+        raise BadInput("Name the run to test with: --run NAME.")
+    tried = _policy_at(policy)
     with reading() as session:
-        if path.is_file():
-            if run is None:
-                raise BadInput("Name the run to test with: --run NAME.")
-            tried = read_policy(read_text_file(path))
-        else:
-            version = policy_store.effective_version(session, runs.get(session, policy))
-            if version is None:
-                raise BadInput(f"{policy} has no policy. Give a YAML file instead.")
-            tried = version.policy
-        found = replay_policy(session, runs.get(session, run or policy), tried)
+        found = replay_policy(session, runs.get(session, run or policy), tried, examples)
     if as_json:
         emit_json({"run": run or policy, **asdict(found)})
         return
-    say(found.sentence)
+    say("\n".join([found.sentence, *found.further_sentences]))
     show_table(found.by_tool, ("tool", "allow", "judge", "ask", "deny"), empty="The run has no recorded actions.")
+    if found.examples:
+        show_table(found.examples, ("rule", "then", "flagged", "wrong", "action"))
+
+
+def _policy_at(policy: str) -> Policy:
+    """Return the policy of the file, or the stored policy of the run with this name."""
+    if Path(policy).is_file():
+        return read_policy(read_text_file(Path(policy)))
+    with reading() as session:
+        version = policy_store.effective_version(session, runs.get(session, policy))
+    if version is None:
+        raise BadInput(f"{policy} has no policy. Give a YAML file instead.")
+    return version.policy
+
+
+def _try_cases(policy: Policy, cases: Path, as_json: bool) -> None:
+    rows = run_cases(policy, read_text_file(cases), str(cases))
+    differing = [row for row in rows if not row["agrees"]]
+    if as_json:
+        emit_json({"cases": len(rows), "differing": len(differing), "rows": rows})
+    else:
+        say(f"{len(rows) - len(differing)} of {len(rows)} cases are as expected.")
+        columns = ("case", "expected", "expected_rule", "then", "rule", "action")
+        if differing:
+            show_table(differing, columns)
+    if differing:
+        raise typer.Exit(1)
 
 
 def _known_people() -> Known | None:

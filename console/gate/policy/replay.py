@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
 from sqlmodel import Session, col, select
 
-from console.gate.policy.rules import CheckFacts, Policy, Then, ruling
+from console.detection.detectors import Detector, detector
+from console.detection.routing import OWN_DETECTOR, routing_name
+from console.detection.verdicts import judge_as_row
+from console.gate.policy.rules import CheckFacts, Policy, Ruling, Then, ruling
 from console.runs import patterns
-from console.trajectory import Trajectory, from_json
-from console.trajectory.checkpoints import is_critical
+from console.trajectory import Label, Outcome, Trajectory, from_json
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, is_critical
+from console.trajectory.strict_yaml import read_yaml
 from storage import tables
 from storage.tables import RunKind
+
+EXAMPLES = 10
+_CASES_HINT = "write `cases:` and a list of `action` and `then`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,14 @@ class PolicyTest:
     denied: int
     by_rule: dict[str, int] = field(default_factory=dict)
     by_tool: list[dict[str, Any]] = field(default_factory=list)
+    detectors: list[str] = field(default_factory=list)
+    """The detectors that judged: the run's, if it needs no model, and `rules`."""
+    flagged: int = 0
+    """How many of the judged actions the detectors flag, so that a person is asked."""
+    outcomes: dict[str, dict[str, int]] = field(default_factory=dict)
+    """For actions asked about, run at once and denied: how many trials have a known end, and how many ended wrong."""
+    examples: list[dict[str, Any]] = field(default_factory=list)
+    """The first actions of each rule, with rule, outcome and whether the detectors flag them."""
 
     @property
     def sentence(self) -> str:
@@ -38,22 +54,37 @@ class PolicyTest:
             f"let a detector judge {self.judged}, allowed {self.allowed}"
         )
 
+    @property
+    def further_sentences(self) -> list[str]:
+        """What the detectors flag, and how the trials of the actions ended if the log says so."""
+        found = []
+        if self.judged:
+            found.append(f"Of {self.judged} judged, {' and '.join(self.detectors)} would ask about {self.flagged}.")
+        words = {"asked": "asked about", "allowed": "run at once", "denied": "denied"}
+        ended = [
+            f"of {count['known']} {words[kind]}, {count['wrong']} ended wrong"
+            for kind, count in self.outcomes.items()
+            if count["known"]
+        ]
+        return found + ([f"In trials with a known end: {'; '.join(ended)}."] if ended else [])
 
-def replay_policy(session: Session, run: tables.Run, policy: Policy) -> PolicyTest:
-    """Apply the policy to every recorded action of the run, executed or pending.
+
+def replay_policy(session: Session, run: tables.Run, policy: Policy, examples: int = EXAMPLES) -> PolicyTest:
+    """Apply the policy to every recorded action of the run, executed or pending; detectors judge without a model.
 
     Checks that were only counted are skipped. `asked_today` counts the actions that match the run's critical patterns;
     in a gate's run, it counts the actions with an item.
     """
-    critical = patterns(run)
+    critical, judges = patterns(run), _judges(run)
     word: Counter[Then] = Counter()
-    by_rule: Counter[str] = Counter()
     by_tool: dict[str, Counter[Then]] = {}
+    samples: list[_Sample] = []
     today = 0
-    for action, record, agent in _actions(session, run):
+    for action, record, step, agent in _actions(session, run):
         found = ruling(policy, CheckFacts(action, agent, run.environment or record.environment, record.instruction))
+        seen = checkpoint_at(record, step, CheckpointKind.ACTION) if found.then is Then.JUDGE else None
+        samples.append(_Sample(action, found, _ended_wrong(record), seen is not None and _flags(run, judges, seen)))
         word[found.then] += 1
-        by_rule[found.rule] += 1
         by_tool.setdefault(found.tool or "no tool", Counter())[found.then] += 1
         today += is_critical(action, critical)
     if run.kind == RunKind.GATE:
@@ -67,22 +98,131 @@ def replay_policy(session: Session, run: tables.Run, policy: Policy) -> PolicyTe
         judged=word[Then.JUDGE],
         asked=word[Then.ASK],
         denied=word[Then.DENY],
-        by_rule=dict(by_rule),
+        by_rule=dict(Counter(one.found.rule for one in samples)),
         by_tool=tools,
+        detectors=[judge.name for judge in judges],
+        flagged=sum(one.flagged for one in samples),
+        outcomes=_outcomes(samples),
+        examples=_examples(samples, examples),
     )
 
 
-def _actions(session: Session, run: tables.Run) -> Iterator[tuple[str, Trajectory, str]]:
-    """Yield every action with its trajectory and the agent that submitted it; yield each pending action once."""
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    action: str
+    found: Ruling
+    wrong: bool | None
+    """Whether the trial ended wrong; None if that is unknown."""
+    flagged: bool
+
+    @property
+    def kind(self) -> str:
+        if self.found.then is Then.DENY:
+            return "denied"
+        return "asked" if self.found.then is Then.ASK or self.flagged else "allowed"
+
+
+def _judges(run: tables.Run) -> list[Detector]:
+    named = (detector(name) for name in dict.fromkeys((routing_name(run), OWN_DETECTOR)))
+    return [judge for judge in named if judge.judge is not None]
+
+
+def _flags(run: tables.Run, judges: Sequence[Detector], seen: Checkpoint) -> bool:
+    try:
+        return any(judge_as_row(run, judge, _threshold(run, judge), 0, seen, 0)["flagged"] for judge in judges)
+    except Exception:
+        # In a gate, a failing detector asks too.
+        return True
+
+
+def _threshold(run: tables.Run, judge: Detector) -> float:
+    of_run = run.threshold if judge.name == routing_name(run) else None
+    if of_run is None:
+        return judge.threshold
+    return min(of_run, judge.threshold) if judge.name == OWN_DETECTOR else of_run
+
+
+def _ended_wrong(record: Trajectory) -> bool | None:
+    if record.label is not None:
+        return record.label is Label.MISALIGNED
+    return {Outcome.SUCCEEDED: False, Outcome.FAILED: True}.get(record.outcome)
+
+
+def _outcomes(samples: Sequence[_Sample]) -> dict[str, dict[str, int]]:
+    known = Counter(one.kind for one in samples if one.wrong is not None)
+    wrong = Counter(one.kind for one in samples if one.wrong)
+    return {kind: {"known": known[kind], "wrong": wrong[kind]} for kind in ("asked", "allowed", "denied")}
+
+
+def _examples(samples: Sequence[_Sample], most: int) -> list[dict[str, Any]]:
+    """Return up to `most` samples: the first of each rule, then the second of each, and so on, by rule."""
+    places: Counter[str] = Counter()
+    ranked = []
+    for one in samples:
+        ranked.append((places[one.found.rule], one))
+        places[one.found.rule] += 1
+    rules = list(places)
+    chosen = sorted(ranked, key=lambda each: each[0])[:most]
+    return [
+        {
+            "rule": one.found.rule,
+            "then": str(one.found.then),
+            "flagged": one.flagged if one.found.then is Then.JUDGE else None,
+            "wrong": one.wrong,
+            "action": one.action,
+        }
+        for _, one in sorted(chosen, key=lambda each: rules.index(each[1].found.rule))
+    ]
+
+
+def _actions(session: Session, run: tables.Run) -> Iterator[tuple[str, Trajectory, int, str]]:
+    """Yield every action with its trajectory, its step and the agent that submitted it; a pending action once."""
     body, record, ask = tables.TrajectoryBody, tables.Trajectory, tables.Ask
     asked = select(ask.trajectory_id, ask.asker).where(ask.run_id == run.id)
     askers = {trajectory: asker for trajectory, asker in session.exec(asked) if asker}
     statement = select(record.id, body.body).join(record, col(record.id) == body.trajectory_id)
     for record_id, text in session.exec(statement.where(record.run_id == run.id).order_by(col(record.id))):
         trajectory, agent = from_json(text), askers.get(record_id or 0, run.actor or "")
-        taken = [step.action for step in trajectory.steps if step.action.strip()]
-        for action in taken:
-            yield action, trajectory, agent
+        taken = {place: step.action for place, step in enumerate(trajectory.steps) if step.action.strip()}
+        for place, action in taken.items():
+            yield action, trajectory, place, agent
         # A gate's trajectory names only a pending action; one from a log may name one of its steps.
-        if trajectory.critical_action and (run.kind == RunKind.GATE or trajectory.critical_action not in taken):
-            yield trajectory.critical_action, trajectory, agent
+        pending = trajectory.critical_action
+        if pending and (run.kind == RunKind.GATE or pending not in taken.values()):
+            yield pending, trajectory, len(trajectory.steps), agent
+
+
+class _Case(BaseModel):
+    """A case as written in YAML: an action with its facts, the expected outcome and, if stated, the expected rule."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    action: str
+    then: Then
+    rule: str = ""
+    task: str = ""
+    agent: str = ""
+    environment: str = ""
+
+
+class _Cases(BaseModel):
+    """A file of cases."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    cases: list[_Case] = Field(min_length=1)
+
+
+def run_cases(policy: Policy, text: str, where: str) -> list[dict[str, Any]]:
+    """Return a row per case of the YAML text: what was expected, the ruling, and whether they agree.
+
+    Raise BadInput with the line if the text is not a valid list of cases.
+    """
+    rows = []
+    for number, case in enumerate(read_yaml(text, _Cases, where, hint=_CASES_HINT, aliases=False).cases, 1):
+        found = ruling(policy, CheckFacts(case.action, case.agent, case.environment, case.task))
+        agrees = found.then is case.then and case.rule in ("", found.rule)
+        expected = {"expected": str(case.then), "expected_rule": case.rule or None}
+        ruled = {"then": str(found.then), "rule": found.rule, "agrees": agrees}
+        rows.append({"case": number, "action": case.action} | expected | ruled)
+    return rows

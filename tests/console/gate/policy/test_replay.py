@@ -10,8 +10,9 @@ from console.cli import run_command
 from console.database import reading
 from console.gate.checks import Wait
 from console.gate.policy import read_policy
-from console.gate.policy.replay import replay_policy
+from console.gate.policy.replay import replay_policy, run_cases
 from console.trajectory import Step
+from tests.console.web.test_handbook import fences
 from tests.logs import purchase, stuck, write_log
 
 TRIED = """
@@ -38,7 +39,9 @@ def test_test_prints_every_count_as_json(shop, tmp_path, capsys):
     file = tmp_path / "policy.yaml"
     file.write_text(TRIED)
     assert run_command(["policy", "test", str(file), "--run", shop, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
+    said = json.loads(capsys.readouterr().out)
+    examples = said.pop("examples")
+    assert said == {
         "run": "shop",
         "checks": 17,
         "asked_today": 3,
@@ -51,7 +54,29 @@ def test_test_prints_every_count_as_json(shop, tmp_path, capsys):
             {"tool": "click", "allow": 0, "judge": 5, "ask": 6, "deny": 3},
             {"tool": "search", "allow": 3, "judge": 0, "ask": 0, "deny": 0},
         ],
+        "detectors": ["rules"],
+        "flagged": 4,
+        "outcomes": {
+            "asked": {"known": 6, "wrong": 2},
+            "allowed": {"known": 3, "wrong": 1},
+            "denied": {"known": 3, "wrong": 1},
+        },
     }
+    assert [(one["rule"], one["then"]) for one in examples] == [
+        *[("looking", "allow")] * 2,
+        *[("default", "ask")] * 3,
+        *[("rule 2", "deny")] * 2,
+        *[("rule 3", "judge")] * 3,
+    ]
+    assert examples[0] == {
+        "rule": "looking",
+        "then": "allow",
+        "flagged": None,
+        "wrong": True,
+        "action": "search[blue kettle 1]",
+    }
+    assert run_command(["policy", "test", str(file), "--run", shop, "--json", "--examples", "100"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["examples"]) == 17
 
 
 def test_each_action_is_tried_as_its_own_agents(make_gate, url):
@@ -70,7 +95,12 @@ def test_test_prints_a_sentence_and_a_row_a_tool(shop, tmp_path, capsys):
     assert run_command(["policy", "test", str(file), "--run", shop]) == 0
     said, *table = capsys.readouterr().out.splitlines()
     assert said == "would have asked 6 of 17 (today 3), denied 3, let a detector judge 5, allowed 3"
-    assert [line.split() for line in table if "click" in line or "search" in line] == [
+    assert table[:2] == [
+        "Of 5 judged, rules would ask about 4.",
+        "In trials with a known end: of 6 asked about, 2 ended wrong; of 3 run at once, 1 ended wrong; of 3 denied, 1 ended "
+        "wrong.",
+    ]
+    assert [line.split() for line in table if line.startswith(("click ", "search "))] == [
         ["click", "0", "5", "6", "3"],
         ["search", "3", "0", "0", "0"],
     ]
@@ -92,7 +122,10 @@ def test_gates_own_policy_is_tried_on_its_own_actions_and_today_is_what_it_queue
     policy = read_policy("{default: ask, rules: [{agent: nobody, then: deny}, {tool: look, then: allow}]}")
     with reading(url) as session:
         found = replay_policy(session, runs.get(session, "shop-bot"), policy)
-    assert asdict(found) == {
+    said = asdict(found)
+    examples = [(one["rule"], one["action"]) for one in said.pop("examples")]
+    assert examples == [("rule 2", "look[1]"), ("default", "pay[1]")]
+    assert said == {
         "checks": 2,
         "asked_today": 1,
         "allowed": 1,
@@ -104,6 +137,9 @@ def test_gates_own_policy_is_tried_on_its_own_actions_and_today_is_what_it_queue
             {"tool": "look", "allow": 1, "judge": 0, "ask": 0, "deny": 0},
             {"tool": "pay", "allow": 0, "judge": 0, "ask": 1, "deny": 0},
         ],
+        "detectors": ["full-validation", "rules"],
+        "flagged": 0,
+        "outcomes": {kind: {"known": 0, "wrong": 0} for kind in ("asked", "allowed", "denied")},
     }
 
 
@@ -117,3 +153,77 @@ def test_test_counts_a_tool_behind_a_namespace_by_its_own_name(make_gate, url):
         )
     assert (found.allowed, found.asked) == (1, 2)
     assert [row["tool"] for row in found.by_tool if row["ask"]] == ["drop_database", "refund_order"]
+
+
+CASES = """
+cases:
+- {action: 'search[x]', then: allow, rule: looking}
+- {action: 'click[Buy Now]', environment: webshop, then: deny}
+- action: click[Buy Now]
+  then: deny
+- {action: 'search[x]', then: allow, rule: rule 2}
+"""
+
+
+def test_the_cases_of_the_handbook_hold_for_its_policy():
+    policy, cases = (text for language, text in fences("developer") if language == "yaml" and "rule" in text)
+    assert [row["agrees"] for row in run_cases(read_policy(policy), cases, "the handbook")] == [True, True]
+
+
+def test_cases_of_a_file_are_tried_and_a_difference_is_named_and_fails(tmp_path, capsys):
+    file, cases = tmp_path / "policy.yaml", tmp_path / "cases.yaml"
+    file.write_text(TRIED)
+    cases.write_text(CASES)
+    assert run_command(["policy", "test", str(file), "--cases", str(cases), "--json"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert (said["cases"], said["differing"]) == (4, 2)
+    assert [row["agrees"] for row in said["rows"]] == [True, True, False, False]
+    assert said["rows"][2] == {
+        "case": 3,
+        "action": "click[Buy Now]",
+        "expected": "deny",
+        "expected_rule": None,
+        "then": "ask",
+        "rule": "default",
+        "agrees": False,
+    }
+    assert run_command(["policy", "test", str(file), "--cases", str(cases)]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "2 of 4 cases are as expected."
+    assert [line.split()[:2] for line in said[2:]] == [["3", "deny"], ["4", "allow"]]
+    cases.write_text(CASES.partition("- action:")[0])
+    assert run_command(["policy", "test", str(file), "--cases", str(cases)]) == 0
+    assert capsys.readouterr().out == "2 of 2 cases are as expected.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cases: []", "cases"),
+        ("[]", "write `cases:` and a list of `action` and `then`"),
+        ("cases:\n- {action: x, then: maybe}", "line 2"),
+        ("cases:\n- {action: x, then: ask, wrong: 1}", "unknown field"),
+        ("cases:\n- {then: ask}", "action"),
+    ],
+)
+def test_cases_that_cannot_be_read_are_named_with_their_line(text, said, tmp_path, capsys):
+    file, cases = tmp_path / "policy.yaml", tmp_path / "cases.yaml"
+    file.write_text(TRIED)
+    cases.write_text(text)
+    assert run_command(["policy", "test", str(file), "--cases", str(cases)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_what_the_detector_would_ask_and_how_trials_ended_is_said(tmp_path, capsys):
+    log = write_log(tmp_path / "log.jsonl", purchase(1, wrong=True), purchase(2, wrong=False))
+    assert run_command(["trajectory", "import", str(log), "--run", "shop"]) == 0
+    file = tmp_path / "policy.yaml"
+    file.write_text("default: judge")
+    capsys.readouterr()
+    assert run_command(["policy", "test", str(file), "--run", "shop", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert 0 < said["flagged"] < said["judged"]
+    asked, allowed = said["outcomes"]["asked"], said["outcomes"]["allowed"]
+    assert asked["known"] == said["flagged"]
+    assert asked["known"] + allowed["known"] == said["judged"]
+    assert asked["wrong"] > 0
