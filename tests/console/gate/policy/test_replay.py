@@ -166,7 +166,7 @@ cases:
 
 
 def test_the_cases_of_the_handbook_hold_for_its_policy():
-    policy, cases = (text for language, text in fences("developer") if language == "yaml" and "rule" in text)
+    policy, *_, cases = (text for language, text in fences("developer") if language == "yaml")
     assert [row["agrees"] for row in run_cases(read_policy(policy), cases, "the handbook")] == [True, True]
 
 
