@@ -8,13 +8,14 @@ from functools import cache
 
 from sqlmodel import Session
 
+from console.auth.groups import list_groups
 from console.auth.people import Role, list_people, name_key, roles_of
 from console.gate.policy.expression import holds
 from console.gate.policy.rules import LOOSENING, Policy, Rule, Then
 from console.trajectory.calls import name_segments
 
 Known = Mapping[str, Collection[str]]
-"""The roles of each enabled person, by the key of the name."""
+"""The roles and groups (`group:NAME`) of each enabled person, by the key of the name."""
 
 _ROLES = tuple(map(str, (Role.REVIEWER, Role.RESEARCHER, Role.ADMIN)))
 _SEPARATORS = (".", "/", ":", "__")
@@ -39,8 +40,14 @@ def list_warnings(policy: Policy, known: Known | None = None) -> list[str]:
 
 def known_people(session: Session) -> Known:
     """Return the enabled people for `list_warnings`."""
-    people = (person for person in list_people(session) if person.disabled_ms is None)
-    return {name_key(person.name): frozenset(map(str, roles_of(person.roles))) for person in people}
+    people = {
+        name_key(one.name): set(map(str, roles_of(one.roles))) for one in list_people(session) if not one.disabled_ms
+    }
+    for group, members in list_groups(session).items():
+        for member in members:
+            if name_key(member) in people:
+                people[name_key(member)].add(f"group:{name_key(group)}")
+    return people
 
 
 def _hidden(rule: Rule, earlier: Sequence[Rule]) -> Iterator[str]:
@@ -116,20 +123,27 @@ def _unmet(rule: Rule, known: Known | None) -> Iterator[str]:
     """Yield a warning per term with which no decision can let the action run."""
     if rule.decisions and not {"approve", "edit"} & {*rule.decisions}:
         yield f"Rule {rule.name!r} offers only {', '.join(rule.decisions)}, so its actions never run; write then: deny."
-    stated = [word for word in rule.who if not word.startswith("group:") and word != "others"]
-    roles = [word.removeprefix("role:") for word in stated if word.removeprefix("role:") in _ROLES]
-    names = [word for word in stated if word.removeprefix("role:") not in _ROLES]
-    if known is not None:
-        for name in names:
-            if name.startswith("role:") or name_key(name) not in known:
-                yield f"Rule {rule.name!r} names {name!r}, who is not an enabled person, a role or a group."
-    able = {name_key(name) for name in names if known is None or name_key(name) in known}
-    able |= {key for key, held in (known or {}).items() if {*held} & {*roles}}
-    is_counted = len(stated) == len(rule.who) and (known is not None or not roles)
+    stated = {word: _held(word) for word in rule.who if word != "others"}
+    able: set[str] = set()
+    for word, held in stated.items():
+        own = {key for key, kept in (known or {}).items() if held in kept} if held else {name_key(word)}
+        own = own if known is None else own & {*known}
+        if known is not None and not own and held not in _ROLES:
+            yield f"Rule {rule.name!r} names {word!r}, who is not an enabled person, a role or a group."
+        able |= own
+    is_counted = len(stated) == len(rule.who) and not rule.widen and (known is not None or not any(stated.values()))
     if rule.who and is_counted and 0 < len(able) < rule.reviews:
         yield f"Rule {rule.name!r} requires {rule.reviews} reviews, but only {len(able)} of its people can decide."
     elif known and not rule.who and rule.then is Then.ASK and len(known) < rule.reviews:
         yield f"Rule {rule.name!r} requires {rule.reviews} reviews, but only {len(known)} people have access."
+
+
+def _held(word: str) -> str:
+    """Return the role or group that the word names as `known_people` writes it, or "" if the word is a name."""
+    if word.startswith("group:"):
+        return f"group:{name_key(word.removeprefix('group:'))}"
+    role = word.removeprefix("role:")
+    return role if role in _ROLES else ""
 
 
 def _faulty_conditions(rule: Rule) -> Iterator[str]:

@@ -6,7 +6,7 @@ from console.gate.policy import CheckFacts, Then, read_policy, ruling
 from console.gate.policy.lint import list_warnings
 from tests.console.web.test_handbook import fences
 
-KNOWN = {"ada": {"reviewer", "admin"}, "bo": {"reviewer"}}
+KNOWN = {"ada": {"reviewer", "admin", "group:finance"}, "bo": {"reviewer"}}
 
 
 def warned(*rules, known=KNOWN, default="ask"):
@@ -58,7 +58,8 @@ def test_rules_that_share_no_tool_are_not(allows, denies):
         ("{tool: pay, then: ask, reviews: 2, who: [admin]}", "requires 2 reviews, but only 1 of its people"),
         ("{tool: pay, then: ask, reviews: 3}", "requires 3 reviews, but only 2 people have access"),
         ("{tool: pay, then: ask, who: [Nobody]}", "names 'Nobody', who is not an enabled person, a role or a group"),
-        ("{tool: pay, then: ask, who: ['role:boss']}", "names 'role:boss', who is not"),
+        ("{tool: pay, then: ask, who: ['group:board']}", "names 'group:board', who is not"),
+        ("{tool: pay, then: ask, reviews: 2, who: ['group:finance']}", "requires 2 reviews, but only 1 of its people"),
         ("{tool: pay, then: ask, decisions: [reject]}", "offers only reject, so its actions never run"),
         ("{tool: pay, then: allow, when: 'task.matches(\"(\")'}", 'uses "(", which is an invalid regular expression'),
         ("{tool: pay, then: judge, when: args.amount <= 100}", "limits args.amount from above only"),

@@ -97,8 +97,8 @@ def test_test_prints_a_sentence_and_a_row_a_tool(shop, tmp_path, capsys):
     assert said == "would have asked 6 of 17 (today 3), denied 3, let a detector judge 5, allowed 3"
     assert table[:2] == [
         "Of 5 judged, rules would ask about 4.",
-        "In trials with a known end: of 6 asked about, 2 ended wrong; of 3 run at once, 1 ended wrong; of 3 denied, 1 ended "
-        "wrong.",
+        "In trials with a known end: of 6 asked about, 2 ended wrong; of 3 run at once, 1 ended wrong; "
+        "of 3 denied, 1 ended wrong.",
     ]
     assert [line.split() for line in table if line.startswith(("click ", "search "))] == [
         ["click", "0", "5", "6", "3"],
