@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import logging
 from collections.abc import Iterable, Sequence
@@ -124,6 +125,13 @@ def describe_savable(policy: Policy) -> str:
     """Return a sentence that describes a valid policy, which can be saved."""
     after = "" if policy.rollout >= 1 else " after an earlier version"
     return f"{counted(len(policy.rules), 'rule')}, then {policy.default}: it can be saved{after}."
+
+
+def describe_difference(before: str, after: str) -> str:
+    """Return the lines that differ as a unified diff with three lines around each; "" if the texts are equal."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="")
+    # Without the two lines that name files.
+    return "\n".join(list(lines)[2:])
 
 
 def list_versions(session: Session, run: tables.Run | None) -> list[PolicyVersion]:

@@ -13,7 +13,7 @@ from console.detection import batch
 from console.detection.detectors import DETECTORS
 from console.detection.estimate import asks_models, estimate_cost
 from console.errors import BadInput
-from console.gate.policy import policy_store, read_policy
+from console.gate.policy import policy_store
 from console.gate.policy.rules import Policy, PolicyMode, Rule, Then
 from console.language import counted
 from console.review import reasons
@@ -23,8 +23,8 @@ from console.trials import replay
 from console.web.flash import finish, flash, refusals_shown
 from console.web.run_picker import choose_run
 from console.web.runs.new_run import show_progress
-from console.web.sign_in import current_identity
-from console.web.widgets.messages import show_done, show_problem
+from console.web.runs.policy_versions import policy_form, policy_history
+from console.web.widgets.messages import show_problem
 from storage import tables
 from storage.engine import overwrite_freed
 
@@ -257,7 +257,8 @@ def policy_section(run: tables.Run) -> None:
     if counts:
         st.caption("Checks so far, by tool. For allowed checks, only the number is stored.")
         st.dataframe(counts, key=f"policy-counts-{run.id}", hide_index=True)
-    _form(run, version)
+    policy_form(run, version)
+    policy_history(run, version)
 
 
 def _last(policy: Policy) -> str:
@@ -303,20 +304,3 @@ def _time(seconds: float) -> str:
     """Return a time in the largest unit that fits twice."""
     units = {"days": 86_400, "h": 3_600, "min": 60}
     return next((f"{seconds / size:g} {unit}" for unit, size in units.items() if seconds >= 2 * size), f"{seconds:g} s")
-
-
-def _form(run: tables.Run, version: policy_store.PolicyVersion) -> None:
-    with st.form("policy", border=False):
-        text = st.text_area("Policy (YAML)", version.text, height=320, key=f"policy-{run.id}-{version.id}")
-        check, save = st.columns(2)
-        checked = check.form_submit_button("Check policy")
-        saved = save.form_submit_button("Save policy", type="primary")
-    with refusals_shown():
-        if checked:
-            show_done(policy_store.describe_savable(read_policy(text)))
-        if saved:
-            identity = current_identity()
-            with writing() as session:
-                author, gate = identity.name if identity else "console", policy_store.get_gate_run(session, run.name)
-                version = policy_store.save(session, gate, text, author, now_ms())
-            finish(f"Saved as version {version.version}; it applies from the next check.")

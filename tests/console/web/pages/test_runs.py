@@ -7,6 +7,7 @@ import pytest
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
+from console.gate.policy import policy_store
 from console.review import decisions
 from console.runs import ingest
 from console.runs.status import run_status, run_summary
@@ -183,6 +184,10 @@ def test_the_policy_of_a_gate_is_shown_checked_and_saved(open_page, words):
     (field,) = [area for area in at.text_area if area.key.startswith("policy-")]
     field.input("default: deny\n")
     click(at, "Save policy")
+    assert at.code[0].value.splitlines()[1:3] == ["-default: ask", "-rules:"]
+    assert "+default: deny" in at.code[0].value
+    assert "Saved as version 2" not in words(at)
+    click(at, "Save policy")
     assert "Saved as version 2" in words(at)
     assert "An action that no rule matches is denied." in at.text[0].value
     (field,) = [area for area in at.text_area if area.key.startswith("policy-")]
@@ -197,6 +202,48 @@ def test_the_policy_of_a_gate_is_shown_checked_and_saved(open_page, words):
     assert f"{last} {shadow} Its rollout percentage is 12.5% of the tasks." in at.text[0].value
     (rules,) = [one.value for one in at.dataframe if "terms" in one.value]
     assert list(rules["terms"])[1] == "within 60 s, through cli"
+
+
+def type_policy(at, text):
+    """Types the text into the field of the policy."""
+    (field,) = [area for area in at.text_area if area.key.startswith("policy-")]
+    field.input(text)
+
+
+def test_a_policy_is_edited_with_the_same_warnings_and_only_what_was_shown_is_stored(open_page, words):
+    Gate("bot").open()
+    at = open_page("runs")
+    type_policy(at, "default: ask\nrules:\n- {tool: get_*, then: allow}\n- {tool: get_key, then: deny}\n")
+    click(at, "Check policy")
+    assert "allows (get_*) before" in at.warning[0].value
+    type_policy(at, "default: allow\n")
+    click(at, "Save policy")
+    assert "Saved" not in words(at)
+    assert "+default: allow" in at.code[0].value
+    with writing() as session:
+        policy_store.save(session, runs.get(session, "bot"), "default: deny", "Ada", now_ms())
+    click(at, "Save policy")
+    assert "Saved as" not in words(at)
+    with reading() as session:
+        assert policy_store.list_versions(session, runs.get(session, "bot"))[0].text == "default: deny"
+
+
+def test_earlier_versions_are_listed_compared_and_returned_to_in_one_step(open_page, words):
+    Gate("bot").open()
+    with writing() as session:
+        for text in ("default: deny", "default: judge"):
+            policy_store.save(session, runs.get(session, "bot"), text, "Ada", now_ms())
+    at = open_page("runs")
+    (versions,) = [table.value for table in at.dataframe if "stored" in table.value]
+    assert list(versions["version"]) == [3, 2, 1]
+    assert list(versions["author"])[:2] == ["Ada", "Ada"]
+    assert [one.value for one in at.code] == ["@@ -1 +1 @@\n-default: judge\n+default: deny"]
+    click(at, "Return to version 2")
+    assert "Saved as version 4" in words(at)
+    assert "An action that no rule matches is denied." in at.text[0].value
+    with reading() as session:
+        newest = policy_store.list_versions(session, runs.get(session, "bot"))[0]
+    assert (newest.version, newest.text) == (4, "default: deny")
 
 
 def test_checks_that_expired_undecided_are_a_warning(open_page):

@@ -1,0 +1,76 @@
+"""The versions of a gate's policy on the Runs page: the form for the next one, the history, and the way back."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from console.database import now_ms, reading, writing
+from console.errors import Refused
+from console.gate.policy import policy_store, read_policy
+from console.gate.policy.lint import known_people, list_warnings
+from console.gate.policy.policy_store import PolicyVersion
+from console.runs.export.formats.columns import iso
+from console.web.flash import finish, refusals_shown
+from console.web.sign_in import current_identity
+from console.web.widgets.messages import show_done
+from storage import tables
+
+
+def policy_form(run: tables.Run, version: PolicyVersion) -> None:
+    """Draw the form for the next version; a text is stored once its difference has been shown."""
+    with st.form("policy", border=False):
+        text = st.text_area("Policy (YAML)", version.text, height=320, key=f"policy-{run.id}-{version.id}")
+        check, save = st.columns(2)
+        checked = check.form_submit_button("Check policy")
+        saved = save.form_submit_button("Save policy", type="primary")
+    shown = f"policy-shown-{run.id}-{version.id}"
+    with refusals_shown():
+        if saved and st.session_state.get(shown) == text:
+            _store(run, version, text)
+        if checked or saved:
+            policy = read_policy(text)
+            with reading() as session:
+                warnings = list_warnings(policy, known_people(session))
+            show_done(policy_store.describe_savable(policy))
+            for said in warnings:
+                st.warning(said)
+            _show_difference(version, text, "the text above")
+            st.session_state[shown] = text
+            if saved:
+                st.info("This is the difference. Press Save policy again to store it.")
+
+
+def policy_history(run: tables.Run, version: PolicyVersion) -> None:
+    """Draw the versions of the run's own policy, the difference to one of them, and the button that returns to it."""
+    with reading() as session:
+        versions = policy_store.list_versions(session, run)
+    if len(versions) < 2:
+        return
+    with st.expander(f"History: {len(versions)} versions"):
+        rows = [{"version": one.version, "author": one.author, "stored": iso(one.created_ms)[:16]} for one in versions]
+        st.dataframe(rows, key=f"versions-{run.id}", hide_index=True)
+        earlier = {one.version: one for one in versions[1:]}
+        chosen = st.selectbox("Compare with version", list(earlier), key=f"earlier-{run.id}-{version.id}")
+        _show_difference(version, earlier[chosen].text, f"version {chosen}")
+        if st.button(f"Return to version {chosen}", key=f"return-{run.id}-{version.id}"):
+            with refusals_shown():
+                _store(run, version, earlier[chosen].text)
+
+
+def _show_difference(version: PolicyVersion, text: str, name: str) -> None:
+    found = policy_store.describe_difference(version.text, text)
+    st.caption(f"From version {version.version} to {name}:" if found else f"Version {version.version} equals {name}.")
+    if found:
+        st.code(found, language="diff")
+
+
+def _store(run: tables.Run, seen: PolicyVersion, text: str) -> None:
+    """Store the text as the next version; raise Refused if the version that the user saw is no longer the newest."""
+    identity = current_identity()
+    with writing() as session:
+        gate = policy_store.get_gate_run(session, run.name)
+        newest = policy_store.effective_version(session, gate)
+        if newest is None or newest.id != seen.id:
+            raise Refused("Someone saved another version in the meantime. Reload the page and compare again.")
+        version = policy_store.save(session, gate, text, identity.name if identity else "console", now_ms())
+    finish(f"Saved as version {version.version}; it applies from the next check.")
