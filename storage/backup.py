@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from storage.check import file_problems
 from storage.engine import BUSY_MS, close, overwrite_freed, sqlite_path
 from storage.errors import NotOurs, StorageError
-from storage.migrations import file_revision, migrate
+from storage.migrations import file_revision, head, migrate
 from storage.new_epoch import WentBack, begin_epoch
 from storage.private_files import create_private
 
@@ -135,9 +135,10 @@ def _refuse_unsound(path: Path) -> None:
 def _copy_migrated(source: Path, copy: Path) -> None:
     create_private(copy)
     _copy(source, copy)
-    url = f"sqlite:///{copy}"
-    migrate(url)
-    close(url)
+    if file_revision(copy) != head():
+        url = f"sqlite:///{copy}"
+        migrate(url)
+        close(url)
 
 
 def _copy_replaced(kept: Path | None, ready: Path, copy: Path) -> str:

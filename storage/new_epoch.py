@@ -103,6 +103,22 @@ _DISABLE = """
 UPDATE main.person AS p SET disabled_ms = :now_ms WHERE p.disabled_ms IS NULL
 AND NOT EXISTS (SELECT 1 FROM replaced.person r WHERE r.name_key = p.name_key AND r.disabled_ms IS NULL)"""
 
+_LEAVE_GROUPS = """
+DELETE FROM main.group_member WHERE id NOT IN (
+    SELECT g.id FROM main.group_member g JOIN main.person p ON p.id = g.person_id
+    JOIN replaced.person rp ON rp.name_key = p.name_key
+    JOIN replaced.group_member r ON r.person_id = rp.id AND r.name_key = g.name_key)"""
+_TAKE_GROUPS = """
+INSERT OR IGNORE INTO main.group_member (name, name_key, person_id)
+SELECT name, name_key, person_id FROM replaced.group_member"""
+_OWNERS = """
+SELECT a.id, r.owner FROM replaced.agent_owner r JOIN replaced.agent ra ON ra.id = r.agent_id
+JOIN main.agent a ON a.name_key = ra.name_key"""
+_TAKE_OWNERS = f"""
+INSERT INTO main.agent_owner (agent_id, owner) {_OWNERS} WHERE true
+ON CONFLICT (agent_id) DO UPDATE SET owner = excluded.owner"""
+_DROP_OWNERS = f"DELETE FROM main.agent_owner WHERE agent_id NOT IN (SELECT id FROM ({_OWNERS}))"
+
 _PEOPLE = "SELECT name, roles, disabled_ms IS NOT NULL FROM {schema}.person ORDER BY name_key"
 
 _END_SESSIONS = "UPDATE main.person_session SET ended_ms = :now_ms WHERE ended_ms IS NULL AND expires_ms > :now_ms"
@@ -170,7 +186,8 @@ def begin_epoch(
         db.run("UPDATE main.database_key SET epoch = :epoch", epoch=epoch)
         differing = _differing_people(db)
         access = _keep_access(db, now_ms) if keep_access and not unread else _end_access(db, now_ms)
-        db.run(_END_PARTICIPANTS)
+        for statement in (_LEAVE_GROUPS, _TAKE_OWNERS, _DROP_OWNERS, _END_PARTICIPANTS):
+            db.run(statement)
         db.run(_CLOSE_STUDIES)
         found = WentBack(
             epoch=epoch,
@@ -253,6 +270,7 @@ def _keep_access(db: Transaction, now_ms: int) -> dict[str, int]:
         _take_rows(db, table, key, left_out=())
     for table in ("person_session", "invitation"):
         _take_rows(db, table, "token_hash", left_out=("id",))
+    db.run(_TAKE_GROUPS)
     links += db.run(_END_STUDY_LINKS + _UNUSED_IN_BOTH)
     gone = f"SELECT count(*) FROM main.agent WHERE substr(token_hash, 1, {len(ENDED)}) = '{ENDED}'"
     return {"sessions_ended": ended, "links_ended": links, "tokens_ended": db.rows(gone)[0][0]}

@@ -33,6 +33,7 @@ FIRST = (
     "tests/console/web/studies/test_results.py",
     "tests/console/gate/test_processes.py",
     "tests/storage/test_processes.py",
+    "tests/storage/test_restore_drill.py",
     "tests/console/studies/sessions/test_steps.py",
     "tests/console/web/pages/test_participate.py",
     "tests/console/studies/sessions/test_withdrawal.py",

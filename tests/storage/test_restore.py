@@ -300,6 +300,26 @@ def test_access_can_be_kept_as_it_is_now_but_no_go_ahead(shop, staff):
     assert shop.begin(decision, agent_id=1).reason is Reason.VOID
 
 
+@pytest.mark.parametrize("keep_access", [False, True])
+def test_groups_and_owners_of_agents_are_not_those_of_the_backup(shop, staff, keep_access):
+    def member(group, person_id):
+        return tables.GroupMember(name=group, name_key=group, person_id=person_id)
+
+    staff(
+        lambda session: session.add_all(
+            [member("both", 1), member("left", 1), tables.AgentOwner(agent_id=1, owner="Ada")]
+        )
+    )
+    copy = shop.backup()
+    staff(lambda session: session.delete(session.get(tables.GroupMember, 2)))
+    staff(lambda session: session.add(member("joined", 2)))
+    staff(lambda session: setattr(session.get(tables.AgentOwner, 1), "owner", "Bob"))
+    shop.restore(copy, keep_access=keep_access)
+    groups = [row.name for row in rows(shop.url, tables.GroupMember)]
+    assert groups == (["both", "joined"] if keep_access else ["both"])
+    assert [row.owner for row in rows(shop.url, tables.AgentOwner)] == ["Bob"]
+
+
 def test_access_of_another_database_is_not_kept(shop, staff, tmp_path, empty_database):
     other = f"sqlite:///{tmp_path / 'other.db'}"
     (tmp_path / "other.db").write_bytes(empty_database.read_bytes())
