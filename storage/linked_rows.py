@@ -138,6 +138,7 @@ NOT_LINKED = {
     "picture": "the record of an agent's work",
     "verdict": "what a detector said; the check that follows from it is linked",
     "allowed": "a count of allowed checks",
+    "limit_use": "a count for the limits of rules; each stored check that it counts is linked",
     "plan_version": "each version is an event with its digest",
     "webhook_delivery": "a delivery to another system, repeated until it succeeds",
     **dict.fromkeys(

@@ -15,6 +15,7 @@ from console.detection.detectors import Detector, Verdict, detector
 from console.detection.routing import OWN_DETECTOR, routing_name
 from console.detection.verdicts import judge_as_row
 from console.errors import Refused
+from console.gate import limits
 from console.gate.agent_limits import refuse_waiting
 from console.gate.checks import Cancellation, Wait, find_ask
 from console.gate.earlier import answered_before
@@ -143,8 +144,11 @@ def _find_known(
     session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled
 ) -> GateDecision | OpenCheck | CheckRequest | None:
     """Return the stored decision, the open check, or the request to store; None if the ruling needs no check."""
-    if ruled.ruling.then is Then.ALLOW or ruled.version.is_shadow:
+    if ruled.version.is_shadow:
         return None
+    if ruled.ruling.then is Then.ALLOW:
+        # Beyond its limit the rule asks a person, whose rejection stays valid.
+        return _answered(session, run, request, ruled) if ruled.ruling.uses else None
     ask = latest_ask(session, run, request)
     if ask is None:
         return _answered(session, run, request, ruled) or request
@@ -168,11 +172,30 @@ def _is_stricter_now(ruled: Ruled, answer: GateDecision) -> bool:
     return answer.approved and (then is Then.DENY or (then is Then.ASK and judged))
 
 
-def _allowed(options: SubmitOptions, run: tables.Run, request: CheckRequest, ruled: Ruled) -> GateDecision:
+def _allowed(
+    options: SubmitOptions, run: tables.Run, request: CheckRequest, ruled: Ruled
+) -> GateDecision | Wait | None:
+    """Allow and count an action; beyond a limit of its rule, ask a person instead."""
     # A power cut may lose the last counts: nothing rests on them, and durable ones would cost more than all the rest.
-    with writing(options.url, durable=False) as session:
-        policy_store.count_allowed(session, run, ruled.version, ruled.ruling)
+    uses, at_ms = bool(ruled.ruling.uses), now_ms()
+    with writing(options.url, durable=uses) as session:
+        allowed = not uses or limits.has_room(session, run, request, ruled, at_ms)
+        if allowed:
+            limits.record_uses(session, run, request, ruled, at_ms)
+            policy_store.count_allowed(session, run, ruled.version, ruled.ruling)
+    if not allowed:
+        return _ask_beyond_limit(options, run, request, ruled)
     return GateDecision(True, request.action, "", Reason.NOT_CRITICAL)
+
+
+def _ask_beyond_limit(
+    options: SubmitOptions, run: tables.Run, request: CheckRequest, ruled: Ruled
+) -> GateDecision | Wait | None:
+    """Ask a person about an action for which the limit of its rule has no room."""
+    asking = replace(ruled, ruling=replace(ruled.ruling, then=Then.ASK))
+    with reading(options.url) as session:
+        known = _find_known(session, run, request, asking)
+    return _try_answer(options, run, asking, known or request)
 
 
 def _answer_by_policy(
@@ -240,17 +263,23 @@ def _judge_new(
         review_queue(options.url).expire_overdue(run_id=run.id or 0, now_ms=at_ms)
     deadline_ms = options.deadline_ms(at_ms, ruled)
     # What is not flagged and has not begun may be lost: without its check nothing begins, and `begin` keeps both.
-    durable, beats = options.begins or ruled.asks(verdict), options.beats_under(ruled)
+    durable, beats = bool(options.begins or ruled.asks(verdict) or ruled.ruling.uses), options.beats_under(ruled)
     try:
         with writing(options.url, durable=durable) as session:
             if ruled.asks(verdict):
                 refuse_waiting(session, options.asker, at_ms)
-            ask = store_request(session, run, request, verdict, ruled, deadline_ms, at_ms, beats=beats)
-            if not ruled.asks(verdict):
-                return _not_flagged(session, options, request, ask, verdict["score"])
+            is_limited = bool(ruled.ruling.uses) and not ruled.asks(verdict)
+            has_room = not is_limited or limits.has_room(session, run, request, ruled, at_ms)
+            if has_room:
+                ask = store_request(session, run, request, verdict, ruled, deadline_ms, at_ms, beats=beats)
+                limits.record_uses(session, run, request, ruled, at_ms, ask["token"])
+                if not ruled.asks(verdict):
+                    return _not_flagged(session, options, request, ask, verdict["score"])
     except IntegrityError:
         # Two agents wrote the same request or task in the same moment; the second looks again.
         return None
+    if not has_room:
+        return _ask_beyond_limit(options, run, request, ruled)
     check = OpenCheck(run, request, tables.Ask(**ask))
     return _wait(options, check, ruled, at_ms, deadline_ms)
 

@@ -109,7 +109,15 @@ def remove_run(session: Session, run: tables.Run) -> None:
     record = tables.Trajectory
     ids = session.exec(select(record.id).where(record.run_id == run.id)).all()
     remove_trajectories(session, [found for found in ids if found is not None])
-    for table in (tables.Verdict, tables.Task, tables.Budget, tables.Allowed, tables.Policy, tables.Adjudication):
+    for table in (
+        tables.Verdict,
+        tables.Task,
+        tables.Budget,
+        tables.Allowed,
+        tables.LimitUse,
+        tables.Policy,
+        tables.Adjudication,
+    ):
         session.execute(delete(table).where(col(table.run_id) == run.id))
     for carried in (tables.CarriedCheck, tables.ReplacedPolicy):
         session.execute(delete(carried).where(col(carried.run) == run.name))

@@ -7,6 +7,7 @@ from storage.tables.loop import (
     Ask,
     CarriedCheck,
     Intent,
+    LimitUse,
     Memory,
     PlanVersion,
     Policy,

@@ -148,6 +148,24 @@ class Allowed(NumberedTable, table=True):
     checks: int
 
 
+class LimitUse(NumberedTable, table=True):
+    """What one action uses of the limit of a rule: `scope`, `rule` and `counted_by` name the counter.
+
+    `token` is that of its check, which can give the amount back; null if the action was allowed at once.
+    """
+
+    __tablename__ = "limit_use"
+    __table_args__ = (Index("ix_limit_use_counter", "scope", "rule", "counted_by", "at_ms"),)
+
+    run_id: int = Field(foreign_key="run.id")
+    scope: str
+    rule: str
+    counted_by: str
+    amount: float
+    token: str | None = None
+    at_ms: int = Field(sa_type=BigInteger)
+
+
 class PlanVersion(NumberedTable, table=True):
     """One version of a plan for all tasks of a type; only `pinned` can change, and is true for at most one version.
 

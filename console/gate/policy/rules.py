@@ -57,6 +57,8 @@ UNDO_S = 5.0
 """The time in which a reviewer can undo a decision, in seconds, unless the policy or the run says otherwise."""
 MAX_DEADLINE_S = 7 * 86_400
 """The longest time that a rule or an agent can set, in seconds."""
+_LARGEST = 1e15
+"""The largest amount that can be added without rounding off whole units."""
 _Whole = Callable[[tuple[str, ...]], bool]
 """Whether patterns match the action as a whole."""
 
@@ -67,6 +69,28 @@ class Widen:
 
     after_s: float
     to: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The most that a rule lets run in a window without a person: a count, or the sum of an argument.
+
+    `by` is `task`, `agent` or `run`, each of which has a counter of its own; `argument` is empty for a count.
+    """
+
+    most: float
+    window_s: int
+    by: str = "run"
+    argument: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitUse:
+    """What an action uses of the limit of a rule."""
+
+    rule: str
+    limit: Limit
+    amount: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +116,7 @@ class Rule:
     doors: tuple[str, ...] = ()
     undo_s: float | None = None
     widen: Widen | None = None
+    limit: Limit | None = None
 
     @property
     def is_unconditional(self) -> bool:
@@ -142,6 +167,7 @@ class Ruling:
     undo_s: float | None = None
     """The time in seconds in which a decision can be undone; None for the run's."""
     widen: Widen | None = None
+    uses: tuple[LimitUse, ...] = ()
 
     @property
     def stays(self) -> bool:
@@ -163,6 +189,8 @@ def ruling(policy: Policy, facts: CheckFacts, further: Sequence[str] = ()) -> Ru
 def strictest(found: Sequence[Ruling]) -> Ruling:
     """Return the strictest ruling, with the terms that all rulings allow."""
     first = max(found, key=lambda one: STRICTNESS.index(one.then))
+    if len(found) > 1 and (uses := tuple(use for one in found for use in one.uses)):
+        first = replace(first, uses=uses)
     asking = [one for one in found if one.then in (Then.JUDGE, Then.ASK)]
     if len(asking) < 2 or first.then is Then.DENY:
         return first
@@ -225,17 +253,33 @@ def _rule_part(policy: Policy, facts: CheckFacts, part: ActionPart, whole: _Whol
     for rule in policy.rules:
         matches = _matches(rule, facts, part, whole, loosens=rule.then in LOOSENING)
         if matches is not False:
-            found = _ruling_of(policy, rule if matches else replace(rule, then=Then.ASK), tool)
+            found = _ruling_of(policy, rule if matches else replace(rule, then=Then.ASK), tool, part)
             return strictest([found, *tightened])
         if rule.then is Then.JUDGE and (judged := _matches(rule, facts, part, whole, loosens=False)) is not False:
-            tightened.append(_ruling_of(policy, rule if judged else replace(rule, then=Then.ASK), tool))
+            tightened.append(_ruling_of(policy, rule if judged else replace(rule, then=Then.ASK), tool, part))
     return strictest([Ruling(policy.default, DEFAULT, tool, undo_s=policy.undo_s), *tightened])
 
 
-def _ruling_of(policy: Policy, rule: Rule, tool: str) -> Ruling:
+def _ruling_of(policy: Policy, rule: Rule, tool: str, part: ActionPart) -> Ruling:
     terms = (rule.reviews, rule.decisions, rule.deadline_s, rule.who or None, rule.doors or UNSTATED_DOORS)
     undo_s = policy.undo_s if rule.undo_s is None else rule.undo_s
-    return Ruling(rule.then, rule.name, tool, rule.because, *terms, undo_s=undo_s, widen=rule.widen)
+    found = Ruling(rule.then, rule.name, tool, rule.because, *terms, undo_s=undo_s, widen=rule.widen)
+    if rule.limit is None:
+        return found
+    amount = _amount(rule.limit, part)
+    if amount is None:
+        return replace(found, then=Then.ASK)
+    return replace(found, uses=(LimitUse(rule.name, rule.limit, amount),))
+
+
+def _amount(limit: Limit, part: ActionPart) -> float | None:
+    """Return what one call uses of the limit; None if its argument is not a number that can be added."""
+    if not limit.argument:
+        return 1.0
+    value = part.call.arguments.get(limit.argument) if part.call else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _LARGEST:
+        return None
+    return float(value)
 
 
 def _matches(rule: Rule, facts: CheckFacts, part: ActionPart, whole: _Whole, *, loosens: bool) -> bool | None:

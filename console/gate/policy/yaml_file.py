@@ -8,13 +8,21 @@ from functools import lru_cache
 from typing import Annotated, Any
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from console.auth.audit_log import Door
 from console.auth.people import Role
 from console.errors import BadInput
 from console.gate.policy.expression import check_expression
-from console.gate.policy.rules import MAX_DEADLINE_S, Policy, PolicyMode, Rule, Then, Widen
+from console.gate.policy.rules import MAX_DEADLINE_S, Limit, Policy, PolicyMode, Rule, Then, Widen
 from console.review.terms import GROUP, ROLE
 from console.trajectory.strict_yaml import WrittenScalar, read_yaml, refuse_at
 
@@ -22,12 +30,16 @@ MAX_TEXT = 65_536
 """Maximum characters of a policy."""
 MAX_RULES = 200
 MAX_UNDO_S = 3_600
+MAX_AMOUNT = 10**12
+COUNTERS = ("task", "agent", "run")
+"""For whom a limit counts."""
 DECISIONS = ("approve", "reject", "edit")
 """Decisions that a rule may offer; `respond` and `escalate` never allow an action, so they are always available."""
 
 DOORS = (str(Door.BROWSER), str(Door.CLI), str(Door.PYTHON))
 """The entry points of decisions: a page, a command, a program with access to the database."""
 
+_WINDOWS_S = {"hour": 3_600, "day": 86_400, "week": 604_800}
 _UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _GLOB = re.compile(r"[\w.*?:/-]+")
 _COMPARED = r"^\s*[\w.*?-]+\s*(?:[<>!]=|[<>]\s*[-+.]?\d[\d.,_]*\s*$)"
@@ -155,6 +167,35 @@ def _after(value: object) -> float:
     return seconds
 
 
+def _limit_number(value: object) -> float:
+    if not _is_number(value) or not 0 <= (found := float(str(value))) <= MAX_AMOUNT:
+        raise ValueError(f"must be a number from 0 to {MAX_AMOUNT:,}")
+    return found
+
+
+def _argument(text: str) -> str:
+    if not re.fullmatch(r"args\.[^\W\d]\w*", text):
+        raise ValueError("must name an argument, such as args.amount")
+    return text
+
+
+def _window(value: object) -> int:
+    if value not in _WINDOWS_S:
+        raise ValueError(f"must be {', '.join(_WINDOWS_S)}")
+    return _WINDOWS_S[str(value)]
+
+
+def _counter(value: object) -> str:
+    if value not in COUNTERS:
+        raise ValueError(f"must be {', '.join(COUNTERS)}")
+    return str(value)
+
+
+def _is_number(value: object) -> bool:
+    tags = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+    return isinstance(value, WrittenScalar) and value.tag in tags and re.fullmatch(r"\d+(\.\d+)?", value) is not None
+
+
 def _share(value: object) -> float:
     found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)\s*%", value) if isinstance(value, str) else None
     if not found or not 0 < float(found[1]) <= 100:
@@ -182,6 +223,28 @@ class _WrittenWiden(BaseModel):
     to: _People
 
 
+class _WrittenLimit(BaseModel):
+    """The most that a rule lets run in a window: a count, or the sum of an argument."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    count: Annotated[float | None, BeforeValidator(_limit_number)] = None
+    sum: Annotated[str | None, AfterValidator(_argument)] = None
+    most: Annotated[float | None, BeforeValidator(_limit_number)] = None
+    per: Annotated[int, BeforeValidator(_window)]
+    by: Annotated[str, BeforeValidator(_counter)] = "run"
+
+    @model_validator(mode="after")
+    def _is_one_limit(self) -> _WrittenLimit:
+        if (self.count is None) == (self.sum is None) or (self.sum is None) != (self.most is None):
+            raise ValueError("write either `count: 3`, or `sum: args.amount` with `most: 500`")
+        return self
+
+    def to_limit(self) -> Limit:
+        argument = (self.sum or "").removeprefix("args.")
+        return Limit(self.count or self.most or 0.0, self.per, self.by, argument)
+
+
 class _WrittenRule(BaseModel):
     """A rule as written in YAML; `allow` and `deny` rules cannot have terms of a decision."""
 
@@ -202,6 +265,15 @@ class _WrittenRule(BaseModel):
     widen: _WrittenWiden | None = None
     doors: Annotated[_Texts, _choice(DOORS, "entry point")] = ()
     undo: Annotated[float | None, BeforeValidator(_undo)] = None
+    limit: _WrittenLimit | None = None
+
+    @field_validator("limit")
+    @classmethod
+    def _may_run(cls, value: Any, info: ValidationInfo) -> Any:
+        then = info.data.get("then")
+        if then in (Then.ASK, Then.DENY):
+            raise ValueError(f"is for rules that let actions run; a rule that says {then} lets none")
+        return value
 
     @field_validator("reviews", "decisions", "deadline", "who", "widen", "doors", "undo")
     @classmethod
@@ -219,10 +291,11 @@ class _WrittenRule(BaseModel):
         return value
 
     def to_rule(self, place: int) -> Rule:
-        fields = self.model_dump(exclude={"name", "deadline", "undo", "widen"})
+        fields = self.model_dump(exclude={"name", "deadline", "undo", "widen", "limit"})
         fields |= {"deadline_s": self.deadline, "undo_s": self.undo}
         widen = None if self.widen is None else Widen(self.widen.after, self.widen.to)
-        return Rule(name=self.name or f"rule {place}", widen=widen, **fields)
+        limit = None if self.limit is None else self.limit.to_limit()
+        return Rule(name=self.name or f"rule {place}", widen=widen, limit=limit, **fields)
 
 
 def _reachable(written: list[_WrittenRule]) -> list[_WrittenRule]:

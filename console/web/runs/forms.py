@@ -14,7 +14,7 @@ from console.detection.detectors import DETECTORS
 from console.detection.estimate import asks_models, estimate_cost
 from console.errors import BadInput
 from console.gate.policy import policy_store
-from console.gate.policy.rules import Policy, PolicyMode, Rule, Then
+from console.gate.policy.rules import Limit, Policy, PolicyMode, Rule, Then
 from console.language import counted
 from console.review import reasons
 from console.runs import housekeeping, run_options
@@ -296,8 +296,15 @@ def _terms(rule: Rule) -> str:
     said += [f"within {_time(rule.deadline_s)}"] if rule.deadline_s else []
     said += [f"by {', '.join(rule.who)}"] if rule.who else []
     said += [f"after {_time(rule.widen.after_s)} also by {', '.join(rule.widen.to)}"] if rule.widen else []
+    said += [_limit(rule.limit)] if rule.limit else []
     said += [] if rule.undo_s is None else [f"undo {_time(rule.undo_s)}"]
     return ", ".join([*said, *([f"through {', '.join(rule.doors)}"] if rule.doors else [])])
+
+
+def _limit(limit: Limit) -> str:
+    of = f" of {limit.argument}" if limit.argument else ""
+    per = {3_600: "hour", 86_400: "day"}.get(limit.window_s, "week")
+    return f"at most {limit.most:g}{of} per {per} and {limit.by}"
 
 
 def _time(seconds: float) -> str:

@@ -1,0 +1,72 @@
+"""Limits of rules: counts and sums over a window, taken in the transaction that lets an action run.
+
+An allowed action counts from then on. A check that is stored counts while it is open and once it may run; a rejection,
+an expiry or a withdrawal gives its amount back.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import ColumnElement
+from sqlalchemy import text as sql_text
+from sqlmodel import Session, col, delete, func, or_, select
+
+from console.gate.policy.rules import LimitUse
+from console.gate.request import CheckRequest, Ruled
+from console.runs.trajectory_rows import insert_row
+from storage import tables
+
+_KEPT_MS = 8 * 86_400_000
+"""A day more than the longest window."""
+_ROUNDING = 1e-9
+
+
+def has_room(session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled, now_ms: int) -> bool:
+    """Return whether every limit of the ruling has room for this action; other writers wait until the commit."""
+    if session.get_bind().dialect.name != "sqlite":
+        # SQLite's one write lock is held already; on a server, readers of the same sum would not see each other's rows.
+        session.execute(sql_text("LOCK TABLE limit_use IN SHARE ROW EXCLUSIVE MODE"))
+    own: dict[str, float] = {}
+    for use in ruled.ruling.uses:
+        own[use.rule] = own.get(use.rule, 0.0) + use.amount
+    return all(
+        _used(session, _keys(run, request, ruled, use), now_ms - use.limit.window_s * 1_000) + own[use.rule]
+        <= use.limit.most + _ROUNDING
+        for use in ruled.ruling.uses
+    )
+
+
+def record_uses(
+    session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled, now_ms: int, token: str | None = None
+) -> None:
+    """Store what this action uses of each limit; `token` is the id of its check, or None if it was allowed at once."""
+    row = tables.LimitUse
+    for use in ruled.ruling.uses:
+        keys = _keys(run, request, ruled, use)
+        session.execute(delete(row).where(*_is_of(keys), col(row.at_ms) < now_ms - _KEPT_MS))
+        used = {"run_id": run.id, **keys, "amount": use.amount, "token": token, "at_ms": now_ms}
+        insert_row(session.connection(), "limit_use", used)
+
+
+def _keys(run: tables.Run, request: CheckRequest, ruled: Ruled, use: LimitUse) -> dict[str, str]:
+    """Return the counter: whose policy, which rule, and for whom; under the common policy all runs share a counter."""
+    asker = request.asker
+    counted = {
+        "task": f"task {request.record.task_id}",
+        "agent": f"agent {asker.name}" if asker.agent_id is None else f"agent {asker.agent_id}",
+        "run": f"run {run.id}",
+    }
+    scope = f"run {run.id}" if ruled.version.own else "common"
+    return {"scope": scope, "rule": use.rule, "counted_by": counted[use.limit.by]}
+
+
+def _is_of(keys: dict[str, str]) -> list[ColumnElement[bool]]:
+    return [getattr(tables.LimitUse, name) == value for name, value in keys.items()]
+
+
+def _used(session: Session, keys: dict[str, str], since_ms: int) -> float:
+    use, ask = tables.LimitUse, tables.Ask
+    counts = or_(
+        col(use.token).is_(None), col(ask.id).is_not(None) & (col(ask.answer).is_(None) | col(ask.action).is_not(None))
+    )
+    rows = select(func.coalesce(func.sum(use.amount), 0.0)).join(ask, col(ask.token) == use.token, isouter=True)
+    return float(session.exec(rows.where(*_is_of(keys), col(use.at_ms) > since_ms, counts)).one())

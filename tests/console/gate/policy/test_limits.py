@@ -1,0 +1,143 @@
+"""Limits of rules: so many actions, or so much of an argument, in a window; beyond it a person is asked."""
+
+import pytest
+
+from console import runs
+from console.auth import agents
+from console.database import now_ms, reading, writing
+from console.errors import BadInput
+from console.gate import Reason
+from console.gate.checks import Wait
+from console.gate.policy import read_policy
+from console.gate.request import Asker
+from console.runs import housekeeping
+from storage import tables
+
+TASK, STEPS = "Pay the bills.", [("look", "bills")]
+CALM = {"detector": "random", "threshold": 1.0, "critical": []}
+THREE = "rules: [{name: few, tool: pay, then: allow, limit: {count: 3, per: day, by: task}}]"
+
+
+def answers(gate, count, action='pay({{"bill": {}}})', start=0, **options):
+    """Whether each of so many actions waits for a person."""
+    found = [gate.ask(TASK, STEPS, action.format(start + number), **options) for number in range(count)]
+    return [isinstance(one, Wait) for one in found]
+
+
+def test_beyond_the_count_a_person_is_asked(make_gate):
+    gate = make_gate(THREE, **CALM)
+    assert answers(gate, 5, task_id="a") == [False, False, False, True, True]
+    assert answers(gate, 1, task_id="b") == [False]
+
+
+def test_action_that_no_detector_flags_is_limited_as_well(make_gate):
+    gate = make_gate("rules: [{tool: look, then: judge, limit: {count: 2, per: week}}]", **CALM)
+    assert answers(gate, 4, "look({{}})", task_id="a") == [False, False, False, False]
+    found = [gate.ask(TASK, STEPS, "look({})", task_id=task) for task in ("a", "b", "c", "d")]
+    assert [isinstance(one, Wait) for one in found] == [False, False, True, True]
+
+
+def test_sum_of_an_argument_is_limited(make_gate):
+    policy = "rules: [{name: sum, tool: pay, then: allow, limit: {sum: args.amount, most: 500, per: day}}]"
+    gate = make_gate(policy, **CALM)
+    pay = 'pay({{"amount": {}}})'
+    assert answers(gate, 1, pay, 300) == [False]
+    assert answers(gate, 1, pay, 201) == [True]
+    for waiting in ["pay({})", 'pay({"amount": -900})', 'pay({"amount": "5"})', 'pay({"amount": true})']:
+        assert isinstance(gate.ask(TASK, STEPS, waiting), Wait), waiting
+
+
+def test_several_calls_of_one_action_are_added_and_given_back_by_a_rejection(make_gate, person):
+    gate = make_gate("rules: [{tool: pay, then: allow, limit: {sum: args.amount, most: 500, per: day}}]", **CALM)
+    waiting = gate.ask(TASK, STEPS, 'pay({"amount": 300})\npay({"amount": 300})')
+    assert isinstance(waiting, Wait)
+    assert isinstance(gate.ask(TASK, STEPS, 'pay({"amount": 200})', timeout_s=0), Wait)
+    person().answer("reject")
+    assert waiting.look().reason is Reason.REJECTED
+    assert gate.ask(TASK, STEPS, 'pay({"amount": 100})').reason is Reason.NOT_CRITICAL
+
+
+def test_rejection_and_expiry_give_back_and_an_approval_does_not(make_gate, person, url):
+    policy = "rules: [{name: one, tool: pay, then: judge, limit: {count: 1, per: day}}]"
+    gate = make_gate(policy, detector="full-validation", critical=[])
+    first = gate.ask(TASK, STEPS, "pay({})", task_id="1")
+    person().answer("reject")
+    assert first.look().reason is Reason.REJECTED
+    calm = make_gate(None, run="calm", **CALM)
+    assert calm.ask(TASK, STEPS, "pay({})", task_id="2").reason is Reason.NOT_FLAGGED
+    waiting = calm.ask(TASK, STEPS, "pay({})", task_id="3", timeout_s=0)
+    assert isinstance(waiting, Wait)
+    assert waiting.look().reason is Reason.TIMEOUT
+    with reading(url) as session:
+        assert len(session.exec(tables.LimitUse.__table__.select()).all()) == 3
+
+
+def test_window_ends_and_the_common_policy_counts_an_agent_over_all_its_runs(make_gate, url):
+    policy = "rules: [{name: few, tool: pay, then: allow, limit: {count: 1, per: hour, by: agent}}]"
+    gate = make_gate(policy, **CALM)
+    with writing(url) as session:
+        for name in ("bot", "other"):
+            agents.add(session, name, 0)
+    bot, other = Asker(1, "bot"), Asker(2, "other")
+    assert not isinstance(gate.ask_for(bot, TASK, STEPS, "pay({})"), Wait)
+    assert isinstance(make_gate(None, run="another", **CALM).ask_for(bot, TASK, STEPS, "pay({})"), Wait)
+    assert not isinstance(gate.ask_for(other, TASK, STEPS, "pay({})"), Wait)
+    with writing(url) as session:
+        session.execute(tables.LimitUse.__table__.update().values(at_ms=now_ms() - 3_600_000))
+    assert not isinstance(gate.ask_for(bot, TASK, STEPS, "pay({})"), Wait)
+
+
+def test_rejected_action_does_not_run_once_there_is_room_again(make_gate, person, url):
+    gate = make_gate(THREE, **CALM)
+    answers(gate, 3, task_id="a")
+    waiting = gate.ask(TASK, STEPS, "pay({})", task_id="a")
+    person().answer("reject")
+    assert waiting.look().reason is Reason.REJECTED
+    with writing(url) as session:
+        session.execute(tables.LimitUse.__table__.delete())
+    assert gate.ask(TASK, STEPS, "pay({})", task_id="a").reason is Reason.ALREADY_REJECTED
+
+
+def test_run_with_uses_can_be_deleted(make_gate, url):
+    answers(make_gate(THREE, **CALM), 2, task_id="a")
+    with writing(url) as session:
+        housekeeping.remove(session, runs.get(session, "shop-bot"), now_ms())
+    with reading(url) as session:
+        assert session.exec(tables.LimitUse.__table__.select()).all() == []
+
+
+def test_eight_processes_at_once_are_let_run_no_more_than_the_limit(make_gate, start, tmp_path):
+    make_gate(
+        "rules: [{name: few, tool: pay, then: allow, limit: {sum: args.amount, most: 70, per: day, by: agent}}]"
+    ).open()
+    outs = [tmp_path / f"{number}" for number in range(8)]
+    running = [start("limited", f"p{number}", 4, out) for number, out in enumerate(outs)]
+    assert [process.wait(120) for process in running] == [0] * 8
+    assert sum(int(out.read_text()) for out in outs) == 7
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("{count: 3}", "per"),
+        ("{count: 3, per: year}", "must be hour, day, week"),
+        ("{count: 3, per: day, by: person}", "must be task, agent, run"),
+        ("{count: 3, sum: args.a, most: 5, per: day}", "write either"),
+        ("{sum: args.a, per: day}", "write either"),
+        ("{sum: amount, most: 5, per: day}", "must name an argument"),
+        ("{count: -1, per: day}", "must be a number from 0"),
+    ],
+)
+def test_limit_that_cannot_be_meant_is_refused(limit, said):
+    with pytest.raises(BadInput, match=said):
+        read_policy(f"rules: [{{tool: pay, then: allow, limit: {limit}}}]")
+
+
+@pytest.mark.parametrize("then", ["ask", "deny"])
+def test_limit_is_for_rules_that_let_actions_run(then):
+    with pytest.raises(BadInput, match="is for rules that let actions run"):
+        read_policy(f"rules: [{{tool: pay, then: {then}, limit: {{count: 3, per: day}}}}]")
+
+
+def test_count_of_zero_always_asks(make_gate):
+    assert answers(make_gate("rules: [{tool: pay, then: allow, limit: {count: 0, per: day}}]", **CALM), 1) == [True]
