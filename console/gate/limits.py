@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement
 from sqlalchemy import text as sql_text
 from sqlmodel import Session, col, delete, func, or_, select
 
-from console.gate.policy.rules import LimitUse
+from console.gate.policy.rules import LimitedAmount
 from console.gate.request import CheckRequest, Ruled
 from console.runs.trajectory_rows import insert_row
 from storage import tables
@@ -23,7 +23,7 @@ _ROUNDING = 1e-9
 def has_room(session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled, now_ms: int) -> bool:
     """Return whether every limit of the ruling has room for this action; other writers wait until the commit."""
     if session.get_bind().dialect.name != "sqlite":
-        # SQLite's one write lock is held already; on a server, readers of the same sum would not see each other's rows.
+        # SQLite's one write lock is held already; with PostgreSQL, two writers could read the same sum.
         session.execute(sql_text("LOCK TABLE limit_use IN SHARE ROW EXCLUSIVE MODE"))
     own: dict[str, float] = {}
     for use in ruled.ruling.uses:
@@ -47,7 +47,7 @@ def record_uses(
         insert_row(session.connection(), "limit_use", used)
 
 
-def _keys(run: tables.Run, request: CheckRequest, ruled: Ruled, use: LimitUse) -> dict[str, str]:
+def _keys(run: tables.Run, request: CheckRequest, ruled: Ruled, use: LimitedAmount) -> dict[str, str]:
     """Return the counter: whose policy, which rule, and for whom; under the common policy all runs share a counter."""
     asker = request.asker
     counted = {

@@ -85,7 +85,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitUse:
+class LimitedAmount:
     """What an action uses of the limit of a rule."""
 
     rule: str
@@ -167,7 +167,7 @@ class Ruling:
     undo_s: float | None = None
     """The time in seconds in which a decision can be undone; None for the run's."""
     widen: Widen | None = None
-    uses: tuple[LimitUse, ...] = ()
+    uses: tuple[LimitedAmount, ...] = ()
 
     @property
     def stays(self) -> bool:
@@ -269,7 +269,7 @@ def _ruling_of(policy: Policy, rule: Rule, tool: str, part: ActionPart) -> Rulin
     amount = _amount(rule.limit, part)
     if amount is None:
         return replace(found, then=Then.ASK)
-    return replace(found, uses=(LimitUse(rule.name, rule.limit, amount),))
+    return replace(found, uses=(LimitedAmount(rule.name, rule.limit, amount),))
 
 
 def _amount(limit: Limit, part: ActionPart) -> float | None:
