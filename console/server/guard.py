@@ -146,7 +146,8 @@ class BodyDeadline:
                 # A whole request waits here for its client to hang up.
                 return await receive()
             try:
-                message = await asyncio.wait_for(receive(), until - time.monotonic())
+                async with asyncio.timeout(until - time.monotonic()):
+                    message = await receive()
             except TimeoutError:
                 raise HTTPException(408, _LATE_BODY, {"Connection": "close"}) from None
             until += len(message.get("body", b"")) / _SLOWEST_BYTES * self._seconds

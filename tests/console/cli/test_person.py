@@ -1,14 +1,17 @@
 """`inferact person`, and who decides at the command line."""
 
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
 from sqlmodel import select
 
 from console.auth import invitations, sessions
+from console.auth.people import Role
 from console.cli import run_command
+from console.cli.serve import create_link
 from console.database import now_ms, reading, writing
+from console.errors import Refused
 from console.server.serve import written_address
 from console.server.site import site_at
 from storage import tables
@@ -72,6 +75,30 @@ def test_a_server_that_ends_leaves_the_address_of_a_later_one(person):
         with written_address(site_at("127.0.0.1", 8601, None)):
             later.enter_context(written_address(site_at("127.0.0.1", 8602, None)))
         assert person("invite", "Ada")[1]["link"].startswith("http://127.0.0.1:8602/invite/")
+
+
+def test_a_reserved_name_is_refused_by_every_command(person, capsys):
+    assert person("invite", "gate")[0] == 1
+    with pytest.raises(Refused, match="The name Console is reserved"):
+        create_link(site_at("127.0.0.1", 8501, None), "Console", None)
+    assert person("invite", "Ada")[0] == 0
+    assert run_command(["agent", "add", "ada"]) == 1
+    assert run_command(["agent", "add", "bot"]) == 0
+    assert person("invite", "Bot")[0] == 1
+    assert "The name bot is taken" in capsys.readouterr().err
+    assert [one["name"] for one in person("list")[1]] == ["Ada"]
+
+
+def test_sixteen_starts_leave_one_link_for_the_first_admin():
+    everything = frozenset({Role.REVIEWER, Role.RESEARCHER, Role.ADMIN})
+    links = [create_link(site_at("127.0.0.1", 8501, None), None, everything) for _ in range(16)]
+    used = []
+    for link in links:
+        with writing() as session, suppress(Refused):
+            used.append(invitations.accept(session, link.rpartition("/")[2], f"Ada {len(used)}", now_ms()).name)
+    assert used == ["Ada 0"]
+    with reading() as session:
+        assert session.exec(select(tables.Invitation).where(tables.Invitation.used_ms.is_(None))).all() == []
 
 
 def test_sessions_are_listed_and_ended_and_a_disabled_person_has_none(person):
