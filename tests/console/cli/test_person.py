@@ -84,7 +84,7 @@ def test_a_reserved_name_is_refused_by_every_command(person, capsys):
     assert person("invite", "Ada")[0] == 0
     assert run_command(["agent", "add", "ada"]) == 1
     assert run_command(["agent", "add", "bot"]) == 0
-    assert person("invite", "Bot")[0] == 1
+    assert run_command(["person", "invite", "Bot"]) == 1
     assert "The name bot is taken" in capsys.readouterr().err
     assert [one["name"] for one in person("list")[1]] == ["Ada"]
 
