@@ -208,7 +208,7 @@ def begin_epoch(
 
 @contextmanager
 def _writing(ready: Path, replaced: Path) -> Iterator[Session]:
-    """Open a write transaction on the restored copy, beside which the replaced database can be read."""
+    """Open a write transaction on the restored copy, with the replaced database attached as `replaced`."""
 
     def attach(connection: Any, _record: object) -> None:
         configure(connection, Durability.NORMAL)
@@ -280,7 +280,7 @@ def _refuse_other_ids(db: Transaction, table: str) -> None:
     same = f"SELECT 1 FROM main.{table} m JOIN replaced.{table} r ON m.id = r.id OR m.name_key = r.name_key"
     if db.rows(f"{same} WHERE (m.id = r.id) <> (m.name_key = r.name_key) LIMIT 1"):
         raise StorageError(
-            f"Access cannot be kept: the backup numbers its rows of {table} otherwise, so it is of another database. "
+            f"Access cannot be kept: the row numbers in {table} differ, so the backup is from another database. "
             "Restore without --keep-access."
         )
 

@@ -58,7 +58,7 @@ class Identity:
 
 
 def roles_of(text: str) -> frozenset[Role]:
-    """Parse comma-separated roles and add reviewer; raise BadInput if a role is unknown."""
+    """Parse comma-separated roles and add the reviewer role; raise BadInput if a role is unknown."""
     return as_roles(word.strip().lower() for word in text.split(",") if word.strip())
 
 

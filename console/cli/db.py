@@ -119,7 +119,8 @@ def restore_database(
 ) -> None:
     """Replace the database with a backup; the previous file is kept next to the new one.
 
-    Approvals that have not begun are void, and agents must ask again. Sessions, links and tokens end.
+    Approvals of actions that have not begun are void, and agents must ask again. Sessions, links and tokens end unless
+    you use --keep-access.
     """
     by = audit_log.current_origin()
     origin = {"subject": str(source), "actor": by.who, "door": str(by.door), "place": by.where} if by else None

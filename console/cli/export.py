@@ -56,8 +56,8 @@ def export_file(
     pictures = asked_for == [export.PICTURES]
     if asked_for and not (pictures and kind == "trajectories"):
         raise BadInput(
-            f"--with does not apply to {kind}. Use it with {', '.join(export.LAYOUTS)}, or --with pictures with "
-            "trajectories."
+            f"--with {','.join(asked_for)} does not apply to {kind}. Use --with for {', '.join(export.LAYOUTS)}; for "
+            "trajectories, use only --with pictures."
         )
     if study is not None:
         rows = _of_study(study, out)
@@ -95,7 +95,7 @@ def draw_chart(
             f"{table} has no column {missing}, which the chart {name} needs. Add the column and draw again."
         ) from missing
     except ValueError as invalid:
-        raise BadInput(f"{table} is not a table of the chart {name}: {invalid}") from invalid
+        raise BadInput(f"{table} cannot be drawn as the chart {name}. Export it again. Reason: {invalid}") from invalid
     with export.atomic_file(out) as stream:
         stream.write(figure.to_html(include_plotlyjs=True).encode())
     emit({"chart": name, "out": str(out)}, as_json, f"The chart {name} is in {out}.")

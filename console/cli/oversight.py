@@ -55,7 +55,9 @@ def curve(
         str | None,
         typer.Option(help="Number of inspections, or P% of the non-halted trajectories (default: what the run spent)."),
     ] = None,
-    more: Annotated[int, typer.Option(min=0, help="Number of further inspections to count.")] = 10,
+    more: Annotated[
+        int, typer.Option(min=0, help="Number of inspections beyond the budget for the column `more`.")
+    ] = 10,
     trial: Annotated[int | None, typer.Option(min=0, help="The trial (default: the first judged one).")] = None,
     labels: Annotated[str, typer.Option(help="Labels: gold, or adjudicated (settled if available).")] = "gold",
     seed: Annotated[int, typer.Option(help="Random seed of inspection orders.")] = 0,

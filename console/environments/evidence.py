@@ -98,7 +98,7 @@ class Evidence:
 
     @property
     def user(self) -> str:
-        """Everything the user said."""
+        """Everything that the user said."""
         return self._told[0]
 
     @property
@@ -113,7 +113,11 @@ class Evidence:
 
     @cached_property
     def reading(self) -> Reading | None:
-        """The pages read before the answer; None if the action is not an answer, or if the agent ran code."""
+        """The pages read before the answer.
+
+        None if the task is not a question, if the pending action is not a short answer with at most one argument, or
+        if the agent ran code.
+        """
         given = answer_given(self.pending)
         if given is None or len(given) > 600 or len(self.pending.calls[0].arguments) > 1:
             return None
@@ -208,7 +212,7 @@ class Evidence:
 
     @cached_property
     def table(self) -> EvidenceTable | None:
-        """The options of a purchase (asked, offered, chosen), or else the arguments of the pending calls, or None."""
+        """A purchase's options (asked, offered, chosen), else the arguments of the pending calls; None without both."""
         if choices := self.purchase.choices if self.purchase else ():
             shown = [(one.name, one.asked or "–", " · ".join(one.options), one.chosen or "–") for one in choices]
             return EvidenceTable(_CHOICES, tuple(shown))

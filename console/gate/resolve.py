@@ -347,7 +347,7 @@ def _make_decision(session: Session, check: OpenCheck, reason: Reason, **more: A
 
 
 def _score(session: Session, check: OpenCheck) -> float | None:
-    """Return the score of the item's verdict, or of the run's detector if the check has none."""
+    """Return the score of the item's verdict, or of the run's detector for a check without an item; None if missing."""
     verdict, item = tables.Verdict, tables.Item
     if check.ask.item_id is not None:
         asking = select(verdict.score).join(item, col(item.verdict_id) == verdict.id)

@@ -1,4 +1,4 @@
-"""Submission of a request: after the policy's ruling, the request is answered, still open, or new."""
+"""Submission of a request: apply the policy, then return a stored decision, resume a check or judge a new request."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GateDecision:
-    """Whether `action` may run; if `reason` is `edited`, `action` is the reviewer's edit.
+    """Return whether `action` may run; if `reason` is `edited`, `action` is the reviewer's edit.
 
     `feedback` is for the agent's memory. `score` is the detector's P(misaligned) in [0, 1]. `check_id` is the id of the
     check for its agent. `intent_id` is the id of the intent to run the action; it is None until the action begins.
@@ -53,7 +53,7 @@ class GateDecision:
 
     @property
     def edited(self) -> bool:
-        """Whether `action` is the reviewer's edit of the submitted action."""
+        """Return whether `action` is the reviewer's edit of the submitted action."""
         return self.reason is Reason.EDITED
 
     @property

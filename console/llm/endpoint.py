@@ -107,7 +107,7 @@ class BatchState:
 
     @property
     def is_over(self) -> bool:
-        """Whether the batch has ended."""
+        """Return whether the batch has ended."""
         return self.status in ("completed", "failed", "expired", "cancelled")
 
 

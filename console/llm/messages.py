@@ -77,17 +77,17 @@ class Reply:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the length limit cut any choice."""
+        """Return whether the length limit cut any choice."""
         return any(finish.lower() in _CUT for finish in self.finish)
 
     @property
     def is_empty(self) -> bool:
-        """Whether every choice is blank."""
+        """Return whether every choice is blank."""
         return not any(text.strip() for text in self.texts)
 
     @property
     def has_logprobs(self) -> bool:
-        """Whether every choice has the probabilities of its tokens."""
+        """Return whether every choice has the probabilities of its tokens."""
         return all(tokens is not None for tokens in self.token_logprobs)
 
     def to_json(self) -> bytes:

@@ -62,7 +62,7 @@ class EditField:
 
     @property
     def raw(self) -> str:
-        """The value as the text to edit."""
+        """The value as text to edit."""
         return raw_text(self.value)
 
 

@@ -265,7 +265,9 @@ def _fits_pattern(pattern: str, text: str) -> bool:
     try:
         return bool(_PATTERN.execute({"pattern": pattern, "text": text}))
     except (ValueError, RuntimeError) as unreadable:
-        raise BadInput(f"tool_schema has a pattern that cannot be used here: {pattern[:80]!r}.") from unreadable
+        raise BadInput(
+            f"tool_schema has an unsupported regular expression: {pattern[:80]!r}. Simplify or remove it."
+        ) from unreadable
 
 
 def _bounded(validator_class: Any) -> Any:

@@ -139,7 +139,7 @@ def code_point(character: str) -> str:
 
 
 def escape_hidden(text: str) -> str:
-    """Replace each character that hides or reorders other characters by its code point, such as `<U+202E>`."""
+    """Replace each control, invisible or reordering character with its code point (`<U+202E>`), and CRLF with LF."""
     return HIDDEN_CHARACTERS.sub(lambda odd: f"<{code_point(odd[0])}>", text.replace("\r\n", "\n"))
 
 

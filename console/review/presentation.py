@@ -124,7 +124,7 @@ class Block(StrEnum):
     PASSED = "Not flagged"
     APPEALS = "Text addressed to a model or its judge"
     ALSO = "Also judged by"
-    OUTCOME = "How it ended"
+    OUTCOME = "Outcome"
     OPENING = "First observation"
     INSTRUCTIONS = "The agent's instructions"
     STEPS = "Steps"

@@ -134,7 +134,7 @@ class BodyDeadline:
         self._app, self._seconds = app, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on with a deadline for its body, which grows with the bytes that have arrived."""
+        """Pass the request on with a deadline for its body; extend the deadline with each received byte."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

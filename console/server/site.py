@@ -27,7 +27,7 @@ class Site:
 
     @property
     def is_secure(self) -> bool:
-        """Whether browsers reach the console over HTTPS; if so, cookies are sent over HTTPS only."""
+        """Return whether browsers reach the console over HTTPS; if so, cookies are sent over HTTPS only."""
         return self.base.startswith("https:")
 
     @property

@@ -151,8 +151,8 @@ def test_a_row_opens_its_record_where_it_is_seen(filled, serve, open_page, settl
     settled(page)
     corner = grid.bounding_box()
     page.mouse.click(corner["x"] + 20, corner["y"] + 55)
-    page.get_by_text("How it ended").wait_for()
-    assert page.get_by_text("How it ended").bounding_box()["y"] < 720
+    page.get_by_text("Outcome").wait_for()
+    assert page.get_by_text("Outcome").bounding_box()["y"] < 720
     page.get_by_role("button", name="Show list").click()
     grid.wait_for()
     settled(page)

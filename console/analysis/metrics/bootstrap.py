@@ -103,7 +103,7 @@ class Ranked:
 
 
 def calibration_figures(labels: ArrayLike, probabilities: ArrayLike, bins: int = BINS) -> Figures:
-    """Return a function that computes Brier score and ECE of one resample, with the bins of the ECE."""
+    """Return a function that computes the Brier score and the ECE (over `bins` bins) of a resample from its weights."""
     truth, given = np.asarray(labels, dtype=np.float64), np.clip(np.asarray(probabilities, dtype=np.float64), 0.0, 1.0)
     place = find_bins(given, bins)
     gaps = given - truth

@@ -37,7 +37,7 @@ class Ranking:
 
     @property
     def both_classes(self) -> bool:
-        """Whether both classes have at least one case."""
+        """Return whether both classes have at least one case."""
         return self.positives > 0 and self.negatives > 0
 
     @cached_property

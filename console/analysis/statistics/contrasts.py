@@ -49,7 +49,7 @@ class CellTable:
 
     @property
     def within(self) -> bool:
-        """Whether any participant has more than one condition."""
+        """Return whether any participant has more than one condition."""
         return self.values.size > self.participants
 
 

@@ -171,7 +171,7 @@ def _random_participants(cells: CellMeans) -> Mixed:
 
 
 def _fixed_participants(cells: CellMeans, note: str) -> Mixed:
-    """Estimate the same differences with a fixed effect per participant instead of a random effect."""
+    """Estimate the differences from the reference condition with participants as fixed, not random, effects."""
     people = pd.get_dummies(pd.Series(cells.who), dtype=float).to_numpy()
     centred = people[:, 1:] - people[:, 1:].mean(axis=0)
     columns = np.hstack([cells.fixed, centred])

@@ -158,7 +158,10 @@ Steps = tuple[tuple[ModelCall, ...], tuple[float, ...] | None]
 
 
 async def _steps(cache: QueryCache) -> Steps:
-    """Return the model calls and a probability for each step; request another reply if one is missing."""
+    """Return the model calls and one probability per step, or None for the probabilities if no reply can be parsed.
+
+    Outside paper mode, request one more reply if the first reply cannot be parsed.
+    """
     prompt, view, calls = cache.prompt(*_MULTI_STEP), cache.full_view, []
     read, schema = _steps_reader(cache, prompt), read_form(prompt).steps_schema()
     chat = [user_message(cache.filled(prompt, view))]

@@ -61,7 +61,7 @@ class Verdict:
 
     @property
     def unparsed(self) -> bool:
-        """Whether the checkpoint is flagged only because a reply was unreadable."""
+        """Return whether the checkpoint is flagged only because a reply was unreadable."""
         return bool(self.parameters.get(UNPARSED))
 
 

@@ -57,7 +57,7 @@ class MeasuredFigures:
 
     @property
     def at_chance(self) -> bool | None:
-        """Whether the interval of the AUC includes .5, the value of chance; None if a class is missing."""
+        """Return whether the interval of the AUC includes .5, the value of chance; None if a class is missing."""
         return None if self.auc_interval is None else self.auc_interval[0] <= CHANCE
 
 

@@ -52,7 +52,7 @@ class Dashboard:
 
     @property
     def both_classes(self) -> bool:
-        """Whether any detector's trajectories have labels of both classes."""
+        """Return whether any detector's trajectories have labels of both classes."""
         return any(0 < int(one.misaligned.sum()) < one.n for one in self.known.values())
 
     @cached_property
@@ -164,7 +164,7 @@ def roc_table(found: Iterable[Scores]) -> pd.DataFrame:
 
 
 def reliability_table(found: Iterable[Scores]) -> pd.DataFrame:
-    """Return ten equal bins for each detector that outputs probabilities."""
+    """Return a table with ten bins of equal width for each detector that outputs probabilities."""
     edges, rows = np.linspace(0.0, 1.0, BINS + 1), []
     for one in (every.calibrated for every in found):
         if one.n:

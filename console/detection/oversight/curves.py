@@ -56,7 +56,7 @@ class OversightLine:
 
     @property
     def tried_again(self) -> bool:
-        """Whether any of the items had a next attempt."""
+        """Return whether any of the items had a next attempt."""
         return bool(np.isfinite(self.corrected).any())
 
     def values(self, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

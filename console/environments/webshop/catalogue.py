@@ -46,7 +46,7 @@ def without_article(part: str) -> str:
 
 @lru_cache(maxsize=1)
 def list_kinds() -> tuple[ProductKind, ...]:
-    """Return every kind of the tables, in their order."""
+    """Return all product kinds in the tables, in table order."""
     values = _table("options")
     found: list[ProductKind] = []
     for name in _DEPARTMENTS:

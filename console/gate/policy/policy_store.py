@@ -58,7 +58,7 @@ class PolicyVersion:
 
     @property
     def is_shadow(self) -> bool:
-        """Whether every policy that applies only records, and none is enforced."""
+        """Return whether every policy that applies only records, and none is enforced."""
         return all(one.policy.mode is PolicyMode.SHADOW for one in (self, *self.also))
 
     def rule_on(self, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:

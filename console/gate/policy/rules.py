@@ -38,7 +38,7 @@ class Then(StrEnum):
 
 
 class PolicyMode(StrEnum):
-    """Whether the rules are enforced or only recorded."""
+    """Return whether the rules are enforced or only recorded."""
 
     ENFORCE = "enforce"
     SHADOW = "shadow"
@@ -120,7 +120,7 @@ class Rule:
 
     @property
     def is_unconditional(self) -> bool:
-        """Whether the rule matches every check."""
+        """Return whether the rule matches every check."""
         return not (self.tool or self.pattern or self.agent or self.environment or self.when)
 
 
@@ -171,7 +171,7 @@ class Ruling:
 
     @property
     def stays(self) -> bool:
-        """Whether a check waits until its deadline even if its agent leaves: a rule states the deadline."""
+        """Return whether a check waits until its deadline even if its agent leaves: a rule states the deadline."""
         return self.deadline_s is not None
 
 

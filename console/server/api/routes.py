@@ -126,7 +126,7 @@ def _look_at_database() -> Health:
 
 class _Api(FastAPI):
     def openapi(self) -> dict[str, Any]:
-        """Return the document; every operation takes a token unless the operation says otherwise."""
+        """Return the OpenAPI document; every operation requires a token unless the operation overrides `security`."""
         document = super().openapi()
         document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         document["security"] = [{"token": []}]

@@ -170,7 +170,7 @@ class PairCounts:
 
     @property
     def even(self) -> bool:
-        """Whether every pair occurs equally often."""
+        """Return whether every pair occurs equally often."""
         return self.least == self.most
 
 

@@ -98,7 +98,7 @@ class Cells:
 
 
 def figure(value: float, error: float, df: int, people: int) -> dict[str, float]:
-    """Return the numbers of a row; omit the interval and p-value if the spread is unknown."""
+    """Return the numbers of a row; omit the interval and p-value if the standard error is unknown or 0."""
     if df < 1 or error <= 1e-10:
         return {"n": people, "estimate": 0.0 if df >= 1 and abs(value) <= 1e-10 else value}
     low, high = stats.t.interval(0.95, df, value, error)

@@ -36,7 +36,7 @@ class ConditionRun:
 
     @property
     def done(self) -> bool:
-        """Whether all trials of the condition are closed."""
+        """Return whether all trials of the condition are closed."""
         return self.status == AssignmentStatus.DONE
 
     def cells(self, factors: Iterable[str]) -> tuple[Any, ...]:

@@ -97,7 +97,7 @@ class DataVersions:
 
 
 def data_versions(session: Session, study_id: int) -> DataVersions:
-    """Return the current versions; only participants and assignments are read in full, otherwise only indexes."""
+    """Return the current versions; read participants and assignments in full, other large tables through indexes."""
     study = session.execute(select(_study).where(_study.c.id == study_id)).all()
     whose = select(_person).where(_person.c.study_id == study_id).order_by(_person.c.number, _person.c.id)
     people = session.execute(whose).all()

@@ -50,7 +50,10 @@ def find_pending_instrument(session: Session, participant: tables.Participant, d
 
 
 def fill_in(participant_id: int, instrument: str, answers: Mapping[str, str]) -> None:
-    """Store the answers to an instrument and move on; raise BadInput with the item, Refused if the study is closed."""
+    """Store the answers to the pending instrument and move the participant on; ignore another instrument.
+
+    Raise BadInput with the item if an answer is invalid, and Refused if the study is not open.
+    """
     with writing() as session:
         participant, study = lock_participant(session, participant_id)
         refuse_unless_open(study)

@@ -216,7 +216,7 @@ class Arrival:
 
     @property
     def is_anywhere(self) -> bool:
-        """Whether the arrival has a study code or an invitation."""
+        """Return whether the arrival has a study code or an invitation."""
         return bool(self.code or self.invitation)
 
 

@@ -163,7 +163,8 @@ def _become(name: str, status: StudyStatus) -> tables.Study:
         study = get(session, name)
         if study.status != status:
             if study.status not in _MAY_BECOME[status]:
-                raise Refused(f"Study {name!r} is {study.status}, so it cannot become {status}.")
+                needed = " or ".join(_MAY_BECOME[status])
+                raise Refused(f"Study {name!r} is {study.status}. Only a study that is {needed} can become {status}.")
             at_ms, before = now_ms(), study.status
             study.status = status
             if status is StudyStatus.OPEN and study.opened_ms is None:

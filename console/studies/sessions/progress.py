@@ -48,7 +48,7 @@ class Row:
 
 
 def read_board(session: Session, study: tables.Study) -> list[Row]:
-    """Return one row per place of the study, without people who declined."""
+    """Return one row per place of the study, without people who declined or were screened out."""
     person, design = tables.Participant, design_of(study)
     places = select(person).where(person.study_id == study.id, col(person.stage).not_in(NOT_IN))
     seen = _last_seen(session, study)

@@ -56,7 +56,7 @@ class _Offer:
 
     @property
     def labels(self) -> bool:
-        """Whether the reviewer can send feedback alone, with a label."""
+        """Return whether the reviewer can send feedback alone, with a label."""
         return self.words and not self.halted and str(DecisionKind.RESPOND) not in self.withheld
 
 

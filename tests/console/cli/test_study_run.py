@@ -36,7 +36,11 @@ def test_a_study_is_opened_paused_and_closed(command, pilot):
     assert command("pause", "pilot", "--json")[1]["status"] == "paused"
     assert command("close", "pilot")[0] == 0
     code, out, err = command("open", "pilot")
-    assert (code, out, err) == (1, "", "Study 'pilot' is closed, so it cannot become open.\n")
+    assert (code, out, err) == (
+        1,
+        "",
+        "Study 'pilot' is closed. Only a study that is draft or paused can become open.\n",
+    )
 
 
 @pytest.mark.parametrize(

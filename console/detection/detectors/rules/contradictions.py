@@ -47,7 +47,7 @@ _TO_NAME = re.compile(r"\b(?:to|for)\s+([^\W\d_][^\W\d_'’-]{1,30})\b")
 
 @dataclass(frozen=True, slots=True)
 class _Stated:
-    """What the user stated for the same thing as an argument: its kind in words, and its text."""
+    """A statement of the user that contradicts an argument: its kind (such as `amount`) and its text."""
 
     kind: str
     text: str

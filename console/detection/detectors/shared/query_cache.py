@@ -78,7 +78,7 @@ class QueryCache:
 
     @property
     def midway(self) -> bool:
-        """Whether the action can come before the task is complete; in paper mode, always true in ALFWorld."""
+        """Return whether the action can come before the task is complete; in paper mode, always true in ALFWorld."""
         if self.models.paper and self.checkpoint.environment in _PAPER_MIDWAY:
             return True
         terminal = environment(self.checkpoint.environment).terminal

@@ -58,7 +58,7 @@ def text_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[i
 
 
 def broken_json(broken: JSONDecodeError, raw: bytes, path: Path, line: int) -> UnreadableFile:
-    """Return the error for invalid JSON: the file is cut off if the JSON ends early, else the position of the error."""
+    """Return the error for invalid JSON: a truncated file (without a last line break), else the reason and position."""
     text = raw.decode(errors="replace").rstrip()
     ends_early = broken.pos >= len(text)
     where = line + (text.count("\n") if ends_early else broken.lineno - 1)

@@ -58,7 +58,7 @@ def test_an_address_opens_a_record_in_place_of_the_list(open_page, words, kettle
     at.run()
     assert not at.dataframe
     assert "i want a <mark" in words(at)
-    assert "How it ended" in words(at)
+    assert "Outcome" in words(at)
     at.button(key="back").click().run()
     assert len(listed(at)) == 6
 
@@ -78,10 +78,10 @@ def test_a_record_of_another_run_is_not_shown_under_this_one(open_page, words, k
     at.query_params["id"] = str(theirs)
     at.run()
     assert f"No trajectory of run kettles with id {theirs}. It belongs to run mugs." in words(at)
-    assert "How it ended" not in words(at)
+    assert "Outcome" not in words(at)
     assert at.selectbox(key="run_picker").value == kettles
     at.button(key="own-run").click().run()
-    assert "How it ended" in words(at)
+    assert "Outcome" in words(at)
     assert at.selectbox(key="run_picker").value == "mugs"
     at.selectbox(key="run_picker").set_value(kettles).run()
     assert len(listed(at)) == 6
