@@ -31,8 +31,8 @@ class Escalation:
     def badge(self) -> str:
         """Return the escalation as a short label."""
         if self.addressee:
-            return _("Escalated by {author} to {name}").format(author=self.author, name=self.addressee)
-        return _("Escalated by {author}").format(author=self.author)
+            return _("{author} escalated this item to {name}").format(author=self.author, name=self.addressee)
+        return _("{author} escalated this item").format(author=self.author)
 
 
 def clean_note(text: str) -> str:

@@ -156,7 +156,7 @@ def _span(
 
 
 def _conversation(record: Record, told: Mapping[str, Any], number: int) -> LoggedSpan | None:
-    """Return an agent's span as a model span with all messages of the agent, or None if there are no messages."""
+    """Return an agent's span as a model span with all messages of the agent, or None if the messages are missing."""
     asked, given = (plain_list(unpacked(told.get(f"gen_ai.{name}.messages"))) for name in ("input", "output"))
     held = unpacked(_first(told, *_OF_AGENTS)) or [*asked, *given]
     start = str(record.value.get("startTimeUnixNano") or "").zfill(20)

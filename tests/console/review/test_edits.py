@@ -93,7 +93,7 @@ def test_a_schema_is_never_fetched():
 
 @pytest.mark.parametrize("schema", [{"type": "nonsense"}, {"required": 3}, "text", ["order"]])
 def test_what_is_no_schema_is_refused_when_it_is_sent(schema):
-    with pytest.raises(BadInput, match="not a JSON schema"):
+    with pytest.raises(BadInput, match="not a valid JSON schema"):
         check_tool_schema(schema)
 
 

@@ -43,12 +43,12 @@ def view(reviewer, unblinded=False):
 def test_a_hand_over_carries_name_note_and_badge(shop):
     pass_on(note="Is 89.5 really over?", addressee="ben")
     seen = view("Ben")
-    assert seen.escalation.badge == "Escalated by Ada to Ben"
+    assert seen.escalation.badge == "Ada escalated this item to Ben"
     assert [(note.author, note.text) for note in seen.notes] == [("Ada", "Is 89.5 really over?")]
     with reading() as session:
         (row,) = list_pending_items(session, runs.get(session, "shop"), "Ben").offered
         answers = list_current_decisions(session, seen.claim.item_id)
-    assert row.escalation.badge == "Escalated by Ada to Ben"
+    assert row.escalation.badge == "Ada escalated this item to Ben"
     assert resolve_decisions(answers, "click[Buy Now]").feedback == ""
 
 
@@ -64,7 +64,7 @@ def test_a_plain_note_in_a_blind_run_is_read_by_its_author_and_researchers_alone
 
 def test_a_hand_over_without_a_note_still_says_by_whom(shop):
     pass_on()
-    assert view("Ben").escalation.badge == "Escalated by Ada"
+    assert view("Ben").escalation.badge == "Ada escalated this item"
 
 
 def test_a_note_goes_with_a_hand_over_to_somebody_who_is_there(shop):
