@@ -55,6 +55,8 @@ class Settings(BaseSettings):
     """The most checks of one agent that may wait for a person at once, over HTTP."""
     agent_runs: int = Field(default=100, ge=1)
     """The most runs that one agent may create within 24 hours, over HTTP."""
+    keep_allowed_days: int = Field(default=90, ge=0)
+    """How many days each check that a policy allowed at once is kept; its count is kept for ever."""
     webhook_url: str | None = None
     """The address that receives every decision on an agent's action."""
     webhook_secret: SecretStr | None = None

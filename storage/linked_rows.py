@@ -139,6 +139,7 @@ NOT_LINKED = {
     "verdict": "what a detector said; the check that follows from it is linked",
     "allowed": "a count of allowed checks",
     "limit_use": "a count for the limits of rules; each stored check that it counts is linked",
+    "allowed_check": "a population to draw samples from, pruned after some days; no check depends on it",
     "plan_version": "each version is an event with its digest",
     "webhook_delivery": "a delivery to another system, repeated until it succeeds",
     **dict.fromkeys(

@@ -175,14 +175,16 @@ def _is_stricter_now(ruled: Ruled, answer: GateDecision) -> bool:
 def _allowed(
     options: SubmitOptions, run: tables.Run, request: CheckRequest, ruled: Ruled
 ) -> GateDecision | Wait | None:
-    """Allow and count an action; beyond a limit of its rule, ask a person instead."""
-    # A power cut may lose the last counts: nothing rests on them, and durable ones would cost more than all the rest.
+    """Allow and store an action; beyond a limit of its rule, ask a person instead."""
+    # A power cut may lose the last of these rows: no check rests on them, and durable ones would cost more than all the
+    # rest. They are in one commit with their count, and a killed process loses none.
     uses, at_ms = bool(ruled.ruling.uses), now_ms()
     with writing(options.url, durable=uses) as session:
         allowed = not uses or limits.has_room(session, run, request, ruled, at_ms)
         if allowed:
             limits.record_uses(session, run, request, ruled, at_ms)
-            policy_store.count_allowed(session, run, ruled.version, ruled.ruling)
+            agent = request.asker.name
+            policy_store.store_allowed(session, run, ruled.version, ruled.ruling, request.action, agent, at_ms)
     if not allowed:
         return _ask_beyond_limit(options, run, request, ruled)
     return GateDecision(True, request.action, "", Reason.NOT_CRITICAL)

@@ -114,6 +114,7 @@ def remove_run(session: Session, run: tables.Run) -> None:
         tables.Task,
         tables.Budget,
         tables.Allowed,
+        tables.AllowedCheck,
         tables.LimitUse,
         tables.Policy,
         tables.Adjudication,

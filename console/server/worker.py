@@ -13,9 +13,11 @@ from anyio.from_thread import start_blocking_portal
 from sqlalchemy.exc import DBAPIError
 
 from console import runs
-from console.database import database_url, now_ms, reading, review_queue
+from console.database import database_url, now_ms, reading, review_queue, writing
 from console.errors import ConsoleError
+from console.gate.policy import policy_store
 from console.server import webhooks
+from console.settings import settings
 from console.trials import replay
 from storage import tables
 from storage.errors import StorageError
@@ -25,6 +27,9 @@ Tell = Callable[[str], None]
 
 _PAUSE_MS = 30_000
 """How long a run is left alone after it failed."""
+
+_PRUNING, _PRUNES_EVERY_MS, _DAY_MS = 0, 3_600_000, 86_400_000
+"""The key, among runs that rest, of the removal of old allowed checks; no run has the id 0."""
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +61,10 @@ def _round(tell: Tell, rested: dict[int, int]) -> None:
     at_ms = now_ms()
     if freed := review_queue().sweep(now_ms=at_ms):
         tell(f"{freed} claims had expired; their items are pending again.")
+    if at_ms >= rested.get(_PRUNING, 0):
+        rested[_PRUNING] = at_ms + _PRUNES_EVERY_MS
+        with writing() as session:
+            policy_store.prune_allowed(session, at_ms - settings().keep_allowed_days * _DAY_MS)
     with reading() as session:
         moving = runs.list_active_runs(session)
     for run in moving:

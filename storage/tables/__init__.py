@@ -4,6 +4,7 @@ from storage.tables.audit import ChainEnd, DatabaseKey, Event, EventLink, RowSal
 from storage.tables.base import Table
 from storage.tables.loop import (
     Allowed,
+    AllowedCheck,
     Ask,
     CarriedCheck,
     Intent,

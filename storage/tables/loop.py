@@ -136,7 +136,7 @@ class ReplacedPolicy(NumberedTable, table=True):
 
 
 class Allowed(NumberedTable, table=True):
-    """The number of calls of a tool that a rule allowed at once; nothing else is stored about these calls."""
+    """The number of calls of a tool that a rule allowed at once; the calls themselves are in `AllowedCheck`."""
 
     __tablename__ = "allowed"
     __table_args__ = (UniqueConstraint("run_id", "policy_id", "rule", "tool"),)
@@ -163,6 +163,21 @@ class LimitUse(NumberedTable, table=True):
     counted_by: str
     amount: float
     token: str | None = None
+    at_ms: int = Field(sa_type=BigInteger)
+
+
+class AllowedCheck(NumberedTable, table=True):
+    """One check that the policy allowed at once; kept for the days of the setting `keep_allowed_days`."""
+
+    __tablename__ = "allowed_check"
+    __table_args__ = (Index("ix_allowed_check_run", "run_id"), Index("ix_allowed_check_at", "at_ms"))
+
+    run_id: int = Field(foreign_key="run.id")
+    tool: str
+    action_digest: str
+    rule: str
+    policy_version: int
+    agent: str
     at_ms: int = Field(sa_type=BigInteger)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Select, bindparam, case, or_
 from sqlalchemy import select as sa_select
 from sqlalchemy import text as sql_text
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, col, delete, func, select
 
 from console import runs
 from console.auth import audit_log
@@ -160,10 +160,21 @@ def get_gate_run(session: Session, name: str) -> tables.Run:
     return run
 
 
-def count_allowed(session: Session, run: tables.Run, version: PolicyVersion, found: Ruling) -> None:
-    """Count a check whose action the policy allowed at once."""
+def store_allowed(
+    session: Session, run: tables.Run, version: PolicyVersion, found: Ruling, action: str, agent: str, now_ms: int
+) -> None:
+    """Store and count a check whose action the policy allowed at once; the action is stored as its digest."""
     row = {"run_id": run.id, "policy_id": version.id, "rule": found.rule, "tool": found.tool[:_MAX_TOOL]}
+    digest = hashlib.sha256(action.encode("utf-8", "surrogatepass")).hexdigest()
+    check = {"version": version.version, "digest": digest, "agent": agent, "at_ms": now_ms}
     session.connection().execute(_counting(), row)
+    session.connection().execute(_storing(), row | check)
+
+
+def prune_allowed(session: Session, before_ms: int) -> None:
+    """Delete the allowed checks of before this time, except their count."""
+    checked = tables.AllowedCheck
+    session.execute(delete(checked).where(col(checked.at_ms) < before_ms))
 
 
 def count_by_tool(session: Session, run: tables.Run) -> list[dict[str, Any]]:
@@ -259,4 +270,12 @@ def _counting() -> Any:
     return sql_text(
         "INSERT INTO allowed (run_id, policy_id, rule, tool, checks) VALUES (:run_id, :policy_id, :rule, :tool, 1) "
         "ON CONFLICT (run_id, policy_id, rule, tool) DO UPDATE SET checks = allowed.checks + 1"
+    )
+
+
+@cache
+def _storing() -> Any:
+    return sql_text(
+        "INSERT INTO allowed_check (run_id, tool, action_digest, rule, policy_version, agent, at_ms) "
+        "VALUES (:run_id, :tool, :digest, :rule, :version, :agent, :at_ms)"
     )

@@ -22,7 +22,7 @@ from console.settings import settings
 from console.trials import start
 from console.trials.engine import lock_run, resume
 from console.trials.replay import start_replay
-from storage.tables import Ask, Item, Trajectory
+from storage.tables import AllowedCheck, Ask, Item, Trajectory
 from tests.logs import purchase, write_log
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -163,3 +163,16 @@ def test_a_webhook_that_cannot_be_used_stops_it_at_once(monkeypatch, capsys):
     assert run_command(["worker"]) == 2
     assert time.monotonic() - started < 5
     assert "too short" in capsys.readouterr().err
+
+
+def test_allowed_checks_are_kept_for_the_days_of_the_setting(replay, monkeypatch):
+    monkeypatch.setenv("INFERACT_KEEP_ALLOWED_DAYS", "30")
+    settings.cache_clear()
+    day_ms, said = 86_400_000, {"tool": "look", "action_digest": "d", "rule": "rule 1", "agent": "bot"}
+    with writing() as session:
+        run_id = runs.get(session, replay).id
+        for days in (31, 29):
+            session.add(AllowedCheck(run_id=run_id, policy_version=1, at_ms=now_ms() - days * day_ms, **said))
+    assert run_command(["worker", "--once"]) == 0
+    with reading() as session:
+        assert session.exec(select(AllowedCheck.id)).all() == [2]

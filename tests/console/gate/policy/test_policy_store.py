@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 
 import pytest
+from sqlmodel import select
 
 from console import runs
 from console.database import reading, writing
@@ -11,8 +12,9 @@ from console.errors import BadInput, Refused, Unknown
 from console.gate.checks import Wait
 from console.gate.policy import policy_store, ruling
 from console.gate.policy.rules import CheckFacts, Ruling, Then
-from console.runs import audit_trail
+from console.runs import audit_trail, housekeeping
 from console.runs.audit_trail import AuditFilter
+from storage import tables
 from storage.tables import RunKind
 
 
@@ -92,7 +94,7 @@ rules:
     with writing(url) as session:
         run = runs.get(session, "bot")
         version = policy_store.effective_version(session, run)
-        policy_store.count_allowed(session, run, version, Ruling(Then.ALLOW, "x", "l" * 90))
+        policy_store.store_allowed(session, run, version, Ruling(Then.ALLOW, "x", "l" * 90), "look[9]", "bot", 0)
         found = policy_store.count_by_tool(session, run)
     nothing = {"allowed": 0, "judged": 0, "asked": 0, "denied": 0, "watched": 0}
     assert found == [
@@ -103,6 +105,25 @@ rules:
         nothing | {"tool": "open", "judged": 1},
         nothing | {"tool": "pay", "asked": 1, "watched": 1},
     ]
+
+
+def test_allowed_checks_are_stored_one_by_one_and_removed_with_their_run(url, make_gate):
+    gate = make_gate("{default: ask, rules: [{pattern: look*, then: allow}]}", run="bot")
+    for number in (1, 1, 2):
+        assert gate.check("t", [], f"look[{number}]").approved
+    with writing(url) as session:
+        stored = session.exec(select(tables.AllowedCheck).order_by(tables.AllowedCheck.id)).all()
+        digests = [hashlib.sha256(action).hexdigest() for action in (b"look[1]", b"look[1]", b"look[2]")]
+        assert [one.action_digest for one in stored] == digests
+        assert {(one.tool, one.rule, one.policy_version) for one in stored} == {("look", "rule 1", 1)}
+        policy_store.prune_allowed(session, stored[-1].at_ms + 1)
+        assert session.exec(select(tables.AllowedCheck)).all() == []
+        (row,) = policy_store.count_by_tool(session, runs.get(session, "bot"))
+        assert row["allowed"] == 3
+    gate.check("t", [], "look[3]")
+    with writing(url) as session:
+        housekeeping.remove(session, runs.get(session, "bot"), 1)
+        assert session.exec(select(tables.AllowedCheck)).all() == []
 
 
 def test_the_share_of_tasks_goes_by_the_new_version_and_the_others_by_the_one_before(url, shop):
