@@ -139,7 +139,7 @@ def begin(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
         return _make_decision(session, check, Reason.VOID)
     if check.ask.action is None:
         raise Refused(f"Check {check.ask.token} has no approval, so no action may begin.")
-    if _reason_to_withhold(session, check, check.ask.action):
+    if _reason_to_withhold(session, check, check.ask.action, now_ms):
         return _make_decision(session, check, Reason.DENIED, feedback=_WITHDRAWN)
     if session.get_one(tables.Trajectory, check.ask.trajectory_id).n_steps > check.ask.step:
         # The agent went on as if the action had run, so it may have.
@@ -232,7 +232,7 @@ def _deliver(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
     due = select(decision.id).where(decision.item_id == check.ask.item_id, is_current())
     deliver(Transaction.joined(session), sorted(id for id in session.exec(due) if id is not None), now_ms)
     agreed, reason = _agreed(session, check)
-    if agreed.action is not None and (because := _reason_to_withhold(session, check, agreed.action)):
+    if agreed.action is not None and (because := _reason_to_withhold(session, check, agreed.action, now_ms)):
         return _deny_withheld(session, check, agreed, because, now_ms)
     if agreed.action is not None:
         check.ask.action, check.ask.decision_id = agreed.action, agreed.decision_id
@@ -252,7 +252,7 @@ def _deny_withheld(session: Session, check: OpenCheck, agreed: Resolution, becau
     return _close_check(session, check, Reason.DENIED, now_ms, decision_id=agreed.decision_id, feedback=words)
 
 
-def _reason_to_withhold(session: Session, check: OpenCheck, action: str) -> str | None:
+def _reason_to_withhold(session: Session, check: OpenCheck, action: str, now_ms: int) -> str | None:
     """Return the reason why the policy now withholds this approval, or None if there is none.
 
     The policy may deny the action, ask a person about an action that only a detector passed, or require other
@@ -262,7 +262,7 @@ def _reason_to_withhold(session: Session, check: OpenCheck, action: str) -> str 
     version = policy_store.effective_version(session, check.run, request.record.task_id)
     if version is None or version.is_shadow:
         return None
-    facts = CheckFacts(action, request.asker.name, check.run.environment or "", request.record.instruction)
+    facts = CheckFacts(action, request.asker.name, check.run.environment or "", request.record.instruction, now_ms)
     found = version.rule_on(facts)
     if found.then is Then.DENY or (found.then is Then.ASK and check.ask.answer == Reason.NOT_FLAGGED):
         return _DENIES

@@ -136,7 +136,7 @@ def _rule_request(session: Session, options: SubmitOptions, run: tables.Run, req
     version = policy_store.effective_version(session, run, request.record.task_id)
     if version is None:
         return None
-    facts = CheckFacts(request.action, options.asker.name, run.environment, request.record.instruction)
+    facts = CheckFacts(request.action, options.asker.name, run.environment, request.record.instruction, now_ms())
     return Ruled(version, version.rule_on(facts, options.critical), options.tightened)
 
 

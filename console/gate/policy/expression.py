@@ -11,7 +11,7 @@ import cel
 
 from console.errors import BadInput
 
-VARIABLES = ("args", "tool", "agent", "environment", "task")
+VARIABLES = ("args", "tool", "agent", "environment", "task", "hour", "weekday")
 MAX_EXPRESSION = 1_000
 """Maximum characters of a condition."""
 _MOST_SUMS = 4
@@ -21,6 +21,7 @@ _FUNCTIONS = frozenset(
     (
         *("size", "contains", "startsWith", "endsWith", "matches", "timestamp", "duration"),
         *("string", "int", "uint", "double", "type", "dyn"),
+        *("lower", "icontains"),
     )
 )
 _OPERATORS = frozenset(
@@ -32,6 +33,7 @@ _OPERATORS = frozenset(
 _STRING = re.compile(
     r"""(?P<odd>//|[rR][bB]?["']|[bB][rR]["']|\"{3}|'{3})|\"(?:\\.|[^"\\])*\"|'(?:\\.|[^'\\])*'""", re.DOTALL
 )
+_OWN = re.compile(r"\b(?:lower|icontains)\s*\(")
 _LOOP = re.compile(r"\.\s*(?P<loop>all|exists|exists_one|filter|map)\s*\(")
 _BOUND = re.compile(r"\.\s*(?:all|exists|exists_one|filter)\s*\(\s*(\w+)\s*,")
 
@@ -61,13 +63,24 @@ def check_expression(text: str) -> None:
 def holds(text: str, facts: Mapping[str, Any]) -> bool | None:
     """Return whether the condition holds for these facts, or None if undecidable, as with a missing argument."""
     try:
-        found = _program(text).execute(dict(facts))
+        found = _program(text).execute(_context(text, facts))
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:
         # The evaluator is compiled code, whose panics are not Exceptions; after any failure the answer is unknown.
         return None
     return found if isinstance(found, bool) else None
+
+
+def _context(text: str, facts: Mapping[str, Any]) -> dict[str, Any] | cel.Context:
+    """Return the facts, with the functions that ignore case if the condition may call them."""
+    if not _OWN.search(text):
+        return dict(facts)
+    context = cel.Context()
+    context.add_function("lower", str.casefold)
+    context.add_function("icontains", lambda whole, part: part.casefold() in whole.casefold())
+    context.update(dict(facts))
+    return context
 
 
 @lru_cache(maxsize=1_024)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from functools import cache, lru_cache, partial
+from zoneinfo import ZoneInfo
 
 from console.auth.audit_log import Door
 from console.gate.policy.expression import holds
@@ -59,6 +61,7 @@ MAX_DEADLINE_S = 7 * 86_400
 """The longest time that a rule or an agent can set, in seconds."""
 _LARGEST = 1e15
 """The largest amount that can be added without rounding off whole units."""
+UTC_NAME = "UTC"
 _Whole = Callable[[tuple[str, ...]], bool]
 """Whether patterns match the action as a whole."""
 
@@ -137,16 +140,22 @@ class Policy:
     mode: PolicyMode = PolicyMode.ENFORCE
     rollout: float = 1.0
     undo_s: float | None = None
+    timezone: str = UTC_NAME
 
 
 @dataclass(frozen=True, slots=True)
 class CheckFacts:
-    """The facts that rules can use: the action as text, the agent, the environment, the task."""
+    """The facts that rules can use: the action as text, the agent, the environment, the task and the time.
+
+    `at_ms` is in ms since 1970, or None if unknown; `timezone` is the policy's.
+    """
 
     action: str
     agent: str = ""
     environment: str = ""
     task: str = ""
+    at_ms: int | None = None
+    timezone: str = UTC_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +186,7 @@ class Ruling:
 
 def ruling(policy: Policy, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:
     """Return the policy's ruling; `allow` becomes `judge` if a `further` pattern matches or the action is too long."""
+    facts = replace(facts, timezone=policy.timezone) if facts.timezone != policy.timezone else facts
     # Computed once for all parts; otherwise an action would be read once per line.
     whole = cache(partial(is_critical, facts.action))
     found = strictest([_rule_part(policy, facts, part, whole) for part in read_strictly(facts.action)])
@@ -355,7 +365,15 @@ def _variables(facts: CheckFacts, part: ActionPart) -> dict[str, object]:
     found: dict[str, object] = {"agent": facts.agent, "environment": facts.environment, "task": facts.task}
     if part.call is not None:
         found |= {"args": dict(part.call.arguments), "tool": name_suffixes(part.call.name)[-1]}
-    return found
+    return found | _clock(facts)
+
+
+def _clock(facts: CheckFacts) -> dict[str, object]:
+    """Return the hour (0 to 23) and the weekday (1 is Monday) of the check; empty if its time is unknown."""
+    if facts.at_ms is None:
+        return {}
+    now = datetime.fromtimestamp(facts.at_ms / 1_000, ZoneInfo(facts.timezone))
+    return {"hour": now.hour, "weekday": now.isoweekday()}
 
 
 def _is_like(names: Iterable[str], globs: tuple[str, ...]) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import yaml
 from pydantic import (
@@ -22,7 +23,7 @@ from console.auth.audit_log import Door
 from console.auth.people import Role
 from console.errors import BadInput
 from console.gate.policy.expression import check_expression
-from console.gate.policy.rules import MAX_DEADLINE_S, Limit, Policy, PolicyMode, Rule, Then, Widen
+from console.gate.policy.rules import MAX_DEADLINE_S, UTC_NAME, Limit, Policy, PolicyMode, Rule, Then, Widen
 from console.review.terms import GROUP, ROLE
 from console.trajectory.strict_yaml import WrittenScalar, read_yaml, refuse_at
 
@@ -54,7 +55,7 @@ def read_policy(text: str) -> Policy:
     hint = "write at least `default: ask`"
     written = read_yaml(text, _WrittenPolicy, "The policy", hint=hint, aliases=False)
     rules = tuple(each.to_rule(place) for place, each in enumerate(written.rules, 1))
-    return Policy(rules, written.default, written.mode, written.rollout, written.undo)
+    return Policy(rules, written.default, written.mode, written.rollout, written.undo, written.timezone)
 
 
 def from_patterns(patterns: Sequence[str]) -> str:
@@ -196,6 +197,14 @@ def _is_number(value: object) -> bool:
     return isinstance(value, WrittenScalar) and value.tag in tags and re.fullmatch(r"\d+(\.\d+)?", value) is not None
 
 
+def _timezone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"{name!r} is not a known time zone; write one such as Europe/Berlin") from None
+    return name
+
+
 def _share(value: object) -> float:
     found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)\s*%", value) if isinstance(value, str) else None
     if not found or not 0 < float(found[1]) <= 100:
@@ -321,4 +330,5 @@ class _WrittenPolicy(BaseModel):
     rules: Annotated[list[_WrittenRule], AfterValidator(_reachable)] = []
     mode: PolicyMode = PolicyMode.ENFORCE
     rollout: Annotated[float, BeforeValidator(_share)] = 1.0
+    timezone: Annotated[_Text, AfterValidator(_timezone)] = UTC_NAME
     undo: Annotated[float | None, BeforeValidator(_undo)] = None
