@@ -25,8 +25,8 @@ from console.gate.policy.yaml_file import check_pattern
             "line 3, column 3: rules.1..when: The condition cannot be read (1:9",
         ),
         (
-            "rules:\n- then: ask\n  when: lower(tool) == 'x'",
-            "line 3, column 3: rules.1..when: 'lower' is not a supported function",
+            "rules:\n- then: ask\n  when: upper(tool) == 'x'",
+            "line 3, column 3: rules.1..when: 'upper' is not a supported function",
         ),
         ("rules:\n- then: ask\n  when: 1 == 1", "line 3, column 3: rules.1..when: The condition uses no fact"),
         ("rules:\n- then: ask\n  when: args.l.exists(x, args.l.exists(y, x == y))", "within another loop"),
