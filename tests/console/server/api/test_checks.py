@@ -10,10 +10,11 @@ from sqlmodel import select
 
 from console import runs
 from console.cli import run_command
-from console.database import now_ms, reading, review_queue
+from console.database import database_url, now_ms, reading, review_queue
 from console.review import decisions
 from console.runs import trajectory_list
 from storage import tables
+from storage.backup import backup, restore
 from tests.serving import new_agent
 
 
@@ -126,6 +127,19 @@ def test_a_go_ahead_begins_once_and_its_result_is_recorded_once(api, question, d
         intents = session.exec(of_this).all()
     assert len(intents) == 1
     assert intents[0].finished_ms is not None
+
+
+def test_an_approval_of_before_a_restore_is_gone(api, question, decide, tmp_path):
+    asked = question()
+    check_id = api.post("/checks", json=asked).json()["check_id"]
+    decide(asked["run"], "approve")
+    assert api.get(f"/checks/{check_id}?wait=5").json()["decision"]["approved"]
+    restore(database_url(), backup(database_url(), tmp_path / "copy.db"), keep_access=True)
+    begun = api.post(f"/checks/{check_id}/begin")
+    assert (begun.status_code, "restored from a backup" in begun.json()["error"]) == (410, True)
+    decision = api.get(f"/checks/{check_id}").json()["decision"]
+    assert (decision["approved"], decision["reason"]) == (False, "void")
+    assert api.post("/checks", json=asked).status_code == 202
 
 
 def test_all_that_wait_hear_of_the_go_ahead_and_only_one_begins(api, question, decide):
