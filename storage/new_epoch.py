@@ -74,6 +74,15 @@ _CARRY_CARRIED = """
 INSERT OR IGNORE INTO main.carried_check ({names})
 SELECT {names} FROM replaced.carried_check WHERE token NOT IN (SELECT token FROM main.ask)"""
 
+# Of a check that only the replaced database has, the use counts without its token.
+_CARRY_USES = """
+INSERT INTO main.limit_use (run_id, scope, rule, counted_by, amount, token, at_ms)
+SELECT m.id, u.scope, u.rule, u.counted_by, u.amount, NULL, u.at_ms
+FROM replaced.limit_use u JOIN replaced.run r ON r.id = u.run_id JOIN main.run m ON m.name = r.name
+WHERE (u.token IS NULL OR u.token IN (SELECT token FROM main.carried_check WHERE begun))
+  AND NOT EXISTS (SELECT 1 FROM main.limit_use x WHERE x.id = u.id AND x.at_ms = u.at_ms AND x.scope = u.scope
+                  AND x.rule = u.rule AND x.counted_by = u.counted_by)"""
+
 _VOID = f"""
 UPDATE main.ask AS a SET answer = '{VOID}', answered_ms = :now_ms, action = NULL
 WHERE (a.answer IS NULL OR a.action IS NOT NULL) AND NOT {_HAS_BEGUN}"""
@@ -231,6 +240,7 @@ def _void_checks(db: Transaction, now_ms: int) -> dict[str, int]:
     )
     names = ", ".join(column.name for column in Table.metadata.tables["carried_check"].c if column.name != "id")
     db.run(_CARRY_CARRIED.format(names=names))
+    db.run(_CARRY_USES)
     void = db.run(_VOID, now_ms=now_ms)
     pending = [item_id for (item_id,) in db.rows(_OPEN_ITEMS)]
     cancelled = withdraw_items(db, pending, ItemStatus.CANCELLED, now_ms) + db.run(_CANCEL_DECIDED)

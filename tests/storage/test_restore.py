@@ -326,7 +326,7 @@ def test_access_of_another_database_is_not_kept(shop, staff, tmp_path, empty_dat
     with writing(other) as session:
         people.add_person(session, "Eve", [Role.ADMIN], 1)
     copy = backup(other, tmp_path / "copy.db")
-    with pytest.raises(StorageError, match="of another database"):
+    with pytest.raises(StorageError, match="another database"):
         shop.restore(copy, keep_access=True)
     assert staff.is_in()
     assert not [path for path in tmp_path.iterdir() if "replaced" in path.name]
@@ -437,6 +437,17 @@ def test_an_approval_is_withheld_if_the_replaced_policy_denies_the_edit(shop):
     wait = shop.ask('pay({"order": 1})')
     shop.decide("edit", edited_action='drop({"order": 1})', allow_other_tool=True)
     assert wait.look().reason is Reason.DENIED
+
+
+def test_what_was_used_of_a_limit_after_the_backup_stays_used(shop):
+    shop.set_policy("{rules: [{tool: pay, then: allow, limit: {count: 1, per: day, by: agent}}]}")
+    shop.gate.open()
+    copy, call = shop.backup(), {"name": "pay", "arguments": {"order": 1}}
+    assert shop.ask(call).reason is Reason.NOT_CRITICAL
+    for _ in range(2):
+        shop.restore(copy)
+        assert isinstance(shop.ask(call), Wait)
+        copy = shop.backup()
 
 
 def test_a_deleted_run_takes_its_replaced_policy_and_carried_checks_along(shop):
