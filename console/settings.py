@@ -137,10 +137,10 @@ class Registry(UserDict[str, Entry]):
             raise BadInput(f"{name!r} is not a valid name: use lower-case letters, digits and single hyphens.")
         if name in self.data:
             taken = "built in" if name in self.built_in else "taken by another plug-in"
-            raise BadInput(f"The name {name!r} is {taken}.")
+            raise BadInput(f"The name {name!r} is {taken}. Choose another name.")
         if not (callable(entry) if self._type is None else isinstance(entry, self._type)):
             expected = "a callable" if self._type is None else f"{self._type.__module__}.{self._type.__name__}"
-            raise BadInput(f"Expected {expected}, not {type(entry).__name__}.")
+            raise BadInput(f"The entry is of type {type(entry).__name__}. Give {expected}.")
         if (own := getattr(entry, "name", name)) != name:
             raise BadInput(f"The entry is named {own!r}, but its entry point {name!r}. Use one name.")
         self.data[name] = entry
@@ -174,7 +174,7 @@ class Registry(UserDict[str, Entry]):
     def _load(self, point: EntryPoint) -> Plugin:
         try:
             if point.name in self.built_in:
-                raise BadInput(f"The name {point.name!r} is built in.")
+                raise BadInput(f"The name {point.name!r} is built in. Choose another name.")
             self.register(point.name, point.load())
         # Code of somebody else, which may raise anything while it is imported.
         except (Exception, SystemExit) as failure:

@@ -82,7 +82,7 @@ def append_raw(db: Any, content: Mapping[str, Any]) -> None:
 def link_touched(cursor: Any, *, server: bool) -> None:
     """Add a link with the digests of the rows that this transaction changed, if there are any, just before its commit.
 
-    `cursor` is a raw cursor of the transaction; `server` says that it is not SQLite's.
+    `cursor` is a raw cursor of the transaction; `server` is true for any database other than SQLite.
     """
     cursor.execute(READ_TOUCHED)
     touched = cursor.fetchall()
@@ -100,19 +100,19 @@ def link_all(connection: Connection) -> None:
 
 
 def problems(connection: Connection) -> list[str]:
-    """Return a sentence about the first event at which the chain breaks, and about each row that differs from it."""
+    """Return a sentence about the first event at which the chain breaks, and each row that differs from the chain."""
     chain = next(([problem] for problem in _broken(connection)), [])
     return chain + list(_row_problems(connection))
 
 
 def end_of(connection: Connection) -> tuple[int, str]:
-    """Return the number of events and the last hash, which a copy elsewhere can be compared with."""
+    """Return the number of events and the last hash, for comparison with a copy elsewhere."""
     end = connection.execute(select(_end)).first()
     return (end.events, end.hash) if end else (0, "")
 
 
 def head_problem(connection: Connection, events: int, last_hash: str) -> str | None:
-    """Return a sentence if the chain does not contain this earlier end of it, or None if it does."""
+    """Return a sentence if the chain does not contain this earlier end, else None."""
     found = select(_link.c.hash).order_by(_link.c.event_id).offset(events - 1).limit(1)
     now = connection.execute(found).scalar() if events else ""
     if now == last_hash:

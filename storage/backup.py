@@ -129,7 +129,7 @@ def _refuse_unsound(path: Path) -> None:
     except sqlite3.DatabaseError as error:
         problems = [f"It cannot be read ({error})."]
     if problems:
-        raise StorageError(f"{path} is not sound. {problems[0]}")
+        raise StorageError(f"{path} is damaged. {problems[0]}")
 
 
 def _copy_migrated(source: Path, copy: Path) -> None:
@@ -142,7 +142,7 @@ def _copy_migrated(source: Path, copy: Path) -> None:
 
 
 def _copy_replaced(kept: Path | None, ready: Path, copy: Path) -> str:
-    """Copy the replaced database, migrated, and give its key to `ready`; return why it cannot be read, or "".
+    """Copy the replaced database, migrated, and give its key to `ready`; return "" or the reason if it cannot be read.
 
     If there is none, or it cannot be read, copy `ready` instead, from which nothing differs.
     """
@@ -199,7 +199,7 @@ def _put_back(kept: Path | None, target: Path) -> None:
 
 
 def refuse_there(target: Path) -> None:
-    """Raise StorageError if the name is taken."""
+    """Raise StorageError if the file already exists."""
     if os.path.lexists(target):
         raise StorageError(f"{target} already exists; name a new file for the backup.")
 

@@ -104,7 +104,7 @@ def epoch_of(url: str) -> int:
 
 
 def parse_heads(text: str) -> list[tuple[int, str]]:
-    """Parse ends of the audit chain, one EVENTS:HASH a line, a time may follow; raise ValueError on any other text."""
+    """Parse ends of the audit chain, one EVENTS:HASH per line, with an optional time; raise ValueError if invalid."""
     found = [_HEAD.match(line.strip()) for line in text.splitlines() if line.strip()]
     if not found or None in found:
         raise ValueError("no head")

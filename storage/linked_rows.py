@@ -22,7 +22,7 @@ _SIZE = 32
 
 @dataclass(frozen=True, slots=True)
 class LinkedTable:
-    """The columns of a linked table that say who, what and when; `left_out` gives a reason for each other column.
+    """The linked columns of a table for who, what and when; `left_out` gives a reason for each other column.
 
     `only` is an SQL condition on {row}: other rows are not linked.
     """

@@ -158,10 +158,10 @@ SELECT count(*) FROM replaced.decision WHERE submit_key NOT IN (SELECT submit_ke
 
 @dataclass(frozen=True, slots=True)
 class WentBack:
-    """What a restore changed or could not bring back, counted; `people` and `policies` name those that differ.
+    """The counts of what a restore changed or lost; `people` and `policies` are the names of those that differ.
 
-    `decisions_lost` are decisions that only the replaced file has. `unread` says why the replaced file could not be
-    read, and is empty if it was read.
+    `decisions_lost` are decisions that only the replaced file has. `unread` is the reason if the replaced file could
+    not be read, else empty.
     """
 
     epoch: int

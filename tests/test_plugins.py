@@ -164,9 +164,9 @@ def test_doctor_lists_every_plugin_with_its_state(used):
         "Seam Detector": "'Seam Detector' is not a valid name: use lower-case letters, digits and single hyphens.",
         "another-name": "The entry is named 'seam-detector', but its entry point 'another-name'. Use one name.",
         "cracked": "ModuleNotFoundError: No module named 'a_module_that_does_not_exist'",
-        "no-actor": "Expected console.actors.move.Actor, not Detector.",
-        "no-chart": "Expected a callable, not Detector.",
-        "rules": "The name 'rules' is built in.",
+        "no-actor": "The entry is of type Detector. Give console.actors.move.Actor.",
+        "no-chart": "The entry is of type Detector. Give a callable.",
+        "rules": "The name 'rules' is built in. Choose another name.",
         "seam-detector": "The name 'seam-detector' is taken by another plug-in.",
     }
     assert list(plugins[0]) == ["name", "group", "package", "version", "state"]
@@ -195,7 +195,7 @@ def test_no_plugin_is_loaded_for_help(used):
 
 
 def test_built_in_entries_are_validated_too():
-    with pytest.raises(BadInput, match=r"Expected builtins\.int, not str"):
+    with pytest.raises(BadInput, match=r"of type str\. Give builtins\.int"):
         Registry("number", "inferact.numbers", int, {"one": "1"})
     numbers = Registry("number", "inferact.numbers", int, {"one": 1})
     with pytest.raises(BadInput, match="The name 'one' is built in"):

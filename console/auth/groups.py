@@ -13,7 +13,7 @@ from storage import tables
 
 
 def list_groups(session: Session) -> dict[str, list[str]]:
-    """Return the names of the members of each group, both in alphabetical order."""
+    """Return the names of the members of each group; groups and members are in alphabetical order."""
     member, person = tables.GroupMember, tables.Person
     rows = select(member.name, person.name).join(person, col(person.id) == member.person_id)
     found: dict[str, list[str]] = {}

@@ -164,7 +164,7 @@ def refuse_beyond(by: Identity, roles: Iterable[Role], known: tables.Person | No
     if by.has(Role.ADMIN):
         return
     if not by.has(Role.RESEARCHER):
-        raise Refused("Only researchers and admins may do this.")
+        raise Refused("Only researchers and admins may do this. Ask one of them.")
     if beyond := sorted(str(role) for role in roles if role not in by.roles):
         raise Refused(f"You cannot give or take the role {' and '.join(beyond)}, which you do not have; ask an admin.")
     if known is not None:

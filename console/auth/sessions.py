@@ -139,7 +139,7 @@ def end_session_of(session: Session, session_id: int, by: Identity | None, now_m
     if not found:
         raise Unknown("open session", session_id)
     if by is not None and by.name != found[0].name and not by.has(Role.ADMIN):
-        raise Refused(_("Only an admin or the owner of a session can end the session."))
+        raise Refused(_("Only an admin or the owner of a session can end the session. Ask an admin."))
     row = tables.PersonSession
     session.execute(update(row).where(col(row.id) == session_id).values(ended_ms=now_ms))
     return found[0].name

@@ -73,7 +73,8 @@ def check_database(
 
 @app.command("head", epilog="Example: inferact db head --out /mnt/elsewhere/head.txt")
 def show_head(
-    out: Annotated[Path | None, typer.Option(help="The file to add the line to.")] = None, as_json: Json = False
+    out: Annotated[Path | None, typer.Option(help="The file to append the printed line to.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Print the end of the audit log as EVENTS:HASH TIME, to be kept elsewhere for `db check --head`."""
     events, chain = chain_end(database_url())

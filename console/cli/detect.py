@@ -40,7 +40,7 @@ from console.runs import costs
 _BUILT_IN = f"{', '.join(DETECTORS.built_in)}, or one of a plug-in"
 Methods = Annotated[
     str,
-    typer.Option(help=f"Detectors, comma-separated: {_BUILT_IN}. NAME@MODEL selects a model for one."),
+    typer.Option(help=f"Detectors, comma-separated: {_BUILT_IN}. NAME@MODEL selects a model for that detector."),
 ]
 Stated = Annotated[
     list[str] | None,
@@ -194,7 +194,7 @@ def evaluate(
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="With --scores: the threshold (default: 0.5). Higher scores are flagged; with --paper, equal ones too."
+            help="With --scores: the threshold (default: 0.5). Flag higher scores; with --paper, equal scores too."
         ),
     ] = None,
     paper: Annotated[

@@ -53,7 +53,9 @@ def curve(
     policy: Annotated[str | None, typer.Option(help="Orders of inspection, comma-separated (default: all).")] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="Number of inspections, or P% of the non-halted trajectories (default: what the run spent)."),
+        typer.Option(
+            help="Number of inspections, or P% of the non-halted trajectories (default: the inspections used)."
+        ),
     ] = None,
     more: Annotated[
         int, typer.Option(min=0, help="Number of inspections beyond the budget for the column `more`.")

@@ -75,10 +75,10 @@ def set_policy(
     run: RunName,
     file: File,
     author: Annotated[
-        str | None, typer.Option(help="The author, if it is not you. The audit log names you in any case.")
+        str | None, typer.Option(help="The policy's author (default: you). The audit log always names you.")
     ] = None,
     as_json: Json = False,
-    create: Annotated[bool, typer.Option("--create", help="Create a gate of this name if there is none.")] = False,
+    create: Annotated[bool, typer.Option("--create", help="Create the gate if it does not exist.")] = False,
 ) -> None:
     """Store a policy as the next version of a gate's policy, or of the common policy."""
     text = read_text_file(file)
@@ -104,7 +104,7 @@ def set_policy(
 
 @app.command("check", epilog="Example: inferact policy check refunds.yaml")
 def check(file: File, as_json: Json = False) -> None:
-    """Check whether a policy is valid, with the line and the reason if not, and warn of what is probably not meant."""
+    """Check a policy: print the line and reason of its first error, or warnings about probable mistakes."""
     policy = read_policy(read_text_file(file))
     found = list_warnings(policy, _known_people())
     told = [policy_store.describe_savable(policy), *(f"Warning: {said}" for said in found)]
@@ -116,7 +116,9 @@ def try_policy(
     policy: Annotated[str, typer.Argument(help="A YAML file, or the run whose stored policy is tested.")],
     run: Annotated[str | None, typer.Option("--run", help="The run whose recorded actions are used.")] = None,
     cases: Annotated[Path | None, typer.Option("--cases", help="A YAML file of actions and expected outcomes.")] = None,
-    examples: Annotated[int, typer.Option("--examples", help="How many actions are shown with their rule.")] = EXAMPLES,
+    examples: Annotated[
+        int, typer.Option("--examples", help="Number of example actions to show with their rules.")
+    ] = EXAMPLES,
     as_json: Json = False,
 ) -> None:
     """Test a policy on the recorded actions of a run, or on the cases of a file; exit with 1 if a case differs."""

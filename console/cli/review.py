@@ -51,7 +51,7 @@ def list_items(run: AnyRun = None, as_json: Json = False) -> None:
 
 @app.command("claim", epilog="Example: inferact review claim --run hotpot --reviewer ada")
 def claim(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
-    """Claim the next item and show everything that a reviewer may see of it."""
+    """Claim the next item and show everything that a reviewer may see of the item."""
     queue, (reviewer, roles) = review_queue(), _known(reviewer)
     with reading() as session:
         row = runs.get(session, run)

@@ -181,7 +181,7 @@ def next_trial(run: RunName, concurrency: Concurrency = None, as_json: Json = Fa
 
 @app.command("resume", epilog="Example: inferact run resume shop")
 def resume(run: RunName, concurrency: Concurrency = None, as_json: Json = False) -> None:
-    """Continue trials that were interrupted by a crash or a failing model; this starts no new trials."""
+    """Continue trials that were interrupted by a crash or a failing model; new trials do not start."""
     done = play_run(run, engine.resume, concurrency=concurrency)
     emit({"run": run, **done.as_dict()}, as_json, describe_round(run, done))
 
@@ -244,7 +244,7 @@ def budget(
     ],
     as_json: Json = False,
 ) -> None:
-    """Set the inspection budget of every trial of a run; it cannot be less than what is spent."""
+    """Set the inspection budget of every trial of a run; the budget cannot be lower than the inspections used."""
     wanted = runs.set_budget(run, cap)
     emit({"run": run, "cap": wanted}, as_json, runs.budget_sentence(run, wanted))
 

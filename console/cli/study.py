@@ -87,7 +87,7 @@ def list_studies(as_json: Json = False) -> None:
 
 @app.command("show", epilog="Example: inferact study show pilot --json")
 def show(name: Name, as_json: Json = False) -> None:
-    """Show a study's state, its conditions and its whole design."""
+    """Show a study's status, its conditions and its whole design."""
     with reading() as session:
         study = lifecycle.get(session, name)
         row = lifecycle.summary(session, study)
@@ -128,7 +128,7 @@ def list_payments(
     out: Annotated[Path | None, typer.Option("--out", help="The CSV file to create.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List who has finished or was screened out, with completion code and bonus."""
+    """List the participants who finished or were screened out, with completion codes and bonuses."""
     from console.runs.export.formats import as_csv  # pandas, which few commands need
     from console.studies import results
     from console.studies.results.participants import COLUMNS, ids_in, payments
@@ -155,7 +155,7 @@ preset_app = noun(
 
 PresetName = Annotated[str, typer.Argument(help="The preset's name.")]
 WithModel = Annotated[
-    bool, typer.Option("--with-model", help="Let the detectors use the model of the settings, as in the paper.")
+    bool, typer.Option("--with-model", help="Let the detectors use the configured model, as in the paper.")
 ]
 
 
@@ -216,7 +216,7 @@ def _opened(design: Design) -> tables.Study:
         lifecycle.create(design, now_ms())
     elif lifecycle.design_of(found) != design:
         raise Refused(
-            f"A study named {design.name!r} with a different design exists. Give this one another name with --study."
+            f"A study named {design.name!r} with a different design exists. Give this study another name with --study."
         )
     return lifecycle.open_study(design.name)
 

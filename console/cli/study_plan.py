@@ -101,7 +101,7 @@ def estimate_power(
     simulations: Simulations = 200,
     start: Annotated[float, typer.Option(help="Success rate of the first level at the last trial.")] = 0.33,
     effect: Annotated[float, typer.Option(help="Increase of the success rate under the last level.")] = 0.10,
-    factor: Annotated[str | None, typer.Option(help="The factor to compare (default: all that vary).")] = None,
+    factor: Annotated[str | None, typer.Option(help="The factor to compare (default: all factors that vary).")] = None,
     participant_sd: Annotated[
         float, typer.Option(help="Standard deviation between participants, on the logit scale.")
     ] = 0.5,

@@ -110,7 +110,11 @@ def simulate_participants(
         bool, typer.Option("--all", help="Dry run: permanently fill the free slots of people with simulated reviewers.")
     ] = False,
     beside_people: Annotated[
-        bool, typer.Option("--beside-people", help="With --all: allow a dry run beside people; reports mention it.")
+        bool,
+        typer.Option(
+            "--beside-people",
+            help="With --all: allow a dry run although people take part; reports mention the dry run.",
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:

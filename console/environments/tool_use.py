@@ -98,7 +98,7 @@ class TracedCall:
 
 
 def trace_calls(done: Sequence[Act], pending: Act, user: str, policy: str) -> tuple[TracedCall, ...]:
-    """Return the earlier calls that changed something and all pending calls, each with what was known at its step."""
+    """Return the earlier calls that changed something and all pending calls, each with the evidence at its step."""
     results = tuple(
         ToolResult(act.step, _tool_name(act), lowered(act.observation[:60_000]))
         for act in done
@@ -165,7 +165,7 @@ def _tool_call(act: Act, call: Call, does: frozenset[Effect], told: Told) -> Tra
 
 
 def _order(text: str, call: Call, does: frozenset[Effect], values: Sequence[str], user: str) -> str:
-    """Return the sentence in a tool's result that asks for this call, or "" if none does or the user said it too."""
+    """Return the sentence in a tool's result that asks for this call, or "" if none does or the user wrote it."""
     if not _ORDER.search(text) and not any(stem in _stems(text[:20_000]) for stem in _verb_stems(call)):
         return ""
     for part in _SENTENCES.split(text[:40_000]):

@@ -14,7 +14,7 @@ _DAY_MS = 86_400_000
 
 
 def refuse_waiting(session: Session, asker: Asker, now_ms: int) -> None:
-    """Raise TooMany if no further check of this agent may wait; a process with access to the database has no limit."""
+    """Raise TooMany if this agent may not add a pending check; a process with access to the database has no limit."""
     if asker.agent_id is None:
         return
     ask, item, most = tables.Ask, tables.Item, settings().agent_waiting
@@ -27,7 +27,7 @@ def refuse_waiting(session: Session, asker: Asker, now_ms: int) -> None:
     waiting = select(func.count()).select_from(ask).join(item, col(item.id) == ask.item_id).where(*waits)
     if session.exec(waiting).one() >= most:
         raise TooMany(
-            f"{most} checks of this agent wait for a person, the most that one agent may have; wait for a decision, or "
+            f"{most} checks of this agent are pending, the maximum for one agent; wait for a decision, or "
             "withdraw a check."
         )
 
@@ -38,6 +38,6 @@ def refuse_run(session: Session, agent: str, now_ms: int) -> None:
     own = (run.kind == RunKind.GATE, run.actor == agent, col(run.created_ms) > now_ms - _DAY_MS)
     if session.exec(select(func.count()).select_from(run).where(*own)).one() >= most:
         raise TooMany(
-            f"This agent has created {most} runs within a day, the most that one agent may; use one of its runs, or "
+            f"This agent has created {most} runs within a day, the maximum for one agent; use one of its runs, or "
             "wait until tomorrow."
         )

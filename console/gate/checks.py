@@ -56,7 +56,7 @@ class Wait:
         self._gives_up_s = time.monotonic() + (self.deadline_ms - now_ms()) / 1_000
 
     def look(self) -> GateDecision | None:
-        """Return the decision, or None while there is none; raise if the database is unreachable after the deadline."""
+        """Return the decision, or None if it is missing; raise if the database is unreachable after the deadline."""
         at_ms = now_ms()
         late = at_ms >= self.deadline_ms or time.monotonic() >= self._gives_up_s
         cancelled = self.cancel is not None and self.cancel.is_set()
@@ -104,7 +104,7 @@ class Wait:
 def find_ask(session: Session, token: str) -> tables.Ask | None:
     """Return the ask of a check, or None if a restore or a deletion has removed it.
 
-    A check is found by its token, because numbers are given again after a restore.
+    A check is found by its token, because numbers are reused after a restore.
     """
     return session.exec(select(tables.Ask).where(tables.Ask.token == token)).first()
 
@@ -125,7 +125,7 @@ def check_id(text: str) -> CheckId:
 
 
 def check_id_of_item(session: Session, item_id: int) -> CheckId | None:
-    """Return the id of the latest check that led to an item, or None if no check did."""
+    """Return the id of the latest check that led to an item, or None if the item has no check."""
     ask = tables.Ask
     token = session.exec(select(ask.token).where(ask.item_id == item_id).order_by(col(ask.id).desc())).first()
     return None if token is None else CheckId(token)
@@ -176,7 +176,7 @@ def record_result(session: Session, at: CheckId, asker: Asker, observation: str,
     if intent is None and check.ask.action is not None:
         raise Refused(f"Check {at} has not begun: POST /api/v1/checks/{at}/begin just before the action runs.")
     if intent is None:
-        raise Refused(f"Check {at} has no approval, so a result cannot be recorded.")
+        raise Refused(f"Check {at} has no approval, so a result cannot be recorded. Begin approved actions only.")
     if intent.finished_ms is not None:
         return False
     store.store_result(session, check.run, intent.id or 0, observation, now_ms)

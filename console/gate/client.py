@@ -208,7 +208,7 @@ class Gate:
         return await asyncio.to_thread(self.begin, answer)
 
     def done(self, decision: GateDecision, observation: str = "") -> None:
-        """Record the result of an action that was allowed to run; repeatable. Raise BadInput if none was allowed."""
+        """Record the result of an action that was allowed to run; repeatable. Raise BadInput if it was not allowed."""
         if self._served is not None and decision.approved and decision.check_id is not None:
             self._served.done(decision.check_id, observation)
             return

@@ -73,7 +73,7 @@ class ServedConsole:
     def check(self, request: CheckRequest, timeout_s: float | None, cancel: Cancellation | None) -> GateDecision:
         """Return the decision on a request; if the decision allows the action, begin the action.
 
-        After `timeout_s`, return a timeout; by a rule with a longer deadline the check itself waits on.
+        After `timeout_s`, return a timeout; if a rule sets a longer deadline, the check stays open.
         """
         question = self._question(request, timeout_s)
         talk, reply = _talk(request.action, question, timeout_s, cancel), _AWAY

@@ -196,7 +196,7 @@ def _json(value: object) -> str:
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except TypeError as unreadable:
-        raise BadInput(f"The arguments cannot be written as JSON ({unreadable}).") from unreadable
+        raise BadInput(f"The arguments cannot be written as JSON ({unreadable}). Use JSON values only.") from unreadable
 
 
 def _step(step: StepLike, place: int) -> Step:

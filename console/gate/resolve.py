@@ -138,7 +138,9 @@ def begin(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
     if check.ask.answer == Reason.VOID:
         return _make_decision(session, check, Reason.VOID)
     if check.ask.action is None:
-        raise Refused(f"Check {check.ask.token} has no approval, so no action may begin.")
+        raise Refused(
+            f"Check {check.ask.token} has no approval, so its action may not begin. Begin approved actions only."
+        )
     if _reason_to_withhold(session, check, check.ask.action, now_ms):
         return _make_decision(session, check, Reason.DENIED, feedback=_WITHDRAWN)
     if session.get_one(tables.Trajectory, check.ask.trajectory_id).n_steps > check.ask.step:

@@ -81,7 +81,7 @@ class SubmitOptions:
         return deadline_ms if self.timeout_ms is None else min(at_ms + self.timeout_ms, deadline_ms)
 
     def beats_under(self, ruled: Ruled) -> bool:
-        """Return whether the check ends if its agent falls silent; by a rule with a deadline it waits on."""
+        """Return whether the check ends if its heartbeats stop; a rule's deadline keeps it open."""
         return self.beats and (not ruled.ruling.stays or (self.begins and self.timeout_ms is not None))
 
 

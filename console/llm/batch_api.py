@@ -176,7 +176,7 @@ class _Deferring(Transport):
         kept = self._office.replies.get(_KEPT + key)
         if kept is None:
             self._office.waiting[key] = request
-            raise Deferred(f"{request.model} is in a batch that is not finished yet.")
+            raise Deferred(f"The request to {request.model} is in a batch that is not finished yet.")
         self.tally.requests += 1
         self.lacking |= request.left_out(self._office.without(request.model))
         return kept

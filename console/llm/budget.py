@@ -58,7 +58,7 @@ def _read(path: Path) -> dict[str, Price]:
     try:
         tables = tomllib.loads(path.read_text())
     except tomllib.TOMLDecodeError as broken:
-        raise BadInput(f"{path}: this is not valid TOML ({broken}).") from broken
+        raise BadInput(f"{path}: this is not valid TOML ({broken}). Correct the file.") from broken
     return {name: _price(path, name, table) for name, table in tables.items()}
 
 

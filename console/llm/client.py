@@ -84,7 +84,7 @@ class LLM:
 
     @property
     def spent_usd(self) -> float:
-        """The amount spent so far in USD, by the whole account if there is one."""
+        """The amount spent so far in USD, by the whole account if one is set."""
         return self._purse.spent_usd
 
     async def __aenter__(self) -> LLM:

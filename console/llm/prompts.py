@@ -73,7 +73,7 @@ def read_reply_form(name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(beside.read_text("utf-8")) if beside.is_file() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
-        raise BadInput(f"{beside}: this is not valid TOML ({broken}).") from broken
+        raise BadInput(f"{beside}: this is not valid TOML ({broken}). Correct the file.") from broken
 
 
 def list_slots(name: str) -> frozenset[str]:

@@ -261,7 +261,7 @@ def _check_cost(schema: Any) -> None:
 
 
 def _fits_pattern(pattern: str, text: str) -> bool:
-    """Return whether the text matches the agent's pattern, in linear time; raise BadInput if it is unusable."""
+    """Return whether the text matches the agent's pattern, in linear time; raise BadInput if it is unsupported."""
     try:
         return bool(_PATTERN.execute({"pattern": pattern, "text": text}))
     except (ValueError, RuntimeError) as unreadable:
@@ -281,7 +281,9 @@ def _bounded(validator_class: Any) -> Any:
     def followed(keyword: str) -> Any:
         def reference(*arguments: Any) -> Iterator[exceptions.ValidationError]:
             if next(taken) >= _MOST_REFERENCES:
-                raise BadInput(f"its references do not end within {_MOST_REFERENCES:,} steps")
+                raise BadInput(
+                    f"the references in tool_schema do not end within {_MOST_REFERENCES:,} steps; flatten the schema"
+                )
             yield from validator_class.VALIDATORS[keyword](*arguments) or ()
 
         return reference

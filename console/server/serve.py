@@ -140,7 +140,7 @@ def invitation_link(site: Site, token: str) -> str:
 
 
 def api_address(site: Site) -> str:
-    """Return the API's address, followed by the way for an agent to get a token."""
+    """Return the API's address, followed by the command that gives an agent a token."""
     also = "" if settings_token() is None else "; also the token of INFERACT_API_TOKEN"
     return f"{site.base}/api/v1 (a token each: inferact agent add NAME{also})"
 

@@ -67,8 +67,7 @@ def site_at(host: str, port: int, public_url: str | None) -> Site:
     """
     if public_url is None and not is_loopback(host):
         raise Refused(
-            f"Serving beyond this machine ({host}) needs the address that people type: add --public-url "
-            "https://console.example."
+            f"Serving on {host}, beyond this machine, needs a public address: add --public-url https://console.example."
         )
     return Site(host, port, _origin(public_url) if public_url else None)
 

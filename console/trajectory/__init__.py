@@ -298,5 +298,5 @@ def _outcome(value: object) -> Outcome:
     if value is None:
         return Outcome.FINISHED
     if not isinstance(value, str) or value not in _OUTCOMES:
-        raise BadInput(f"outcome {value!r} is none of {', '.join(Outcome)}")
+        raise BadInput(f"outcome {value!r} is not valid; use one of {', '.join(Outcome)}")
     return _OUTCOMES[value]

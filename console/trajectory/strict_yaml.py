@@ -93,7 +93,7 @@ def refuse_at(path: Loc, reason: str) -> NoReturn:
 
 
 def describe_failure(failure: ValidationError, shape: object, where: str) -> str:
-    """Describe in one sentence the first problem of values that come from no file, and the number of further ones."""
+    """Describe in one sentence the first problem of values that are not from a file, and the number of further ones."""
     return _describe(failure.errors(include_url=False), shape, where, {})
 
 

@@ -57,7 +57,10 @@ class Ratings:
 
 
 def start_rating(name: str, source: str, annotators: int = ANNOTATORS) -> int:
-    """Queue the last answer of every task of a run in a new run; return their number. Raise BadInput, Refused."""
+    """Queue the last answer of every task of a run in a new run; return their number.
+
+    Raise BadInput if `annotators` is below 1, and Refused if the run has no answers.
+    """
     if annotators < 1:
         raise BadInput("--annotators is less than 1. Give at least one annotator per answer.")
     with writing() as session:

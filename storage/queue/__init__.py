@@ -142,7 +142,7 @@ class Queue:
                 return earlier
             item, status, _ = lock_item(db, item_id)
             if status in GONE:
-                raise QueueRefusal(f"Item {item_id} was {status} and takes no more decisions.")
+                raise QueueRefusal(f"Item {item_id} was {status} and accepts no more decisions.")
             if item.kind == HALTED and new["decision"] in _RUNS_AN_ACTION:
                 raise QueueRefusal(
                     f"Item {item_id} halted before any action, so there is nothing to {new['decision']}."
@@ -201,7 +201,7 @@ class Queue:
             return claims.withdraw_items(db, sorted(set(item_ids)), ItemStatus.CANCELLED, now_ms)
 
     def expire_overdue(self, *, run_id: int, now_ms: int) -> int:
-        """Expire unclaimed items whose deadline has passed or whose agent is dead; return their number."""
+        """Expire unclaimed items whose deadline has passed or whose agent has crashed; return their number."""
         with Transaction(self.url, Durability.FULL) as db:
             return claims.expire_overdue(db, run_id, now_ms)
 

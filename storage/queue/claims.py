@@ -171,7 +171,7 @@ def withdraw_items(db: Transaction, item_ids: list[int], status: ItemStatus, now
 
 
 def expire_overdue(db: Transaction, run_id: int, now_ms: int) -> int:
-    """Expire the run's unclaimed items whose deadline has passed or whose agent is dead; return how many."""
+    """Expire the run's unclaimed items whose deadline has passed or whose agent has crashed; return how many."""
     overdue = [item_id for (item_id,) in db.rows(sql.OVERDUE, run_id=run_id, **_time_bounds(now_ms))]
     for item_id in overdue:
         _expire(db, item_id, now_ms)
@@ -216,7 +216,7 @@ def claim(db: Transaction, request: ClaimRequest) -> Claim | NoClaim:
     if row is None:
         scope = f", scope {request.scope!r}" if request.scope else ""
         where = f"Run {request.run_id}, trial {request.trial}{scope}"
-        raise QueueRefusal(f"{where} has no budget yet; open one before claiming.")
+        raise QueueRefusal(f"{where} has no budget yet; open a budget before claiming.")
     budget = BudgetRow(*row)
     return _claim_next(db, request, budget) if request.item_id is None else _claim_named(db, request, budget)
 
@@ -288,7 +288,7 @@ def _take_slot(db: Transaction, request: ClaimRequest, item: ItemRow, budget: Bu
         until_ms=request.now_ms + request.lease_ms,
     )
     if row is None:
-        raise StorageError(f"You claimed item {item.id} in another window; open it again.")
+        raise StorageError(f"You claimed item {item.id} in another window; open the item again.")
     taken = TakenSlot(row[0], item.id, budget.id, request.reviewer, units, item.kind)
     cap_and_used = spend_unit(db, taken, "claim", request.now_ms)
     return _settle_and_build(db, request, item, _Lease(taken.slot_id, token, request.now_ms), cap_and_used)

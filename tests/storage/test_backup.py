@@ -128,7 +128,7 @@ def foreign(path: Path, url: str) -> None:
 @pytest.mark.parametrize(
     ("make", "refusal", "words"),
     [
-        (damaged, StorageError, "is not sound"),
+        (damaged, StorageError, "is damaged"),
         (of_schema("9999"), NewerSchema, "schema 9999"),
         (of_schema("0012"), OlderSchema, "schema 0012"),
         (foreign, NotOurs, "not one of this console"),

@@ -259,7 +259,7 @@ def test_a_backup_that_fails_leaves_nothing(url, path, tmp_path):
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("PRAGMA foreign_keys=OFF")
         connection.execute("INSERT INTO budget (run_id, trial, scope, used, halted) VALUES (9, 0, '', 0, 0)")
-    with pytest.raises(StorageError, match="is not sound"):
+    with pytest.raises(StorageError, match="is damaged"):
         backup(url, folder / "copy.db")
     assert list(folder.iterdir()) == []
 

@@ -68,7 +68,7 @@ def draw_figures(n: int, figures: Figures, *, seed: int = 0, resamples: int | No
 
 
 def percentile_interval(values: Floats) -> Interval | None:
-    """Compute the interval that contains the central 95% of resampled values; None if there are none."""
+    """Compute the interval that contains the central 95% of resampled values; None if `values` is empty."""
     if not values.size:
         return None
     low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])

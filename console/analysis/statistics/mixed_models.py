@@ -65,7 +65,9 @@ def _conditions(rows: pd.DataFrame, reference: str | None) -> tuple[str, ...]:
     if reference is not None and reference not in names:
         raise BadInput(f"No row has condition {reference!r}. Use one of {', '.join(names)}.")
     if len(names) < 2:
-        raise BadInput("Fewer than two conditions have answers. A comparison needs two.")
+        raise BadInput(
+            "Fewer than two conditions have answers. Collect answers in another condition, then compute again."
+        )
     first = reference if reference is not None else names[0]
     return (first, *(name for name in names if name != first))
 

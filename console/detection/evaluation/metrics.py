@@ -60,7 +60,10 @@ def read_labelled_scores(session: Session, run: tables.Run) -> dict[str, Scores]
 
 
 def tune(session: Session, run: tables.Run, method: str, dev_size: int, seed: int) -> dict[str, Any]:
-    """Return the best threshold by Macro-F1 on a dev set, and the metrics on the rest; raise BadInput, Refused."""
+    """Return the best threshold by Macro-F1 on a dev set, and the metrics on the rest.
+
+    Raise BadInput if the method has judged no labelled trajectory, and Refused if either set has too few labels.
+    """
     scores = read_labelled_scores(session, run)
     if method not in scores or not scores[method].n:
         raise BadInput(

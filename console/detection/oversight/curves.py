@@ -305,7 +305,7 @@ def tabulate_matrices(pool: Pool) -> list[Row]:
     """Return run, detector, first trial and the confusion matrix over labelled trajectories, for each detector."""
     known = pool.rows[pool.rows["label"].notna()]
     if known.empty:
-        raise Refused(f"No judged trajectory of {pool.run} has a label, so a confusion matrix cannot be computed.")
+        raise Refused(f"No judged trajectory of {pool.run} has a label for a confusion matrix. Review items first.")
     first = int(known["trial"].min())
     rows = []
     for detector, judged in known[known["trial"] == first].groupby("detector", sort=True):

@@ -21,7 +21,7 @@ class Receptacle:
 
     @property
     def name(self) -> str:
-        """`fridge 1`."""
+        """The kind and number, such as `fridge 1`."""
         return f"{self.kind} {self.number}"
 
 
@@ -34,7 +34,7 @@ class HouseholdObject:
 
     @property
     def name(self) -> str:
-        """`apple 2`."""
+        """The kind and number, such as `apple 2`."""
         return f"{self.kind} {self.number}"
 
 

@@ -39,7 +39,7 @@ def tasks_from_file(path: str | Path) -> list[TaskSpec]:
 
 
 def corpus_of(path: str) -> Corpus:
-    """Return the corpus of all pages in the file, rebuilt only if the file changes; raise UnreadableFile."""
+    """Return the corpus of all pages in the file, rebuilt if the file changes; raise UnreadableFile if invalid."""
     try:
         state = Path(path).stat()
     except OSError as missing:
@@ -93,7 +93,9 @@ def _pairs(value: object, first: str, second: str, file: Path, number: int) -> S
     if isinstance(value, dict) and isinstance(value.get(first), list) and isinstance(value.get(second), list):
         value = [list(pair) for pair in zip(value[first], value[second], strict=False)]
     if not isinstance(value, list) or any(not isinstance(pair, list) or len(pair) != 2 for pair in value):
-        raise UnreadableFile(str(file), f'"{first}" and "{second}" are neither pairs nor two columns', number)
+        raise UnreadableFile(
+            str(file), f'"{first}" and "{second}" are neither pairs nor two columns; use the distractor format', number
+        )
     return [(pair[0], pair[1]) for pair in value]
 
 
@@ -119,7 +121,7 @@ def _parsed(file: Path) -> Iterator[tuple[int, Any]]:
         try:
             parsed = orjson.loads(line)
         except orjson.JSONDecodeError as broken:
-            raise UnreadableFile(str(file), f"this is not valid JSON ({broken})", number) from broken
+            raise UnreadableFile(str(file), f"this is not valid JSON ({broken}); correct the file", number) from broken
         if isinstance(parsed, list):
             yield from enumerate(parsed, 1)
         else:

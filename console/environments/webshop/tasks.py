@@ -22,7 +22,7 @@ def tasks(seed: int, count: int) -> Sequence[TaskSpec]:
     """Return `count` shopping tasks for different products; a larger count only adds tasks. Raise BadInput."""
     products = list(catalogue().values())
     if not 0 <= count <= len(products):
-        raise BadInput(f"The webshop has tasks for 0 to {len(products)} at a time, not {count}; ask for fewer.")
+        raise BadInput(f"The webshop can give 0 to {len(products)} at a time, not {count}; ask for fewer.")
     Random(seed).shuffle(products)
     return [_task(seed, index, product) for index, product in enumerate(products[:count])]
 

@@ -89,7 +89,7 @@ def _program(text: str) -> cel.Program:
         return cel.compile(text)
     except ValueError as unreadable:
         reason = str(unreadable).partition("ERROR: <input>:")[2].partition("\n")[0] or "it is not an expression"
-        raise BadInput(f"The condition cannot be read ({reason}).") from unreadable
+        raise BadInput(f"The condition is not valid ({reason}); correct it.") from unreadable
 
 
 def _check_loops(bare: str) -> None:
@@ -99,10 +99,12 @@ def _check_loops(bare: str) -> None:
         if found["loop"] == "map":
             raise BadInput("'map' is not a supported function; use all, exists, exists_one or filter.")
         if found.start() < end:
-            raise BadInput(f"{found['loop']!r} is within another loop; write a rule for each.")
+            raise BadInput(f"{found['loop']!r} is within another loop; write one rule for each loop.")
         end = _closing(bare, found.end())
         if bare.count("+", found.end(), end) > _MOST_SUMS:
-            raise BadInput(f"There are more than {_MOST_SUMS} signs + within {found['loop']!r}; write a rule for each.")
+            raise BadInput(
+                f"{found['loop']!r} contains more than {_MOST_SUMS} signs +; split the condition into several rules."
+            )
 
 
 def _closing(bare: str, start: int) -> int:

@@ -58,7 +58,7 @@ class PolicyVersion:
 
     @property
     def is_shadow(self) -> bool:
-        """Return whether every policy that applies only records, and none is enforced."""
+        """Return whether all policies that apply are in shadow mode."""
         return all(one.policy.mode is PolicyMode.SHADOW for one in (self, *self.also))
 
     def rule_on(self, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:
@@ -145,7 +145,7 @@ def list_versions(session: Session, run: tables.Run | None) -> list[PolicyVersio
 
 
 def common_version(session: Session) -> PolicyVersion:
-    """Return the latest common policy; raise Unknown if there is none."""
+    """Return the latest common policy; raise Unknown if it does not exist."""
     found = list_versions(session, None)
     if not found:
         raise Unknown("policy", EVERYWHERE)

@@ -76,9 +76,9 @@ def check_pattern(pattern: str) -> None:
 
 def _text(text: str) -> str:
     if not text.strip():
-        raise ValueError("must be text, not nothing")
+        raise ValueError("is empty; write a text")
     if len(text) > 2_000 or not text.replace("\n", " ").isprintable():
-        raise ValueError("is too long (over 2,000 characters) or has characters that cannot be shown")
+        raise ValueError("must have at most 2,000 characters, all of them printable")
     return text.strip()
 
 
@@ -289,14 +289,16 @@ class _WrittenRule(BaseModel):
     def _may_ask(cls, value: Any, info: ValidationInfo) -> Any:
         then = info.data.get("then")
         if then in (Then.ALLOW, Then.DENY):
-            raise ValueError(f"is for rules that may ask a person; a rule that says {then} asks no one")
+            raise ValueError(
+                f"applies only to rules that may ask a person; remove it, because this rule has `then: {then}`"
+            )
         return value
 
     @field_validator("widen")
     @classmethod
     def _can_widen(cls, value: Any, info: ValidationInfo) -> Any:
         if value is not None and not info.data.get("who"):
-            raise ValueError("needs `who`: without it everyone may decide already")
+            raise ValueError("needs `who`; without `who`, everyone may decide already")
         return value
 
     def to_rule(self, place: int) -> Rule:

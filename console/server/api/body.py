@@ -60,7 +60,7 @@ async def _read_json(request: Request) -> _JsonRequest:
     try:
         return _JsonRequest(request, content, orjson.loads(content))
     except orjson.JSONDecodeError as broken:
-        raise HTTPException(400, f"The body is not valid JSON ({broken}).") from broken
+        raise HTTPException(400, f"The body is not valid JSON ({broken}). Correct the JSON.") from broken
 
 
 @asynccontextmanager

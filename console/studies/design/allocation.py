@@ -93,7 +93,9 @@ def sample_tasks(design: Design, keys: Sequence[str]) -> tuple[str, ...]:
 def allocate(design: Design, task_keys: Sequence[str]) -> tuple[PlannedCondition, ...]:
     """Return each participant's conditions in order, each with its tasks; raise BadInput on a wrong number of tasks."""
     if len(set(task_keys)) != len(task_keys) or len(task_keys) != task_count(design):
-        raise BadInput(f"The design needs {task_count(design)} different tasks, not {len(set(task_keys))}.")
+        raise BadInput(
+            f"The design needs {task_count(design)} different tasks, not {len(set(task_keys))}. Give one key per task."
+        )
     names = [condition.name for condition in conditions(design)]
     parts = [tuple(task_keys[at : at + design.tasks]) for at in range(0, len(task_keys), design.tasks)]
     total = sum(group.count for group in groups(design))

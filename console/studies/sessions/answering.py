@@ -114,7 +114,10 @@ def find_unrated_decision(
 
 
 def store_confidence(participant_id: int, decision_id: int, level: int) -> None:
-    """Store the confidence in an own decision once; raise BadInput off the scale, Refused for others' decisions."""
+    """Store the confidence in a decision once.
+
+    Raise BadInput if the level is not on the scale, and Refused if another participant made the decision.
+    """
     with writing() as session:
         participant, study = lock_participant(session, participant_id)
         refuse_unless_open(study)

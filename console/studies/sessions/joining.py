@@ -162,7 +162,7 @@ def finish_instructions(participant_id: int) -> None:
 
 
 def free_again(session: Session, left: tables.Participant, stage: ParticipantStage) -> tables.Participant:
-    """Replace the place of a person who leaves by a free place, with a new code and the same conditions; return it."""
+    """Replace the place of a person who leaves; return the free place, with a new code and the same conditions."""
     participant, assignment = tables.Participant, tables.Assignment
     known = set(session.exec(select(participant.code).where(participant.study_id == left.study_id)))
     code = next(code for number in count_from(len(known) + 1) if (code := f"P{number:02d}") not in known)

@@ -137,7 +137,7 @@ def add_learnt_version(
 
 
 def edit_plan(session: Session, before: tables.PlanVersion, text: str, author: str, at_ms: int) -> tables.PlanVersion:
-    """Add a person's version; raise BadInput if it is too long or unchanged, or Refused if it is not of the latest."""
+    """Add a person's version; raise BadInput if the text is too long or unchanged, Refused if `before` is outdated."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").strip().split("\n")]
     if len(text) > MAX_CHARS:
         raise BadInput(f"The plan has {len(text):,} characters; the maximum is {MAX_CHARS:,}. Shorten it.")

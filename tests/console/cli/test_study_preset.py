@@ -52,7 +52,7 @@ def test_appendix_f_runs_to_its_report_beside_the_papers_figures(run, tmp_path):
     printed = {row["detector"]: float(row["percent"]) for row in published if row["source"] == "paper: people"}
     assert (printed["inferact-verb"], printed["none"], len(printed)) == (50.3, 33.0, 8)
     refused = run("preset", "run", "appendix-f", "--tasks", 2, "--out", tmp_path / "other")
-    assert (refused[0], "Give this one another name with --study" in refused[2]) == (1, True)
+    assert (refused[0], "Give this study another name with --study" in refused[2]) == (1, True)
 
 
 def test_the_papers_methods_need_a_model(run, tmp_path):

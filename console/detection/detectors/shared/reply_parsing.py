@@ -77,7 +77,7 @@ def _form(prompt: str, where: str, declared: bytes) -> ReplyForm:
             re.compile(pattern)
         except re.error as broken:
             raise BadInput(
-                f"{prompt}.toml: the pattern of {name} is not a valid regular expression ({broken})."
+                f"{prompt}.toml: the pattern of {name} is not a valid regular expression ({broken}). Correct it."
             ) from broken
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     return ReplyForm(**values)

@@ -118,7 +118,7 @@ def read_stack(text: bytes) -> Stack:
 
 
 def fit_model(cases: Sequence[LabelledCheckpoint], inputs: Sequence[str], seed: int = 0) -> tuple[Stack, list[float]]:
-    """Fit the stack, and predict each case with a stack fitted without the case's task; raise Refused."""
+    """Fit the stack, and predict each case with a stack fitted without its task; raise Refused for too few labels."""
     from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
 
     check_labels([case.misaligned for case in cases], [case.task for case in cases])

@@ -25,7 +25,7 @@ LINE_LIMIT_BYTES = 64 * 2**20
 BOM = b"\xef\xbb\xbf"
 NOT_UTF8 = "The text is not UTF-8. Save the file as UTF-8, then import it again."
 HAS_NUL = "The text contains a NUL byte. Export the log again as plain UTF-8 text."
-TOO_LONG = "The record is longer than 64 MB. Split it, or leave out what reviewers do not need."
+TOO_LONG = "The record is longer than 64 MB. Split the record, or leave out parts that reviewers do not need."
 CUT = "The file is cut off in the middle of a record. Get the whole file, then import it again."
 
 _REPORT_EVERY_BYTES = 2**18
@@ -175,7 +175,7 @@ _ZSTD_MEMBER = 93
 _DEEPEST = 3
 _DAMAGED = "The archive is damaged or cut off. Get the whole file, then import it again."
 _LOCKED = "The archive has a password. Unpack it, then import the files."
-_TOO_LARGE = f"It unpacks to more than {UNPACKED_BYTES // 2**30} GB. Split it."
+_TOO_LARGE = f"The file unpacks to more than {UNPACKED_BYTES // 2**30} GB. Split the file."
 # What pyarrow raises are kinds of ValueError and OSError; it is loaded only when needed, because of its size.
 _BROKEN = (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 

@@ -201,7 +201,7 @@ class _Scan:
         self.kept = position
 
     def _unclosed(self) -> UnreadableFile:
-        """Return the error of the JSON parser for an unclosed bracket, else that the file is cut off."""
+        """Return the error of the JSON parser for an unclosed bracket, else the error for a truncated file."""
         rest = self.buffer[self.kept :].rstrip()
         try:
             orjson.loads(rest if self.reading else b"{}")

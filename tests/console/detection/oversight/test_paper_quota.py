@@ -58,7 +58,7 @@ def test_a_run_has_a_matrix_for_each_detector(queued, pool_of):
 def test_a_run_without_labels_has_none(pool_of):
     a_run("blank", [None])
     judge("blank", "rules", [0.9])
-    with pytest.raises(Refused, match="a confusion matrix cannot be computed"):
+    with pytest.raises(Refused, match="has a label for a confusion matrix"):
         oversight.tabulate_matrices(pool_of("blank"))
 
 

@@ -22,7 +22,7 @@ from console.gate.policy.yaml_file import check_pattern
         ("rules:\n- then: ask\n  when: arg.x > 1", "line 3, column 3: rules.1..when: 'arg' is not a variable"),
         (
             "rules:\n- then: ask\n  when: args.x ** 2 > 1",
-            "line 3, column 3: rules.1..when: The condition cannot be read (1:9",
+            "line 3, column 3: rules.1..when: The condition is not valid (1:9",
         ),
         (
             "rules:\n- then: ask\n  when: upper(tool) == 'x'",
@@ -152,12 +152,12 @@ rules:
             "rules:\n- {name: default, then: ask}",
             "line 2, column 3: rules[1]: the name 'default' is taken",
         ),
-        ("rules:\n- then: ask\n  because:", "line 3, column 3: rules[1].because: must be text, not nothing."),
-        ("rules:\n- then: ask\n  because: ' '", "line 3, column 3: rules[1].because: must be text, not nothing."),
+        ("rules:\n- then: ask\n  because:", "line 3, column 3: rules[1].because: is empty; write a text."),
+        ("rules:\n- then: ask\n  because: ' '", "line 3, column 3: rules[1].because: is empty; write a text."),
         ("rules:\n- then: ask\n  because: [x]", "line 3, column 3: rules[1].because: must be text, not a list."),
         (
             'rules:\n- then: ask\n  because: "\\e[31m"',
-            "line 3, column 3: rules[1].because: is too long (over 2,000",
+            "line 3, column 3: rules[1].because: must have at most 2,000",
         ),
         ("rules:\n- ask", "line 2, column 3: rules[1]: must be fields, one per line, not 'ask'."),
         ("- then: ask", "The policy: expected `field: value` lines; write at least `default: ask`."),
@@ -166,7 +166,7 @@ rules:
         ("default: [ask]", "line 1, column 1: default: must be 'allow', 'judge', 'ask' or 'deny', not a list."),
         (
             "rules:\n- then: deny\n  who: ada",
-            "line 3, column 3: rules[1].who: is for rules that may ask a person",
+            "line 3, column 3: rules[1].who: applies only to rules that may ask a person",
         ),
         (
             "rules:\n- then: ask\n  doors: api",

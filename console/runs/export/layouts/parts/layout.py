@@ -90,7 +90,7 @@ class RunRecords:
         return trial | {"step": stop.index + 1, "run": self.run.name}
 
     def next_trial(self, trajectory_id: int) -> Trajectory | None:
-        """Return the next trial of the task, or None without one or if a reviewer rejected its critical action."""
+        """Return the next trial of the task, or None if it is missing or a reviewer rejected its critical action."""
         row, other, item, answer = tables.Trajectory, tables.Trajectory, tables.Item, tables.Decision
         refused = (
             select(item.trajectory_id)
