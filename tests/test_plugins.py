@@ -167,7 +167,7 @@ def test_doctor_lists_every_plugin_with_its_state(used):
         "no-actor": "The entry is of type Detector. Give console.actors.move.Actor.",
         "no-chart": "The entry is of type Detector. Give a callable.",
         "rules": "The name 'rules' is built in. Choose another name.",
-        "seam-detector": "The name 'seam-detector' is taken by another plug-in.",
+        "seam-detector": "The name 'seam-detector' is taken by another plug-in. Choose another name.",
     }
     assert list(plugins[0]) == ["name", "group", "package", "version", "state"]
 

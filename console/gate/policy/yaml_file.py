@@ -76,7 +76,7 @@ def check_pattern(pattern: str) -> None:
 
 def _text(text: str) -> str:
     if not text.strip():
-        raise ValueError("is empty; write a text")
+        raise ValueError("must be text, not nothing")
     if len(text) > 2_000 or not text.replace("\n", " ").isprintable():
         raise ValueError("must have at most 2,000 characters, all of them printable")
     return text.strip()

@@ -36,7 +36,7 @@ from console.gate.policy.yaml_file import check_pattern
         ("rules:\n- then: ask\n  when: args.l.all(x, x + x + x + x + x + x > 1)", "more than 4 signs"),
         (f"rules:\n- then: ask\n  when: args.x == '{'x' * 1_000}'", "1,0.. characters"),
         ("rules:\n- then: ask\n- then: deny", "line 3, column 3: rules.2.: this rule is never reached"),
-        ("rules:\n- {then: allow, reviews: 2}", "reviews: is for rules that may ask"),
+        ("rules:\n- {then: allow, reviews: 2}", "reviews: applies only to rules that may ask"),
         ("rules:\n- {then: ask, reviews: 0}", "reviews: must be a whole number from 1 to 20"),
         ("rules:\n- {then: ask, deadline: soon}", "deadline: must be a time such as 90"),
         ("rules:\n- {then: ask, decisions: [maybe]}", "'maybe' is not a valid decision"),
@@ -66,7 +66,7 @@ def test_policy_that_cannot_be_meant_is_refused_with_its_line(text, said):
         ("rules:\n- {{then: ask, deadline: {}}}", 0.5, 0, "more than 0"),
         ("rollout: {}%", 100, 101, "rollout: must be a share"),
         ("rollout: {}%", 0.5, 0, "rollout: must be a share"),
-        ("rules:\n- {{then: ask, because: {}}}", "x" * 2_000, "x" * 2_001, "too long"),
+        ("rules:\n- {{then: ask, because: {}}}", "x" * 2_000, "x" * 2_001, "at most 2,000 characters"),
         ("rules:\n- then: ask\n  when: args.x == '{}'", "x" * 988, "x" * 989, "1,001 characters"),
         ("rules:\n- then: ask\n  when: args.l.all(x, x{} > 1)", " + x" * 4, " + x" * 5, "more than 4 signs"),
         ("default: ask\n#{}", "x" * 65_522, "x" * 65_523, "65,537 characters"),
@@ -152,8 +152,8 @@ rules:
             "rules:\n- {name: default, then: ask}",
             "line 2, column 3: rules[1]: the name 'default' is taken",
         ),
-        ("rules:\n- then: ask\n  because:", "line 3, column 3: rules[1].because: is empty; write a text."),
-        ("rules:\n- then: ask\n  because: ' '", "line 3, column 3: rules[1].because: is empty; write a text."),
+        ("rules:\n- then: ask\n  because:", "line 3, column 3: rules[1].because: must be text, not nothing."),
+        ("rules:\n- then: ask\n  because: ' '", "line 3, column 3: rules[1].because: must be text, not nothing."),
         ("rules:\n- then: ask\n  because: [x]", "line 3, column 3: rules[1].because: must be text, not a list."),
         (
             'rules:\n- then: ask\n  because: "\\e[31m"',
@@ -174,7 +174,7 @@ rules:
         ),
         (
             "rules:\n- then: deny\n  doors: cli",
-            "line 3, column 3: rules[1].doors: is for rules that may ask a person; a rule that says deny",
+            "line 3, column 3: rules[1].doors: applies only to rules that may ask a person; remove it, because this rule has `then: deny`",
         ),
         (
             "rules:\n- then: ask\n  reviews: 1.0",
