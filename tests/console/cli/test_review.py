@@ -123,7 +123,7 @@ def test_what_a_gate_asks_is_not_answered_by_command_unless_a_rule_says_so(data_
             policy_store.save(session, None, policy, "ann", now_ms())
     Gate("desk", "full-validation", undo_s=0).ask("Pay.", [], "pay({})")
     claim = ["review", "claim", "--run", "desk", "--reviewer", "Ada"]
-    refusal = "accepts decisions by browser, python, not by cli"
+    refusal = "accepts decisions through browser, python, not through cli"
     assert run_command(claim) == 0
     first, second, *_ = capsys.readouterr().out.splitlines()
     assert refusal in first
