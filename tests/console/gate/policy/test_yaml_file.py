@@ -174,7 +174,7 @@ rules:
         ),
         (
             "rules:\n- then: deny\n  doors: cli",
-            "line 3, column 3: rules[1].doors: applies only to rules that may ask a person; remove it, because this rule has `then: deny`",
+            "line 3, column 3: rules[1].doors: applies only to rules that may ask a person; remove it",
         ),
         (
             "rules:\n- then: ask\n  reviews: 1.0",
