@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.runtime.app_session import AppSession
 
-from console.database import changes, database_url, reading
+from console.database import changes, database_url, may_create, reading
 from console.web.streamlit_internals import call_on_event_loop, current_fragment, is_idle
 
 Query = Callable[..., Hashable]
@@ -73,6 +73,8 @@ def count_changes(_session: object = None) -> int:
 
 
 def _watch_database() -> None:
+    # A removed database stays removed: only what starts work creates one.
+    may_create.set(False)
     while _is_needed():
         try:
             _watch(database_url())

@@ -99,7 +99,7 @@ def test_a_byte_order_mark_and_windows_line_ends_change_nothing(write, trajector
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf16_is_named(write, format, encoding):
     refused = refusal(write("log", LOGS[format].decode().encode(encoding)))
-    assert "save it as UTF-8" in str(refused)
+    assert "Save the file as UTF-8" in str(refused)
     assert refused.line == 1
 
 
