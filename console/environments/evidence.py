@@ -6,6 +6,7 @@ It holds requested terms, offered and chosen options, text read, and argument so
 from __future__ import annotations
 
 import re
+import threading
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -220,6 +221,17 @@ class Evidence:
         return EvidenceTable(_ARGUMENTS, tuple(rows)) if rows else None
 
 
+_latest = threading.local()
+
+
+def evidence_of(checkpoint: Checkpoint) -> Evidence:
+    """Return the evidence of a checkpoint; a thread that asks twice in a row gets what it has derived before."""
+    kept: Evidence | None = getattr(_latest, "evidence", None)
+    if kept is None or kept.checkpoint is not checkpoint:
+        kept = _latest.evidence = Evidence(checkpoint)
+    return kept
+
+
 def _is_in(word: str, text: str, stems: frozenset[str]) -> bool:
     """Return whether a text contains a word, also in another form, as a number, joined, or with one typing error."""
     if (figure := _spelled(word)) is not None:
@@ -260,4 +272,4 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in _words(text))
 
 
-__all__ = ["EXACT", "LIMITS", "ORIGIN", "WORDS", "Evidence", "EvidenceTable", "TermState"]
+__all__ = ["EXACT", "LIMITS", "ORIGIN", "WORDS", "Evidence", "EvidenceTable", "TermState", "evidence_of"]

@@ -36,6 +36,7 @@ from console.gate.store import (
 from console.gate.types import GateDecision, Reason
 from console.gate.unsettled import find_unsettled
 from console.runs.trajectory_rows import intend
+from console.trajectory.checkpoints import Checkpoint
 from storage import tables
 from storage.errors import StorageError
 from storage.queue.claims import withdraw_items
@@ -302,11 +303,12 @@ def _judge(run: tables.Run, request: CheckRequest, tightened: Tightened) -> dict
     If none flags, return the first verdict, flagged if a value remains that only a person can settle. Naming a detector
     or a threshold can only add to what `rules` flags at its own threshold.
     """
-    verdicts = (_verdict(run, name, request, tightened) for name in _judges(run, tightened))
+    seen = request.checkpoint
+    verdicts = (_verdict(run, name, seen, tightened) for name in _judges(run, tightened))
     first = next(verdicts)
     if first["flagged"] or (first := next((row for row in verdicts if row["flagged"]), first))["flagged"]:
         return first
-    unsettled = find_unsettled(request.checkpoint)
+    unsettled = find_unsettled(seen)
     return first if unsettled is None else first | {"flagged": True, "rationale": unsettled}
 
 
@@ -323,9 +325,8 @@ def _threshold(judge: Detector, run: tables.Run, tightened: Tightened) -> float:
     return min(value for value in (of_run, of_caller, its_own) if value is not None)
 
 
-def _verdict(run: tables.Run, name: str, request: CheckRequest, tightened: Tightened) -> dict[str, Any]:
+def _verdict(run: tables.Run, name: str, seen: Checkpoint, tightened: Tightened) -> dict[str, Any]:
     """Return the detector's verdict as a row; if the detector fails, flag the action with the error as rationale."""
-    seen = request.checkpoint
     try:
         judge = detector(name)
         row = judge_as_row(run, judge, _threshold(judge, run, tightened), 0, seen, now_ms())

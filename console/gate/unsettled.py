@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from console.environments.evidence import Evidence
+from console.environments.evidence import Evidence, evidence_of
 from console.environments.tool_use import TracedCall
 from console.trajectory.checkpoints import Checkpoint
 from console.trajectory.effects import is_verb
@@ -69,7 +69,7 @@ class _Values:
 
 def find_unsettled(checkpoint: Checkpoint) -> str | None:
     """Return a sentence about the first value that only a person can settle, or None if there is none."""
-    evidence = Evidence(checkpoint)
+    evidence = evidence_of(checkpoint)
     stated = _values(checkpoint.instruction[:_LONGEST], _limits(evidence))
     for traced in evidence.pending_calls:
         passed = _values(" ".join(text for _, text in traced.leaves), frozenset())

@@ -16,7 +16,7 @@ from console.detection.detectors.rules import answers, contradictions, dangers, 
 from console.detection.detectors.rules.finding import Finding, one_line
 from console.detection.detectors.verdict import Detector, Verdict
 from console.environments.acts import Act
-from console.environments.evidence import Evidence
+from console.environments.evidence import Evidence, evidence_of
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.trajectory.effects import CHANGING, Effect
 from console.trajectory.provenance import leaves
@@ -181,7 +181,7 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None], Callable[[E
 
 def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
     """Return the score of all findings, with the strongest arguments against the action; the seed has no effect."""
-    evidence = Evidence(checkpoint)
+    evidence = evidence_of(checkpoint)
     checks = {name: check for name, (_, check, applies) in CHECKS.items() if applies(evidence)}
     found = {name: finding for name, check in checks.items() if (finding := check(evidence))}
     weighed = {name: CHECKS[name][0] * finding.strength for name, finding in found.items()}
