@@ -140,7 +140,7 @@ class PlannerTurn:
         return action
 
     async def align(self, doing: PlannedAttempt, action: str) -> tuple[bool, str]:
-        """Return whether the action met its purpose (False if unreadable), and what it did."""
+        """Return whether the action met its purpose (False if the reply is unreadable), and what the action did."""
         after = self.now
         if len(after) > LONG:
             after = await self.calls.text(user_chat(self._filled("summary", subtask=self.state.current, screen=after)))

@@ -76,7 +76,7 @@ def _of_study(name: str, out: Path) -> int:
 
 
 def draw_chart(
-    name: Annotated[str, typer.Argument(help="The chart, such as roc-curve; an unknown name lists them all.")],
+    name: Annotated[str, typer.Argument(help="The chart, such as roc-curve. To see all charts, give an unknown name.")],
     table: Annotated[Path, typer.Argument(help="A CSV file with the chart's table.")],
     out: Annotated[Path, typer.Option("--out", help="The HTML file to write.")],
     as_json: Json = False,

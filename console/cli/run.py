@@ -167,7 +167,7 @@ def _report_start(name: str, problems: Sequence[str], as_json: bool) -> None:
     onward = nothing or f"Review its items: inferact serve. Then: inferact run next {quote(name)}"
     emit(document, as_json, f"Started {name}. {onward}")
     if problems:
-        raise Refused(f"{' '.join(problems)} Correct this, then: inferact run resume {quote(name)}")
+        raise Refused(f"{' '.join(problems)} Fix these problems, then continue: inferact run resume {quote(name)}")
 
 
 @app.command("next", epilog="Example: inferact run next shop")

@@ -1,4 +1,4 @@
-"""Limits of an agent with a token: its checks that wait for a person, and its new runs."""
+"""Limits of an agent with a token: its pending checks and its new runs."""
 
 from __future__ import annotations
 

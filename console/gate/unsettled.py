@@ -137,7 +137,7 @@ def _sentence(said: str, name: str, value: str) -> str:
 
 
 def _is_within(value: str, said: str) -> bool:
-    """Return whether two values are equal, or a path is a file of that name or inside that folder."""
+    """Return whether `value` equals `said`, or is a path that ends in `/said` or lies in the folder `said`."""
     return value == said or ("/" in value and (value.endswith(f"/{said}") or value.startswith(f"{said}/")))
 
 

@@ -272,7 +272,9 @@ def read_reply(content: bytes, model: str) -> Reply:
     try:
         return _reply(document, choices, model)
     except (KeyError, TypeError, AttributeError, ValueError) as odd:
-        raise BadReply(f"{model} returned an invalid chat completion ({odd}).") from odd
+        raise BadReply(
+            f"{model} returned an invalid chat completion ({odd}). Check that the endpoint is OpenAI-compatible."
+        ) from odd
 
 
 def _reply(document: Mapping[str, Any], choices: Sequence[Mapping[str, Any]], model: str) -> Reply:

@@ -1,4 +1,4 @@
-"""The terms of a review: the decisions, people and entry points that the rule of a policy accepts, and its times."""
+"""The terms of a review: the decisions, people and entry points that a policy's rule accepts, and the times to undo."""
 
 from __future__ import annotations
 

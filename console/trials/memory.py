@@ -152,7 +152,7 @@ def add_next_trials(run: tables.Run, done: Advance) -> list[int]:
 
 
 def carry_over_solved(run: tables.Run, done: Advance) -> None:
-    """Copy each solved task, marked as carried over, into every trial that the run has reached."""
+    """Copy each solved task, marked as carried over, into every later trial that the run has reached."""
     with writing() as session:
         last = list_latest_trials(session, run)
         reached = max((row.trial for row in last), default=0)

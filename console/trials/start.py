@@ -225,7 +225,7 @@ def task_digest(task: TaskSpec) -> str:
 def draw_tasks(
     environment: Environment, seed: int, count: int, *, types: Collection[str] = (), without: Collection[str] = ()
 ) -> list[TaskSpec]:
-    """Return the first tasks of the seed of these types (any if empty) that are not in `without`; raise BadInput."""
+    """Return the seed's first tasks of these types (any if empty) and not in `without`; raise BadInput if too few."""
     wanted, taken = count, environment.tasks
     while taken is not None and wanted <= _MOST_DRAWN:
         drawn = list(taken(seed, wanted))

@@ -242,7 +242,7 @@ def test_a_participant_has_no_other_page_and_may_withdraw_for_good(serve, open_p
     page.get_by_text("Take a break").wait_for()
     settled(page)
     ready(page)
-    page.get_by_role("button", name="Withdraw from the study").focus()
+    page.get_by_role("button", name="Withdraw from study").focus()
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Confirm withdrawal").click()
     page.get_by_text("You have withdrawn").wait_for()

@@ -116,7 +116,7 @@ def fit_linear(frame: pd.DataFrame, value: str, reference: str | None = None) ->
     Within participants: a fixed effect of condition (and of task set, if task sets rotate), a random effect of
     participant, REML, and t with the degrees of freedom of the participant-by-condition stratum (Pinheiro and Bates
     2000, section 2.4). With one mean per condition, a participant's variation between conditions, related tasks and
-    successive trials is part of the error, so that 4 participants do not count as 400 answers. Between participants:
+    successive trials is part of the error, so that 400 decisions do not count as independent. Between participants:
     least squares of the means. Raise BadInput like `cell_means`.
     """
     cells = cell_means(frame, value, reference)

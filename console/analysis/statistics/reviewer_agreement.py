@@ -168,7 +168,7 @@ class ReviewerKind:
 
 @dataclass(frozen=True, slots=True)
 class HumansAndOthers:
-    """People minus simulated reviewers: accuracy, seconds (as a factor), and the share of equal labels across kinds."""
+    """People compared with simulated reviewers: difference in accuracy, ratio of seconds, and share of equal labels."""
 
     accuracy: Estimate
     seconds: Estimate

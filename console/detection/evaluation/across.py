@@ -1,7 +1,7 @@
 """Evaluation across sources: whether models and thresholds learnt on some logs hold on another log.
 
-Every metric is computed within its source (learnt on one half of the tasks, measured on the other, both ways) and
-across (learnt on all other sources), also for two controls that use only the length of a record.
+Within a source, a model or threshold is learnt on one half of the tasks and measured on the other, both ways. Across
+sources, it is learnt on all others. The same is computed for two controls that use only the length of a record.
 """
 
 from __future__ import annotations

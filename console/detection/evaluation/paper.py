@@ -196,7 +196,7 @@ def _read_judged(session: Session, run: tables.Run) -> Found:
 
 
 def _count_unreadable(name: str, misaligned: bool, told: Sequence[tuple[float, Mapping[str, Any]]]) -> JudgedTrajectory:
-    """Return a trajectory as counted by the reference code: five unreadable samples count as wrong."""
+    """Return a trajectory as in the reference code: an unreadable self-consistency verdict is a wrong prediction."""
     if name.partition("@")[0] == _VOIDS:
         first = next((parameters for score, parameters in told if score > _HALF), {})
         if first.get("unread"):

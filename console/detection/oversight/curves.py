@@ -354,7 +354,7 @@ def _kept(row: Mapping[str, Any], cap: int | None, percent: float | None) -> Row
 def _rows(text: str, where: str) -> list[Row]:
     reader = csv.DictReader(StringIO(text))
     if missing := [name for name in _FIELDS if name not in (reader.fieldnames or ())]:
-        raise BadInput(f"{where}: no {', '.join(missing)}; each line needs {', '.join(_FIELDS)}.")
+        raise BadInput(f"{where}: the header lacks {', '.join(missing)}. Give the columns {', '.join(_FIELDS)}.")
     return [
         _row(row, f"{where}, line {reader.line_num}")
         for row in reader

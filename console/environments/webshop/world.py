@@ -202,7 +202,7 @@ class _Index:
 
 
 def search(query: str) -> tuple[str, ...]:
-    """Return the ASINs of up to 50 products that share a word with the query in the original's fields, best first."""
+    """Return the ASINs of up to 50 products that share a word with the query, best first; search WebShop's fields."""
     return _ranked(query_words(query))
 
 

@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 
 
 def formatted_html(text: str) -> str:
-    """Return the text as one line of HTML with its line breaks; links, images and HTML tags are not rendered."""
+    """Return the text as HTML without newlines, with `<br />` for its line breaks; render no links, images or tags."""
     tokens = _markdown().parse(text.strip())
     headings = [token for token in tokens if token.type.startswith("heading")]
     # The page already has a title, so the text's highest heading becomes the level below the title.

@@ -78,7 +78,7 @@ class Recruiting(DesignPart):
 
 
 def outside_id_in(platform: Platform, given: Mapping[str, str]) -> str:
-    """Return the person's id from the URL parameters; empty if the id is missing or marks a preview."""
+    """Return the person's id from the URL parameters; empty if the id is missing or any parameter marks a preview."""
     if set(given.values()) & {*platform.preview}:
         return ""
     return given.get(platform.person, "").strip()

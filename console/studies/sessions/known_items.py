@@ -251,10 +251,10 @@ def _refuse_short(slots: Sequence[_Slot], given: Sequence[int]) -> None:
 def _some(items: Sequence[KnownItem], label: Label, count: int, *, strict: bool) -> list[KnownItem]:
     found = [item for item in items if item.label is label]
     if strict and len(found) < count:
-        action = "right" if label is Label.ALIGNED else "wrong"
+        action = "correct" if label is Label.ALIGNED else "incorrect"
         raise BadInput(
-            f"practice: needs {count} {action} actions, and the source has {len(found)} left outside the study's own "
-            "tasks and its checks; ask for fewer."
+            f"practice: the design needs {count} {action} actions, but the source has only {len(found)} outside the "
+            "study's tasks and checks. Use fewer practice items or another source."
         )
     return found[:count]
 

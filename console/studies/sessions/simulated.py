@@ -176,7 +176,7 @@ def _play(person: _Person, tally: StudySimulation, told: Callable[[], None]) -> 
             case position.AtPause(sentence=sentence):
                 raise Refused(sentence)
             case _:
-                raise Refused("Another process works on this study; try again later.")
+                raise Refused("Another process is working on this study. Try again later.")
 
 
 def _decide(person: _Person, place: position.AtItem) -> None:

@@ -253,7 +253,7 @@ def leave_page(participant: tables.Participant, design: Design) -> None:
         sure = _("Confirm withdrawal (cannot be undone)")
         st.button(sure, key="withdraw-for-good", on_click=step, args=(_withdraw, participant.id, design))
     else:
-        st.button(_("Withdraw from the study"), key="withdraw", on_click=_set_leaving, args=("sure",))
+        st.button(_("Withdraw from study"), key="withdraw", on_click=_set_leaving, args=("sure",))
 
 
 _AWAY = (

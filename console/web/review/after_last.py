@@ -97,7 +97,7 @@ def show_trial_result(run: tables.Run, who: Identity) -> None:
     attempts = attempts.format(count=done.revealed)
     show_empty_state(_("The agents tried again"), f"{attempts} {tally.in_words if tally else ''}".strip())
     with next_step_row():
-        words = _("Review next ({count} pending)").format(count=waiting) if waiting else _("Continue")
+        words = _("Review next item ({count} pending)").format(count=waiting) if waiting else _("Continue")
         look, close = "primary" if waiting else "secondary", st.session_state.pop
         key_button(words, "Enter", "review-on", close, "round_done", None, type=look)
         st.page_link(ANSWERS, label=_("Open My reviews"), query_params={"run": run.name})
@@ -106,7 +106,7 @@ def show_trial_result(run: tables.Run, who: Identity) -> None:
 
 
 def _play(run_name: str) -> None:
-    """Play one trial. If a decision can still be undone, wait until it is final and play that agent too."""
+    """Play the next trial; if a decision can be undone for at most 10 s, wait until it is final and play again."""
     bar = st.progress(0.0, text=_("The agents are trying again"))
 
     def show(done: int, total: int) -> None:

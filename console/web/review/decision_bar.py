@@ -34,7 +34,7 @@ RULES = gettext_noop(
     "Do not give the answer away: name no product, page or value that the user did not name."
 )
 
-_ASKED = gettext_noop("What is wrong, and what to do differently? Do not give the answer away.")
+_ASKED = gettext_noop("What is wrong, and what should the agent do differently? Do not give the answer away.")
 _LABELS = {Label.ALIGNED: gettext_noop("Mark as correct"), Label.MISALIGNED: gettext_noop("Mark as incorrect")}
 
 _MOST_REMEDIES = 9
@@ -156,7 +156,7 @@ def back_bar(claim: Claim) -> None:
 def empty_bar(more: dict[str, str] | None = None) -> None:
     """Draw the bar when no item is shown; `more` holds further shortcuts of the page."""
     with st.bottom, st.container(key="decision-bar", horizontal=True):
-        key_button(_("Look back"), "K", "previous-0", actions.browse_decisions, 0, 1)
+        key_button(_("Show earlier decisions"), "K", "previous-0", actions.browse_decisions, 0, 1)
         key_button(_("Undo"), "U", "undo-0", actions.undo, None)
     bound = {"k": "previous-0", "arrowleft": "previous-0", "u": "undo-0"}
     hotkeys(bound | (more or {}), item_id="none", enabled=shortcuts.enabled())

@@ -80,7 +80,7 @@ class Intake:
 
 
 def media_type_of(raw: bytes) -> str | None:
-    """Return the media type of a picture, based on its first bytes, or None if a page cannot show them."""
+    """Return the media type of a picture, based on its first bytes, or None if a page cannot show the picture."""
     if raw[:4] == b"RIFF" and raw[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for mark, kind in _SIGNATURES if raw.startswith(mark)), None)

@@ -235,7 +235,7 @@ class Record:
 
 
 def json_records(path: Path, progress: Progress | None, *alternatives: tuple[str, ...]) -> Iterator[Record]:
-    """Yield the records at the base that matches an alternative; raise UnreadableFile if the JSON is invalid."""
+    """Yield the records at the base, else a list's elements, else one record or one per line; raise UnreadableFile."""
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES).removeprefix(BOM)
     base = base_of(outline(head), *alternatives)

@@ -65,7 +65,7 @@ def test_a_run_without_labels_has_none(pool_of):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("tp,fp,fn\n1,2,3\n", "no tn; each line"),
+        ("tp,fp,fn\n1,2,3\n", "the header lacks tn. Give the columns"),
         ("tp,fp,fn,tn\n1,2,3,4\n1,2,x,4\n", "line 3: fn is 'x'"),
         ("tp,fp,fn,tn\n1,2,-3,4\n", "line 2: fn is '-3'"),
     ],
