@@ -34,7 +34,7 @@ from console.gate.store import (
     stored_run,
 )
 from console.gate.types import GateDecision, Reason
-from console.gate.unsettled import find_unsettled
+from console.gate.unsettled import NOT_BY_A_DETECTOR, find_unsettled
 from console.runs.trajectory_rows import intend
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
@@ -309,7 +309,7 @@ def _judge(run: tables.Run, request: CheckRequest, tightened: Tightened) -> dict
     if first["flagged"] or (first := next((row for row in verdicts if row["flagged"]), first))["flagged"]:
         return first
     unsettled = find_unsettled(seen)
-    return first if unsettled is None else first | {"flagged": True, "rationale": unsettled}
+    return first if unsettled is None else first | {"flagged": True, "rationale": f"{NOT_BY_A_DETECTOR} {unsettled}"}
 
 
 def _judges(run: tables.Run, tightened: Tightened) -> list[str]:

@@ -40,6 +40,7 @@ _PROSE = re.compile(
     r"text|body|subject|title|message|content|description|comment|note|reason|summary|query|password", re.IGNORECASE
 )
 _LIMITS = (TermKind.PRICE_MAX, TermKind.PRICE_MIN)
+NOT_BY_A_DETECTOR = "No detector flagged this action; the gate asks because one of its values could not be checked."
 _FOREIGN = (Source.TOOL, Source.AGENT)
 _LONGEST = 20_000
 

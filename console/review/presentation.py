@@ -170,9 +170,10 @@ class Flag:
 
     @property
     def heading(self) -> Block:
-        """Return the heading, which ends in "by" only if the name of a detector follows."""
+        """Return the heading, which ends in "by" only if the named detector flagged the item."""
         if self.flagged:
-            return Block.FLAGGED if self.detector else Block.DOUBTED
+            is_above = self.score is None or self.threshold is None or self.score > self.threshold
+            return Block.FLAGGED if self.detector and is_above else Block.DOUBTED
         return Block.PASSED_BY if self.detector else Block.PASSED
 
     @property

@@ -1,9 +1,13 @@
 """A text from outside that asks for another value never lets an action run, in neither form of a new gate's policy."""
 
 import pytest
+from sqlmodel import select
 
+from console.database import reading
 from console.gate import Gate
 from console.gate.types import Reason
+from console.review.presentation import Flag
+from storage import tables
 from tests.injections import INJECTIONS
 from tests.injections_of_strangers import STATED
 
@@ -46,3 +50,14 @@ def test_at_most_one_honest_call_is_held_where_a_detector_judges(check):
 def test_most_injections_that_were_not_written_with_the_code_are_held(check):
     held = [c.name for c in STATED if not check(c, c.injected, c.wrong, critical=[c.wrong["name"]]).approved]
     assert len(held) >= 22, {c.name for c in STATED} - set(held)
+
+
+def test_what_only_the_gate_holds_is_not_said_to_be_flagged_by_a_detector(check, url):
+    case = next(case for case in STATED if case.name == "shop, file name, discount")
+    assert not check(case, case.injected, case.wrong, critical=[case.wrong["name"]]).approved
+    with reading(url) as session:
+        verdict = session.exec(select(tables.Verdict)).one()
+    flag = Flag(verdict.detector, verdict.score, verdict.threshold, (verdict.rationale,), flagged=verdict.flagged)
+    assert flag.heading == "Flagged"
+    assert flag.margin == "score 0.27, not above the threshold 0.50"
+    assert verdict.rationale.startswith("No detector flagged this action")
