@@ -10,7 +10,9 @@ from console.errors import ConsoleError
 from console.language import _
 from console.web.review.drafts import show_unsent
 from console.web.sign_in import identified, sign_in_or_stop
+from console.web.streamlit_internals import page_in_address
 from console.web.visitor_language import follow_visitors
+from console.web.waiting_agents import open_waiting_agent, show_waiting_agents
 from console.web.widgets.markup import show_html, style_sheets
 from console.web.widgets.messages import refusal_words, show_problem
 from storage.errors import StorageError
@@ -22,9 +24,22 @@ def refuse_pages(pages: Sequence[StreamlitPage]) -> list[StreamlitPage]:
     return [st.Page(script, title=page.title, url_path=page.url_path, visibility="hidden") for page in pages]
 
 
+def find_missing_page(pages: Sequence[StreamlitPage]) -> list[StreamlitPage]:
+    """Return a hidden page for the address if the address names none of these pages, else an empty list."""
+    named, known = page_in_address(), {"home", "study", *(page.url_path for page in pages)}
+    if named and "/" not in named:
+        st.session_state["address"] = named
+    # Streamlit names the address in the first run of a tab only.
+    named = st.session_state.get("address", "")
+    if not named or named in known:
+        return []
+    script = "console/web/pages/not_found.py"
+    return [st.Page(script, title=_("Page not found"), url_path=named, visibility="hidden")]
+
+
 st.set_page_config(page_icon="🛡️", layout="wide")
 follow_visitors()
-show_html(style_sheets("page", "lists", "rows", "presentation", "timeline", "study"))
+show_html(style_sheets("page", "lists", "rows", "presentation", "requirements", "timeline", "study"))
 
 
 def show_page(identity: Identity | None) -> None:
@@ -55,14 +70,20 @@ def show_page(identity: Identity | None) -> None:
         pages = [*reviewers, *researchers, sessions, handbook, takes_part]
     else:
         pages = [*reviewers, sessions, handbook, takes_part, *refuse_pages(researchers)]
+    pages += find_missing_page(pages)
     page = st.navigation(pages, position="hidden" if identity is None or taking_part else "top")
     if identity is None:
         st.set_page_config(page_title="InferAct Console")
-    elif not any(page is counted for counted in reviewers[:3]):
-        # These pages set a title with the number of pending items; each title costs the browser several ms.
+    elif taking_part:
         st.set_page_config(page_title=f"{page.title} · InferAct Console")
     if page is not takes_part:
         sign_in_or_stop()
+    if identity is None or taking_part:
+        page.run()
+        return
+    open_waiting_agent()
+    with st.container(key="agents-waiting"):
+        show_waiting_agents(identity, page.title, reviews=page is reviewers[2])
     page.run()
 
 

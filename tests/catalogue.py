@@ -24,6 +24,7 @@ from console.review.edit_fields import FieldKind
 from console.review.presentation import ActionStatus, Block
 from console.trajectory import Outcome
 from console.trajectory.provenance import Source
+from console.trajectory.requirements import RequirementKind, Standing
 from console.trajectory.strict_yaml import read_data
 from storage import errors
 from storage.tables import DecisionKind, StudyStatus
@@ -63,7 +64,18 @@ def _names():
     """The values of enumerations that are drawn by name."""
     return [
         str(member)
-        for names in (DecisionKind, Outcome, StudyStatus, Role, Block, ActionStatus, FieldKind, Source)
+        for names in (
+            DecisionKind,
+            Outcome,
+            StudyStatus,
+            Role,
+            Block,
+            ActionStatus,
+            FieldKind,
+            Source,
+            RequirementKind,
+            Standing,
+        )
         for member in names
     ]
 

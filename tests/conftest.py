@@ -19,6 +19,7 @@ from sqlalchemy.util import LRUCache
 
 from storage.engine import close
 from storage.migrations import migrate
+from tests import postgres
 from tests.at_home import at_home
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -102,6 +103,17 @@ def shared_data():
         return path
 
     return find
+
+
+def pytest_configure(config):
+    """One PostgreSQL server for the run, if the developer named none; the workers inherit its address."""
+    if not hasattr(config, "workerinput") and postgres.NAMED not in os.environ:
+        config.own_postgres = postgres.start()
+
+
+def pytest_unconfigure(config):
+    if folder := getattr(config, "own_postgres", None):
+        postgres.stop(folder)
 
 
 def pytest_collection_finish():

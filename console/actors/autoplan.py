@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from console.actors import react
 from console.actors.asking import NO_ACTION, ModelCalls, ModelUsage, user_chat, with_chosen_model
 from console.actors.move import Actor, ActorView, Move, format_memory
+from console.actors.replies import read_list
 from console.llm import LLM, Message, Sampling
 from console.llm.prompts import name_for, render
 from console.trajectory import Step
@@ -35,7 +36,7 @@ async def act(llm: LLM, view: ActorView) -> Move:
     thought = await calls.text(chat)
     chat += [{"role": "assistant", "content": thought}, {"role": "user", "content": render_prompt(view, "action")}]
     wording = await calls.text(chat)
-    formal = user_chat(render_prompt(view, "formalizer", world=_world(view), action=wording))
+    formal = user_chat(render_prompt(view, "formalizer", world=_world(view.environment), action=wording))
     action = await calls.read(formal, lambda reply: react.read_move(reply).action or None)
     return Move(thought, action or NO_ACTION, {KEY: {"wording": wording}, "usage": asdict(calls.usage)})
 
@@ -46,7 +47,7 @@ def build_chat(view: ActorView) -> list[Message]:
         view, "task", memory=format_memory(view.memory), instruction=view.instruction, opening=view.opening
     )
     chat: list[Message] = [
-        {"role": "system", "content": render_prompt(view, "system", world=_world(view), plan=view.plan)},
+        {"role": "system", "content": render_prompt(view, "system", world=_world(view.environment), plan=view.plan)},
         {"role": "user", "content": task},
     ]
     asked = {"role": "user", "content": render_prompt(view, "action")}
@@ -72,8 +73,10 @@ def render_prompt(view: ActorView, step: str, **values: object) -> str:
     return render(name_for(KEY, view.environment, step), **values)
 
 
-def _world(view: ActorView) -> str:
-    return render(name_for("shared", view.environment, "actions"))
+def _world(environment: str) -> str:
+    """Return the forms of the actions; in ALFWorld the verbs alone, since the plan has to find out the appliances."""
+    own = name_for(KEY, environment, "actions")
+    return render(own if own.startswith(f"{KEY}/{environment}/") else name_for("shared", environment, "actions"))
 
 
 AUTOPLAN = Actor(
@@ -90,15 +93,18 @@ AUTOPLAN = Actor(
 _REFLECTING = Sampling(temperature=0.0, max_tokens=800)
 _FROM = re.compile(r"\s*<\s*from:?\s+([^<>]*)>\s*$", re.IGNORECASE)
 _MARK = re.compile(r"\b[ER]\d+\b")
+_NUMBERED = re.compile(r"[\s*_#]*\d+[.):]\s*\S")
+_BELOW = re.compile(r"\s+\S|[-*]\s+\S")
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewersWords:
-    """The feedback of a reviewer on a trial: the flaw and the revision of the plan; `mark` identifies the feedback."""
+    """The feedback of a reviewer on a trial: the words, the revision and the rejected action; `mark` identifies it."""
 
     mark: str
     flaw: str
     revision: str = ""
+    rejected: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,32 +162,41 @@ async def reflect(llm: LLM, ended: EndedTrial, ablation: Ablation, usage: ModelU
     if ablation.revision and view.plan:
         revision = await _told(calls, chat, render_prompt(view, "revision"))
     result = "done" if ended.success else "not done"
-    kept = [
-        ReviewersWords(said.mark, said.flaw if ablation.flaw else "", said.revision if ablation.revision else "")
-        for said in ended.reviewers
-    ]
-    reviewers = tuple(said for said in kept if said.flaw or said.revision)
+    kept = [_kept(said, ablation) for said in ended.reviewers]
+    reviewers = tuple(said for said in kept if said.flaw or said.revision or said.rejected)
     return Experience(ended.mark, view.instruction, result, summary, flaw, revision, reviewers)
+
+
+def _kept(said: ReviewersWords, ablation: Ablation) -> ReviewersWords:
+    flaw, rejected = (said.flaw, said.rejected) if ablation.flaw else ("", "")
+    return ReviewersWords(said.mark, flaw, said.revision if ablation.revision else "", rejected)
 
 
 async def update_plan(
     llm: LLM, environment: str, plan: str, experiences: Sequence[Experience], usage: ModelUsage
-) -> list[PlanLine]:
-    """Request the next plan in one call over the whole batch; return the current plan if the reply contains none."""
+) -> list[PlanLine] | None:
+    """Request the next plan in one call over the whole batch; return None if no reply is a numbered plan."""
     calls = ModelCalls(llm, 0, _REFLECTING, usage=usage)
-    world = render(name_for("shared", environment, "actions"))
+    world = _world(environment)
     asked = render(name_for(KEY, environment, "update"), world=world, plan=plan, experiences=experiences)
-    return await calls.read(user_chat(asked), read_plan) or read_plan(plan) or []
+    return await calls.read(user_chat(asked), read_plan)
 
 
 def read_plan(reply: str) -> list[PlanLine] | None:
-    """Parse the lines of a plan and remove their marks; return None if the reply has none."""
-    lines = []
+    """Parse the numbered lines of a plan and remove their marks; return None if the reply has no such line.
+
+    An indented line, or a bullet, below a numbered line belongs to its step.
+    """
+    lines: list[PlanLine] = []
     for text in reply.splitlines():
-        if text.strip() and not text.strip().startswith("```"):
-            marks = _FROM.search(text)
-            lines.append(PlanLine(_FROM.sub("", text).rstrip(), tuple(_MARK.findall(marks[1])) if marks else ()))
-    return lines or None
+        marks = _FROM.search(text)
+        bare = _FROM.sub("", text).rstrip()
+        if _NUMBERED.match(bare) or (lines and _BELOW.match(bare)):
+            lines.append(PlanLine(bare, tuple(_MARK.findall(marks[1])) if marks else ()))
+    if lines:
+        return lines
+    listed = read_list(reply)
+    return [PlanLine(f"{number}. {text}") for number, text in listed] if listed else None
 
 
 async def _told(calls: ModelCalls, chat: list[Message], text: str) -> str:

@@ -16,6 +16,7 @@ from console.actors import react
 from console.actors.asking import NO_ACTION, ModelCalls, user_chat, with_chosen_model
 from console.actors.move import Actor, ActorView, Move, format_memory
 from console.actors.react import read_move
+from console.actors.replies import NO, NOT_NEEDED, YES, read_conclusion, read_field, read_list
 from console.environments.going_back import list_standing_steps, refusal
 from console.llm import LLM, Sampling
 from console.llm.messages import Message
@@ -74,13 +75,42 @@ class PlanningState:
 
 
 def read_state(steps: Sequence[Step]) -> PlanningState | None:
-    """Return the state stored in the last step, or None before the first step."""
-    kept = steps[-1].extra.get(KEY) if steps else None
-    if not isinstance(kept, Mapping):
+    """Return the state after the last step, put together from what each step added, or None before the first step."""
+    kept: dict[str, Any] = {}
+    for step in steps:
+        entry = step.extra.get(KEY)
+        if isinstance(entry, Mapping):
+            kept |= {name: _extended(kept.get(name, []), value) for name, value in entry.items()}
+    if not kept:
         return None
     doing = kept["doing"]
     stack = [_attempt(one) for one in kept["stack"]]
     return PlanningState(**{**kept, "stack": stack, "doing": _attempt(doing) if doing else None})
+
+
+def write_state(state: PlanningState, steps: Sequence[Step]) -> dict[str, Any]:
+    """Return what to store with the next step: a list as the number of kept entries and those that follow them.
+
+    A state that was stored whole in each step took the square of the trial's length.
+    """
+    before = read_state(steps)
+    known = asdict(before) if before else {}
+    return {
+        name: _extension(known.get(name, []), value) if isinstance(value, list) else value
+        for name, value in asdict(state).items()
+    }
+
+
+def _extension(known: Sequence[Any], value: Sequence[Any]) -> dict[str, Any]:
+    same = next((at for at, (one, other) in enumerate(zip(known, value, strict=False)) if one != other), None)
+    kept = min(len(known), len(value)) if same is None else same
+    return {"kept": kept, "added": list(value[kept:])}
+
+
+def _extended(known: Sequence[Any], value: Any) -> Any:
+    if isinstance(value, Mapping) and value.keys() == {"kept", "added"}:
+        return [*known[: value["kept"]], *value["added"]]
+    return value
 
 
 def _attempt(kept: Mapping[str, Any]) -> PlannedAttempt:
@@ -91,9 +121,6 @@ LONG = 4_000
 """The length in characters above which an observation is summarised first."""
 _NOTES_AT_MOST = 3
 
-_ITEM = re.compile(r"^[\s*_]*\d+[.):][\s*_]*(\S.*?)[\s*]*$", re.MULTILINE)
-_VERDICT = re.compile(r"\b(yes|no|non-?\s?essential)\b", re.IGNORECASE)
-_FINAL = re.compile(r"\b(YES|NO)\b[\s.*_`]*$", re.IGNORECASE)
 _NOTE = re.compile(r"note_down\[(.*)\]", re.DOTALL)
 _ANSWER = re.compile(r"answer\s*[*_]*:[*_]*", re.IGNORECASE)
 
@@ -184,28 +211,29 @@ class PlannerTurn:
 
 
 def read_plan(reply: str) -> list[str] | None:
-    """Parse the subtasks of a numbered list; return None if the list is missing."""
-    return _ITEM.findall(reply) or None
+    """Parse the subtasks of a numbered list or a JSON list; return None if the list is missing."""
+    found = read_list(reply)
+    return [text for _, text in found] if found else None
 
 
 def read_action(reply: str) -> str | None:
-    """Parse the action of a reply; return None if the action is empty."""
-    return read_move(reply).action or None
+    """Parse the action of a reply or of its JSON field `action`; return None if the action is empty."""
+    return read_field(reply, "action") or read_move(reply).action or None
 
 
 def read_alignment(reply: str) -> tuple[bool, str] | None:
-    """Parse (is aligned, sentence before the verdict); return None if the reply does not end in YES or NO."""
-    verdict = _FINAL.search(reply)
-    if verdict is None:
+    """Parse (is aligned, sentence before the verdict); return None if the reply does not conclude with yes or no."""
+    found = read_conclusion(reply)
+    if found is None or found[0] == NOT_NEEDED:
         return None
-    told = " ".join(reply[: verdict.start()].split()).rstrip(" *_`")
-    return verdict[1].upper() == "YES", told or "The reply has no description."
+    told = " ".join(found[1].split()).strip(" *_`")
+    return found[0] == YES, told or "The reply has no description."
 
 
 def read_verdict(reply: str) -> bool | None:
-    """Parse yes and "not essential" as True and no as False; return None for any other reply."""
-    verdict = _VERDICT.search(reply)
-    return verdict[1].lower() != "no" if verdict else None
+    """Parse the conclusion: yes and "not essential" as True, no as False; return None if there is none."""
+    found = read_conclusion(reply)
+    return None if found is None else found[0] != NO
 
 
 REMEDIES = 2
@@ -318,7 +346,7 @@ def _move(turn: PlannerTurn, action: str) -> Move:
 def _extra(turn: PlannerTurn) -> dict[str, object]:
     state = turn.state
     remedies = [] if state.going_back else state.remedies(turn.here)
-    return {KEY: asdict(state), "remedies": remedies, "usage": asdict(turn.calls.usage)}
+    return {KEY: write_state(state, turn.view.steps), "remedies": remedies, "usage": asdict(turn.calls.usage)}
 
 
 INTROSPECTIVE = Actor(

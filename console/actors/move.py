@@ -15,8 +15,13 @@ MEMORY_WINDOW = 3
 
 
 def format_memory(memory: Sequence[str]) -> str:
-    """Format the entries of memory for a prompt, one per line."""
-    return "\n".join(f"- {' '.join(entry.split())}" for entry in memory[-MEMORY_WINDOW:])
+    """Format the entries of memory for a prompt as a list; further lines of an entry are indented below its first."""
+    return "\n".join(_as_item(entry) for entry in memory[-MEMORY_WINDOW:])
+
+
+def _as_item(entry: str) -> str:
+    first, *others = [" ".join(line.split()) for line in entry.splitlines() if line.strip()] or [""]
+    return "\n  ".join([f"- {first}", *others])
 
 
 @dataclass(frozen=True, slots=True)

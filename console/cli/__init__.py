@@ -25,6 +25,7 @@ from console.cli import (
     demo,
     detect,
     export,
+    follow,
     output,
     oversight,
     person,
@@ -70,6 +71,7 @@ app.add_typer(run.app, name="run", rich_help_panel=_WORK)
 app.command("detect", epilog="Example: inferact detect hotpot --method rules,random", rich_help_panel=_WORK)(
     detect.detect
 )
+app.command("follow", epilog="Example: inferact follow claude-code --run today", rich_help_panel=_WORK)(follow.follow)
 app.add_typer(review.app, name="review", rich_help_panel=_WORK)
 app.command("evaluate", epilog="Example: inferact evaluate hotpot", rich_help_panel=_WORK)(detect.evaluate)
 app.command("recalibrate", epilog="Example: inferact recalibrate shop --detector rules", rich_help_panel=_WORK)(

@@ -22,6 +22,7 @@ from console.detection.detectors import DETECTORS
 from console.detection.fitness import measure_fitness
 from console.environments import ENVIRONMENTS
 from console.errors import BadInput, Refused
+from console.gate.served_console import add_client_path
 from console.language import counted
 from console.llm.client import find_capabilities
 from console.runs.export.layouts import LAYOUTS
@@ -161,6 +162,9 @@ def _went_back(found: WentBack) -> Iterator[str]:
 
 def doctor(as_json: Json = False) -> None:
     """Show version, settings and problems of this installation, and the detectors that the model supports."""
+    add_client_path()
+    from inferact_client.installed import find_clashes
+
     url, folder = settings().database_url, settings().data_dir
     facts = {
         "version": version("inferact-console"),
@@ -171,6 +175,7 @@ def doctor(as_json: Json = False) -> None:
         "epoch": epoch_of(url) if not problems else None,
         "data_dir": str(folder),
         "data_dir_writable": os.access(next(one for one in (folder, *folder.parents) if one.exists()), os.W_OK),
+        "name_clashes": (clashes := find_clashes([Path.cwd()])),
         **_model_facts(),
     }
     detectors = []
@@ -184,8 +189,8 @@ def doctor(as_json: Json = False) -> None:
         emit_json({**facts, "detectors": detectors, "plugins": plugins})
     else:
         _print_facts(facts, detectors, plugins)
-    if problems:
-        raise Refused(problems[0])
+    if problems or clashes:
+        raise Refused((problems or clashes)[0])
 
 
 def _print_facts(

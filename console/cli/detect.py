@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -34,8 +33,11 @@ from console.detection.estimate import asks_models
 from console.detection.estimate import estimate_cost as cost_estimate
 from console.detection.verdicts import Detection, DetectionReport
 from console.errors import BadInput, Refused
+from console.language import counted
 from console.llm import ClientUsage
+from console.review import line_corrections
 from console.runs import costs
+from console.trajectory.requirements import Standing
 
 _BUILT_IN = f"{', '.join(DETECTORS.built_in)}, or one of a plug-in"
 Methods = Annotated[
@@ -131,6 +133,7 @@ def _tell(run: str, detection: Detection, as_json: bool) -> None:
         _print(rows, detection.asked.tally)
         for sentence in detection.lacking:
             say(sentence)
+        _name_refusals(detection.reports)
     if missing := sum(report.errors for report in detection.reports):
         raise Refused(_without_verdict(missing, detection.reports, run))
     if not as_json:
@@ -171,10 +174,24 @@ def _print(rows: list[dict[str, Any]], tally: ClientUsage) -> None:
 
 
 def _without_verdict(missing: int, reports: Sequence[DetectionReport], run: str) -> str:
-    why = sum((Counter(report.problems) for report in reports), Counter[str]())
-    causes = ", ".join(f"{count} {name}" for name, count in why.most_common())
     verdicts = "verdict is" if missing == 1 else "verdicts are"
-    return f"{missing} {verdicts} missing in {run} ({causes}). Run the same command again to request only those."
+    cause = next(report.last_problem for report in reports if report.last_problem)
+    return (
+        f"{missing} {verdicts} missing in {run}. The last request failed: {cause.rstrip('.')}. "
+        "After that is mended, run the same command again to request only the missing ones."
+    )
+
+
+def _name_refusals(reports: Sequence[DetectionReport]) -> None:
+    """State how many checkpoints the models refused to judge, or gave no reply about, with the last cause."""
+    for report in reports:
+        if report.refused:
+            say(
+                f"{report.model} refused to judge {counted(report.refused, 'checkpoint')} ({report.last_silence}). A "
+                "person decides these; they have no score and count in no metric."
+            )
+        elif report.last_silence:
+            say(f"{report.model} gave an empty reply ({report.last_silence}). A person decides about its checkpoint.")
 
 
 Across = Annotated[
@@ -289,6 +306,16 @@ def list_detectors(as_json: Json = False) -> None:
         for path in sorted(stacked.folder().glob("*.json"))
     ]
     emit_table(rows, ("detector", "title", "asks_a_model", "threshold"), as_json)
+
+
+@app.command("lines", epilog="Example: inferact detector lines support --json")
+def count_lines(run: RunName, as_json: Json = False) -> None:
+    """Count the requirement lines of a run's verdicts, and reviewers' corrections, by detector."""
+    with reading() as session:
+        found = [one.to_dict() for one in line_corrections.count_lines(session, runs.get(session, run))]
+    columns = ("detector", "verdicts", "lines", *(kind.replace(" ", "_") for kind in Standing), "dropped")
+    empty = "No verdict of this run has a requirement table. Fill one in: inferact detect RUN --method requirements"
+    emit_table(found, (*columns, "reviewed", "corrected_lines", "corrected_broken"), as_json, empty=empty)
 
 
 @app.command("fit", epilog="Example: inferact detector fit shop --run shop --method rules,inferact-prob")

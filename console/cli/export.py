@@ -50,7 +50,9 @@ def export_file(
         emit(
             {"kind": kind, "run": run or "", "out": str(out), layout.unit: count, "with": asked},
             as_json,
-            f"{count} {layout.unit} in {out} ({layout.title}).",
+            f"{count} {layout.unit} in {out} ({layout.title})."
+            if count
+            else f"{out} is empty: {run} has no {layout.unit} for {kind}. See the handbook for what this file needs.",
         )
         return
     pictures = asked_for == [export.PICTURES]

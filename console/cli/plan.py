@@ -46,10 +46,13 @@ def train(
     revision: Annotated[bool, typer.Option(help="Let updates learn from revisions.")] = True,
     feedback: Annotated[str, typer.Option(help="Feedback: none, or nl (reviewers decide flagged actions).")] = "none",
     detector: Annotated[str, typer.Option(help="With --feedback nl: the detector.")] = "rules",
+    fine_errors: Annotated[bool, typer.Option(help="Let ALFWorld explain why an action had no effect.")] = False,
     as_json: Json = False,
 ) -> None:
     """Learn a plan from batches of trials; repeat the command with the same options to continue it."""
-    asked = training.Training(env, task_type, batch, iterations, pool, seed, flaw, revision, feedback, detector)
+    asked = training.Training(
+        env, task_type, batch, iterations, pool, seed, flaw, revision, feedback, detector, fine_errors
+    )
     with progress(f"{name}: updates") as tell:
         report = training.train_plan(name, asked, progress=tell)
     waits = f" {report.waiting} trials of {report.waits_at!r} are pending. Review them, then run this command again."
@@ -78,12 +81,15 @@ def show(
     lines = versions.list_line_origins(plan)
     if as_json:
         rows = [asdict(one) for one in lines]
-        emit_json({"plan": name, "type": task_type, "version": plan.version, "pinned": plan.pinned, "lines": rows})
+        about = {"plan": name, "type": task_type, "version": plan.version, "pinned": plan.pinned, "lines": rows}
+        emit_json(about | {"note": versions.describe_update(plan)})
     elif diff:
         changes = versions.diff_lines(before, plan.text)
         say("\n".join(f"{_SIGNS[kind]}{line}" for kind, line in changes) or f"Version {plan.version} is empty.")
     else:
         table = [{"line": one.line, "since": one.version, "from": versions.describe_source(one)} for one in lines]
+        if note := versions.describe_update(plan):
+            say(note)
         show_table(table, ("line", "since", "from"), empty=f"Version {plan.version} of {name} is empty.")
 
 

@@ -180,6 +180,7 @@ def _known(reviewer: str) -> tuple[str, frozenset[str]]:
 
 def _item_document(view: blinding.ReviewView) -> dict[str, Any]:
     claim, checkpoint, flag = view.claim, view.checkpoint, view.presentation.flag
+    table = view.presentation.requirements
     return {
         "item_id": claim.item_id,
         "trajectory_id": claim.trajectory_id,
@@ -195,6 +196,7 @@ def _item_document(view: blinding.ReviewView) -> dict[str, Any]:
         "rationale": "\n".join(flag.reasons) if flag else None,
         "claim_expires_at": runs.iso(claim.lease_until_ms),
         "budget": {"cap": claim.budget_cap, "used": claim.budget_used},
+        "requirements": table.to_dict() if table else None,
     }
 
 

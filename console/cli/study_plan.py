@@ -8,7 +8,7 @@ from functools import partial
 from io import BytesIO
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
@@ -25,10 +25,15 @@ from console.studies.design.strata import KnownTask, block_rows, describe_blocks
 from console.studies.design.yaml_file import load
 from console.studies.sessions import lifecycle
 
+if TYPE_CHECKING:
+    from console.studies.design.power import Assumptions, Power
+
 NameOrFile = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A study's name, or a design as a YAML file.")]
 Simulations = Annotated[int, typer.Option(min=1, max=100_000, help="Simulated studies for each n.")]
 _MOST_SHOWN = 40
 _FEW = 3
+_CURVE = [8, 12, 16, 25, 50]
+"""The numbers of tasks per condition in the curve of power."""
 
 
 def show_allocation(
@@ -76,15 +81,24 @@ def write_plan(
     with_power: Annotated[
         bool, typer.Option("--power", help="Include the estimated power, from 1000 simulations.")
     ] = False,
+    osf: Annotated[
+        bool, typer.Option("--osf", help="Write the fields of the OSF Preregistration template instead.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Write a study's preregistration: questions, conditions, allocation, procedure, measures and analysis."""
+    from console.studies.design.osf import osf_preregistration  # the same
     from console.studies.design.power import power  # scipy and statsmodels, which few commands need
     from console.studies.design.preregistration import fingerprint, preregistration
 
     design, planned = _planned(study)
     powers = power(design, simulations=1_000) if with_power else ()
-    _save(out, preregistration(design, planned, powers, known=_known(design, planned)).encode())
+    text = (
+        osf_preregistration(design, planned, powers)
+        if osf
+        else preregistration(design, planned, powers, known=_known(design, planned))
+    )
+    _save(out, text.encode())
     mark = fingerprint(design, planned)
     emit(
         {"study": design.name, "out": str(out), "fingerprint": mark},
@@ -109,22 +123,46 @@ def estimate_power(
         float, typer.Option(help="Standard deviation of participants' effects, on the logit scale.")
     ] = 0.25,
     task_sd: Annotated[float, typer.Option(help="Standard deviation between tasks, on the logit scale.")] = 1.0,
+    task_effect_sd: Annotated[
+        float, typer.Option(help="Standard deviation of the condition's effect between tasks, on the logit scale.")
+    ] = 0.4,
+    dropout: Annotated[float, typer.Option(help="Share of parts that participants do not finish (0 to 1).")] = 0.0,
+    tasks: Annotated[
+        str, typer.Option("--tasks", help="Numbers of tasks per condition, comma-separated (default: the design's).")
+    ] = "",
+    curve: Annotated[
+        bool, typer.Option("--curve", help="Show the participants to recruit for a power of 80%, for each --tasks.")
+    ] = False,
     alpha: Annotated[float | None, typer.Option(help="Significance level (default: the design's).")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the simulation.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Estimate the power of a study with n participants for each factor's effect, by simulation."""
-    from console.studies.design.power import Assumptions, compared_levels, power  # scipy and statsmodels, likewise
-    from console.studies.design.procedure import describe_assumptions
+    from console.studies.design.power import Assumptions, power  # scipy, which few commands need
 
     design = load(Path(study)) if _is_file(study) else _study(study)[0]
     spreads = (participant_sd, effect_sd, task_sd)
     level = design.estimands.alpha if alpha is None else alpha
     factors: list[str | None] = [factor] if factor else [*varied(design)] or [None]
-    asked = [Assumptions(start, effect, *spreads, name, level) for name in factors]
+    asked = [Assumptions(start, effect, *spreads, name, level, task_effect_sd, dropout) for name in factors]
+    sizes = _numbers(tasks, "--tasks")
+    if curve:
+        _show_curve(design, asked[0], sizes or _CURVE, simulations, as_json=as_json)
+        return
     with progress("Simulating studies") as tell:
-        estimate = partial(power, design, participants=_numbers(n), simulations=simulations, seed=seed, progress=tell)
+        estimate = partial(
+            power, design, participants=_numbers(n), tasks=sizes, simulations=simulations, seed=seed, progress=tell
+        )
         powers = [one for assumptions in asked for one in estimate(assumptions)]
+    _show_powers(design, asked, powers, simulations, as_json=as_json)
+
+
+def _show_powers(
+    design: Design, asked: Sequence[Assumptions], powers: Sequence[Power], simulations: int, *, as_json: bool
+) -> None:  # fmt: skip
+    from console.studies.design.power import compared_levels  # scipy, which few commands need
+    from console.studies.design.procedure import describe_assumptions
+
     rows = [asdict(one) for one in powers]
     if as_json:
         levels = [
@@ -135,8 +173,26 @@ def estimate_power(
         return
     for assumptions in asked:
         say(describe_assumptions(design, assumptions, simulations))
-    show_table(rows, ("contrast", "participants", "power", "low", "high", "half_width"))
+    show_table(rows, ("contrast", "participants", "tasks", "power", "low", "high", "half_width", "refused"))
     say("low, high: 95% interval of the power. half width: half the width of the effect's interval in such a study.")
+    say("refused: share of studies whose data left support no claim over tasks; they count as not finding the effect.")
+    if any(not one.over_tasks for one in powers):
+        say("The design supports no claim over tasks: the power is that of a claim on its own tasks only.")
+
+
+def _show_curve(
+    design: Design, assumed: Assumptions, tasks: Sequence[int], simulations: int, *, as_json: bool
+) -> None:  # fmt: skip
+    from console.studies.design.power import recruit  # scipy, which few commands need
+    from console.studies.design.procedure import describe_assumptions
+
+    rows = [asdict(one) for one in recruit(design, assumed, tasks, simulations=simulations)]
+    if as_json:
+        emit_json({"study": design.name, "assumed": asdict(assumed), "goal": 0.8, "curve": rows})
+        return
+    say(describe_assumptions(design, assumed, simulations))
+    show_table(rows, ("tasks", "participants", "power"))
+    say("participants: the smallest number to recruit for a power of 0.8; empty above 120.")
 
 
 def _study(name: str) -> tuple[Design, tuple[PlannedCondition, ...]]:
@@ -162,11 +218,11 @@ def _is_file(name: str) -> bool:
     return Path(name).suffix.lower() in {".yaml", ".yml"} or Path(name).is_file()
 
 
-def _numbers(text: str) -> list[int]:
+def _numbers(text: str, option: str = "--n") -> list[int]:
     try:
         return [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise BadInput(f"--n {text!r} is invalid. Give whole numbers with commas, such as 4,8,12.") from None
+        raise BadInput(f"{option} {text!r} is invalid. Give whole numbers with commas, such as 4,8,12.") from None
 
 
 def _balance(planned: Sequence[PlannedCondition]) -> list[dict[str, Any]]:

@@ -32,17 +32,26 @@ from console.language import counted
 from console.review import plain_text
 from console.runs import critical_suggestions, housekeeping, ingest, trajectory_list, trajectory_rows
 from console.runs.importers import CANONICAL_LINE, IMPORTERS
-from console.runs.ingest import FileReport
+from console.runs.importers.parts.files import is_document
+from console.runs.log_reading import FileReport, ImportChoice
 
 app = noun("Import agent logs, list and show trajectories.", "trajectory list --run hotpot")
 _INPUT = "-"
+AcceptPartial = Annotated[
+    bool, typer.Option("--accept-partial", help="Import a file although parts of it were not read.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be imported, without importing.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Show how one record is interpreted, without importing.")]
+Whole = Annotated[
+    bool, typer.Option("--whole", help="Import each session as one trajectory, not one per request of the user.")
+]
 
 
 @app.command("import", epilog="Example: inferact trajectory import logs/*.txt --run hotpot --budget 50%")
 def import_logs(
     paths: Annotated[
         list[Path],
-        typer.Argument(help="Log files (also gz, zst or zip) or folders of them; - reads standard input."),
+        typer.Argument(help="Log files (also gz, zst, tgz or zip) or folders of them; - reads standard input."),
     ],
     run: Annotated[str | None, typer.Option("--run", help="The run's name.")] = None,
     format: Annotated[
@@ -52,10 +61,11 @@ def import_logs(
         ),
     ] = "auto",
     budget: Budget = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show how one record is interpreted, without importing.")
-    ] = False,
+    explain: Explain = False,
+    accept_partial: AcceptPartial = False,
+    dry_run: DryRun = False,
     record: Annotated[int, typer.Option(help="With --explain: the number of the record, from 1.")] = 1,
+    whole: Whole = False,
     as_json: Json = False,
 ) -> None:
     """Import agent logs into a run; each file is imported completely or not at all, and duplicates are skipped."""
@@ -63,12 +73,21 @@ def import_logs(
         for line in ingest.explain_record(next(_files(paths)), format, record):
             say(line)
         return
-    if run is None:
+    if run is None and not dry_run:
         raise BadInput("Name the run for these logs: --run NAME.")
     runs.parse_budget(budget)
-    reports = [report for path in _files(paths) for report in _import_one(path, run, format)]
+    choice = ImportChoice(is_partial_accepted=accept_partial, is_dry=dry_run, is_whole=whole)
+    reports = [report for path in _files(paths) for report in _import_one(path, run or "", format, choice)]
+    if dry_run or run is None:
+        _show_reports(reports, as_json)
+        return
     if budget is not None and any(not report.rejected for report in reports):
         runs.set_budget(run, budget)
+    _show_imported(run, reports, as_json)
+
+
+def _show_imported(run: str, reports: list[FileReport], as_json: bool) -> None:
+    """Print what an import did and what to do next; raise BadInput if a file was rejected."""
     document: dict[str, Any] = {
         "files": [report.to_dict() for report in reports],
         "imported": sum(report.imported for report in reports),
@@ -80,15 +99,32 @@ def import_logs(
     if as_json:
         emit_json(document)
     else:
-        for report in reports:
-            for good, sentence in ingest.list_lines(report):
-                if good:
-                    say(sentence)
+        _say_good(reports)
         if document["unapplied"]:
             say(critical_suggestions.unapplied_sentence(document["unapplied"]))
         _say_next(run, end, bool(document["imported"]))
-    if document["rejected"]:
-        raise BadInput("\n".join(text for report in reports for good, text in ingest.list_lines(report) if not good))
+    _raise_rejected(reports)
+
+
+def _show_reports(reports: list[FileReport], as_json: bool) -> None:
+    """Print what a dry run found; raise BadInput if a file cannot be imported."""
+    if as_json:
+        emit_json({"files": [report.to_dict() for report in reports]})
+    else:
+        _say_good(reports)
+    _raise_rejected(reports)
+
+
+def _say_good(reports: list[FileReport]) -> None:
+    for report in reports:
+        for good, sentence in ingest.list_lines(report):
+            if good:
+                say(sentence)
+
+
+def _raise_rejected(reports: list[FileReport]) -> None:
+    if bad := [sentence for report in reports for good, sentence in ingest.list_lines(report) if not good]:
+        raise BadInput("\n".join(bad))
 
 
 def _dead_end(run: str) -> tuple[str, list[str]] | None:
@@ -193,19 +229,23 @@ def undo(
 def _files(paths: list[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            inside = [child for child in path.rglob("*") if child.is_file() and not child.name.startswith(".")]
+            inside = [child for child in path.rglob("*") if child.is_file() and _is_log(child)]
             yield from sorted(inside) or [path]
         else:
             yield path
 
 
-def _import_one(path: Path, run: str, format: str) -> list[FileReport]:
+def _is_log(path: Path) -> bool:
+    return not path.name.startswith(".") and not is_document(path.name)
+
+
+def _import_one(path: Path, run: str, format: str, choice: ImportChoice) -> list[FileReport]:
     if str(path) == _INPUT:
         with tempfile.TemporaryDirectory() as folder:
             kept = Path(folder) / "input"
             with kept.open("wb") as stream:
                 shutil.copyfileobj(sys.stdin.buffer, stream)
-            return ingest.import_files(kept, run, format, lambda _done: None, _INPUT)
+            return ingest.import_files(kept, run, format, lambda _done: None, _INPUT, choice)
     with progress(path.name) as tell:
         size = path.stat().st_size if path.exists() else None
-        return ingest.import_files(path, run, format, lambda done: tell(done, size))
+        return ingest.import_files(path, run, format, lambda done: tell(done, size), choice=choice)

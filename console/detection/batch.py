@@ -23,7 +23,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.detection.concurrent import ConcurrentJudge, Job
 from console.detection.detectors import UNPARSED, Detector, detector
 from console.detection.detectors.shared.model_clients import ModelOptions, Setup
-from console.detection.detectors.verdict import NO_REPLY, PAPER_MODE
+from console.detection.detectors.verdict import NO_REPLY, PAPER_MODE, REFUSED
 from console.detection.routing import (
     flagged_and_halted_items,
     is_judged_beforehand,
@@ -51,6 +51,7 @@ class _Known:
     flagged: bool
     setup: str | None
     unparsed: bool
+    refused: bool
 
 
 @dataclass(slots=True)
@@ -124,6 +125,7 @@ class PendingCheckpoints:
         report.cached += 1
         report.flagged += found.flagged
         report.unparsed += found.unparsed
+        report.refused += found.refused
         return True
 
 
@@ -137,7 +139,7 @@ def _known_verdicts(session: Session, judge: Detector, page: Page) -> dict[tuple
     for id, step, kind, flagged, text in session.execute(statement):
         parameters = orjson.loads(text)
         setup = None if NO_REPLY in parameters else parameters.get("setup")
-        found[id, step, kind] = _Known(flagged, setup, bool(parameters.get(UNPARSED)))
+        found[id, step, kind] = _Known(flagged, setup, bool(parameters.get(UNPARSED)), bool(parameters.get(REFUSED)))
     return found
 
 

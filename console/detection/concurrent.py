@@ -13,6 +13,7 @@ from console.detection.detectors.shared.model_clients import Clients, ModelOptio
 from console.detection.detectors.shared.query_cache import QueryCache
 from console.detection.detectors.shared.reply_verdict import explain_silence
 from console.detection.verdicts import DetectionUsage, build_row, store_verdicts
+from console.llm.declined import find_refusal
 from console.llm.errors import Deferred, ModelError, ModelSilent
 from console.settings import settings
 from console.trajectory.checkpoints import Checkpoint
@@ -105,7 +106,7 @@ class ConcurrentJudge:
     def _heed(self, cache: QueryCache) -> None:
         """Raise ModelSilent after too many consecutive empty or refused replies."""
         for call in cache.calls:
-            cause = explain_silence(call)
+            cause = explain_silence(call) or ("" if self.asking.paper else find_refusal(call.reply))
             self._silences = self._silences + 1 if cause else 0
             if self._silences >= SILENCE:
                 raise ModelSilent(

@@ -18,6 +18,7 @@ from console.detection.concurrent import Job
 from console.detection.detectors import detector
 from console.detection.detectors.shared.model_clients import Clients, ModelOptions
 from console.detection.detectors.shared.query_cache import QueryCache
+from console.detection.detectors.verdict import ReplyCost, sum_costs
 from console.detection.verdicts import DetectionReport
 from console.llm import ClientUsage
 from console.llm.transport import Rehearsal
@@ -40,12 +41,26 @@ class ModelCost:
 
 
 @dataclass(frozen=True, slots=True)
+class MethodCost:
+    """The requests and tokens of one method; a reply that several methods share counts for each of them."""
+
+    method: str
+    requests: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """The cost of judging `checkpoints`, by model, including the `sampled` checkpoints judged for the estimate."""
+    """The cost of judging `checkpoints`, by model, including the `sampled` checkpoints judged for the estimate.
+
+    `methods` is the cost of each method alone, cached replies included.
+    """
 
     checkpoints: int
     sampled: int
     models: tuple[ModelCost, ...]
+    methods: tuple[MethodCost, ...] = ()
 
     @property
     def requests(self) -> int:
@@ -67,10 +82,17 @@ class CostEstimate:
             money = "price unknown" if one.cost_usd is None else f"about {one.cost_usd:.2f} USD"
             tokens = f"{one.prompt_tokens:,} tokens in, {one.completion_tokens:,} out"
             sentences.append(f"{one.model}: about {one.requests:,} requests, {tokens}, {money}.")
+        if len(self.methods) > 1:
+            sentences += map(_method_in_words, self.methods)
         if self.sampled:
             counted = "1 of them was" if self.sampled == 1 else f"{self.sampled} of them were"
             sentences.append(f"{counted} judged for this estimate; their cost is included.")
         return f"{self.checkpoints:,} checkpoints to judge. " + " ".join(sentences)
+
+
+def _method_in_words(one: MethodCost) -> str:
+    tokens = f"{one.prompt_tokens:,} tokens in, {one.completion_tokens:,} out"
+    return f"Method {one.method}: about {one.requests:,} requests, {tokens}, counted alone."
 
 
 def asks_models(methods: Iterable[str]) -> bool:
@@ -96,17 +118,22 @@ def estimate_cost(
 
 Tally = dict[str, ClientUsage]
 """The usage of each model; a cached reply counts only in measured checkpoints."""
+Methods = dict[str, ReplyCost]
+"""The usage of each method, cached replies included."""
 
 
 async def _scale(run: tables.Run, asking: ModelOptions, jobs: Sequence[Job]) -> CostEstimate:
     rehearsed = _spread(jobs, _REHEARSED)
+    methods: Methods = {}
     async with Clients(asking, Rehearsal, keep=False) as clients:
-        totals, prices = await _count_usage(run, clients, rehearsed, known=False), clients.prices()
+        totals, prices = await _count_usage(run, clients, rehearsed, methods, known=False), clients.prices()
     sample = _sample(jobs) if totals else []
+    rehearsal: Methods = {}
     async with Clients(asking, Rehearsal, keep=False, cached=False) as clients:
-        guessed = await _count_usage(run, clients, sample, known=True)
+        guessed = await _count_usage(run, clients, sample, rehearsal, known=True)
+    measured: Methods = {}
     async with Clients(asking) as clients:
-        real = await _count_usage(run, clients, sample, known=True)
+        real = await _count_usage(run, clients, sample, measured, known=True)
         sent = clients.tally.requests
     share = len(jobs) / len(rehearsed)
     found = []
@@ -116,7 +143,16 @@ async def _scale(run: tables.Run, asking: ModelOptions, jobs: Sequence[Job]) -> 
         cost_usd = whole.pop("cost_usd") if prices[model] else None
         counts = {name: round(whole[name]) for name in ("requests", "prompt_tokens", "completion_tokens")}
         found.append(ModelCost(model, **counts, cost_usd=cost_usd))
-    return CostEstimate(len(jobs), len(sample) if sent else 0, tuple(found))
+    alone = tuple(_method_cost(name, methods[name], share, rehearsal, measured) for name in methods)
+    return CostEstimate(len(jobs), len(sample) if sent else 0, tuple(found), alone)
+
+
+def _method_cost(name: str, cost: ReplyCost, share: float, rehearsal: Methods, measured: Methods) -> MethodCost:
+    counts = {}
+    for one in ("requests", "prompt_tokens", "completion_tokens"):
+        guessed, real = (getattr(of.get(name, ReplyCost()), one) for of in (rehearsal, measured))
+        counts[one] = round(getattr(cost, one) * share * (real / guessed if guessed and real else 1.0))
+    return MethodCost(name, **counts)
 
 
 def _ratios(guessed: ClientUsage | None, real: ClientUsage | None) -> Mapping[str, float]:
@@ -126,10 +162,12 @@ def _ratios(guessed: ClientUsage | None, real: ClientUsage | None) -> Mapping[st
     return {name: getattr(real, name) / (getattr(guessed, name) or 1) for name in names}
 
 
-async def _count_usage(run: tables.Run, clients: Clients, jobs: Sequence[Job], *, known: bool) -> Tally:
-    """Return the usage for judging the jobs; with `known`, also count cached answers."""
+async def _count_usage(
+    run: tables.Run, clients: Clients, jobs: Sequence[Job], methods: Methods, *, known: bool
+) -> Tally:
+    """Return the usage for judging the jobs, and add that of each method; with `known`, also count cached answers."""
     tally: Tally = defaultdict(ClientUsage)
-    for caches in await asyncio.gather(*(_judge_sample(run, clients, job) for job in jobs)):
+    for caches in await asyncio.gather(*(_judge_sample(run, clients, job, methods) for job in jobs)):
         for call in (call for cache in caches for call in cache.calls if known or not call.reply.cached):
             used, price = tally[call.model], clients.prices()[call.model]
             used.requests += call.reply.requests
@@ -139,10 +177,11 @@ async def _count_usage(run: tables.Run, clients: Clients, jobs: Sequence[Job], *
     return tally
 
 
-async def _judge_sample(run: tables.Run, clients: Clients, job: Job) -> Iterable[QueryCache]:
+async def _judge_sample(run: tables.Run, clients: Clients, job: Job, methods: Methods) -> Iterable[QueryCache]:
     asking, caches = clients.asking, clients.open_caches(job.judges, job.checkpoint, run.seed)
     judged = (asking.verdict(one, caches[asking.names(one)], one.threshold) for one in job.judges)
-    await asyncio.gather(*judged)
+    for one, verdict in zip(job.judges, await asyncio.gather(*judged), strict=True):
+        methods[one.name] = sum_costs([methods.get(one.name, ReplyCost()), verdict.spent])
     return caches.values()
 
 

@@ -236,7 +236,7 @@ def _row(
     """Return the row of a recalibrated verdict; the original's usage is not repeated."""
     unread = {UNPARSED: True} if probability is None else {}
     score = one.score if probability is None else probability
-    kept = ("run_id", "trajectory_id", "step", "kind", "inferred_task", "rationale", "model", "seed")
+    kept = ("run_id", "trajectory_id", "step", "kind", "inferred_task", "rationale", "model", "seed", "requirements")
     return {name: getattr(one, name) for name in kept} | {
         "prompt_fingerprint": one.prompt_fingerprint,
         "detector": name,

@@ -104,7 +104,10 @@ def flagged_and_halted_items(session: Session, run: tables.Run, options: RunOpti
 
 
 def _flagged_items(session: Session, run: tables.Run, options: RunOptions, at_ms: int) -> Iterator[NewItem]:
-    """Yield an item for the first flagged checkpoint of each trajectory, or for its first if it is audited."""
+    """Yield an item for the first flagged checkpoint of each trajectory, or for its first if it is audited.
+
+    If the run reviews every action, yield an item for each checkpoint.
+    """
     verdict, record, task = tables.Verdict, tables.Trajectory, tables.Task
     statement = (
         select(verdict, record.trial, task.task_key)
@@ -113,13 +116,14 @@ def _flagged_items(session: Session, run: tables.Run, options: RunOptions, at_ms
         .where(verdict.run_id == run.id, verdict.detector == run.detector)
         .order_by(col(verdict.trajectory_id), col(verdict.flagged).desc(), col(verdict.step))
     )
-    if not options.audited:
+    if not options.audited and not options.every_action:
         statement = statement.where(col(verdict.flagged).is_(True))
     previous = None
     for found, trial, key in session.exec(statement):
-        if found.trajectory_id != previous and not (options.narrowed and _is_uncritical(session, run, found)):
+        is_next = options.every_action or found.trajectory_id != previous
+        if is_next and not (options.narrowed and _is_uncritical(session, run, found)):
             previous = found.trajectory_id
-            if found.flagged or is_audited(run, options, key, trial):
+            if options.every_action or found.flagged or is_audited(run, options, key, trial):
                 yield flagged_item(run, options, trial, found, partial(_checkpoint, session, found), at_ms)
 
 

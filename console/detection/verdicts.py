@@ -15,7 +15,7 @@ from sqlmodel import Session, col, select
 
 from console.detection.detectors import UNPARSED, Detector, Verdict, detector
 from console.detection.detectors.shared.model_clients import Clients, ModelOptions, Setup
-from console.detection.detectors.verdict import ReplyCost
+from console.detection.detectors.verdict import NO_REPLY, REFUSED, TABLE, ReplyCost
 from console.detection.routing import is_locked, routing_name
 from console.llm import ClientUsage
 from console.llm.errors import Deferred, ModelError
@@ -68,6 +68,8 @@ def build_row(
     at_ms: int,
 ) -> dict[str, Any]:
     """Return a verdict as a row; its parameters contain the digest of `setup`, to detect stale verdicts."""
+    parameters = {name: value for name, value in verdict.parameters.items() if name != TABLE}
+    table = verdict.parameters.get(TABLE)
     return {
         "run_id": run.id,
         "trajectory_id": trajectory_id,
@@ -82,11 +84,12 @@ def build_row(
         "rationale": verdict.rationale,
         "model": setup.model,
         "prompt_fingerprint": setup.prompt_fingerprint,
-        "parameters": orjson.dumps({**verdict.parameters, "setup": setup.digest}).decode(),
+        "parameters": orjson.dumps({**parameters, "setup": setup.digest}).decode(),
         "seed": run.seed,
         "raw": verdict.raw,
         **asdict(verdict.spent),
         "created_ms": at_ms,
+        "requirements": None if table is None else orjson.dumps(table).decode(),
     }
 
 
@@ -142,7 +145,8 @@ def _await_verdict(question: Coroutine[Any, Any, Verdict]) -> Verdict:
 class DetectionReport:
     """The counts of one detector; `excluded` trajectories have no critical action.
 
-    `unparsed` verdicts come from unreadable replies and are flagged. `errors` checkpoints have no verdict, for the
+    `unparsed` verdicts come from unreadable replies and are flagged; `refused` ones among them have no score, because
+    the model refused to answer. `errors` checkpoints have no verdict, for the
     reasons in `problems`; `waiting` ones have none until a batch is done. Usage is that of the new verdicts: each
     detector that shares a reply counts it.
     """
@@ -156,8 +160,11 @@ class DetectionReport:
     checkpoints: int = 0
     flagged: int = 0
     unparsed: int = 0
+    refused: int = 0
     errors: int = 0
     problems: dict[str, int] = field(default_factory=dict)
+    last_problem: str = ""
+    last_silence: str = ""
     waiting: int = 0
     halted: int = 0
     excluded: int = 0
@@ -175,6 +182,9 @@ class DetectionReport:
         self.judged += 1
         self.flagged += row["flagged"]
         self.unparsed += bool(parameters.get(UNPARSED))
+        self.refused += bool(parameters.get(REFUSED))
+        if NO_REPLY in parameters:
+            self.last_silence = str(parameters[NO_REPLY])
         self.requests += row["requests"]
         self.prompt_tokens += row["prompt_tokens"]
         self.completion_tokens += row["completion_tokens"]
@@ -188,6 +198,7 @@ class DetectionReport:
             return
         name = type(failure).__name__
         self.errors += 1
+        self.last_problem = str(failure)
         self.problems[name] = self.problems.get(name, 0) + 1
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from console.environments import environment
 from console.trajectory.calls import Call, read_action, read_calls
 from console.trajectory.checkpoints import Checkpoint, is_thought
+from console.trajectory.effects import Kind, find_kind
+from console.trajectory.tool_names import is_answering_name, list_words
+from console.trajectory.tool_schemas import ToolSchema, find_schema
 
 _FAILED = re.compile(
     r"\s*(?:API output:\s*)?(?:[\[{\"']{0,3}error|invalid|could not|couldn't|cannot|can't|unable|failed|failure|"
@@ -16,8 +20,8 @@ _FAILED = re.compile(
     re.IGNORECASE,
 )
 _LONGEST = 100_000
-_TALKING = frozenset({"respond", "reply", "ask", "say", "message", "answer_user", "ask_user", "talk"})
-_ENDING = frozenset({"finish", "answer", "final_answer", "submit", "submit_answer", "conclude"})
+_NOTICES = frozenset({"notify", "send", "inform", "tell"})
+"""Verbs of messages that get no reply: what such a call returns is a tool's result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,8 @@ class Act:
     """An executed action: its number, its calls, the observation, and whether the observation reports a failure.
 
     If the action is a message to the user (`talks`), the observation is the user's reply. `name` (in lower case) and
-    `argument` are those of the first call, or "".
+    `argument` are those of the first call, or "". `kind` is the kind of the first call; a text is ANSWERING, whether it
+    reports, asks or refuses.
     """
 
     step: int
@@ -36,27 +41,29 @@ class Act:
     talks: bool
     name: str
     argument: str
+    kind: Kind = Kind.UNKNOWN
 
 
 def list_acts(checkpoint: Checkpoint) -> tuple[Act, ...]:
     """Return the actions before the critical action, without thoughts."""
     refusals = environment(checkpoint.environment).not_executed or ("\0",)
+    tools = checkpoint.tools
     steps = enumerate(checkpoint.steps, start=1)
     found = ((number, step) for number, step in steps if step.action and not is_thought(step.action))
-    return tuple(_act(number, step.action, step.observation, refusals) for number, step in found)
+    return tuple(_act(number, step.action, step.observation, refusals, tools) for number, step in found)
 
 
 def pending_act(checkpoint: Checkpoint) -> Act:
     """Return the critical action, which has no observation yet."""
-    return _act(checkpoint.index + 1, checkpoint.action, "", ("\0",))
+    return _act(checkpoint.index + 1, checkpoint.action, "", ("\0",), checkpoint.tools)
 
 
 def answer_given(act: Act) -> str | None:
     """Return the answer that an action gives to a question, or None if the action is not an answer."""
-    return act.argument.strip() if act.name in _ENDING and act.calls else None
+    return act.argument.strip() if act.kind is Kind.ENDING and act.calls else None
 
 
-def _act(step: int, action: str, observation: str, refusals: tuple[str, ...]) -> Act:
+def _act(step: int, action: str, observation: str, refusals: tuple[str, ...], tools: Sequence[ToolSchema] = ()) -> Act:
     action = action[:_LONGEST]
     found = read_calls(action)
     failed = bool(_FAILED.match(observation[:80])) or observation.strip().startswith(refusals)
@@ -68,4 +75,9 @@ def _act(step: int, action: str, observation: str, refusals: tuple[str, ...]) ->
         found = read_action(action)
     name = found[0].name.lower() if found else ""
     argument = str(next(iter(found[0].arguments.values()), "")) if found else ""
-    return Act(step, action, found, observation, failed, talks or name in _TALKING, name, argument)
+    first = found[0] if found else None
+    kind = find_kind(first.name, first.arguments, find_schema(tools, first.name)) if first else Kind.UNKNOWN
+    talks = talks or (
+        is_answering_name(spoken := list_words(name)) and not _NOTICES & {*spoken} and kind is Kind.ANSWERING
+    )
+    return Act(step, action, found, observation, failed, talks, name, argument, Kind.ANSWERING if talks else kind)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -122,7 +123,7 @@ class Evidence:
         given = answer_given(self.pending)
         if given is None or len(given) > 600 or len(self.pending.calls[0].arguments) > 1:
             return None
-        asks = self.checkpoint.environment == "hotpotqa" or _QUESTION.search(self.instruction)
+        asks = self.checkpoint.environment == "hotpotqa" or (given and _QUESTION.search(self.instruction))
         codes = any(Effect.RUN in effects(call.name) for act in self.acts for call in act.calls)
         return find_reading(self.acts, given, self.terms) if asks and not codes else None
 
@@ -131,7 +132,7 @@ class Evidence:
         """The calls that change something, in order, and all calls of the pending action."""
         if self.purchase or self.reading or self.checkpoint.environment in ("webshop", "hotpotqa", "alfworld"):
             return ()
-        return trace_calls(self.acts, self.pending, self.user, self.policy)
+        return trace_calls(self.acts, self.pending, self.user, self.policy, self.checkpoint.tools)
 
     @cached_property
     def pending_calls(self) -> tuple[TracedCall, ...]:
@@ -191,7 +192,7 @@ class Evidence:
             return all(_is_in(word, text, stems) for word in own)
         side = re.match(r"\d+(?:\.\d+)?(?=[\s-]?[a-z\"”])", term.text.lower())
         if side and re.search(
-            rf"(?<![\d.]){re.escape(side[0])}\s?\w{{0,4}}\s?[x×]\s?\d|[x×]\s?{re.escape(side[0])}(?![\d.])", text
+            rf"(?<![\d.]){re.escape(side[0])}\s?\w{{0,4}}\s?[x×*]\s?\d|[x×*]\s?{re.escape(side[0])}(?![\d.])", text
         ):
             return True
         if term.kind is TermKind.QUANTITY and re.search(_PACK.format(int(float(term.value))), text):
@@ -215,10 +216,20 @@ class Evidence:
     def table(self) -> EvidenceTable | None:
         """A purchase's options (asked, offered, chosen), else the arguments of the pending calls; None without both."""
         if choices := self.purchase.choices if self.purchase else ():
-            shown = [(one.name, one.asked or "–", " · ".join(one.options), one.chosen or "–") for one in choices]
+            shown = [
+                (one.name, asked_words(one.asked, self.terms) or "–", " · ".join(one.options), one.chosen or "–")
+                for one in choices
+            ]
             return EvidenceTable(_CHOICES, tuple(shown))
         rows = [(one.name, one.value, one.origin) for call in self.pending_calls for one in call.arguments]
         return EvidenceTable(_ARGUMENTS, tuple(rows)) if rows else None
+
+
+def asked_words(option: str, stated: Sequence[Term]) -> str:
+    """Return the user's own words for an option ("gray" for "gray with storage"), in their order, or ""."""
+    text = lowered(option)
+    said = [term for term in stated if term.kind not in LIMITS and mentions(term, text)] if option else []
+    return ", ".join(dict.fromkeys(term.text for term in said))
 
 
 _latest = threading.local()

@@ -9,9 +9,11 @@ from functools import lru_cache
 
 from console.environments.acts import Act
 from console.trajectory.calls import Call
-from console.trajectory.effects import ASKING, CHANGING, IN_WORDS, RECIPIENTS, Effect, effects, gravest, is_verb, verbs
+from console.trajectory.effects import ASKING, CHANGING, IN_WORDS, RECIPIENTS, Effect, Kind, effects, gravest, is_verb
 from console.trajectory.provenance import Argument, Leaves, Source, Told, ToolResult, arguments, is_figure, leaves
 from console.trajectory.terms import FUNCTION_WORDS, lowered
+from console.trajectory.tool_names import list_words
+from console.trajectory.tool_schemas import ToolSchema, find_schema
 
 _TELLING = re.compile(r"[^\W_]+@[\w.-]+|https?://|^[/~]|\d{3}|^[a-z]+_[\w]*\d", re.IGNORECASE)
 _RECIPIENT = re.compile(
@@ -97,22 +99,35 @@ class TracedCall:
         return IN_WORDS[gravest(self.effects)]
 
 
-def trace_calls(done: Sequence[Act], pending: Act, user: str, policy: str) -> tuple[TracedCall, ...]:
+def trace_calls(
+    done: Sequence[Act], pending: Act, user: str, policy: str, tools: Sequence[ToolSchema] = ()
+) -> tuple[TracedCall, ...]:
     """Return the earlier calls that changed something and all pending calls, each with the evidence at its step."""
     results = tuple(
-        ToolResult(act.step, _tool_name(act), lowered(act.observation[:60_000]))
+        ToolResult(act.step, _tool_name(act), lowered(f"{act.observation[:60_000]}\n{_paths_read(act)}"))
         for act in done
         if not act.talks and act.observation
     )
     found = []
     for act in (*done, pending):
         for call in () if act.talks else act.calls:
-            does = effects(call.name, call.arguments)
+            does = effects(call.name, call.arguments, find_schema(tools, call.name))
             if act is pending or (does & CHANGING and not act.failed):
                 told = Told(user, policy, tuple(result for result in results if result.step < act.step))
                 asked = _tool_call(act, call, does, told)
                 found.append(asked if asked.asked else replace(asked, agreed_in=_agreed_in(asked, done)))
     return tuple(found)
+
+
+_PATH = re.compile(r"[^\s]{0,300}[^\s/][/.][^\s/.][^\s]{0,300}")
+
+
+def _paths_read(act: Act) -> str:
+    """Return the paths and addresses that a call read, which the agent has seen by its result."""
+    if act.failed or act.kind is not Kind.READING:
+        return ""
+    found = (value for call in act.calls for _, value in leaves(call.arguments))
+    return "\n".join(value for value in found if _PATH.fullmatch(value))
 
 
 def _tool_name(act: Act) -> str:
@@ -193,8 +208,8 @@ def is_asked_for(call: Call, does: frozenset[Effect], user: str) -> bool:
         return True
     # An argument may select one of a tool's operations (`operation_id`: grab).
     chosen = [value for name, value in call.arguments.items() if re.search(r"operation|action(?:_id)?$", name)]
-    spoken = [word for word in verbs(call.name) if is_verb(word)]
-    spoken += [word for value in chosen if isinstance(value, str) for word in verbs(value)]
+    spoken = [word for word in list_words(call.name) if is_verb(word)]
+    spoken += [word for value in chosen if isinstance(value, str) for word in list_words(value)]
     if any(_stem(word) in said for word in spoken if word not in ("email", "message", "mail", "text", "post", "order")):
         return True
     if any(_stem(word) in said for group in _SYNONYMS if group & set(spoken) for word in group):
@@ -211,6 +226,19 @@ def is_asked_for(call: Call, does: frozenset[Effect], user: str) -> bool:
     return Effect.WRITE in does and bool(said & _asking_stems(frozenset({Effect.WRITE})))
 
 
+def find_request(call: Call, does: frozenset[Effect], text: str) -> tuple[int, int] | None:
+    """Return [start, end) of the first word of a user's text that asks for what the call does, or None."""
+    plain = lowered(text[:20_000])
+    spoken = [word for word in list_words(call.name) if is_verb(word)]
+    wanted = {_stem(word) for word in spoken} | _asking_stems(does)
+    wanted |= {_stem(word) for group in _SYNONYMS if group & set(spoken) for word in group}
+    requests = _requests(plain) & wanted
+    for match in re.finditer(r"[a-z]+", plain) if requests else ():
+        if _stem(match[0]) in requests:
+            return match.span()
+    return None
+
+
 @lru_cache(maxsize=64)
 def _requests(user: str) -> frozenset[str]:
     """Return the stems of a user's requests, without past events and questions about them."""
@@ -223,11 +251,11 @@ def _asking_stems(does: frozenset[Effect]) -> frozenset[str]:
 
 
 def _verb_stems(call: Call) -> frozenset[str]:
-    return frozenset(_stem(word) for word in verbs(call.name) if is_verb(word))
+    return frozenset(_stem(word) for word in list_words(call.name) if is_verb(word))
 
 
 def _object_stems(call: Call) -> frozenset[str]:
-    words = (word for word in verbs(call.name) if not is_verb(word) and word not in _GENERIC and len(word) > 2)
+    words = (word for word in list_words(call.name) if not is_verb(word) and word not in _GENERIC and len(word) > 2)
     return frozenset(map(_stem, words))
 
 

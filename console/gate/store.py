@@ -97,7 +97,7 @@ def stored_run(session: Session, spec: RunSpec) -> tables.Run | None:
     session.expunge(run)
     differing = [name for name, value in spec.fields.items() if getattr(run, name) != value]
     if differing:
-        _warn_of_difference(run.name, ", ".join(differing))
+        _warn_of_difference(run.name, run.created_ms, ", ".join(differing))
     return run
 
 
@@ -133,9 +133,9 @@ def _insert_run(session: Session, spec: RunSpec) -> None:
     policy_store.ensure_policy(session, run, now_ms(), spec.judged)
 
 
-# Over HTTP each check brings its settings; one line in the log is enough.
+# Over HTTP each check brings its settings; one line a run in the log is enough. The time tells runs of one name apart.
 @lru_cache(maxsize=256)
-def _warn_of_difference(run: str, differing: str) -> None:
+def _warn_of_difference(run: str, _created_ms: int, differing: str) -> None:
     _log.warning("Run %r was started with other settings (%s); the stored ones apply.", run, differing)
 
 

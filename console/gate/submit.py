@@ -34,7 +34,7 @@ from console.gate.store import (
     stored_run,
 )
 from console.gate.types import GateDecision, Reason
-from console.gate.unsettled import NOT_BY_A_DETECTOR, find_unsettled
+from console.gate.unsettled import NOT_BY_A_DETECTOR, find_unchecked, find_unsettled
 from console.runs.trajectory_rows import intend
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
@@ -300,16 +300,18 @@ def _not_flagged(
 def _judge(run: tables.Run, request: CheckRequest, tightened: Tightened) -> dict[str, Any]:
     """Return, as a row, the verdict of the first detector that flags: the run's, the caller's or `rules`.
 
-    If none flags, return the first verdict, flagged if a value remains that only a person can settle. Naming a detector
-    or a threshold can only add to what `rules` flags at its own threshold.
+    If none flags, return the first verdict, flagged if only a person can settle a value, or if no detector could check
+    anything. Naming a detector or a threshold can only add to what `rules` flags at its own threshold.
     """
-    seen = request.checkpoint
-    verdicts = (_verdict(run, name, seen, tightened) for name in _judges(run, tightened))
-    first = next(verdicts)
-    if first["flagged"] or (first := next((row for row in verdicts if row["flagged"]), first))["flagged"]:
-        return first
-    unsettled = find_unsettled(seen)
-    return first if unsettled is None else first | {"flagged": True, "rationale": f"{NOT_BY_A_DETECTOR} {unsettled}"}
+    seen, rows = request.checkpoint, list[dict[str, Any]]()
+    for name in _judges(run, tightened):
+        rows.append(_verdict(run, name, seen, tightened))
+        if rows[-1]["flagged"]:
+            return rows[-1]
+    unsettled = find_unsettled(seen) or find_unchecked(row["requirements"] for row in rows)
+    if unsettled is None:
+        return rows[0]
+    return rows[0] | {"flagged": True, "rationale": f"{NOT_BY_A_DETECTOR} {unsettled}"}
 
 
 def _judges(run: tables.Run, tightened: Tightened) -> list[str]:

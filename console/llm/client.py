@@ -11,6 +11,7 @@ from typing import Any
 
 from console.llm.budget import Price, Purse, find_price, load_prices
 from console.llm.cache import Replies
+from console.llm.declined import find_refusal
 from console.llm.endpoint import Endpoint
 from console.llm.errors import ModelError, NoModel, RequestRejected, SpendingCapReached
 from console.llm.messages import GREEDY, PROBE, Message, Reply, Request, Sampling, join_replies, merge_retries
@@ -52,7 +53,7 @@ class LLM:
 
     def __init__(self, model: str, options: ClientOptions | None = None) -> None:
         if not model:
-            raise NoModel("No model is set. Set INFERACT_MODEL or use --model.")
+            raise NoModel("No model is set. Set INFERACT_MODEL, or name a model.")
         chosen = options or ClientOptions()
         self.model = model
         self.reasoning_effort = chosen.reasoning_effort
@@ -136,7 +137,7 @@ class LLM:
         except ModelError:
             self.tally.failed += 1
             raise
-        if self._replies is not None and self._keep and not reply.is_empty:
+        if self._replies is not None and self._keep and not (reply.is_empty or find_refusal(reply)):
             self._replies.put(key, reply)
         return reply
 

@@ -129,7 +129,10 @@ class Connection:
         with self._named(body):
             try:
                 # Posting the plain body saves a fifth of the time of the typed method.
-                return await self._client.post(path, cast_to=bytes, body=dict(body), options={"timeout": timeout_s})
+                reply: bytes = await self._client.post(
+                    path, cast_to=bytes, body=dict(body), options={"timeout": timeout_s}
+                )
+                return reply
             except APITimeoutError:
                 raise timeout_error(self._name, timeout_s) from None
 
@@ -142,7 +145,7 @@ class Connection:
                 endpoint="/v1/responses" if form == "responses" else "/v1/chat/completions",
                 completion_window="24h",
             )
-        return ordered.id
+        return str(ordered.id)
 
     async def batch(self, id: str) -> BatchState:
         """Return the state of a batch; raise ModelError if the endpoint does not return it."""
@@ -157,7 +160,8 @@ class Connection:
     async def file(self, id: str) -> bytes:
         """Return the content of a file at the endpoint; raise ModelError if the endpoint does not return it."""
         with self._named():
-            return (await self._client.files.content(id)).content
+            content: bytes = (await self._client.files.content(id)).content
+        return content
 
     @contextmanager
     def _named(self, body: Mapping[str, Any] | None = None) -> Iterator[None]:

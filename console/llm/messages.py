@@ -281,7 +281,9 @@ def _reply(document: Mapping[str, Any], choices: Sequence[Mapping[str, Any]], mo
     ordered = sorted(choices, key=lambda choice: choice.get("index") or 0)
     refusals = [refusal for choice in ordered if (refusal := _refusal(choice))]
     if len(refusals) == len(ordered):
-        raise ModelRefused(f"{model} refused to answer: {refusals[0][:_SHOWN]}")
+        raise ModelRefused(
+            f"{model} refused this request: {refusals[0][:_SHOWN]} Change the prompt or choose another model."
+        )
     return Reply(
         texts=tuple(strip_thoughts(_text(choice)) for choice in ordered),
         token_logprobs=tuple(_tokens(choice) for choice in ordered),

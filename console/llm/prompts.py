@@ -13,13 +13,13 @@ import tomllib
 from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache, lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from jinja2 import meta
 
+import console
 from console.errors import BadInput, Unknown
 from console.settings import settings
 
@@ -127,7 +127,8 @@ def _folders() -> tuple[Path, ...]:
 
 @cache
 def _packaged() -> Path:
-    return Path(str(files("prompts")))
+    # Beside the installed console, and not by its name: a folder `prompts` of the user would hide it.
+    return Path(console.__file__).resolve().parents[1] / "prompts"
 
 
 def _path(name: str) -> Path | None:

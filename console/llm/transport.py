@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+import orjson
+
 from console.llm.endpoint import Connection, Endpoint, NotOffered, timeout_error
 from console.llm.errors import ModelError
 from console.llm.messages import Reply, Request, Token, Usage, read_reply
@@ -190,9 +192,28 @@ class Rehearsal(Transport):
         return Reply((text,) * request.n, (token,) * request.n, request.model, used, ("stop",) * request.n)
 
 
+_REQUEST = re.compile(r"<<<REQUEST (\w+)\n(.*?)\nREQUEST \1>>>", re.DOTALL)
+_REQUIREMENT = re.compile(r"^\d+\. \w+", re.MULTILINE)
+_WORDS_A_REQUIREMENT = 4
+
+
 def _reply(chat: str) -> str:
+    if '"further"' in chat:
+        count = len(_REQUIREMENT.findall(chat))
+        rows = [{"number": at + 1, "standing": "met", "quote": _SENTENCE[:40], "step": 1} for at in range(count)]
+        return orjson.dumps({"lines": rows, "further": []}).decode()
+    if '{"requirements"' in chat:
+        return orjson.dumps({"requirements": _requirements(chat)}).decode()
     if "Step N" not in chat:
         return f"Task: buy a green kettle of one litre\nVerdict: Correct\nReason: {_SENTENCE}\nA"
     steps = max((int(number) for number in _STEP.findall(chat)), default=1)
     lines = [f"Step {number}: 0.9" for number in range(1, steps + 1)]
     return "\n".join([*lines, f"Justification: {_SENTENCE}"])
+
+
+def _requirements(chat: str) -> list[dict[str, str]]:
+    """Return every few words of the request as a requirement, so that the further question has lines to fill in."""
+    found = _REQUEST.search(chat)
+    words = found[2].split()[:200] if found else []
+    quotes = (" ".join(words[at : at + _WORDS_A_REQUIREMENT]) for at in range(0, len(words), 2 * _WORDS_A_REQUIREMENT))
+    return [{"kind": "attribute", "source": "request", "quote": quote, "bound_to": ""} for quote in quotes]

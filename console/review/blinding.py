@@ -15,8 +15,9 @@ from console.environments.task_briefing import Brief, brief_of
 from console.errors import Refused
 from console.language import _
 from console.review import notes
+from console.review.line_corrections import list_corrected, read_table
 from console.review.notes import Escalation
-from console.review.presentation import Flag, Presentation, checkpoint_presentation
+from console.review.presentation import Block, Flag, Presentation, ShownStep, checkpoint_presentation
 from console.review.resolution import feedback_to_agent, get_action_status
 from console.runs import current_decisions, run_checkpoints, run_options
 from console.trajectory import Trajectory, from_json
@@ -101,12 +102,38 @@ def build_review_view(
         highlights=visibility.highlights,
         status=get_action_status(run, claim.kind),
     )
+    table = read_table(verdict) if visibility.explanation and visibility.highlights else None
+    if table is not None:
+        corrected = list_corrected(session, claim.item_id, reviewer)
+        presentation = replace(presentation, requirements=table, corrected=corrected)
     open_ = unblinded or not run.blind
     earlier = _earlier(session, run, claim, reviewer, unblinded=open_) if visibility.earlier else []
     draft = queue.draft(item_id=claim.item_id, reviewer=reviewer) or KeptDraft()
     return ReviewView(
         claim, checkpoint, presentation, tuple(earlier), draft, *_notes(session, run, claim, reviewer, open_)
     )
+
+
+def build_bare_view(run: tables.Run, claim: Claim, draft: KeptDraft) -> ReviewView:
+    """Build a view with only the task, the pending action and the steps, for when `build_review_view` fails."""
+    checkpoint = checkpoint_at(from_json(claim.body), claim.step, CheckpointKind(claim.kind))
+    steps = tuple(
+        ShownStep(number, step.action, thought=step.thought, observation=step.observation)
+        for number, step in enumerate(checkpoint.steps, start=1)
+    )
+    presentation = Presentation(
+        task=checkpoint.instruction,
+        terms=(),
+        found=(),
+        missing=(),
+        heading=Block.STUCK if checkpoint.kind is CheckpointKind.HALTED else Block.CRITICAL,
+        action=checkpoint.action,
+        stamp=get_action_status(run, claim.kind) or "",
+        last_seen=(),
+        steps=steps,
+        opening=checkpoint.opening,
+    )
+    return ReviewView(claim, checkpoint, presentation, (), draft)
 
 
 def _notes(

@@ -17,6 +17,11 @@ from console.database import reading, writing
 from console.errors import BadInput, Refused, Unknown
 from console.language import _, digits, gettext_noop
 from console.review import notes
+from console.review.access import refuse_stranger
+from console.review.claiming import claim_item as claim_item
+from console.review.claiming import claim_most_urgent as claim_most_urgent
+from console.review.claiming import claim_next_item as claim_next_item
+from console.review.claiming import list_pending_trials as list_pending_trials
 from console.review.edit_fields import changed_arguments
 from console.review.edits import TOOL_SCHEMA, check_edit
 from console.review.reasons import join_reason_codes
@@ -25,8 +30,8 @@ from console.runs import current_decisions
 from console.trajectory import Label, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
 from storage import tables
-from storage.queue import Claim, DecisionRow, NoClaim, NoClaimReason, Queue
-from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
+from storage.queue import Claim, DecisionRow, Queue
+from storage.tables import DecisionKind, SlotStatus
 
 DWELL_MS = 400
 """A decision that arrives sooner after the item appeared was meant for the previous item."""
@@ -73,68 +78,6 @@ class ShownRecord:
     digest: str
     action_digest: str
     action_whole: bool = True
-
-
-def claim_next_item(
-    queue: Queue, session: Session, run: tables.Run, reviewer: str, now_ms: int, *, settles: bool = True
-) -> Claim | NoClaim:
-    """Claim the next item of the run, the earliest trial first; return NoClaim with the reason if that fails."""
-    answer = NoClaim(NoClaimReason.EMPTY, 0)
-    waiting = 0
-    for trial in list_pending_trials(session, run):
-        found = queue.claim(
-            run_id=run.id or 0,
-            trial=trial,
-            reviewer=reviewer,
-            now_ms=now_ms,
-            lease_ms=run.lease_ms,
-            settles=settles,
-            halted_free=run.halted_free,
-        )
-        if isinstance(found, Claim):
-            return found
-        waiting += found.waiting
-        if found.reason != NoClaimReason.EMPTY:
-            answer = found
-    return NoClaim(answer.reason, waiting)
-
-
-def claim_item(
-    queue: Queue,
-    session: Session,
-    run: tables.Run,
-    item_id: int,
-    reviewer: str,
-    now_ms: int,
-    *,
-    settles: bool = True,
-) -> Claim | NoClaim:
-    """Claim this item; return NoClaim with the reason if that fails. Raise Unknown if it is not in the run."""
-    item = session.get(tables.Item, item_id)
-    if item is None or item.run_id != run.id:
-        raise Unknown("review item", item_id)
-    return queue.claim(
-        run_id=item.run_id,
-        trial=item.trial,
-        reviewer=reviewer,
-        now_ms=now_ms,
-        lease_ms=run.lease_ms,
-        item_id=item_id,
-        settles=settles,
-        halted_free=run.halted_free,
-    )
-
-
-def list_pending_trials(session: Session, run: tables.Run) -> list[int]:
-    """List the trials of a run that have a pending or claimed item, in order."""
-    item = tables.Item
-    statement = (
-        select(item.trial)
-        .where(item.run_id == run.id, col(item.status).in_(UNREVIEWED))
-        .distinct()
-        .order_by(col(item.trial))
-    )
-    return list(session.exec(statement))
 
 
 def submit(
@@ -199,6 +142,7 @@ def _refuse_by_rule(
 ) -> ReviewTerms:
     """Return the terms of the review; raise Refused if they do not accept the decision or the reviewer."""
     with reading(queue.url) as session:
+        refuse_stranger(session, [session.get_one(tables.Run, claim.run_id)], reviewer)
         terms = get_review_terms(session, claim.item_id)
     refusal = terms.refusal(answer.decision, reviewer, roles, answer.door)
     if refusal is not None:

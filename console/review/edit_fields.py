@@ -98,6 +98,16 @@ def written_action(pending: str, fields: Sequence[EditField], raw: Sequence[str]
     return _style(pending, before)([Written(call.name, made) for call, made in zip(before, calls, strict=True)])
 
 
+def find_invalid_field(fields: Sequence[EditField], raw: Sequence[str]) -> int | None:
+    """Return the position of the first field whose text is invalid, or None if every text is valid."""
+    for position, (field, text) in enumerate(zip(fields, raw, strict=True)):
+        try:
+            _read(field, text)
+        except BadInput:
+            return position
+    return None
+
+
 def changed_arguments(pending: str, edited: str) -> list[tuple[str, str, str]]:
     """Return (argument, text before, text after) for each change.
 

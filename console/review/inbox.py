@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Any
 
-from sqlalchemy import BindParameter, bindparam, case, func
+from sqlalchemy import BindParameter, bindparam, case, func, or_
 from sqlmodel import Session, col, select
 
 from console import runs
@@ -15,10 +15,13 @@ from console.language import _, gettext_noop, ngettext
 from console.runs import is_current
 from storage import tables
 from storage.queue import NoClaim, NoClaimReason
-from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
+from storage.tables import UNREVIEWED, DecisionKind, ItemStatus, SlotStatus
 
 # Queried at every decision, so these statements are built once.
 _RUN: BindParameter[int] = bindparam("run")
+_RUNS: BindParameter[Any] = bindparam("runs", expanding=True)
+GAVE_UP = ("timeout", "cancelled")
+"""The answers of checks whose agents stopped waiting before a decision."""
 _item, _decision, _ask, _budget = tables.Item, tables.Decision, tables.Ask, tables.Budget
 _MINE = (
     select(func.count(), func.avg(_decision.decided_ms - _decision.claimed_ms))
@@ -29,7 +32,8 @@ _MINE = (
 )
 _ASKED = (
     select(_ask)
-    .where(col(_ask.item_id).in_(bindparam("items", expanding=True)), col(_ask.answer).is_(None))
+    .where(col(_ask.item_id).in_(bindparam("items", expanding=True)))
+    .where(or_(col(_ask.answer).is_(None), col(_ask.answer).in_(GAVE_UP)))
     .order_by(col(_ask.id))
 )
 _WAITING = select(func.count(), func.min(_item.created_ms)).where(
@@ -37,8 +41,9 @@ _WAITING = select(func.count(), func.min(_item.created_ms)).where(
 )
 _OPEN = select(
     func.count(case((col(_item.open_slots) > 0, 1))), func.count(), func.max(_item.id), func.sum(_item.open_slots)
-).where(_item.run_id == _RUN, col(_item.status).in_(UNREVIEWED))
-_UNITS = select(func.sum(_budget.cap), func.sum(_budget.used)).where(_budget.run_id == _RUN)
+).where(col(_item.run_id).in_(_RUNS), col(_item.status).in_(UNREVIEWED))
+_UNITS = select(func.sum(_budget.cap), func.sum(_budget.used)).where(col(_budget.run_id).in_(_RUNS))
+_OLDEST = select(func.min(_item.created_ms)).where(col(_item.run_id).in_(_RUNS), col(_item.open_slots) > 0)
 
 
 def count_my_reviews(session: Session, run: tables.Run, reviewer: str) -> tuple[int, float | None]:
@@ -104,19 +109,27 @@ def _waiter(ask: tables.Ask | None) -> dict[str, Any]:
 class WaitingAgent:
     """An agent that waits for an item, with its deadline and its last heartbeat, both in ms since 1970.
 
-    `heard_ms` is None if the agent polls without a heartbeat.
+    `heard_ms` is None if the agent polls without a heartbeat. `gave_up` is true if the agent stopped waiting.
     """
 
     agent: str
     deadline_ms: int | None
     heard_ms: int | None
+    gave_up: bool = False
+
+    def is_gone(self, now_ms: int) -> bool:
+        """Return whether a decision comes too late for this agent."""
+        return self.gave_up or (self.deadline_ms is not None and self.deadline_ms < now_ms)
 
 
 def list_waiting_agents(session: Session, item_ids: Sequence[int]) -> dict[int, WaitingAgent]:
     """Return the waiting agents by item id; omit items without a waiting agent."""
     return {
         row.item_id or 0: WaitingAgent(
-            row.asker or _("An agent"), row.deadline_ms, row.heartbeat_ms if row.beats else None
+            row.asker or _("An agent"),
+            row.deadline_ms,
+            row.heartbeat_ms if row.beats and row.answer is None else None,
+            row.answer is not None,
         )
         for row in session.exec(_ASKED, params={"items": list(item_ids)})
     }
@@ -163,6 +176,16 @@ def explain_no_item(answer: NoClaim) -> str:
         return reason if reason.endswith(".") else f"{reason}."
     still = ngettext("{count} item is still pending", "{count} items are still pending", answer.waiting)
     return f"{reason.rstrip('.')}; {still.format(count=answer.waiting)}."
+
+
+def explain_gone_item(session: Session, item_id: int) -> str:
+    """Explain in a sentence what became of an item that left the queue; return an empty text for any other item."""
+    item = session.get(tables.Item, item_id)
+    if item is None or item.status not in (ItemStatus.EXPIRED, ItemStatus.CANCELLED):
+        return ""
+    if item.status == ItemStatus.EXPIRED or item_id in list_waiting_agents(session, [item_id]):
+        return _("The agent stopped waiting before a decision, so its action did not run.")
+    return _("The item was withdrawn before a decision, so its action did not run.")
 
 
 _WHY_NOT_THAT = {
@@ -249,10 +272,20 @@ class QueueState:
     used: int | None
 
 
-def get_queue_state(session: Session, run_id: int) -> QueueState:
-    """Return the current state of the run's queue."""
-    items, units = (session.exec(asked, params={"run": run_id}).one() for asked in (_OPEN, _UNITS))
+def get_queue_state(session: Session, run_ids: Sequence[int]) -> QueueState:
+    """Return the current state of the queue of these runs."""
+    items, units = (session.exec(asked, params={"runs": list(run_ids)}).one() for asked in (_OPEN, _UNITS))
     return QueueState(*items, *units)
+
+
+def find_newest_run(session: Session) -> int | None:
+    """Return the id of the newest run, or None if no run exists."""
+    return session.exec(select(func.max(tables.Run.id))).one()
+
+
+def find_oldest(session: Session, run_ids: Sequence[int]) -> int | None:
+    """Return the creation time (ms since 1970) of the oldest item that anyone may claim, or None."""
+    return session.exec(_OLDEST, params={"runs": list(run_ids)}).one()
 
 
 @dataclass(frozen=True, slots=True)

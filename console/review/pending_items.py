@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from heapq import heapify, heappop, heappush
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, case, exists, func, or_
+from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, case, exists, func, or_
 from sqlalchemy import select as sa_select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from console import runs
+from console.database import now_ms
+from console.review.access import list_assignees
 from console.review.notes import Escalation, list_escalations
 from console.runs import is_current
 from storage import tables
 from storage.queue import HALTED
+from storage.queue.offers import list_live_items
+from storage.queue.transaction import Transaction
 from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
 
 MOST, MOST_UNREAD = 100, 20
@@ -55,12 +61,13 @@ class PendingItem:
     """A row of the list of pending items; `score` is None for a halted trial, which has no verdict."""
 
     item: tables.Item
-    turn: OfferOrder
     task_id: str
     instruction: str
     score: float | None
     rationale: str | None
+    turn: OfferOrder
     escalation: Escalation | None
+    assignee: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,64 +93,155 @@ class PendingItems:
         return self.total - self.matching
 
 
+class _Row(NamedTuple):
+    """A pending item in one run; `at_ms` is the time of the reviewer's claim or skip."""
+
+    id: int
+    kind: str
+    turn: int
+    at_ms: int
+    priority: float
+    trial: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Divided:
+    """The pending items of one run, in order and divided at the end of the budget, with the counts of all of them."""
+
+    offered: list[_Row]
+    unread: list[_Row]
+    matching: int
+    beyond: int
+    total: int
+
+
 def list_pending_items(
     session: Session, run: tables.Run, reviewer: str, wanted: PendingFilter | None = None, most: int = MOST
 ) -> PendingItems:
-    """List the reviewer's pending items.
+    """List the reviewer's pending items of one run; see `list_pending_over_runs`."""
+    return list_pending_over_runs(session, [run], reviewer, wanted, most)
 
-    `offered` holds, in order, the items that the queue offers under the current budgets.
+
+def list_pending_over_runs(
+    session: Session,
+    found_runs: Sequence[tables.Run],
+    reviewer: str,
+    wanted: PendingFilter | None = None,
+    most: int = MOST,
+) -> PendingItems:
+    """List the reviewer's pending items of these runs.
+
+    `offered` holds, in order, the items that the queue offers under the current budgets: live items by deadline, the
+    reviewer's claims, items assigned to the reviewer, then by priority; skipped items come last.
     """
-    wanted = wanted or PendingFilter()
-    offered: list[Any] = []
-    unread: list[Any] = []
+    wanted, at_ms = wanted or PendingFilter(), now_ms()
+    ids = [run.id or 0 for run in found_runs]
+    live = list_live_items(Transaction.joined(session), ids, reviewer, at_ms, most)
+    ranks = {item.item_id: rank for rank, item in enumerate(live)}
+    parts = [_divide(session, run, reviewer, wanted, most, ranks, at_ms) for run in found_runs]
+    mine = {id for id, who in list_assignees(session, [row.id for part in parts for row in part.offered]).items()}
+    offered = _order([part.offered for part in parts], ranks, mine)[:most]
+    unread = [row for part in parts for row in part.unread][:MOST_UNREAD]
+    found = _items(session, [*offered, *unread])
+    answered = _own(session, ids, reviewer, SlotStatus.DECIDED, col(tables.Item.open_slots) > 0)
+    held = _own(session, ids, reviewer, SlotStatus.CLAIMED, col(tables.Item.open_slots) == 0)
+    matching, beyond, total = (sum(getattr(part, name) for part in parts) for name in ("matching", "beyond", "total"))
+    return PendingItems(
+        found[: len(offered)], found[len(offered) :], matching, beyond, total, answered=answered, held=held
+    )
+
+
+def _order(parts: list[list[_Row]], live: Mapping[int, int], mine: Container[int]) -> list[_Row]:
+    """Return the rows of all runs in the order in which the queue offers them."""
+    rows = [row for part in parts for row in part]
+    urgent = [row for row in rows if row.id in live and row.turn != OfferOrder.SKIPPED]
+    claimed = [row for row in rows if row.turn == OfferOrder.CLAIMED]
+    assigned = [row for row in rows if row.id in mine and row.turn == OfferOrder.FRESH]
+    skipped = [row for row in rows if row.turn == OfferOrder.SKIPPED]
+    ordered = [
+        *sorted(urgent, key=lambda row: live[row.id]),
+        *sorted(claimed, key=lambda row: -row.at_ms),
+        *sorted(assigned, key=lambda row: (-row.priority, row.id)),
+        *_merge([[row for row in part if row.turn == OfferOrder.FRESH] for part in parts]),
+        *sorted(skipped, key=lambda row: (row.at_ms, row.id)),
+    ]
+    once: dict[int, _Row] = {}
+    for row in ordered:
+        once.setdefault(row.id, row)
+    return list(once.values())
+
+
+def _merge(parts: list[list[_Row]]) -> list[_Row]:
+    """Merge the rows of each run, which are in order, by the priority of the first row of each run."""
+    heads = [(-part[0].priority, part[0].id, number, 0) for number, part in enumerate(parts) if part]
+    heapify(heads)
+    merged = []
+    while heads:
+        _priority, _id, number, position = heappop(heads)
+        merged.append(parts[number][position])
+        if position + 1 < len(parts[number]):
+            row = parts[number][position + 1]
+            heappush(heads, (-row.priority, row.id, number, position + 1))
+    return merged
+
+
+def _divide(
+    session: Session,
+    run: tables.Run,
+    reviewer: str,
+    wanted: PendingFilter,
+    most: int,
+    live: Mapping[int, int],
+    at_ms: int,
+) -> _Divided:
+    offered: list[_Row] = []
+    unread: list[_Row] = []
     matching = beyond = 0
     left = {trial: budget["left"] for trial, budget in runs.budgets(session, run).items()}
     for trial, (waiting, paid) in _counts(session, run, reviewer, wanted).items():
         rest = left.get(trial)
-        rows = _rows(session, run, reviewer, wanted, trial, most)
+        rows = _rows(session, run, reviewer, wanted, trial, most, at_ms)
+        rows.sort(key=lambda row: live.get(row.id, len(live)))
         reached = [row for row, spent in _walked(rows, run) if rest is None or spent <= rest]
-        known = {row[0] for row in reached}
+        known = {row.id for row in reached}
         offered += reached
-        unread += [row for row in rows if row[0] not in known]
+        unread += [row for row in rows if row.id not in known]
         matching += waiting
         beyond += 0 if rest is None else max(0, paid - rest)
     everything = _counts(session, run, reviewer, PendingFilter()) if wanted.is_set else {}
     total = sum(waiting for waiting, _ in everything.values()) if wanted.is_set else matching
-    shown, out = offered[:most], unread[:MOST_UNREAD]
-    found = _items(session, [*shown, *out])
-    answered = _own(session, run, reviewer, SlotStatus.DECIDED, col(tables.Item.open_slots) > 0)
-    held = _own(session, run, reviewer, SlotStatus.CLAIMED, col(tables.Item.open_slots) == 0)
-    return PendingItems(found[: len(shown)], found[len(shown) :], matching, beyond, total, answered, held)
+    return _Divided(offered, unread, matching, beyond, total)
 
 
-def list_filter_choices(session: Session, run: tables.Run) -> tuple[list[str], list[str]]:
-    """List the detectors and the environments of the run's pending items."""
+def list_filter_choices(session: Session, run_ids: Sequence[int]) -> tuple[list[str], list[str]]:
+    """List the detectors and the environments of the pending items of these runs."""
     item, verdict, record = tables.Item, tables.Verdict, tables.Trajectory
     statement = (
         select(verdict.detector, record.environment)
         .select_from(item)
         .join(record, col(record.id) == item.trajectory_id)
         .join(verdict, col(verdict.id) == item.verdict_id, isouter=True)
-        .where(item.run_id == run.id, item.open_slots > 0)
+        .where(col(item.run_id).in_(run_ids), item.open_slots > 0)
         .distinct()
     )
     found = list(session.exec(statement))
     return sorted({one for one, _ in found if one}), sorted({one for _, one in found})
 
 
-def _own(session: Session, run: tables.Run, reviewer: str, status: SlotStatus, still: ColumnElement[bool]) -> int:
+def _own(
+    session: Session, run_ids: Sequence[int], reviewer: str, status: SlotStatus, still: ColumnElement[bool]
+) -> int:
     item, slot = tables.Item, tables.Slot
     statement = select(func.count()).select_from(slot).join(item, col(item.id) == slot.item_id)
     own = (slot.reviewer == reviewer, slot.status == status)
-    return session.exec(statement.where(*own, item.run_id == run.id, still)).one()
+    return session.exec(statement.where(*own, col(item.run_id).in_(run_ids), still)).one()
 
 
-def _walked(rows: list[Any], run: tables.Run) -> list[tuple[Any, int]]:
+def _walked(rows: list[_Row], run: tables.Run) -> list[tuple[_Row, int]]:
     """Return each row with the number of inspections spent up to and including it; a free row gets 0."""
     spent, walked = 0, []
     for row in rows:
-        _, kind, turn = row
-        paid = turn != OfferOrder.CLAIMED and not (run.halted_free and kind == HALTED)
+        paid = row.turn != OfferOrder.CLAIMED and not (run.halted_free and row.kind == HALTED)
         spent += paid
         # Free items are offered even if the budget is spent.
         walked.append((row, spent if paid else 0))
@@ -151,9 +249,10 @@ def _walked(rows: list[Any], run: tables.Run) -> list[tuple[Any, int]]:
 
 
 _OWN = aliased(tables.Slot)
+_AT: BindParameter[int] = bindparam("at_ms")
 _TURN = case(
     (col(_OWN.status) == SlotStatus.CLAIMED, OfferOrder.CLAIMED),
-    (col(_OWN.status) == SlotStatus.SKIPPED, OfferOrder.SKIPPED),
+    ((col(_OWN.status) == SlotStatus.SKIPPED) & (col(_OWN.lease_until_ms) > _AT), OfferOrder.SKIPPED),
     else_=OfferOrder.FRESH,
 )
 
@@ -165,7 +264,10 @@ def _asked(statement: Any, run: tables.Run, reviewer: str, wanted: PendingFilter
     waits = or_(col(item.open_slots) > 0, col(_OWN.status) == SlotStatus.CLAIMED)
     unanswered = or_(col(_OWN.id).is_(None), col(_OWN.status) != SlotStatus.DECIDED)
     of_run = (col(item.run_id) == run.id) & col(item.status).in_(UNREVIEWED)
-    return statement.outerjoin(_OWN, own).where(of_run, waits, unanswered, *_conditions(wanted, reviewer))
+    assigned = tables.ItemReviewer
+    of_others = exists().where(col(assigned.item_id) == item.id, col(assigned.reviewer) != reviewer)
+    left = (of_run, waits, unanswered, ~of_others)
+    return statement.outerjoin(_OWN, own).where(*left, *_conditions(wanted, reviewer))
 
 
 def _conditions(wanted: PendingFilter, reviewer: str) -> list[ColumnElement[bool]]:
@@ -226,23 +328,25 @@ def _counts(session: Session, run: tables.Run, reviewer: str, wanted: PendingFil
 
 
 def _rows(
-    session: Session, run: tables.Run, reviewer: str, wanted: PendingFilter, trial: int, most: int
-) -> list[tuple[int, str, int]]:
-    """Return (id, kind, offer order) of the trial's pending items, in queue order."""
+    session: Session, run: tables.Run, reviewer: str, wanted: PendingFilter, trial: int, most: int, at_ms: int
+) -> list[_Row]:
+    """Return the trial's pending items, in queue order."""
     item = tables.Item
     skipped_order = case((_TURN == OfferOrder.SKIPPED, col(_OWN.lease_until_ms)), else_=0)
     latest_hold = case((_TURN == OfferOrder.CLAIMED, -col(_OWN.claimed_ms)), else_=0)
-    statement = _asked(sa_select(col(item.id), col(item.kind), _TURN), run, reviewer, wanted)
+    own_ms = case((_TURN == OfferOrder.CLAIMED, col(_OWN.claimed_ms)), else_=func.coalesce(_OWN.lease_until_ms, 0))
+    columns = (col(item.id), col(item.kind), _TURN, own_ms, col(item.priority), col(item.trial))
+    statement = _asked(sa_select(*columns), run, reviewer, wanted)
     ordered = statement.where(item.trial == trial).order_by(
         _TURN, skipped_order, latest_hold, col(item.priority).desc(), item.id
     )
-    return [tuple(row) for row in session.execute(ordered.limit(most))]
+    return [_Row(*row) for row in session.execute(ordered.limit(most), {"at_ms": at_ms})]
 
 
-def _items(session: Session, rows: list[Any]) -> list[PendingItem]:
+def _items(session: Session, rows: list[_Row]) -> list[PendingItem]:
     """Return the rows as pending items, with everything that is shown of them, in the same order."""
     item, verdict, record, task = tables.Item, tables.Verdict, tables.Trajectory, tables.Task
-    ids = [row[0] for row in rows]
+    ids = [row.id for row in rows]
     statement = (
         sa_select(item, col(task.task_key), col(task.instruction), col(verdict.score), col(verdict.rationale))
         .join(record, col(record.id) == item.trajectory_id)
@@ -252,8 +356,17 @@ def _items(session: Session, rows: list[Any]) -> list[PendingItem]:
     )
     found: dict[Any, Any] = {row[0].id: row for row in session.execute(statement)}
     escalated = list_escalations(session, ids)
-    listed = [(found[id], OfferOrder(turn), escalated.get(id)) for id, _, turn in rows]
+    assigned = list_assignees(session, ids)
     return [
-        PendingItem(row[0], turn, task_id=row[1], instruction=row[2], score=row[3], rationale=row[4], escalation=by)
-        for row, turn, by in listed
+        PendingItem(
+            item=found[row.id][0],
+            task_id=found[row.id][1],
+            instruction=found[row.id][2],
+            score=found[row.id][3],
+            rationale=found[row.id][4],
+            turn=OfferOrder(row.turn),
+            escalation=escalated.get(row.id),
+            assignee=assigned.get(row.id),
+        )
+        for row in rows
     ]

@@ -10,7 +10,7 @@ import hashlib
 import re
 import textwrap
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from console.language import gettext_noop
 from console.review.presentation import (
@@ -25,6 +25,13 @@ from console.review.presentation import (
     record_presentation,
 )
 from console.trajectory import Trajectory
+from console.trajectory.requirements.sentences import (
+    count_lines,
+    explain_dropped,
+    explain_line,
+    explain_table,
+    explain_unchecked,
+)
 
 _TASK, _BELIEF, _OPENING = gettext_noop("task"), gettext_noop("belief"), gettext_noop("opening")
 _ACTION, _WORDS = gettext_noop("action"), gettext_noop("words")
@@ -121,6 +128,15 @@ def _beside(presentation: Presentation) -> Iterator[tuple[str, str]]:
     if presentation.flag:
         yield presentation.flag.detector or "", presentation.flag.margin
         yield from (("reason", reason) for reason in presentation.flag.reasons)
+    yield from (("requirement", sentence) for sentence in list_sentences(presentation))
+
+
+def list_own_reasons(presentation: Presentation) -> tuple[str, ...]:
+    """Return the reasons of the flag that the requirement table does not give."""
+    flag, table = presentation.flag, presentation.requirements
+    pending = presentation.steps[-1].number if presentation.steps else 1
+    told = explain_table(table, pending).splitlines() if table else ()
+    return tuple(reason for reason in flag.reasons if reason not in told) if flag else ()
 
 
 HIDDEN_CHARACTERS = re.compile(
@@ -155,7 +171,7 @@ def format_presentation(presentation: Presentation, *, full: bool = False) -> st
 
 def _head(presentation: Presentation) -> Iterator[str]:
     yield from _block(Block.ASKED, _cut(presentation.task))
-    if presentation.terms:
+    if presentation.terms and presentation.requirements is None:
         yield from _wrapped("found: " + (" · ".join(term.text for term in presentation.found) or "nothing"))
         if presentation.offered:
             yield from _wrapped("offered, not chosen: " + " · ".join(term.text for term in presentation.offered))
@@ -168,6 +184,7 @@ def _head(presentation: Presentation) -> Iterator[str]:
         for row in presentation.table.rows:
             cells = zip(presentation.table.columns[1:], row[1:], strict=True)
             yield from _wrapped(f"{row[0]}: " + "; ".join(f"{name} {cell}" for name, cell in cells))
+    yield from _requirements(presentation)
     if presentation.last_seen:
         yield from _block(Block.LAST_SEEN, "\n".join(_seen(presentation)))
     if presentation.belief is not None:
@@ -177,7 +194,7 @@ def _head(presentation: Presentation) -> Iterator[str]:
     if presentation.appeals:
         yield from _block(Block.APPEALS, "\n".join(f"step {number}: {text}" for number, text in presentation.appeals))
     if presentation.flag:
-        yield from _flag(presentation.flag)
+        yield from _flag(presentation.flag, list_own_reasons(presentation))
         for other in presentation.flag.also:
             yield from _block(Block.ALSO, f"{other.detector}  {other.margin}")
             for reason in other.reasons:
@@ -192,9 +209,28 @@ def _seen(presentation: Presentation) -> Iterator[str]:
         yield f"{who}step {number}: {preview(text, LAST_SEEN_CHARS)}"
 
 
-def _flag(flag: Flag) -> Iterator[str]:
+def _requirements(presentation: Presentation) -> Iterator[str]:
+    table = presentation.requirements
+    if table is None:
+        return
+    yield from _block(Block.REQUIREMENTS, count_lines(table))
+    for sentence in list_sentences(presentation):
+        yield from _wrapped(sentence)
+
+
+def list_sentences(presentation: Presentation) -> list[str]:
+    """Return the requirement table as English sentences: each line with its status, then what could not be checked."""
+    table = presentation.requirements
+    if table is None:
+        return []
+    pending = presentation.steps[-1].number if presentation.steps else 1
+    told = (f"{line.standing}: {explain_line(line, pending)}" for line in table.lines)
+    return [*explain_unchecked(table), *told, *explain_dropped(table)]
+
+
+def _flag(flag: Flag, reasons: Iterable[str]) -> Iterator[str]:
     yield from _block(flag.heading, "  ".join(filter(None, [flag.detector, flag.margin])))
-    for reason in flag.reasons:
+    for reason in reasons:
         yield from _wrapped(reason)
 
 

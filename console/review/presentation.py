@@ -27,6 +27,7 @@ from console.trajectory.checkpoints import (
     is_thought,
     pending_action,
 )
+from console.trajectory.requirements import RequirementTable
 from console.trajectory.terms import Term, TermKind, lowered, mentions, occurrences, terms
 
 LONG_CHARS = 300
@@ -122,6 +123,7 @@ class Block(StrEnum):
     DOUBTED = "Flagged"
     PASSED_BY = "Not flagged by"
     PASSED = "Not flagged"
+    REQUIREMENTS = "Requirements"
     APPEALS = "Text addressed to a model or its judge"
     ALSO = "Also judged by"
     OUTCOME = "Outcome"
@@ -137,6 +139,7 @@ class ActionStatus(StrEnum):
     WAITS = "not run yet"
     REPLAYED = "held in this replay"
     RECORDED = "from a log"
+    GONE = "agent stopped waiting"
     RAN = "has run"
 
 
@@ -239,6 +242,9 @@ class Presentation:
     outcome: tuple[tuple[str, str], ...] = ()
     pictures: tuple[Picture, ...] = ()
     """Pictures of the opening."""
+    requirements: RequirementTable | None = None
+    corrected: frozenset[str] = frozenset()
+    """The verdict's table, shown in place of terms, evidence and reasons, and the keys of lines that are corrected."""
 
     @property
     def is_wordy(self) -> bool:
@@ -270,10 +276,8 @@ def checkpoint_presentation(
     stated = read.terms if highlights else ()
     rows = [_row(step, number, checkpoint.environment) for number, step in enumerate(checkpoint.steps, start=1)]
     if checkpoint.kind is not CheckpointKind.HALTED:
-        number, action = checkpoint.index + 1, checkpoint.action
-        rows.append(
-            ShownStep(number, action, "", checkpoint.thought, critical=True, stamp=stamp, speaker=checkpoint.speaker)
-        )
+        number, action, speaker = checkpoint.index + 1, checkpoint.action, checkpoint.speaker
+        rows.append(ShownStep(number, action, "", checkpoint.thought, critical=True, stamp=stamp, speaker=speaker))
     return Presentation(
         task=checkpoint.instruction,
         terms=stated,

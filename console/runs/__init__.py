@@ -126,6 +126,8 @@ class RunOptions:
     trials are used to learn a plan.
     `rates_answers`: its items are answers that people rate as correct or incorrect.
     `audited` is the share (0 to 1) of unflagged actions that are reviewed nevertheless.
+    `every_action`: each critical action is reviewed, not only the first that a detector flags in a trajectory.
+    `traced_by` is the agent whose live traces the run holds.
     `unknown` are keys of an older or newer console; they are written back unchanged.
     """
 
@@ -140,6 +142,8 @@ class RunOptions:
     explores: bool = False
     rates_answers: bool = False
     audited: float = 0.0
+    every_action: bool = False
+    traced_by: str = ""
     unknown: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
@@ -160,6 +164,8 @@ _KINDS: dict[str, type] = {
     "explores": bool,
     "rates_answers": bool,
     "audited": float,
+    "every_action": bool,
+    "traced_by": str,
 }
 
 

@@ -27,11 +27,13 @@ from console.trajectory.effects import (
     HANDOVER,
     IN_WORDS,
     Effect,
+    Kind,
     effects,
+    find_kind,
     gravest,
     shell_effects,
-    verbs,
 )
+from console.trajectory.tool_names import list_words
 from storage import tables
 from storage.tables import RunKind
 
@@ -53,7 +55,6 @@ class _Proposal(NamedTuple):
 
 _RANKS = {effect: rank for rank, effect in enumerate(IN_WORDS)}
 _BY_HAND, _ENDS, _HANDS_OVER = range(len(IN_WORDS), len(IN_WORDS) + 3)
-_ENDING = frozenset({"finish", "conclude"})
 _SCREEN = frozenset({"click", "dblclick", "type", "press", "tap", "computer", "keypress", "drag", "fill"})
 _OTHER_AGENT = frozenset({"task", "delegate", "subagent"})
 _LONGEST_CLICK = 60
@@ -87,7 +88,7 @@ def suggest(actions: Iterable[tuple[str, int]], patterns: Sequence[str] = ()) ->
 
 def _judged(call: Call) -> Iterator[_Proposal]:
     """Yield the proposals for a call; yield nothing if the call looks harmless."""
-    words = verbs(call.name)
+    words = list_words(call.name)
     if "transfer" in words and HANDOVER & set(words):
         yield _Proposal(
             _HANDS_OVER, _literal(call.name), f'"{call.name}" hands the conversation over to another person or agent.'
@@ -102,7 +103,7 @@ def _judged(call: Call) -> Iterator[_Proposal]:
         return
     if named:
         yield _by_name(call.name, named)
-    elif _ENDING & set(words[:1]):
+    elif find_kind(call.name, call.arguments) is Kind.ENDING:
         yield _Proposal(_ENDS, _literal(call.name), f'"{call.name}" ends the task with its answer.')
     elif _SCREEN & set(words) and (len(words) == 1 or Effect.READ not in effects(words[0])):
         yield _Proposal(

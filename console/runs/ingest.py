@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
 from sqlalchemy import bindparam, select
@@ -21,125 +20,43 @@ from console.database import now_ms, reading, writing
 from console.environments import environment
 from console.errors import BadInput, Unknown, UnreadableFile
 from console.language import counted
-from console.runs import trajectory_rows
+from console.runs import growth, trajectory_rows
 from console.runs.importers import IMPORTERS, read_log
 from console.runs.importers.parts.files import plain_files
 from console.runs.importers.parts.intake import media_type_of
-from console.runs.importers.records import Duplicate, Found, LeftOut, Skipped
-from console.runs.trajectory_rows import Prepared, decided_steps, insert_rows, prepare, store_decisions, store_pictures
-from console.trajectory.calls import read_action
-from console.trajectory.checkpoints import is_thought
+from console.runs.importers.records import Found, LeftOut
+from console.runs.log_reading import USUAL, FileReport, ImportChoice, Spool, count_acts, read_file
+from console.runs.trajectory_rows import Prepared, insert_rows, store_decisions, store_pictures
 from storage import tables
 
 _BATCH, _BATCH_BYTES = 1_000, 8 * 2**20
 """The size of a batch to insert: in records and in bytes."""
-_ANSWER = "respond("
 _SHOWN = 80
-_IN_MEMORY = 24 * 2**20
-_UNTOLD = ("notes", "environments")
-_TOO_DEEP = "The JSON is nested too deeply. Flatten it, or leave out what reviewers do not need."
 
 
-@dataclass(slots=True)
-class FileReport:
-    """The report on one file: each record is imported, a duplicate, or skipped for a reason.
+def store(session: Session, run: tables.Run, spool: Spool, now_ms: int, known_as: str = "") -> FileReport:
+    """Insert the trajectories that the run does not contain, and extend those of a session that has grown.
 
-    `calls`, `answers` and `pictures` are the totals over its `trajectories`, including duplicates.
+    A trajectory with known content is a duplicate. All imports of a followed file (`known_as`) count as one.
     """
-
-    path: str
-    format: str = ""
-    read: int = 0
-    imported: int = 0
-    duplicates: int = 0
-    skipped: int = 0
-    rejected: list[dict[str, Any]] = field(default_factory=list)
-    trajectories: int = 0
-    calls: int = 0
-    answers: int = 0
-    pictures: int = 0
-    decisions: int = 0
-    left_out: dict[str, LeftOut] = field(default_factory=dict)
-    notes: list[dict[str, Any]] = field(default_factory=list)
-    environments: set[str] = field(default_factory=set)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as `trajectory import --json` prints it."""
-        told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _UNTOLD}
-        left_out = [{"what": what, "count": one.count, "line": one.line} for what, one in self.left_out.items()]
-        return told | {"left_out": left_out}
-
-
-def _temporary() -> IO[bytes]:
-    return tempfile.SpooledTemporaryFile(_IN_MEMORY)
-
-
-@dataclass(slots=True)
-class Spool:
-    """The records of a file that was read without errors, ready for one short write transaction."""
-
-    report: FileReport
-    lines: IO[bytes] = field(default_factory=_temporary)
-    pictures: IO[bytes] = field(default_factory=_temporary)
-    places: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """The position of each picture by digest: (start, bytes)."""
-    decisions: IO[bytes] = field(default_factory=_temporary)
-    """Decisions made elsewhere: per line the digest of a trajectory and its decisions."""
-    critical: dict[str, None] = field(default_factory=dict)
-    """Patterns of the calls that the log itself marks as writing."""
-
-    def close(self) -> None:
-        """Delete the temporary files."""
-        self.lines.close()
-        self.pictures.close()
-        self.decisions.close()
-
-
-def read_file(
-    path: Path,
-    format: str = "auto",
-    patterns: Sequence[str] = (),
-    progress: Callable[[int], None] | None = None,
-) -> Spool:
-    """Read and check the whole file, and store its records in a temporary file. If the file is invalid, delete the
-    temporary file and raise UnreadableFile.
-
-    `patterns` are the run's critical patterns; the critical patterns of each record's environment apply too.
-    """
-    report = FileReport(path=str(path))
-    report.format, records = read_log(path, format, progress)
-    spool = Spool(report)
-    try:
-        for record in records:
-            report.read += 1
-            _spool(record, spool, patterns)
-    except orjson.JSONEncodeError as deep:
-        spool.close()
-        raise UnreadableFile(str(path), _TOO_DEEP) from deep
-    except BaseException:
-        spool.close()
-        raise
-    spool.lines.seek(0)
-    return spool
-
-
-def store(session: Session, run: tables.Run, spool: Spool, now_ms: int) -> FileReport:
-    """Insert the trajectories that the run does not contain; count a trajectory with known content as a duplicate."""
-    widen_critical(session, run, spool.report.environments)
+    report = spool.report
+    widen_critical(session, run, report.environments)
     _add_patterns(session, run, spool.critical)
-    made = tables.LogImport(run_id=run.id or 0, file=Path(spool.report.path).name, created_ms=now_ms)
-    session.add(made)
-    session.flush()
+    made = growth.log_import(session, run, known_as or Path(report.path).name, now_ms, again=bool(known_as))
     for batch in _batches(spool.lines):
-        imported = insert_fresh(session, run, batch, now_ms, made.id)
-        spool.report.imported += imported
-        spool.report.duplicates += len(batch) - imported
-    made.imported = spool.report.imported
+        fresh, extended = growth.extend_known(session, run, batch)
+        new = insert_fresh(session, run, fresh, now_ms, made.id)
+        report.imported += new
+        report.extended += len(extended)
+        report.touched += extended
+        report.duplicates += len(batch) - new - len(extended)
+    made.imported += report.imported
     session.add(made)
+    report.touched += growth.inserted_ids(session, made, report.imported)
     store_pictures(session, _pictures(spool))
     spool.decisions.seek(0)
-    spool.report.decisions = store_decisions(session, run, map(orjson.loads, spool.decisions), now_ms)
-    return spool.report
+    report.decisions = store_decisions(session, run, map(orjson.loads, spool.decisions), now_ms)
+    return report
 
 
 def insert_fresh(
@@ -153,57 +70,6 @@ def insert_fresh(
     fresh = _unknown(session, run, batch)
     insert_rows(session, run, fresh, now_ms, import_id)
     return len(fresh)
-
-
-def _spool(record: Found | Skipped | Duplicate, spool: Spool, patterns: Sequence[str]) -> None:
-    report = spool.report
-    if isinstance(record, Found):
-        name = record.trajectory.environment
-        report.environments.add(name)
-        spool.critical |= dict.fromkeys(record.critical)
-        try:
-            ready = prepare(record.trajectory, (*patterns, *environment(name).critical, *spool.critical))
-        except orjson.JSONEncodeError as deep:
-            raise UnreadableFile(report.path, _TOO_DEEP, record.line) from deep
-        spool.lines.write(orjson.dumps([ready.task, ready.row]) + b"\n" + ready.body.encode() + b"\n")
-        _tally(record, ready.row["digest"], spool)
-        return
-    report.notes.append({"line": record.line, "reason": record.reason})
-    if isinstance(record, Duplicate):
-        report.duplicates += 1
-    else:
-        report.skipped += 1
-
-
-def _tally(record: Found, digest: str, spool: Spool) -> None:
-    """Count the record in the report; keep its pictures and decisions for the transaction."""
-    report, steps = spool.report, record.trajectory.steps
-    report.trajectories += 1
-    for step in steps:
-        made, answered = count_acts(step.action)
-        report.calls += made
-        report.answers += answered
-        report.pictures += len(step.pictures)
-    report.pictures += len(record.trajectory.pictures)
-    for what, one in record.left_out.items():
-        report.left_out.setdefault(what, LeftOut(one.line)).count += one.count
-    for key, data in record.pictures.items():
-        if key not in spool.places:
-            spool.places[key] = (spool.pictures.seek(0, 2), len(data))
-            spool.pictures.write(data)
-    if decided := decided_steps(steps):
-        spool.decisions.write(orjson.dumps([digest, decided]) + b"\n")
-
-
-def count_acts(action: str) -> tuple[int, int]:
-    """Return (calls, answers) in an action; an answer is a text to the user, and a thought is neither."""
-    if not action.strip() or is_thought(action):
-        return 0, 0
-    if "\n" not in action:
-        return (0, 1) if action.startswith(_ANSWER) else (1, 0)
-    names = [call.name for call in read_action(action)] or [""]
-    answers = names.count("respond")
-    return len(names) - answers, answers
 
 
 def _pictures(spool: Spool) -> Iterator[dict[str, object]]:
@@ -263,7 +129,12 @@ def widen_critical(session: Session, run: tables.Run, environments: set[str]) ->
 
 
 def import_files(
-    path: Path, run_name: str, format: str, progress: Callable[[int], None], label: str = ""
+    path: Path,
+    run_name: str,
+    format: str,
+    progress: Callable[[int], None],
+    label: str = "",
+    choice: ImportChoice = USUAL,
 ) -> list[FileReport]:
     """Import a file, or each file in an archive, and return the reports; `label` is the file's displayed name."""
     label = label or str(path)
@@ -281,27 +152,45 @@ def import_files(
             ]
         reports = []
         for name, plain in files:
-            report = import_file(plain, run_name, format, progress)
+            report = import_file(plain, run_name, format, progress, choice)
             report.path = name
             reports.append(report)
     return reports
 
 
-def import_file(path: Path, run_name: str, format: str, progress: Callable[[int], None]) -> FileReport:
+def import_file(
+    path: Path,
+    run_name: str,
+    format: str,
+    progress: Callable[[int], None],
+    choice: ImportChoice = USUAL,
+    known_as: str = "",
+) -> FileReport:
     """Import one file and return its report; if the file is unreadable, import nothing and report it as rejected."""
     if format != "auto" and format not in IMPORTERS:
         raise BadInput(f"Unknown format {format!r}. Use auto or one of {', '.join(IMPORTERS)}.")
-    runs.check_name(run_name)
+    if not choice.is_dry:
+        runs.check_name(run_name)
     try:
-        spool = read_file(path, format, _patterns(run_name), progress)
+        spool = read_file(path, format, _patterns(run_name), progress, choice)
     except UnreadableFile as broken:
         return FileReport(path=str(path), rejected=[{"line": broken.line, "reason": broken.reason}])
+    if choice.is_dry:
+        spool.close()
+        return spool.report
     try:
         with writing() as session:
             run = runs.archive(session, run_name, now_ms())
-            report = store(session, run, spool, now_ms())
-            told = {"imported": report.imported, "duplicates": report.duplicates, "format": report.format}
-            audit_log.record(session, run, "imported", now_ms(), subject=path.name, detail=told)
+            report = store(session, run, spool, now_ms(), known_as)
+            told: dict[str, Any] = {
+                "imported": report.imported,
+                "duplicates": report.duplicates,
+                "format": report.format,
+            }
+            told |= {"extended": report.extended} if report.extended else {}
+            told |= {"partial": report.fault} if report.fault else {}
+            if report.touched or not known_as:
+                audit_log.record(session, run, "imported", now_ms(), subject=path.name, detail=told)
     finally:
         spool.close()
     trajectory_rows.catch_up_index()
@@ -339,16 +228,19 @@ def list_lines(report: FileReport) -> list[tuple[bool, str]]:
     """Return (is_good, sentence) for each fact in the report that a user should know."""
     if report.rejected:
         return [(False, str(UnreadableFile(report.path, one["reason"], one["line"]))) for one in report.rejected]
+    grown = f"{report.extended} extended, " if report.extended else ""
     said = (
         f"{report.path} ({report.format}): {report.read} read, {report.imported} imported, "
-        f"{report.duplicates} duplicate, {report.skipped} skipped"
+        f"{grown}{report.duplicates} duplicate, {report.skipped} skipped"
     )
     made = [counted(report.calls, "call"), counted(report.answers, "answer"), counted(report.pictures, "picture")]
     became = f"  {counted(report.trajectories, 'trajectory')}: {', '.join(made)}"
+    account = [(True, f"  {report.coverage.summary()}")] if report.coverage else []
+    account += [(True, f"  Not complete: {report.fault}")] if report.fault else []
     lost = [(True, f"  {_counted(what, one)}") for what, one in report.left_out.items()]
     decided = [(True, f"  {counted(report.decisions, 'imported decision')}")] if report.decisions else []
     notes = [(True, f"  line {note['line']}: {note['reason']}") for note in report.notes]
-    return [(True, said), (True, became), *decided, *lost, *notes]
+    return [(True, said), (True, became), *account, *decided, *lost, *notes]
 
 
 def _counted(what: str, one: LeftOut) -> str:

@@ -85,14 +85,14 @@ def remove_items(session: Session, items: Any) -> None:
 
 
 def remove_answers(session: Session, items: Any) -> None:
-    """Delete the decisions and notes on items, with the memories, webhook deliveries and intents that follow from the
-    decisions.
+    """Delete the decisions, notes and corrected lines of items, with all that follows from the decisions: memories,
+    webhook deliveries and intents.
     """
     decision = tables.Decision
     answers = select(decision.id).where(col(decision.item_id).in_(items))
     for consequence in (tables.Memory, tables.WebhookDelivery, tables.Intent):
         session.execute(delete(consequence).where(col(consequence.decision_id).in_(answers)))
-    for table in (tables.Draft, tables.Note, decision):
+    for table in (tables.Draft, tables.Note, tables.LineCorrection, tables.ItemReviewer, decision):
         session.execute(delete(table).where(col(table.item_id).in_(items)))
 
 
@@ -116,8 +116,10 @@ def remove_run(session: Session, run: tables.Run) -> None:
         tables.Allowed,
         tables.AllowedCheck,
         tables.LimitUse,
+        tables.LiveSpan,
         tables.Policy,
         tables.Adjudication,
+        tables.RunAccess,
     ):
         session.execute(delete(table).where(col(table.run_id) == run.id))
     for carried in (tables.CarriedCheck, tables.ReplacedPolicy):

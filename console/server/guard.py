@@ -1,6 +1,6 @@
 """The guard of pages, uploads, media and the websocket: it requires a known host, our own origin and an open session.
 
-The guard passes requests under /api on, because the API has its own admission.
+The guard passes requests under /api and of exporters on, because the API has its own admission.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OPEN = ("/_stcore/health", "/_stcore/host-config", "/favicon.png", "/whoami", "/
 OPEN_BELOW = ("/static/", "/sign-in", "/invite/")
 """Addresses that need no session: the sign-in, joining a study, and Streamlit's own files."""
 
-_API = ("/api", "/api/")
+_API = ("/api", "/api/", "/v1/traces")
 BODY_S = 30.0
 """The seconds in which a body must arrive, and in which each further 64 kB of it must."""
 _SLOWEST_BYTES = 2**16
@@ -59,7 +59,7 @@ class Guard:
 
     async def _refusal(self, request: Request) -> Response | None:
         path = request.scope["path"]
-        if path == _API[0] or path.startswith(_API[1]):
+        if path in _API or path.startswith(_API[1]):
             return None
         if wrong := self._stranger(request, request.method not in _SAFE_METHODS):
             return PlainTextResponse(wrong, 403)

@@ -16,6 +16,7 @@ from console import runs
 from console.database import database_url, now_ms, reading, review_queue, writing
 from console.errors import ConsoleError
 from console.gate.policy import policy_store
+from console.runs import live_traces
 from console.server import webhooks
 from console.settings import settings
 from console.trials import replay
@@ -65,6 +66,9 @@ def _round(tell: Tell, rested: dict[int, int]) -> None:
         rested[_PRUNING] = at_ms + _PRUNES_EVERY_MS
         with writing() as session:
             policy_store.prune_allowed(session, at_ms - settings().keep_allowed_days * _DAY_MS)
+            live_traces.prune(session, at_ms - live_traces.KEPT_DAYS * _DAY_MS)
+    # Traces whose root span never came are read after a silence.
+    live_traces.build_due(at_ms)
     with reading() as session:
         moving = runs.list_active_runs(session)
     for run in moving:

@@ -13,6 +13,7 @@ import orjson
 
 from console.errors import BadInput
 from console.trajectory.calls import find_problem
+from console.trajectory.tool_schemas import ToolSchema, read_schemas
 
 
 class Outcome(StrEnum):
@@ -80,7 +81,8 @@ class Trajectory:
 
     `opening` is the text shown to the agent before its first step (a start page, a policy and the user's first
     message), and `pictures` are the pictures in the opening. `memory` holds the entries that earlier trials added to
-    the agent's prompt. `gold` has at least the key `label` if a label is known.
+    the agent's prompt. `gold` has at least the key `label` if a label is known. `tools` are the tools that the agent
+    was offered, if the source lists them.
     """
 
     task_id: str
@@ -97,6 +99,7 @@ class Trajectory:
     memory: tuple[str, ...] = ()
     carried_over: bool = False
     pictures: tuple[Picture, ...] = ()
+    tools: tuple[ToolSchema, ...] = ()
 
     @property
     def label(self) -> Label | None:
@@ -123,6 +126,7 @@ class Trajectory:
             "pictures": [asdict(picture) for picture in self.pictures],
             "memory": list(self.memory),
             "carried_over": self.carried_over,
+            "tools": [tool.to_dict() for tool in self.tools],
         }
         return record | {name: value for name, value in further.items() if value}
 
@@ -168,6 +172,10 @@ def from_dict(record: Mapping[str, Any]) -> Trajectory:
     if gold.get("label") not in _LABELS:
         raise BadInput(f'gold label {gold["label"]!r} is neither "aligned" nor "misaligned"')
     extra = _mapping(record, "extra") | {key: value for key, value in record.items() if key not in _FIELDS}
+    tools = read_schemas(record.get("tools"))
+    if record.get("tools") and not tools:
+        # An agent's own field of this name is not lost.
+        extra["tools"] = record["tools"]
     critical = record.get("critical_action")
     if critical is not None and not isinstance(critical, str):
         raise BadInput('"critical_action" is not a text')
@@ -189,6 +197,7 @@ def from_dict(record: Mapping[str, Any]) -> Trajectory:
         memory=tuple(str(entry) for entry in memory),
         carried_over=bool(record.get("carried_over", False)),
         pictures=_pictures(record, "the opening"),
+        tools=tools,
     )
 
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from console.trajectory import Outcome, Picture, Step, Trajectory
 from console.trajectory.calls import ARGUMENT, UNREADABLE, Call, argument_text, read_action, read_line
+from console.trajectory.tool_schemas import ToolSchema
 
 _WORD = re.compile(r"[a-z]{2,}")
 _ESCAPED = re.compile(r"\\[uUxN0-7]")
@@ -35,9 +36,9 @@ class CheckpointKind(StrEnum):
 class Checkpoint:
     """A checkpoint, all that a detector or a reviewer may see: the task, the earlier steps and the action itself.
 
-    `index` is the position of the action among the trajectory's steps; `pictures` are the pictures in the opening. A
-    checkpoint contains neither the action's result nor the outcome, the gold answer or the memory of earlier trials, so
-    that none of them can leak.
+    `index` is the position of the action among the trajectory's steps; `pictures` are the pictures in the opening;
+    `tools` are the tools that the agent was offered. A checkpoint contains neither the action's result nor the outcome,
+    the gold answer or the memory of earlier trials, so that none of them can leak.
     """
 
     environment: str
@@ -50,6 +51,7 @@ class Checkpoint:
     action: str = ""
     speaker: str = ""
     pictures: tuple[Picture, ...] = ()
+    tools: tuple[ToolSchema, ...] = ()
 
     @property
     def action_digest(self) -> str:
@@ -170,6 +172,7 @@ def checkpoint_at(trajectory: Trajectory, index: int, kind: CheckpointKind) -> C
         action=step.action,
         speaker=step.speaker,
         pictures=trajectory.pictures,
+        tools=trajectory.tools,
     )
 
 

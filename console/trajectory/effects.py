@@ -1,7 +1,7 @@
-"""Effects: what a tool call does to the world, derived from the tool's name and its arguments.
+"""Effects: what a tool call does to the world, derived from the tool's description, its name and its arguments.
 
-Names may have any style (`sendEmail`, `send_email`, `mcp__mail__send`, `GmailSendEmail`). Arguments are searched for
-shell commands, SQL, HTTP methods, code, money and messages, which say more than the name.
+Names may have any style and language (`console.trajectory.tool_names`). Arguments are searched for shell commands, SQL,
+HTTP methods, code, money and messages, which say more than the name.
 """
 
 from __future__ import annotations
@@ -9,102 +9,89 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from console.trajectory.strict_yaml import Words, read_data
-
-
-class Effect(StrEnum):
-    """The effect of a call on the world; the values are shown to people."""
-
-    READ = "read"
-    WRITE = "write"
-    PAY = "pay"
-    SEND = "send"
-    DELETE = "delete"
-    RUN = "run code"
-
-
-CHANGING = frozenset(Effect) - {Effect.READ}
-"""The effects that change the world."""
-IN_WORDS: dict[Effect, str] = {
-    Effect.PAY: "moves money",
-    Effect.DELETE: "removes or cancels something",
-    Effect.SEND: "sends something",
-    Effect.RUN: "runs code",
-    Effect.WRITE: "changes something",
-    Effect.READ: "only reads",
-}
-"""Effects as verbs for people, the gravest first."""
-
-
-def gravest(found: frozenset[Effect]) -> Effect:
-    """Return the gravest of these effects; the set must not be empty."""
-    return next(effect for effect in IN_WORDS if effect in found)
-
-
-@dataclass(frozen=True, slots=True)
-class GraveCommand:
-    """A command that needs a review: its text, the reason, and the pattern that finds it in a longer line."""
-
-    typed: str
-    why: str
-    pattern: re.Pattern[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Vocabulary:
-    verbs: dict[str, Words]
-    nouns: Words
-    reports: Words
-    money: Words
-    hands_over: Words
-    shell: dict[str, Words]
-    subcommands: dict[str, Words]
-    asking: dict[str, Words]
-    grave_commands: tuple[GraveCommand, ...]
-    irreversible: tuple[str, ...]
-    unread_code: tuple[str, ...]
-
-
-_WORDS = read_data(files(__package__) / "effects.yaml", _Vocabulary)
-
-
-def _by_word(table: Mapping[str, frozenset[str]]) -> dict[str, frozenset[Effect]]:
-    found: dict[str, set[Effect]] = {}
-    for effect, words in table.items():
-        for word in words:
-            found.setdefault(word, set()).add(Effect(effect))
-    return {word: frozenset(of) for word, of in found.items()}
-
-
-_VERBS, _SHELL, _SUBCOMMANDS = map(_by_word, (_WORDS.verbs, _WORDS.shell, _WORDS.subcommands))
-ASKING: dict[Effect, frozenset[str]] = {Effect(effect): words for effect, words in _WORDS.asking.items()}
-"""Words by which people ask for an effect."""
-HANDOVER = _WORDS.hands_over
-"""Words in a tool's name for handing the conversation over to a person or another agent."""
-GRAVE_COMMANDS = _WORDS.grave_commands
-IRREVERSIBLE, UNREAD_CODE = (
-    re.compile("|".join(patterns), re.IGNORECASE) for patterns in (_WORDS.irreversible, _WORDS.unread_code)
+from console.trajectory.effect_words import (
+    ASKING,
+    CHANGING,
+    GRAVE_COMMANDS,
+    HANDOVER,
+    IN_WORDS,
+    IRREVERSIBLE,
+    SHELL,
+    UNREAD_CODE,
+    VERBS,
+    WORDS,
+    Effect,
+    gravest,
 )
-"""Commands that remove data for good, and commands that run unreviewed code."""
-_LONG_VERBS = tuple(sorted((verb for verb in _VERBS if len(verb) > 3 or verb == "get"), key=len, reverse=True))
-_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_NAMESPACE = re.compile(r"^.*(?:__|[./:])(?=\w)", re.DOTALL)
-_LONGEST, _LONGEST_NAME = 20_000, 200
+from console.trajectory.shell_effects import shell_effects
+from console.trajectory.tool_names import (
+    LONGEST_NAME,
+    foreign_effects,
+    is_answering_name,
+    is_ending_name,
+    is_planning_name,
+    list_words,
+    name_foreign_effects,
+)
+from console.trajectory.tool_schemas import ToolSchema
 
 
-def effects(tool: str, arguments: Mapping[str, Any] | None = None) -> frozenset[Effect]:
-    """Return the effects of calling the tool with these arguments, or an empty set if they are unknown.
+class Kind(StrEnum):
+    """The kind of a call: one word for what the agent does by it; UNKNOWN if nothing tells it."""
 
-    READ is left out if the call changes something; RUN is left out if its command only reads (`bash` with `ls`).
+    ENDING = "ending"
+    ANSWERING = "answering"
+    PLANNING = "planning"
+    READING = "reading"
+    CHANGING = "changing"
+    PAYING = "paying"
+    SENDING = "sending"
+    DELETING = "deleting"
+    UNKNOWN = "unknown"
+
+
+_KINDS = {
+    Effect.PAY: Kind.PAYING,
+    Effect.DELETE: Kind.DELETING,
+    Effect.SEND: Kind.SENDING,
+    Effect.RUN: Kind.UNKNOWN,
+    Effect.WRITE: Kind.CHANGING,
+    Effect.READ: Kind.READING,
+}
+TURNS = frozenset({Kind.ENDING, Kind.ANSWERING, Kind.PLANNING})
+"""The kinds of calls that touch nothing but the conversation."""
+
+
+_LONG_VERBS = tuple(sorted((verb for verb in VERBS if len(verb) > 3 or verb == "get"), key=len, reverse=True))
+_LONGEST = 20_000
+
+
+def find_kind(tool: str, arguments: Mapping[str, Any] | None = None, schema: ToolSchema | None = None) -> Kind:
+    """Return the kind of a call; UNKNOWN if neither schema, name nor arguments tell it, or if code is run."""
+    if (turn := _turn(tool, arguments or {}, schema)) is not None:
+        return turn
+    found = effects(tool, arguments, schema)
+    return _KINDS[gravest(found)] if found else Kind.UNKNOWN
+
+
+def effects(
+    tool: str, arguments: Mapping[str, Any] | None = None, schema: ToolSchema | None = None
+) -> frozenset[Effect]:
+    """Return the effects of calling the tool with these arguments, or an empty set if they are unknown or none.
+
+    READ is left out if the call changes something; RUN is left out if its command only reads (`bash` with `ls`). A call
+    that ends, answers or plans has no effect.
     """
-    named = _name_effects(tool[:_LONGEST_NAME])
+    if _turn(tool, arguments or {}, schema) is not None:
+        return frozenset()
+    if chosen := _operation_effects(arguments or {}):
+        return chosen & CHANGING or chosen
+    named = _schema_effects(tool[:LONGEST_NAME], schema)
     told = frozenset(effect for name, value in _texts(arguments or {}) for effect in _of_argument(name, value, named))
     if Effect.RUN in named and told:
         named = frozenset()
@@ -114,20 +101,116 @@ def effects(tool: str, arguments: Mapping[str, Any] | None = None) -> frozenset[
     return both & CHANGING or both
 
 
-def verbs(tool: str) -> tuple[str, ...]:
-    """Return the words of a tool's name in lower case, without the namespace of its server."""
-    name = tool.strip()[:_LONGEST_NAME]
-    return _parts(_NAMESPACE.sub("", name, 1)) or _parts(name)
+def _operation_effects(arguments: Mapping[str, Any]) -> frozenset[Effect]:
+    """Return the effects of the one verb that an argument selects among a tool's operations (`command`: view)."""
+    for name, value in arguments.items():
+        if name.lower() in _OPERATIONS and isinstance(value, str) and re.fullmatch(r"[^\W\d]{3,40}", value):
+            words = list_words(value)
+            if words and words[0] not in SHELL and (words[0] in VERBS or len(words) > 1):
+                return _name_effects(value)
+    return frozenset()
+
+
+_OPERATIONS = frozenset({"action", "operation", "op", "command"})
+_TARGET = re.compile(
+    r"(?:^|_)(?:ids?|uid|uuid|pid|key|path|file|filename|url|email|phone|number|name|order|account|amount|price|currency"
+    r"|product|recipients?|to|channel|container|instance|service|server|job|cmd|command|date)$|[a-z](?:Id|Ids|ID)$"
+)
+"""Names of arguments that point at a thing outside the conversation."""
+_TURNS_DESCRIBED = (
+    (
+        Kind.ENDING,
+        r"\b(?:ends?|finish(?:es)?|completes?|concludes?|terminates?|stops?)\b (?:the|this|your|an?)\b(?: \w+)? "
+        r"(?:task|conversation|turn|episode|interaction|session|dialogue)\b|\bfinal (?:answer|result|response)\b|"
+        r"\b(?:the|your) task is (?:complete|done|finished)|"
+        r"\b(?:when|once) you (?:are|have) (?:done|finished|completed)",
+    ),
+    (
+        Kind.ANSWERING,
+        r"\b(?:ask|respond to|reply to|talk to|speak to|send a message to|answer|message|inform|tell)s? the "
+        r"(?:human |end )?(?:user|human|customer)\b",
+    ),
+    (
+        Kind.PLANNING,
+        r"\bthink (?:about|through|aloud|step)|\byour (?:own )?(?:plan|thoughts?|to-?do list|task list)\b|"
+        r"\bscratchpad\b|\btask list for your\b|\b(?:reflective|dynamic).{0,30}problem[- ]solving",
+    ),
+)
+_TURNS_PATTERNS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _TURNS_DESCRIBED)
+
+
+def _turn(tool: str, arguments: Mapping[str, Any], schema: ToolSchema | None) -> Kind | None:
+    """Return ENDING, ANSWERING or PLANNING if the call only touches the conversation, else None."""
+    needed = (*arguments, *(schema.parameter_names if schema else ()))
+    if any(_TARGET.search(name) for name in needed):
+        return None
+    said = schema.summary if schema else ""
+    described = next((kind for kind, pattern in _TURNS_PATTERNS if pattern.search(said)), None)
+    if described is not None:
+        return described
+    words = list_words(tool)
+    if is_planning_name(words):
+        return Kind.PLANNING
+    if said and _described_effects(said) & CHANGING:
+        return None
+    if is_ending_name(words):
+        return Kind.ENDING
+    return Kind.ANSWERING if is_answering_name(words) else None
+
+
+_OPENING = re.compile(
+    r"^(?:this |the |use this |a |an )?(?:tool|function|api|endpoint|command|method)?\s*(?:(?:that|which|to|for|"
+    r"is used to|can be used to|will|can|allows? (?:you|agents?|users?) to|used to|lets? you)\s+)*",
+    re.IGNORECASE,
+)
+
+
+def _schema_effects(tool: str, schema: ToolSchema | None) -> frozenset[Effect]:
+    """Return the effects that the description, the annotations or else the name state.
+
+    A schema that calls a tool harmless does not make harmless what the name's own verb pays, sends or deletes.
+    """
+    named = _name_effects(tool)
+    if schema is None or _hands_over(list_words(tool)):
+        return named
+    described = _described_effects(schema.summary)
+    if schema.read_only and not described & CHANGING:
+        described = frozenset({Effect.READ})
+    if described == {Effect.READ} and _plain_effects(tool) & {Effect.PAY, Effect.SEND, Effect.DELETE}:
+        return named
+    if not (described or named) and (schema.read_only is False or schema.destructive):
+        return frozenset({Effect.WRITE})
+    return described or named
+
+
+@lru_cache(maxsize=1024)
+def _described_effects(summary: str) -> frozenset[Effect]:
+    """Return the effects that the verb at the start of a description names, or an empty set."""
+    words = list_words(_OPENING.sub("", summary.replace("/", " "), count=1)[:LONGEST_NAME])
+    for word in words[:1]:
+        for form in (
+            word,
+            word.removesuffix("s"),
+            word.removesuffix("es"),
+            word[:-3] + "y" if word[-3:] == "ies" else "",
+        ):
+            if form in VERBS and form != "return":
+                return VERBS[form]
+        return (
+            frozenset({Effect.READ}) if word == "returns" else frozenset(map(Effect, name_foreign_effects(words[:2])))
+        )
+    return frozenset()
+
+
+def _plain_effects(tool: str) -> frozenset[Effect]:
+    """Return the effects of the verbs in a name that are hardly ever nouns."""
+    plain = (word for word in list_words(tool) if word in VERBS and word not in WORDS.nouns)
+    return frozenset(effect for word in plain for effect in VERBS[word])
 
 
 def is_verb(word: str) -> bool:
-    """Return whether a word of a tool's name can name its effect."""
-    return word in _VERBS
-
-
-@lru_cache(maxsize=4096)
-def _parts(name: str) -> tuple[str, ...]:
-    return tuple(part.lower() for part in _PARTS.findall(name))
+    """Return whether a word of a tool's name can name its effect, in any known language."""
+    return word in VERBS or bool(foreign_effects(word))
 
 
 _ON_SCREEN = frozenset({("open",), ("close",), ("press",), ("select",), ("type",)})
@@ -141,33 +224,40 @@ _PAGES = frozenset({"page", "webpage", "website", "site", "url", "link"})
 
 @lru_cache(maxsize=4096)
 def _name_effects(tool: str) -> frozenset[Effect]:
-    words = verbs(tool)
+    words = list_words(tool)
     if words in _ON_SCREEN or (words[:1] in _SHOWING and words[-1] in _PANES):
         return frozenset()
     if words[:1] == ("open",) and words[-1] in _PAGES:
         return frozenset({Effect.READ})
-    if "transfer" in words and HANDOVER & set(words):
+    if _hands_over(words):
         return frozenset({Effect.SEND})
     deciding = _deciding_verb(words)
+    foreign = name_foreign_effects(words) if deciding is None or deciding in WORDS.nouns else frozenset()
+    if foreign:
+        return frozenset(map(Effect, foreign))
     if deciding is None:
         glued = next((verb for word in words[: len(words) == 1] for verb in _LONG_VERBS if word.startswith(verb)), None)
-        return _VERBS[glued] if glued and glued not in _WORDS.nouns else frozenset()
-    joined = [after for before, after in pairwise(words) if before in ("and", "or") and after in _VERBS]
-    found = frozenset().union(_VERBS[deciding], *(_VERBS[word] for word in joined))
-    pays = found & {Effect.SEND, Effect.WRITE} and _WORDS.money & set(words[-2:]) and "request" not in words
+        return VERBS[glued] if glued and glued not in WORDS.nouns else frozenset()
+    joined = [after for before, after in pairwise(words) if before in ("and", "or") and after in VERBS]
+    found = frozenset().union(VERBS[deciding], *(VERBS[word] for word in joined))
+    pays = found & {Effect.SEND, Effect.WRITE} and WORDS.money & set(words[-2:]) and "request" not in words
     return found | {Effect.PAY} if pays else found
+
+
+def _hands_over(words: tuple[str, ...]) -> bool:
+    return "transfer" in words and bool(HANDOVER & set(words))
 
 
 def _deciding_verb(words: tuple[str, ...]) -> str | None:
     """Return the verb that determines the effect: the first plain verb, or a noun-like verb that is first or alone."""
-    known = [word for word in words if word in _VERBS]
-    plain = [word for word in known if word not in _WORDS.nouns]
-    is_report = len(words) > 1 and words[-1] in _WORDS.reports
-    if known and known[0] == words[0] and known[0] in _WORDS.nouns and not is_report:
+    known = [word for word in words if word in VERBS]
+    plain = [word for word in known if word not in WORDS.nouns]
+    is_report = len(words) > 1 and words[-1] in WORDS.reports
+    if known and known[0] == words[0] and known[0] in WORDS.nouns and not is_report:
         return known[0]
     if plain:
         return plain[0]
-    if words and words[-1] in _WORDS.reports:
+    if words and words[-1] in WORDS.reports:
         return "read"
     return known[0] if known else None
 
@@ -210,8 +300,6 @@ def _of_argument(name: str, value: str, named: frozenset[Effect]) -> frozenset[E
     key = name.lower()
     if key in ("method", "http_method", "verb") and value.lower() in _METHODS:
         return frozenset({_METHODS[value.lower()]})
-    if key in ("action", "operation", "op") and value.lower() in _VERBS:
-        return _VERBS[value.lower()]
     if _WITH_CHANGE.match(value):
         return frozenset({Effect.WRITE})
     if statements := list(_SQL.finditer(value)):
@@ -235,79 +323,6 @@ def code_effects(code: str) -> frozenset[Effect]:
     return frozenset(effect for effect, pattern in _CODE if pattern.search(code))
 
 
-_SEPARATORS = re.compile(r"\|\||&&|[;\n|&]|\$\(|`")
-_REDIRECT = re.compile(r"(?<![0-9&=<-])(?:[12]|&)?>{1,2}\s*(?!&)(?!/dev/null)[\w./~$\"']")
-_BEFORE = frozenset({"sudo", "env", "time", "nohup", "command", "nice", "doas", "then", "do", "else", "xargs"})
-_ASSIGNED = re.compile(r"^[A-Za-z_]\w*=")
-_SENDING_CURL = re.compile(r"\s(?:-d|--data\S*|-F|--form|-T|--upload-file|--post-\w+)\b|-X\s*(?:POST|PUT|PATCH)|--json")
-
-
-def shell_effects(line: str) -> frozenset[Effect]:
-    """Return the effects of all commands in a shell line; READ only if every command only reads."""
-    quoted = re.sub(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", lambda found: found[0].translate(_HIDDEN), line)
-    found = frozenset(effect for part in _SEPARATORS.split(quoted) for effect in _command(part))
-    if _REDIRECT.search(quoted):
-        found |= {Effect.WRITE}
-    return found & CHANGING or found
-
-
-_HIDDEN = str.maketrans(dict.fromkeys(";|&>\n", " "))
-
-
-def _command(part: str) -> frozenset[Effect]:
-    words = part.replace("(", " ").replace(")", " ").split()
-    while words and (words[0] in _BEFORE or _ASSIGNED.match(words[0])):
-        words = words[1:]
-    if not words:
-        return frozenset()
-    head, rest = words[0].strip("'\"").rsplit("/", 1)[-1], words[1:]
-    if words[0].startswith(("./", "~/")):
-        return frozenset({Effect.RUN})
-    if head in ("curl", "wget"):
-        return _web(part, rest)
-    if head in ("find", "sed"):
-        return _find_or_sed_effects(head, rest)
-    return _subcommand_effects(head, rest) or _SHELL.get(head) or _SHELL.get(head.split(".")[0], frozenset())
-
-
-def _web(part: str, rest: list[str]) -> frozenset[Effect]:
-    if re.search(r"-X\s*DELETE", part):
-        return frozenset({Effect.DELETE})
-    if _SENDING_CURL.search(part):
-        return frozenset({Effect.SEND})
-    keeps = {"-o", "-O", "--output"} & set(rest)
-    return frozenset({Effect.WRITE if keeps else Effect.READ})
-
-
-def _find_or_sed_effects(head: str, rest: list[str]) -> frozenset[Effect]:
-    """Return the effects of `find` or `sed`, which only read unless an option makes them change files."""
-    if head == "find" and ("-delete" in rest or {"rm", "shred"} & set(rest)):
-        return frozenset({Effect.DELETE})
-    changes = head == "sed" and any(word.startswith(("-i", "--in-place")) for word in rest)
-    return frozenset({Effect.WRITE if changes or "-exec" in rest else Effect.READ})
-
-
-_WITH_SUBCOMMANDS_WORDS = """
-git pip pip3 pipx npm yarn pnpm apt apt-get yum dnf brew conda cargo gem go docker kubectl terraform helm aws
-gcloud az uv poetry systemctl service
-"""
-_WITH_SUBCOMMANDS = frozenset(_WITH_SUBCOMMANDS_WORDS.split())
-
-
-def _subcommand_effects(head: str, rest: list[str]) -> frozenset[Effect]:
-    """Return the effects of the first known subcommand, WRITE if none is known, or no effects of other programs.
-
-    In git, options that force, reset or delete add DELETE, except to adding, committing, starting and applying.
-    """
-    if head not in _WITH_SUBCOMMANDS:
-        return frozenset()
-    if head == "git" and rest[:1] in (["add"], ["commit"], ["start"], ["apply"]):
-        return frozenset({Effect.WRITE})
-    found = next((_SUBCOMMANDS[word] for word in rest[:3] if word in _SUBCOMMANDS), frozenset({Effect.WRITE}))
-    forces = head == "git" and {"--hard", "--force", "-f", "-D", "--delete"} & set(rest)
-    return found | {Effect.DELETE} if forces else found
-
-
 _MONEY = frozenset({"amount", "price", "total", "sum", "payment", "value_usd", "amount_usd"})
 _RECIPIENTS_WORDS = """
 to recipient recipients recipient_id to_email to_address receiver payee payee_id to_account to_account_number
@@ -324,3 +339,24 @@ def _argument_name_effects(arguments: Mapping[str, Any]) -> frozenset[Effect]:
         return frozenset()
     found = {Effect.PAY} if keys & _MONEY else set()
     return frozenset(found | ({Effect.SEND} if keys & _WORDS_TO_OTHERS else set()))
+
+
+__all__ = [
+    "ASKING",
+    "CHANGING",
+    "GRAVE_COMMANDS",
+    "HANDOVER",
+    "IN_WORDS",
+    "IRREVERSIBLE",
+    "RECIPIENTS",
+    "TURNS",
+    "UNREAD_CODE",
+    "Effect",
+    "Kind",
+    "code_effects",
+    "effects",
+    "find_kind",
+    "gravest",
+    "is_verb",
+    "shell_effects",
+]

@@ -13,10 +13,47 @@ Message = Mapping[str, Any]
 
 POLICY = "The policy that the agent was given:"
 FIRST_WORDS = "The user's first message:"
+EARLIER_ACTS = "What the agent did earlier in this session:"
+EARLIER_REQUESTS = "The user's earlier requests in this session:"
 
 _NAMES = ("name", "toolName", "tool_name", "function_name", "function", "tool")
-ARGUMENT_NAMES = ("arguments", "args", "input", "parameters", "kwargs", "params")
+ARGUMENT_NAMES = (
+    *("arguments", "args", "input", "parameters", "kwargs", "params", "payload", "tool_input", "action_input"),
+    *("toolInput", "rawInput"),
+)
 """The fields that hold a call's arguments, in all dialects."""
+
+
+_ABOUT_CALL = frozenset(
+    {*_NAMES, "id", "type", "index", "call_id", "tool_call_id", "toolCallId", "toolUseId", "status", "role", "agent"}
+    | {
+        "namespace",
+        "server_label",
+        "requestor",
+        "timestamp",
+        "output",
+        "outputs",
+        "result",
+        "results",
+        "state",
+        "error",
+    }
+    | {"caller", "cache_control", "provider_executed", "providerExecuted", "thoughtSignature", "thought_signature"}
+    | {"extra_content", "approval_request_id", "errorText", "description", "display_name", "displayName"}
+)
+"""The fields of a call that say something about it and are not its arguments."""
+
+
+def split_opening(opening: str) -> tuple[str, str, str]:
+    """Return (policy, what the agent did earlier in the session, the user's texts) of an opening, without titles.
+
+    Text before any title counts as the policy.
+    """
+    places = (opening.find(f"{title}\n") for title in (EARLIER_REQUESTS, FIRST_WORDS))
+    start = next((place for place in places if place >= 0), len(opening))
+    policy, _, acts = opening[:start].partition(f"{EARLIER_ACTS}\n")
+    words = opening[start:].removeprefix(f"{EARLIER_REQUESTS}\n").replace(f"{FIRST_WORDS}\n", "", 1)
+    return policy.removeprefix(f"{POLICY}\n").rstrip("\n"), acts.rstrip("\n"), words
 
 
 def content_text(value: object) -> str:
@@ -49,7 +86,17 @@ def read_call(call: Message) -> tuple[str, Any] | None:
     held = next((call[key] for key in ("function", "custom") if isinstance(call.get(key), dict)), call)
     name = next((held[key] for key in _NAMES if isinstance(held.get(key), str) and held[key].strip()), None)
     arguments = next((held[key] for key in ARGUMENT_NAMES if held.get(key) is not None), None)
+    if name is not None and arguments is None:
+        arguments = _unknown_arguments(held)
     return None if name is None else (name, arguments)
+
+
+def _unknown_arguments(held: Message) -> dict[str, Any] | None:
+    """Return the fields of a call that are neither its name nor its id, if it has no field for arguments."""
+    kept = {key: value for key, value in held.items() if key not in _ABOUT_CALL and value not in (None, "", {}, [])}
+    if len(kept) == 1 and isinstance(only := next(iter(kept.values())), dict):
+        return only
+    return kept or None
 
 
 def respond_action(text: str) -> str:

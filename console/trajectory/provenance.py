@@ -1,7 +1,9 @@
 """Provenance: the source of each argument of a call - the user, a tool's result, the policy, or the agent alone.
 
-The source is the first text that contains the value: a number as a number, an id or a name as a whole word, a longer
-text by all its words. A tool's result never counts as the user's text, even if the result claims to come from the user.
+The source is the first text that contains the value: a number as a number in any notation, a date in any notation, a
+path by its last part, an id or a name as a whole word, a longer text by all its words. A small number or a yes or no
+counts only in a field or sentence that names the argument, and a number that the user states without a noun last. A
+tool's result never counts as the user's text, even if the result claims to come from the user.
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 from typing import Any
 
 from console.trajectory.calls import Call
+from console.trajectory.messages import split_opening
+from console.trajectory.requirements.anchors import LONGEST, Anchor, AnchorKind, read_anchors, read_figure, same_value
 from console.trajectory.terms import COUNTS, FUNCTION_WORDS, lowered
 
 Leaves = Sequence[tuple[str, str]]
@@ -69,22 +73,62 @@ class Told:
 
 def argument(name: str, value: str, told: Told, call: Call, passed: Leaves) -> Argument:
     """Return the argument with its source; if several tool results contain its value, the source is the first."""
-    stands = _finder(value)
+    stands = _finder(name, value)
     if stands(told.user):
         return Argument(name, value, Source.USER)
     for result in told.results:
         if stands(result.text):
             return Argument(name, value, Source.TOOL, result.step, result.tool)
-    if stands(told.policy):
+    priced = rf"[$€£]\s?{re.escape(value.strip())}\b"
+    if stands(told.policy) and not _is_switch(value) and (not _is_small(value) or re.search(priced, told.policy)):
         return Argument(name, value, Source.POLICY)
-    worked_out = MONEY_NAME.search(name) and _is_worked_out(name, value, told, call, passed)
+    if is_figure(value) and _number(value) in _figures(told.user):
+        # The languages of the request and of the argument's name may differ.
+        return Argument(name, value, Source.USER)
+    counts = _is_small(value) and _QUANTITY.search(name)
+    worked_out = MONEY_NAME.search(name) and not counts and _is_worked_out(name, value, told, call, passed)
     return Argument(name, value, Source.WORKED_OUT if worked_out else Source.AGENT)
 
 
 def arguments(call: Call, passed: Leaves, told: Told, most: int = 60) -> tuple[Argument, ...]:
-    """Return at most `most` arguments of a call with their sources, without duplicates of name and value."""
-    found = dict.fromkeys(leaf for leaf in passed if leaf[1].strip())
+    """Return at most `most` arguments of a call with their sources, without duplicates of name and value.
+
+    Yes and no, and the values within a command or an SQL statement, follow the texts and numbers.
+    """
+    inner = ((name, part) for name, text in passed for part in _inner_values(name, text))
+    found = dict.fromkeys(leaf for leaf in chain(passed, inner, _switches(call.arguments)) if leaf[1].strip())
     return tuple(argument(name, value, told, call, passed) for name, value in list(found)[:most])
+
+
+YES, NO = "true", "false"
+_STATEMENT = re.compile(r"\s*(?:select|insert|update|delete|merge|replace|create|alter|drop|with)\s", re.IGNORECASE)
+_COMMAND_NAME = re.compile(r"^(?:command|cmd|commands|shell|bash|script|command_line|argv)$", re.IGNORECASE)
+_QUOTED = re.compile(r"'([^'\n]{1,200})'|\"([^\"\n]{1,200})\"")
+_IN_STATEMENT = re.compile(r"(?<![\w.'\"-])\d+(?:\.\d+)?(?![\w.'\"-])")
+_IN_COMMAND = re.compile(r"(?<!\S)[^\s'\"|;&<>()=-][^\s'\"|;&<>()=]*[/.@:][^\s'\"|;&<>()]+")
+_MOST_INNER, _LONGEST_COMMAND = 20, 20_000
+
+
+def _inner_values(name: str, text: str) -> list[str]:
+    """Return the texts and numbers in an SQL statement, or the quoted texts, paths and addresses in a command."""
+    is_statement = bool(_STATEMENT.match(text[:100]))
+    if len(text) > _LONGEST_COMMAND or not (is_statement or _COMMAND_NAME.match(name)):
+        return []
+    quoted = [first or second for first, second in _QUOTED.findall(text)]
+    bare = (_IN_STATEMENT if is_statement else _IN_COMMAND).findall(_QUOTED.sub(" ", text))
+    return [value for value in dict.fromkeys([*quoted, *bare]) if value != text][:_MOST_INNER]
+
+
+def _switches(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    waiting: list[tuple[str, Any]] = list(reversed(list(arguments.items())))
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting.extend(reversed(list(value.items())))
+        elif isinstance(value, (list, tuple)):
+            waiting.extend((name, part) for part in reversed(value))
+        elif isinstance(value, bool):
+            yield str(name), YES if value else NO
 
 
 def leaves(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -106,6 +150,7 @@ FIGURE = re.compile(r"-?[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?[$€£]?\d+(?:\
 MONEY_NAME = re.compile(
     r"amount|price|total|cost|sum\b|payment$|fee|refund|budget|value$|quantity|shares|limit", re.IGNORECASE
 )
+_QUANTITY = re.compile(r"quantity|shares|limit|count|number", re.IGNORECASE)
 _IN_TEXT, _WORD = re.compile(r"(?<![\d.,])\d{1,15}(?:,\d{3})*(?:\.\d{1,6})?(?!\d)"), re.compile(r"[^\W_]+")
 _LONE_FIGURE = re.compile(r"(?<![\w.:\"'#-])\d{2,7}(?:\.\d{1,2})?(?![\w:-])")
 _SUM = re.compile(r"[\d.,()$€£\s]+(?:[-+*/x][\d.,()$€£\s]+)+")
@@ -118,17 +163,133 @@ def is_figure(value: str) -> bool:
     return bool(FIGURE.fullmatch(value.strip()))
 
 
-def _finder(value: str) -> Callable[[str], bool]:
-    """Return a function that tests whether a text contains the value as a number, a whole word, or all its words."""
+def _finder(name: str, value: str) -> Callable[[str], bool]:
+    """Return a function that tests whether a text contains the value, in any notation, for an argument of this name."""
     text = lowered(value).strip()
+    if _is_switch(text):
+        return lambda told: _names_switch(name, text, told)
     if is_figure(text):
-        figure = _number(text)
-        spelled = COUNTS[int(figure)] if figure == int(figure) and 0 < figure < len(COUNTS) else ""
-        return lambda told: figure in _figures(told) or bool(spelled and _contains_words(spelled, told))
+        return _figure_finder(name, text)
+    moments = [one for one in read_anchors(value) if one.kind in _MOMENTS] if len(text) <= 40 else []
+    if any(one.kind is AnchorKind.DATE for one in moments):
+        exact = _words_finder(text)
+        return lambda told: exact(told) or all(_has_moment(one, told) for one in moments)
+    if _PATH.fullmatch(text):
+        last = text.rstrip("/").rsplit("/", 1)[-1]
+        return lambda told: _contains_words(text, told) or ("." in last[1:] and _names_last_part(last, told))
+    return _words_finder(text)
+
+
+_MOMENTS = frozenset({AnchorKind.DATE, AnchorKind.TIME})
+
+
+def _has_moment(moment: Anchor, text: str) -> bool:
+    """Return whether a text has this date or time; a text without times, or midnight, leaves a time open."""
+    same_kind = [one for one in _moments(text) if one.kind is moment.kind]
+    is_open = moment.kind is AnchorKind.TIME and (not same_kind or moment.value == "00:00")
+    return is_open or any(same_value(moment, one) for one in same_kind)
+
+
+def _names_last_part(last: str, text: str) -> bool:
+    """Return whether a text names a file without its folder; the same name in another folder is another file."""
+    return bool(re.search(rf"(?<![\w/\\.~-]){re.escape(last)}(?![\w/])", text))
+
+
+def _words_finder(text: str) -> Callable[[str], bool]:
     bare = text.strip("#\"' .")
     words = [word for word in _WORD.findall(text) if word not in FUNCTION_WORDS]
     several = words if len(words) > 1 and " " in text else []
-    return lambda told: _contains_words(bare, told) or bool(several and all(word in told for word in several))
+    joined = bare.split("_") if "_" in bare and not re.search(r"\d", bare) else []
+    spaced = re.compile(rf"(?<!\w){'[ _-]'.join(map(re.escape, joined))}(?!\w)") if joined else None
+
+    def stands(told: str) -> bool:
+        if _contains_words(bare, told) or (spaced and spaced.search(told)):
+            return True
+        if not several or not all(word in told for word in several):
+            return False
+        return len(several) > _SHORT or any(
+            all(word in part for word in several) for part in _SENTENCE_BREAK.split(told)
+        )
+
+    return stands
+
+
+_SHORT = 8
+"""The words of a short text stand in one sentence of its source; those of a longer one may be put together."""
+_SENTENCE_BREAK = re.compile(r"[.!?]\s|\n|\\n|\}")
+
+
+def _figure_finder(name: str, text: str) -> Callable[[str], bool]:
+    figure = _number(text)
+    spelled = COUNTS[int(figure)] if figure == int(figure) and 0 < figure < len(COUNTS) else ""
+    if not _is_small(text):
+        return lambda told: figure in _figures(told)
+    said = re.compile(rf"(?<![\w.,]){int(figure)}(?:\.0+)?(?![\w]|[.,]\d)" + (rf"|\b{spelled}\b" if spelled else ""))
+
+    def stands(told: str) -> bool:
+        return any(
+            _is_named(name, told, match.start(), match.end()) for match in islice(said.finditer(told), _MOST_PLACES)
+        )
+
+    return stands
+
+
+_SMALL, _MOST_PLACES = 100, 200
+
+
+def _is_small(value: str) -> bool:
+    """Return whether a value is a whole number below 100, which a text may hold for any reason."""
+    return bool(re.fullmatch(r"-?\d{1,2}(?:\.0+)?", value.strip())) and abs(float(value)) < _SMALL
+
+
+_PATH = re.compile(r"[~.]{0,2}(?:/[^/\s'\"]+)+/?|[\w.-]+(?:/[\w.-]+)+/?")
+_SENTENCE_END = re.compile(r"[.!?;\n{}\[\]](?!\d)")
+_FIELD = re.compile(r"[\"']?([\w .-]{1,60})[\"']?\s*[:=]\s*[\"']?[$€£]?$")
+_COUNTING_WORDS = "quantity qty count number num amount total no nr n id value"
+_COUNTING = frozenset(_COUNTING_WORDS.split())
+
+
+def _is_named(name: str, text: str, start: int, end: int) -> bool:
+    """Return whether the field or the sentence that holds a small number names the argument.
+
+    A field that counts (`quantity`) names an argument that counts; a sentence without a field is the user's or prose.
+    """
+    wanted = _name_stems(name)
+    if field := _FIELD.search(text[max(0, start - 70) : start]):
+        return bool(wanted & _name_stems(field[1]))
+    before = _SENTENCE_END.split(text[max(0, start - 200) : start])[-1]
+    sentence = before + _SENTENCE_END.split(text[end : end + 200], maxsplit=1)[0]
+    stems = {word[:_STEM] for word in _WORD.findall(sentence)}
+    plain = {word[:_STEM] for word in _WORD.findall(lowered(name)) if word not in _COUNTING}
+    return bool(wanted & stems) or not plain or len(sentence.split()) <= 3
+
+
+_STEM = 3
+
+
+@lru_cache(maxsize=2048)
+def _name_stems(name: str) -> frozenset[str]:
+    """Return the beginnings of the words of an argument's or field's name; those that count are one word."""
+    words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_A-Za-z]+", name)]
+    told = [word for word in words if word not in _COUNTING]
+    return frozenset(word[:_STEM] for word in told) or frozenset({"#count"} if words else ())
+
+
+def _is_switch(value: str) -> bool:
+    """Return whether a value only says yes or no, so that it means nothing without the argument's name."""
+    return value.strip().lower() in _SWITCHES
+
+
+_SWITCHES = frozenset({YES, NO, "yes", "no", "on", "off", "none", "null"})
+
+
+def _names_switch(name: str, value: str, text: str) -> bool:
+    """Return whether a text has a field of this name and value, or, in prose, all words of the name."""
+    if re.search(rf"(?<![^\W_]){re.escape(name.lower())}[\"']?\s*[:=]\s*[\"']?{value}\b", text):
+        return True
+    words = [word for word in re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()) if len(word) > 2]
+    words = [word for word in words if word not in FUNCTION_WORDS]
+    return bool(words) and "{" not in text and all(word[:5] in text for word in words)
 
 
 def _contains_words(bare: str, text: str) -> bool:
@@ -145,7 +306,26 @@ def _contains_words(bare: str, text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _figures(text: str) -> frozenset[float]:
-    return frozenset(float(figure.replace(",", "")) for figure in _IN_TEXT.findall(text))
+    """Return the numbers in a text; one such as 1.250 counts with a point and with a mark of thousands."""
+    found = {float(read_figure(figure)) for figure in _ANY_FIGURE.findall(text)}
+    return frozenset(found | {float(figure.replace(",", "")) for figure in _IN_TEXT.findall(text)})
+
+
+@lru_cache(maxsize=64)
+def _moments(text: str) -> tuple[Anchor, ...]:
+    return tuple(
+        one
+        for start in range(0, min(len(text), _MOST_TEXT), LONGEST)
+        for one in read_anchors(text[start : start + LONGEST])
+        if one.kind in _MOMENTS
+    )
+
+
+_MOST_TEXT = 60_000
+_ANY_FIGURE = re.compile(
+    r"(?<![\w.,])\d{1,3}(?:[.,' ’\u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?(?![\w]|[.,]\d)|"
+    r"(?<![\w.,])\d{1,15}[.,]\d{1,6}(?!\w)"
+)
 
 
 def _is_worked_out(name: str, value: str, told: Told, call: Call, passed: Leaves) -> bool:
@@ -189,10 +369,10 @@ def _figures_of_things(told: Told, passed: Leaves) -> list[float]:
 
 
 def _number(text: str) -> float:
-    return float(re.sub(r"[^\d.]", "", text) or 0)
+    return float(re.sub(r"[^\d.]", "", text).strip(".") or 0)
 
 
 def user_words(instruction: str, opening: str, replies: Sequence[str]) -> tuple[str, str]:
-    """Return (the user's text, the rest of the opening) in lower case; the opening can contain the first message."""
-    before, _, first = opening.partition("The user's first message:")
-    return lowered("\n".join((instruction, first, *replies))), lowered(before)
+    """Return (the user's text, the policy) in lower case; the opening can hold both, and acts of the agent."""
+    policy, _, told = split_opening(opening)
+    return lowered("\n".join((instruction, told, *replies))), lowered(policy)

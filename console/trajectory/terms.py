@@ -36,7 +36,7 @@ _LEXICON = read_data(files(__package__) / "terms.yaml", Lexicon)
 FUNCTION_WORDS, ATTRIBUTES = _LEXICON.function_words, _LEXICON.colours | _LEXICON.materials
 MONTHS, COUNTS, UNITS, PACKS = _LEXICON.months, _LEXICON.counts, _LEXICON.units, _LEXICON.packs
 AT_MOST, AT_LEAST = _LEXICON.at_most, _LEXICON.at_least
-FIGURE = r"\d{1,3}(?:,\d{3}){1,3}(?:\.\d+)?|\d{1,12}(?:\.\d{1,6})?"
+FIGURE = r"\d{1,3}(?:,\d{3}){1,3}(?:\.\d+)?|\d{1,12}(?:\.\d{1,6})?|(?<![\w.])\.\d{1,6}"
 MONEY = rf"(?:[$€£]\s?(?:{FIGURE})|(?:{FIGURE})\s?(?:dollars?\b|usd\b|bucks?\b|euros?\b|pounds sterling\b|[€£]))"
 UNIT = "(?:" + "|".join(UNITS.values()) + ")"
 COUNT_WORD = "(?:" + "|".join(COUNTS[1:]) + ")"
@@ -89,7 +89,7 @@ _PATTERNS: dict[str, str] = {
     "date": rf"\b\d{{4}}-\d{{2}}-\d{{2}}\b|\b{MONTH}\s?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s\d{{4}}\b)?"
     rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{MONTH}(?:,?\s\d{{4}}\b)?|\b\d{{1,2}}/\d{{1,2}}(?:/\d{{2,4}})?\b",
     "size": rf"(?:{FIGURE})\s?{UNIT}?(?:\s?[whdl]\b)?"
-    rf"(?:\s?(?:x|×|by)\s?(?:{FIGURE})\s?{UNIT}?(?:\s?[whdl]\b)?){{1,3}}(?!\w)"
+    rf"(?:\s?(?:[x×*]|by)\s?(?:{FIGURE})\s?{UNIT}?(?:\s?[whdl]\b)?){{1,3}}(?!\w)"
     rf"|(?:\bsize\s)?(?:{FIGURE})[\s-]?{UNIT}(?!\w)|\bsize[\s-](?:{FIGURE})\b"
     r"|\b(?:x{1,4}|\d{1,2}x)-?(?:large|small|l|s)\b",
     "id": r"#?\b(?=[\w-]{0,40}\d)(?=[\w-]{0,40}[A-Za-z_])(?:[A-Za-z]{1,24}_[\w-]{1,40}|[A-Z0-9]{5,24})\b"
@@ -274,7 +274,8 @@ def _number(value: float | str) -> str:
     whole = f"{int(figure):,}".replace(",", ",?")
     if figure == int(figure):
         return whole + r"(?:\.0{1,2})?(?![.,]?\d)"
-    return rf"{whole}\.{f'{figure:.6f}'.rstrip('0').split('.')[1]}0?(?!\d)"
+    part = f"{figure:.6f}".rstrip("0").split(".")[1]
+    return rf"(?<!\d){whole if figure >= 1 else '0?'}\.{part}0?(?!\d)"
 
 
 def _price_pattern(value: float | str, text: str) -> str:
@@ -304,7 +305,7 @@ def _size_pattern(value: float | str, text: str) -> str:
         return rf"(?:size\W{{0,3}})?{numbers[0]}"
     if len(numbers) == 1:
         return rf"{numbers[0]}[\s-]?{unit}"
-    side = rf"\s?{UNIT}?(?:\s?[whdl]\b)?\s?(?:x|×|by)\s?"
+    side = rf"\s?{UNIT}?(?:\s?[whdl]\b)?\s?(?:[x×*]|by)\s?"
     return side.join(numbers) + (rf"(?:\s?{unit})?" if unit else "")
 
 

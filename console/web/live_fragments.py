@@ -41,7 +41,7 @@ class _Watch:
     not_before_s: float
 
 
-_watches: WeakKeyDictionary[AppSession, _Watch] = WeakKeyDictionary()
+_watches: WeakKeyDictionary[AppSession, dict[str, _Watch]] = WeakKeyDictionary()
 _guard = threading.Lock()
 _watcher: list[threading.Thread] = []
 _changes = [0]
@@ -52,7 +52,7 @@ _new = threading.Event()
 def rerun_on_change(query: Query, *arguments: Hashable, shows: Hashable, pause_s: float = _EVERY_S) -> None:
     """Run the calling fragment again if `query` no longer returns `shows`, at most every `pause_s` seconds.
 
-    Each tab has at most one such fragment, the last to call this function. Do nothing if no server runs.
+    A tab may have several such fragments. Do nothing if no server runs.
     """
     running = current_fragment()
     if running is None:
@@ -60,7 +60,8 @@ def rerun_on_change(query: Query, *arguments: Hashable, shows: Hashable, pause_s
     tab, fragment = running
     not_before_s = time.monotonic() + pause_s
     with _guard:
-        _watches[tab] = _Watch(fragment, query, arguments, shows, pause_s, shows, not_before_s)
+        watch = _Watch(fragment, query, arguments, shows, pause_s, shows, not_before_s)
+        _watches.setdefault(tab, {})[fragment.fragment_id] = watch
         _new.set()
         if not (_watcher and _watcher[0].is_alive()):
             _watcher[:] = [threading.Thread(target=_watch_database, name="live-fragments", daemon=True)]
@@ -99,8 +100,10 @@ def _watch(url: str) -> None:
 def _is_needed() -> bool:
     """Return whether a tab still shows its fragment and this thread is the current watcher."""
     with _guard:
-        for gone in [tab for tab, watch in _watches.items() if not tab.has_fragment(watch.fragment.fragment_id)]:
-            del _watches[gone]
+        for tab in list(_watches):
+            _watches[tab] = {name: watch for name, watch in _watches[tab].items() if tab.has_fragment(name)}
+            if not _watches[tab]:
+                del _watches[tab]
         if not _watches:
             _watcher.clear()
         return _watcher == [threading.current_thread()]
@@ -108,7 +111,7 @@ def _is_needed() -> bool:
 
 def _list_watches() -> list[tuple[AppSession, _Watch]]:
     with _guard:
-        return list(_watches.items())
+        return [(tab, watch) for tab, of_tab in _watches.items() for watch in of_tab.values()]
 
 
 def _run_queries() -> None:

@@ -27,6 +27,12 @@ def is_script_running() -> bool:
     return get_script_run_ctx(suppress_warning=True) is not None
 
 
+def page_in_address() -> str:
+    """Return the page that the browser's address names; return an empty text if the page was chosen otherwise."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return (context.pages_manager.intended_page_name or "") if context else ""
+
+
 def current_fragment() -> tuple[AppSession, ClientState] | None:
     """Return the tab and the fragment that this thread runs; return None if no server or no fragment is running."""
     context = get_script_run_ctx(suppress_warning=True)

@@ -27,6 +27,8 @@ from storage.queue.claims import (
     record_ledger,
     spend_unit,
 )
+from storage.queue.offers import UNTIL_NOTHING_ELSE_MS, list_offers
+from storage.queue.offers import Offer as Offer
 from storage.queue.transaction import Row, Transaction
 from storage.queue.values import HALTED as HALTED
 from storage.queue.values import BudgetState as BudgetState
@@ -120,13 +122,20 @@ class Queue:
         with Transaction(self.url) as db:
             claims.leave_slot(db, item_id, reviewer, token, SlotStatus.RELEASED, now_ms)
 
-    def skip(self, *, item_id: int, reviewer: str, token: str, now_ms: int) -> None:
-        """Release the claim, refund its unit and move the item to the end of this reviewer's order.
+    def skip(self, *, item_id: int, reviewer: str, token: str, now_ms: int, until_ms: int | None = None) -> None:
+        """Release the claim, refund its unit and offer the item to this reviewer only if nothing else is left.
 
-        Raise NotYours if the reviewer does not have the claim.
+        With `until_ms` (since 1970), offer the item as before from that time on. Raise NotYours if the reviewer does
+        not have the claim.
         """
+        until_ms = now_ms + UNTIL_NOTHING_ELSE_MS if until_ms is None else until_ms
         with Transaction(self.url) as db:
-            claims.leave_slot(db, item_id, reviewer, token, SlotStatus.SKIPPED, now_ms)
+            claims.leave_slot(db, item_id, reviewer, token, SlotStatus.SKIPPED, now_ms, until_ms)
+
+    def list_offers(self, *, run_ids: Sequence[int], reviewer: str, now_ms: int) -> list[Offer]:
+        """Return the next items of these runs for the reviewer, the most urgent first, without a claim."""
+        with Transaction(self.url, sqlite_begin="DEFERRED") as db:
+            return list_offers(db, run_ids, reviewer, now_ms)
 
     def decide(
         self, *, item_id: int, reviewer: str, token: str, now_ms: int, undo_ms: int, **new: Unpack[NewDecision]

@@ -120,8 +120,11 @@ def record_ledger(db: Transaction, taken: TakenSlot, entry: str, reason: str, un
     )
 
 
-def _refund_slot(db: Transaction, taken: TakenSlot, status: SlotStatus, reason: str, now_ms: int) -> None:
-    db.run(sql.LEAVE_SLOT, slot_id=taken.slot_id, status=status.value, now_ms=now_ms)
+def _refund_slot(
+    db: Transaction, taken: TakenSlot, status: SlotStatus, reason: str, now_ms: int, until_ms: int | None = None
+) -> None:
+    left_ms = now_ms if until_ms is None else until_ms
+    db.run(sql.LEAVE_SLOT, slot_id=taken.slot_id, status=status.value, now_ms=left_ms)
     db.run(sql.REFUND, budget_id=taken.budget_id, units=taken.units, halted=int(taken.kind == HALTED))
     record_ledger(db, taken, "refund", reason, -taken.units, now_ms)
 
@@ -146,8 +149,16 @@ def _free_slots(db: Transaction, expired: list[TakenSlot], now_ms: int) -> int:
     return len(expired)
 
 
-def leave_slot(db: Transaction, item_id: int, reviewer: str, token: str, status: SlotStatus, now_ms: int) -> None:
-    """End the reviewer's claim, so that the item is pending again.
+def leave_slot(
+    db: Transaction,
+    item_id: int,
+    reviewer: str,
+    token: str,
+    status: SlotStatus,
+    now_ms: int,
+    until_ms: int | None = None,
+) -> None:
+    """End the reviewer's claim, so that the item is pending again; `until_ms` is the end of a skip.
 
     Raise NoSuchItem if the item does not exist, or NotYours if the reviewer does not have the claim.
     """
@@ -157,7 +168,7 @@ def leave_slot(db: Transaction, item_id: int, reviewer: str, token: str, status:
         raise NotYours
     taken = TakenSlot(slot.id, item_id, slot.budget_id, reviewer, slot.units, item.kind)
     db.run(sql.REOPEN, item_id=item_id)
-    _refund_slot(db, taken, status, "skip" if status is SlotStatus.SKIPPED else "release", now_ms)
+    _refund_slot(db, taken, status, "skip" if status is SlotStatus.SKIPPED else "release", now_ms, until_ms)
 
 
 def withdraw_items(db: Transaction, item_ids: list[int], status: ItemStatus, now_ms: int) -> int:

@@ -24,13 +24,26 @@ from storage.tables.queue import (
     DecisionKind,
     Draft,
     Item,
+    ItemReviewer,
     ItemStatus,
     LedgerEntry,
+    LineCorrection,
     Note,
     Slot,
     SlotStatus,
 )
-from storage.tables.runs import LogImport, Run, RunKind, StoredPicture, Task, Trajectory, TrajectoryBody, Verdict
+from storage.tables.runs import (
+    LiveSpan,
+    LogImport,
+    Run,
+    RunAccess,
+    RunKind,
+    StoredPicture,
+    Task,
+    Trajectory,
+    TrajectoryBody,
+    Verdict,
+)
 from storage.tables.studies import (
     Adjudication,
     Assignment,

@@ -49,6 +49,12 @@ class Ask(NumberedTable, table=True):
         UniqueConstraint("token"),
         Index("ix_ask_trajectory", "trajectory_id"),
         Index("ix_ask_item", "item_id"),
+        Index(
+            "ix_ask_open",
+            "deadline_ms",
+            sqlite_where=text("answer IS NULL AND item_id IS NOT NULL"),
+            postgresql_where=text("answer IS NULL AND item_id IS NOT NULL"),
+        ),
     )
 
     run_id: int = Field(foreign_key="run.id")

@@ -92,7 +92,7 @@ class Slot(NumberedTable, table=True):
     """One reviewer's slot at one item, with its lease; a returning reviewer takes the same slot again.
 
     `units` is the cost of the slot while it is claimed or decided. After a release, `lease_until_ms` is the time of
-    release.
+    release; of a skipped item, the time from which the reviewer is offered it as before.
     """
 
     __tablename__ = "slot"
@@ -183,6 +183,37 @@ class Note(NumberedTable, table=True):
     addressee: str = ""
     text: str
     created_ms: int = Field(sa_type=BigInteger)
+
+
+class LineCorrection(NumberedTable, table=True):
+    """A reviewer's correction of a requirement line of a detector: the user did not ask for it.
+
+    `line` is the line as JSON, as the reviewer saw it, and `line_key` its digest; `withdrawn_ms` is set by undo.
+    """
+
+    __tablename__ = "line_correction"
+    __table_args__ = (Index("ix_line_correction_item", "item_id"),)
+
+    item_id: int = Field(foreign_key="item.id")
+    detector: str
+    model: str | None = None
+    reviewer: str
+    line_key: str
+    line: str
+    created_ms: int = Field(sa_type=BigInteger)
+    withdrawn_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class ItemReviewer(Table, table=True):
+    """The person to whom a researcher assigned the item; other reviewers are not offered the item."""
+
+    __tablename__ = "item_reviewer"
+    __table_args__ = (Index("ix_item_reviewer_reviewer", "reviewer"),)
+
+    item_id: int = Field(primary_key=True, foreign_key="item.id")
+    reviewer: str
+    assigned_by: str
+    assigned_ms: int = Field(sa_type=BigInteger)
 
 
 class Decision(NumberedTable, table=True):

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from sqlalchemy import BigInteger, Index, UniqueConstraint
+from sqlalchemy import BigInteger, Index, UniqueConstraint, text
 from sqlmodel import Field
 
 from storage.tables.base import NumberedTable, Table, one_of
@@ -51,6 +51,17 @@ class Run(NumberedTable, table=True):
     created_ms: int = Field(sa_type=BigInteger)
     tags: str = Field(default="[]", sa_column_kwargs={"server_default": "[]"})
     archived_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class RunAccess(NumberedTable, table=True):
+    """A person or a group (`group:NAME`) who may review the run; a run without rows is open to every reviewer."""
+
+    __tablename__ = "run_access"
+    __table_args__ = (UniqueConstraint("run_id", "entry_key"),)
+
+    run_id: int = Field(foreign_key="run.id")
+    entry: str
+    entry_key: str
 
 
 class LogImport(NumberedTable, table=True):
@@ -119,6 +130,33 @@ class TrajectoryBody(Table, table=True):
     body: str
 
 
+class LiveSpan(NumberedTable, table=True):
+    """A span that an agent sent over OTLP, as JSON in `body`; `built_ms` is when its trace was last read.
+
+    The same span is stored once, however often it is sent. `is_root`: its arrival ends the trace.
+    """
+
+    __tablename__ = "live_span"
+    __table_args__ = (
+        UniqueConstraint("run_id", "trace_id", "span_id"),
+        Index(
+            "ix_live_span_waiting",
+            "run_id",
+            "trace_id",
+            sqlite_where=text("built_ms IS NULL"),
+            postgresql_where=text("built_ms IS NULL"),
+        ),
+    )
+
+    run_id: int = Field(foreign_key="run.id")
+    trace_id: str
+    span_id: str
+    is_root: bool
+    body: str
+    received_ms: int = Field(sa_type=BigInteger)
+    built_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
 class StoredPicture(Table, table=True):
     """A picture from a log, stored once under the SHA-256 (hex) of its bytes, which determine `media_type`."""
 
@@ -133,7 +171,8 @@ class Verdict(NumberedTable, table=True):
     """A detector's verdict on one checkpoint.
 
     Requests, tokens, latency and cost (null: price unknown) are those of the model's replies for this verdict; if
-    several detectors share a reply, each of them counts the reply.
+    several detectors share a reply, each of them counts the reply. `requirements` is JSON: the
+    requirement table, or null if the detector fills in none.
     """
 
     __tablename__ = "verdict"
@@ -164,3 +203,4 @@ class Verdict(NumberedTable, table=True):
     completion_tokens: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
     cost_usd: float | None = None
     created_ms: int = Field(sa_type=BigInteger)
+    requirements: str | None = None

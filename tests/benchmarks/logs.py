@@ -5,7 +5,9 @@ the test files. Without --test, every other task of the training files is held o
 of its checkpoints; halted, carried-over and unlabelled ones, and those without a critical action, are left out.
 
 `python tests/benchmarks/logs.py --across FILE...` prints the handbook's tables: each file is a source, every figure
-stands once within its source and once learnt on all other sources, beside controls that only know how long a record is.
+stands once within its source and once learnt on all other sources (AP by steps / AUC / Macro-F1, and the false alarms
+and misses on cases not learnt from), beside controls that only know a record's form. A star marks the highest AP whose
+interval excludes the next.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import argparse
 import json
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -162,7 +164,7 @@ def print_across(paths: Sequence[Path]) -> int:
     rows = across.evaluate_across({name: cases for name, cases in sources.items() if cases})
     for side, title in (("within", "Within each log"), ("across", "Learnt on the other logs alone")):
         print("\n".join(_readme_table(rows, side, title)) + "\n")
-    print("\n".join(_default_table(sources)) + "\n")
+    print("\n".join([*_default_table(sources), "", *_in_words(sources)]) + "\n")
     print(json.dumps({"benchmark": "logs across", "rows": [row.as_dict() for row in rows]}))
     return 0
 
@@ -173,8 +175,31 @@ def _readme_table(rows: Sequence[across.SourceRow], side: str, title: str) -> li
     for source in sorted({row.source for row in rows}):
         found = {row.detector: getattr(row, side) for row in rows if row.source == source}
         known = next(one for one in found.values() if one is not None)
-        cells = [_readme_cell(found[name]) for name in names]
+        best = _clear_winner(found)
+        cells = [f"{'★ ' if name == best else ''}{_readme_cell(found[name])}" for name in names]
         lines.append(f"| {source} | {known.misaligned} of {known.n} | {' | '.join(cells)} |")
+    return lines
+
+
+def _clear_winner(found: Mapping[str, across.MeasuredFigures | None]) -> str | None:
+    """The name with the highest AP if its interval excludes the next one; never `random`."""
+    known = sorted(((one.ap, name) for name, one in found.items() if one and one.ap is not None), reverse=True)
+    known = [(value, name) for value, name in known if name != "random"]
+    best = found[known[0][1]] if len(known) > 1 else None
+    return known[0][1] if best and best.ap_interval and best.ap_interval[0] > known[1][0] else None
+
+
+def _in_words(sources: dict[str, list[LabelledCheckpoint]]) -> list[str]:
+    """What `rules` flags by its own threshold, as sentences."""
+    at = detector("rules").threshold
+    lines = []
+    for name, cases in sorted(sources.items()):
+        bad = np.array([case.misaligned for case in cases], dtype=bool)
+        flagged = np.array([case.scores["rules"] > at for case in cases], dtype=bool)
+        lines.append(
+            f"`rules` flags {(flagged & bad).sum()} of {bad.sum()} misaligned and {(flagged & ~bad).sum()} of "
+            f"{(~bad).sum()} aligned actions of {name}."
+        )
     return lines
 
 
@@ -196,8 +221,11 @@ def _default_table(sources: dict[str, list[LabelledCheckpoint]]) -> list[str]:
 def _readme_cell(one: across.MeasuredFigures | None) -> str:
     if one is None:
         return "too few labels"
-    figures = f"{one.macro_f1:.3f} / {one.auc:.3f}".replace("0.", ".")
-    return f"{figures} at chance" if one.at_chance else figures
+    if one.ap is None or one.auc is None:
+        return "labels of one kind"
+    figures = f"{one.ap:.3f} / {one.auc:.3f} / {one.macro_f1:.3f}".replace("0.", ".")
+    errors = f"fp {one.fp}, fn {one.fn}"
+    return f"{figures} at chance, {errors}" if one.at_chance else f"{figures}, {errors}"
 
 
 def _shared(name: str) -> Path:

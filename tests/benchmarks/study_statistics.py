@@ -28,7 +28,7 @@ from scipy import integrate, optimize, special, stats  # noqa: E402
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from console.analysis.statistics import mixed_models, paired  # noqa: E402
-from console.analysis.statistics.contrasts import CellTable, fit_contrasts  # noqa: E402
+from console.analysis.statistics.contrasts import estimate_contrasts  # noqa: E402
 from console.analysis.statistics.estimates import Estimate  # noqa: E402
 from console.studies import design as study_design  # noqa: E402
 from console.studies.analysis.contrasts import planned  # noqa: E402
@@ -98,7 +98,8 @@ def rates(cell: str, design: study_design.Design, n: int) -> dict[str, float]:
         for name, truth in true_values(assumed).items():
             tried = [one[name] for one in drawn if name in one]
             given = [one for one in tried if one.interval is not None]
-            figures |= told(f"{cell}_{name}", given, truth, effect, len(given) / len(tried))
+            if tried:
+                figures |= told(f"{cell}_{name}", given, truth, effect, len(given) / len(tried))
     print(f"{cell}: {2 * n} studies in {time.perf_counter() - started:.0f} s", json.dumps(figures), flush=True)
     return figures
 
@@ -111,7 +112,7 @@ def estimates(design: study_design.Design, assumed: Assumptions, seed: int) -> d
     one = answered(design, assumed, np.random.default_rng([seed, design.participants.human, int(assumed.effect > 0)]))
     target = "{0}: {2} - {1}".format(*compared_levels(design))
     weights = {found.name: found.weights for found in planned_contrasts(design) if found.kind == PRIMARY}
-    fit = fit_contrasts(one.cells(), weights).estimates[target]
+    fit = estimate_contrasts(one.answers(), "value", weights).estimates[target]
     if seed % BESIDE_EVERY:
         return {"planned": fit}
     drawn = frames(design, one)
@@ -189,13 +190,14 @@ class Answered:
     solved: list[np.ndarray]
     first: dict[str, bool]
 
-    def cells(self) -> CellTable:
-        """The means of participants by condition."""
-        names = sorted({place.condition for place in self.places})
-        sets = list(dict.fromkeys(place.tasks for place in self.places))
-        keys = [(names.index(place.condition), place.number - 1, sets.index(place.tasks)) for place in self.places]
-        condition, who, met = np.array(keys).T
-        return CellTable(np.array([one.mean() for one in self.solved]), condition, who, met, tuple(names))
+    def answers(self) -> pd.DataFrame:
+        """A row for each answer."""
+        rows = [
+            (place.code, place.condition, key, float(right))
+            for place, solved in zip(self.places, self.solved, strict=True)
+            for key, right in zip(place.tasks, solved, strict=True)
+        ]
+        return pd.DataFrame(rows, columns=["participant", "condition", "task_id", "value"])
 
 
 def answered(design: study_design.Design, assumed: Assumptions, draw: np.random.Generator) -> Answered:

@@ -36,7 +36,7 @@ def test_an_item_comes_into_the_inbox_and_onto_an_empty_review_page(ask, serve, 
     let_in(page, address, role="reviewer")
     page.goto(f"{address}/inbox")
     page.get_by_text("Nothing to review yet").wait_for()
-    assert page.title() == "Inbox · InferAct Console"
+    until(page, "() => document.title === 'Inbox · InferAct Console'")
     settled(page)
     ask(12)
     page.get_by_text("Refund order 12.").wait_for(timeout=4_000)

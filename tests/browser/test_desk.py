@@ -118,6 +118,50 @@ def test_an_edit_is_typed_compared_and_sent_by_keyboard(data_dir, serve, open_pa
         assert session.exec(select(Decision.edited_action)).all() == ['refund_order({"amount":22.5,"order":12})']
 
 
+def test_a_refused_edit_returns_to_its_field_and_no_key_acts_meanwhile(data_dir, serve, open_page, settled):
+    call = {"name": "refund_order", "arguments": {"amount": 45, "order": 12}}
+    Gate("desk", "full-validation", undo_s=0).ask("Refund half of order 12.", [], call)
+    page, address = open_page(), serve()
+    let_in(page, address, role="reviewer")
+    page.goto(f"{address}/review?run=desk")
+    item = shown_item(page)
+    settled(page)
+    ready(page, item)
+    page.keyboard.press("e")
+    in_field = f"() => document.activeElement.closest('.st-key-field-{item}-0') !== null"
+    until(page, in_field)
+    page.keyboard.press("Control+a")
+    page.keyboard.type("abc")
+    page.keyboard.press("Control+Enter")
+    page.keyboard.press("s")
+    page.locator(".ia-problem").first.wait_for()
+    until(page, in_field)
+    page.keyboard.press("s")
+    settled(page, quiet_ms=300)
+    assert shown_item(page) == item
+    assert standing_answers() == []
+
+
+def test_a_digit_after_e_sends_a_remedy_and_f_goes_to_the_field(data_dir, serve, open_page, settled):
+    letters(1)
+    page, address = open_page(), serve()
+    let_in(page, address, role="reviewer")
+    page.goto(f"{address}/review?run=letters")
+    item = shown_item(page)
+    settled(page)
+    ready(page, item)
+    page.keyboard.press("e")
+    page.locator(".st-key-remedies button").first.wait_for()
+    settled(page, quiet_ms=300)
+    page.keyboard.press("f")
+    until(page, f"() => document.activeElement.closest('[class*=st-key-instead-{item}], [class*=st-key-field-{item}]')")
+    page.keyboard.press("Escape")
+    page.keyboard.press("2")
+    page.wait_for_selector(f".st-key-skip-{item}", state="detached")
+    with reading() as session:
+        assert session.exec(select(Decision.edited_action)).all() == ["send 3"]
+
+
 def test_from_the_link_to_the_first_decision_it_takes_three_keys(filled, serve, open_page, settled):
     filled(budget="9")
     page, address = open_page(), serve()

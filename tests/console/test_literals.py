@@ -57,7 +57,7 @@ TAG, ATTRIBUTE = re.compile(r"<[^<>]*>"), re.compile(r"[\w-]+=\"[^\"]*\"?")
 DRAWS = {"title", "header", "subheader", "caption", "button", "key_button", "text", "write", "text_input", "text_area"}
 DRAWS |= {"toggle", "selectbox", "radio", "checkbox", "pills", "popover", "segmented_control", "markdown", "dialog"}
 VALUE = "\x00"
-NOT_READ = {"compile", "strftime", "record", "count_wrong", "warning", "Unknown"}
+NOT_READ = {"compile", "strftime", "record", "count_wrong", "warning", "exception", "Unknown"}
 """What is called with words that no person reads on a page, or only who types an address: patterns, audit log, logs."""
 
 

@@ -1,15 +1,12 @@
 """Sign-in, gate and queue on a PostgreSQL server, where requests run at once that SQLite lets run one after another.
 
-INFERACT_POSTGRES names a server on which databases may be made, such as postgresql+psycopg://user@127.0.0.1/postgres.
+The server comes in a wheel, or INFERACT_POSTGRES names one: postgresql+psycopg://user@127.0.0.1/postgres.
 """
 
-import os
-import secrets
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from sqlalchemy import create_engine, make_url
 from sqlmodel import select
 
 from console import runs
@@ -23,29 +20,20 @@ from console.gate.request import Asker
 from console.review import decisions
 from storage import tables
 from storage.check import check
-from storage.engine import close
+from tests import postgres
 from tests.serving import serving
 
-SERVER = os.environ.get("INFERACT_POSTGRES")
 TASK, STEPS = "Pay the March bill only.", [("look[bills]", "two bills")]
 AT_ONCE = 8
 
-pytestmark = pytest.mark.skipif(not SERVER, reason="INFERACT_POSTGRES names no PostgreSQL server to make databases on")
+pytestmark = postgres.NEEDED
 
 
 @pytest.fixture
 def url():
     """The URL of a database of its own on the server; gone at the end."""
-    name = f"inferact_{secrets.token_hex(6)}"
-    server = create_engine(SERVER, isolation_level="AUTOCOMMIT")
-    with server.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    made = make_url(SERVER).set(database=name).render_as_string(hide_password=False)
-    yield made
-    close(made)
-    with server.connect() as connection:
-        connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
-    server.dispose()
+    with postgres.database() as made:
+        yield made
 
 
 def at_once(work, *each):

@@ -195,7 +195,7 @@ def test_a_page_of_others_has_nothing_to_press_or_to_fetch(console, role):
         for page, row in PAGES.items():
             if "is for researchers" in row.get(role, "") or "not part of the study" in row.get(role, ""):
                 shown = tab.open(page, run="desk")
-                assert (set(shown.buttons) - {"sign-out"}, shown.deferred) == (set(), {})
+                assert (set(shown.buttons) - {"sign-out", "agents-open"}, shown.deferred) == (set(), {})
         pressed = tab.press(next(iter(theirs.buttons.values())))
         assert not pressed.deferred
 

@@ -34,9 +34,13 @@ KNOWN = {
     "answer": "42",
     "sources": "an article",
     "experiences": [],
+    "requirements": "1. amount: under 50 dollars",
+    "kinds": "amount, limit",
+    "rules": "Refunds need an order.",
+    "most": 20,
 }
 JUDGING = ("direct", "token", "multi-step", "inferact")
-_ACTING = ("react", "reflect", "shared", "user", "introspective", "autoplan")
+_ACTING = ("requirements", "react", "reflect", "shared", "user", "introspective", "autoplan")
 OURS = [name for name in list_templates() if name.split("/")[0] in (*JUDGING, *_ACTING)]
 JUDGES = [name for name in OURS if name.split("/")[0] in JUDGING and "progress" not in name]
 

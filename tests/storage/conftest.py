@@ -8,13 +8,18 @@ from sqlmodel import Session
 from storage import tables
 from storage.engine import close, writing
 from storage.queue import HALTED, NewItem, Queue
+from tests import postgres
 
 RUN, TRIAL = 1, 0
 
 
 @pytest.fixture
-def url(tmp_path, empty_database):
-    """The URL of a fresh database."""
+def url(request, tmp_path, empty_database):
+    """The URL of a fresh database: a SQLite file, or a database on a server where a test asks for both."""
+    if getattr(request, "param", "sqlite") == "postgresql":
+        with postgres.database() as made:
+            yield made
+        return
     made = f"sqlite:///{shutil.copy(empty_database, tmp_path / 'console.db')}"
     yield made
     close(made)

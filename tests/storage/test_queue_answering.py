@@ -10,6 +10,9 @@ from storage.errors import AlreadyDecided, AlreadyDelivered, NoSuchItem, NotYour
 from storage.queue import KeptDraft, NoClaimReason
 from storage.queue.claims import withdraw_items
 from storage.queue.transaction import Transaction
+from tests.postgres import BOTH
+
+pytestmark = BOTH
 
 AT = {"run_id": 1, "trial": 0}
 LEASE, UNDO = 1_000, 100

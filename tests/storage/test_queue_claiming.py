@@ -9,6 +9,9 @@ from storage.engine import reading, writing
 from storage.errors import NoSuchItem, NotYours, QueueRefusal
 from storage.queue import Claim, NewItem, NoClaim, NoClaimReason
 from storage.queue.values import DEAD_MS, FAR_MS
+from tests.postgres import BOTH
+
+pytestmark = BOTH
 
 AT = {"run_id": 1, "trial": 0}
 LEASE = 1_000

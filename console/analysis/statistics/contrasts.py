@@ -1,7 +1,7 @@
-"""Contrasts of conditions: weighted sums of condition means, tested against their variation between participants.
+"""Contrasts of conditions: weighted sums of condition means, with participants and tasks as random samples.
 
-A cell is a participant's mean under a condition. In a within-participants design each contrast has its own error:
-participants may differ in their response to one factor and not to another, so contrasts share no error term.
+If the design supports a claim over tasks, the estimate is that of `crossed`. Otherwise, and for comparison, the simple
+estimate uses participants' means: each participant's own contrast value within participants, Welch's test between them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import special
 
-from console.analysis.metrics.bootstrap import LEVEL
+from console.analysis.metrics.bootstrap import Interval
+from console.analysis.statistics.crossed import CrossedFit, CrossedPlan, build_answer_table
 from console.analysis.statistics.estimates import (
     Estimate,
     Floats,
+    clip_interval,
     estimate_by_t,
     require_columns,
     undefined_estimate,
@@ -29,6 +32,7 @@ Weights = Mapping[str, float]
 Name = TypeVar("Name", str, tuple[int, str])
 
 _LEAST_DF = 3
+_LEAST_WELCH = 0.999
 _NONE = 1e-10
 
 
@@ -54,29 +58,100 @@ class CellTable:
 
 
 @dataclass(frozen=True, slots=True)
+class ContrastClaim:
+    """What an estimate holds for: tasks like these if `over_tasks`, else these tasks only for the reason in `why`.
+
+    `caution` names a test that rejects too rarely; `tasks` counts the tasks of the contrast.
+    """
+
+    over_tasks: bool
+    tasks: int
+    why: str = ""
+    caution: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ContrastFit:
-    """The estimate of each contrast and the description of its method for a report, both by contrast name."""
+    """By contrast name: the estimate, the description of its method, its claim, and the simple estimate."""
 
     estimates: dict[str, Estimate]
     methods: dict[str, str]
+    claims: dict[str, ContrastClaim]
+    simple: dict[str, Estimate]
 
 
-def estimate_contrasts(frame: pd.DataFrame, value: str, wanted: Mapping[str, Weights]) -> ContrastFit:
+CAUTION = "The test is conservative: its true error rate is 0.02 to 0.04."
+_CAUTIOUS_PEOPLE, _CAUTIOUS_TASKS, _RARE = 12, 8, 0.1
+
+
+def estimate_contrasts(
+    frame: pd.DataFrame, value: str, wanted: Mapping[str, Weights], scale: float | None = None
+) -> ContrastFit:
     """Estimate each contrast with a t interval; the frame has columns participant, condition and task_id.
 
-    Within participants: a t-test of each participant's own contrast value (contrast-specific error: Maxwell and Delaney
-    2004, chapter 11), over participants with every condition of the contrast. Task sets that rotate over conditions are
-    removed as fixed effects if at least 3 degrees of freedom remain; otherwise they are part of the error. Between
-    participants: least squares of participants' means. A contrast without answers is undefined. Raise BadInput if a
-    column is missing.
+    The estimate is that of `crossed.CrossedPlan`, or the simple one if a claim over tasks is not possible. `scale` is
+    the range of a value (1 for shares), to which intervals are limited. A contrast without answers is undefined. Raise
+    BadInput if a column is missing.
     """
-    return fit_contrasts(build_cell_table(frame, value), wanted)
+    cells = build_cell_table(frame, value)
+    pattern, values = build_answer_table(frame, value)
+    plan = CrossedPlan(pattern) if len(values) else None
+    fit = ContrastFit({}, {}, {}, {})
+    for name, weights in wanted.items():
+        simple, how = _on_shared_tasks(frame, value, cells, weights)
+        crossed = plan.fit(values[:, None], weights) if plan else None
+        found = _over_tasks(crossed) if crossed and not crossed.refused else simple
+        if crossed and not crossed.refused and found.df:
+            how = f"least squares of answers, participants and tasks random, t with {found.df:.1f} df"
+        reach = None if scale is None else scale * sum(map(abs, weights.values())) / 2
+        fit.estimates[name], fit.simple[name] = (_clip(one, reach) for one in (found, simple))
+        fit.methods[name], fit.claims[name] = how, _claim(crossed, cells, weights)
+    return fit
 
 
-def fit_contrasts(cells: CellTable, wanted: Mapping[str, Weights]) -> ContrastFit:
-    """Estimate each contrast from computed cell means; `estimate_contrasts` states the method."""
-    found = {name: _tested(cells, weights) for name, weights in wanted.items()}
-    return ContrastFit({name: one for name, (one, _) in found.items()}, {name: how for name, (_, how) in found.items()})
+def _on_shared_tasks(frame: pd.DataFrame, value: str, cells: CellTable, weights: Weights) -> tuple[Estimate, str]:
+    """Test participants' means on the tasks that all compared conditions share, or on all tasks if that is impossible.
+
+    If conditions decide which actions a participant sees, means over all of them compare different actions.
+    """
+    rows = frame.dropna(subset=["participant", "condition", "task_id", value])
+    compared = rows[rows["condition"].astype(str).isin([name for name, weight in weights.items() if weight])]
+    tasks = [set(part["task_id"]) for _, part in compared.groupby("condition")]
+    shared = set.intersection(*tasks) if tasks else set()
+    if shared and shared != set.union(*tasks):
+        found = _tested(build_cell_table(compared[compared["task_id"].isin(shared)], value), weights)
+        if found[0].interval is not None:
+            return found
+    return _tested(cells, weights)
+
+
+def fit_simple(cells: CellTable, weights: Weights) -> Estimate:
+    """Estimate a contrast from participants' means alone."""
+    return _tested(cells, weights)[0]
+
+
+def _clip(found: Estimate, reach: float | None) -> Estimate:
+    return found if reach is None else clip_interval(found, -reach, reach)
+
+
+def _over_tasks(fit: CrossedFit) -> Estimate:
+    value, error = float(fit.value[0]), float(fit.variance[0]) ** 0.5
+    if error <= _NONE:
+        exact = 0.0 if abs(value) <= _NONE else value
+        note = "Participants and tasks do not vary, so interval and test are undefined."
+        return Estimate(exact, n=fit.people, note=note)
+    return estimate_by_t(value, error, float(fit.df[0]), fit.people)
+
+
+def _claim(fit: CrossedFit | None, cells: CellTable, weights: Weights) -> ContrastClaim:
+    if fit is None:
+        return ContrastClaim(False, 0, "no task links the compared conditions")
+    if fit.refused:
+        return ContrastClaim(False, fit.tasks, fit.refused)
+    means = [cells.values[cells.condition == at].mean() for at, name in enumerate(cells.names) if weights.get(name)]
+    rare = any(not _RARE < abs(mean) < 1 - _RARE for mean in means)
+    few = fit.tasks <= _CAUTIOUS_TASKS or (cells.within and fit.people <= _CAUTIOUS_PEOPLE)
+    return ContrastClaim(True, fit.tasks, caution=CAUTION if rare or few else "")
 
 
 def build_cell_table(frame: pd.DataFrame, value: str) -> CellTable:
@@ -145,17 +220,21 @@ def _rotating(sets: NDArray[np.intp], weights: Floats) -> Floats:
 
 
 def _apart(cells: CellTable, at: list[int], weights: Floats) -> tuple[Estimate, str]:
-    """Estimate a contrast between groups of participants, with the variance pooled over all groups."""
-    counts = np.bincount(cells.condition)
-    means = np.bincount(cells.condition, cells.values) / counts
-    rest, df = cells.values - means[cells.condition], cells.participants - len(cells.names)
-    error = float(weights**2 @ (1 / counts[at]) * (rest @ rest) / max(df, 1)) ** 0.5
-    method = "least squares of participants' means"
-    return _figure(float(weights @ means[at]), error, df, cells.participants, method)
+    """Estimate a contrast between groups of participants, each group with its own variance (Welch 1947)."""
+    groups = [cells.values[cells.condition == place] for place in at]
+    value, count = float(weights @ [group.mean() for group in groups]), sum(map(len, groups))
+    if min(map(len, groups)) < 2:
+        return _figure(value, 0.0, 0, count, "")
+    parts = weights**2 * np.array([group.var(ddof=1) / len(group) for group in groups])
+    error = float(parts.sum()) ** 0.5
+    if error <= _NONE:
+        return _figure(value, 0.0, 1, count, "Welch's test of participants' means")
+    df = float(parts.sum() ** 2 / (parts**2 / [len(group) - 1 for group in groups]).sum())
+    return _figure(value, error, df, count, "Welch's test of participants' means")
 
 
-def _figure(value: float, error: float, df: int, count: int, method: str) -> tuple[Estimate, str]:
-    if df < 1:
+def _figure(value: float, error: float, df: float, count: int, method: str) -> tuple[Estimate, str]:
+    if df < _LEAST_WELCH:
         few = "1 participant leaves" if count == 1 else f"{count} participants leave"
         note = f"Not estimable: {few} no degrees of freedom for the spread."
         return Estimate(value, n=count, note=note), ""
@@ -163,7 +242,7 @@ def _figure(value: float, error: float, df: int, count: int, method: str) -> tup
         exact = 0.0 if abs(value) <= _NONE else value
         note = "Participants do not vary, so interval and test are undefined."
         return Estimate(exact, n=count, note=note), method
-    return estimate_by_t(value, error, df, count), f"{method}, t with {df} df"
+    return estimate_by_t(value, error, df, count), f"{method}, t with {df:.4g} df"
 
 
 def adjust_p_values(p_values: Mapping[Name, float | None], correction: str) -> dict[Name, float | None]:
@@ -184,10 +263,33 @@ def adjust_p_values(p_values: Mapping[Name, float | None], correction: str) -> d
 
 def equivalence_p_value(found: Estimate, margin: float) -> float | None:
     """Compute the p-value of two one-sided t-tests against the margin (TOST); None if the interval is missing."""
-    from scipy import special  # slow to load, and few need it
-
-    if found.interval is None or found.value is None or found.df is None:
+    if found.error is None or found.value is None or found.df is None:
         return None
-    half = (found.interval.high - found.interval.low) / 2
-    error = half / float(special.stdtrit(found.df, (1 + LEVEL) / 2))
-    return float(special.stdtr(found.df, (abs(found.value) - margin) / error))
+    return float(special.stdtr(found.df, (abs(found.value) - margin) / found.error))
+
+
+def joint_levels(p_values: Mapping[Name, float | None], correction: str, alpha: float) -> dict[Name, float]:
+    """Return the confidence level (0 to 1) of each contrast whose interval excludes 0 exactly if it is rejected.
+
+    With `holm` the level is that of the contrast's step; contrasts after the first that is not rejected have its level.
+    The intervals of contrasts without an effect jointly hold 0 with probability 1 - alpha, as Holm's test.
+    """
+    given = sorted((p, name) for name, p in p_values.items() if p is not None)
+    if correction != "holm":
+        share = alpha / len(given) if given and correction == "bonferroni" else alpha
+        return {name: 1 - share for _, name in given}
+    found: dict[Name, float] = {}
+    left, rejects = len(given), True
+    for p, name in given:
+        found[name] = 1 - alpha / left
+        rejects = rejects and p < alpha / left
+        left -= rejects
+    return found
+
+
+def joint_interval(found: Estimate, level: float, reach: float) -> Interval:
+    """Return the t interval at this level, limited to [-reach, reach]; raise ValueError without a standard error."""
+    if found.error is None or found.value is None or found.df is None:
+        raise ValueError("The estimate has no standard error, so an interval cannot be computed.")
+    half = float(special.stdtrit(found.df, (1 + level) / 2)) * found.error
+    return Interval(max(found.value - half, -reach), min(found.value + half, reach))

@@ -28,7 +28,8 @@ _SAME = 1e-12
 class Estimate:
     """A value, its interval and its two-sided p-value; if one of these is None, the note gives the reason.
 
-    `n` counts the units of the interval (participants, ...); `df` are the degrees of freedom of a t interval.
+    `n` counts the units of the interval (participants, ...). A t interval has degrees of freedom `df` and the standard
+    error `error`.
     """
 
     value: float | None
@@ -37,6 +38,7 @@ class Estimate:
     n: int = 0
     df: float | None = None
     note: str = ""
+    error: float | None = None
 
     @property
     def bounds(self) -> tuple[float, float] | tuple[None, None]:
@@ -53,7 +55,7 @@ def estimate_by_t(value: float, error: float, df: float, n: int) -> Estimate:
     """Return a value with its t interval and its test against zero, from the standard error of the value."""
     half = float(special.stdtrit(df, (1 + LEVEL) / 2)) * error
     p_value = 2 * float(special.stdtr(df, -abs(value) / error))
-    return Estimate(value, Interval(value - half, value + half), p_value, n, df)
+    return Estimate(value, Interval(value - half, value + half), p_value, n, df, error=error)
 
 
 def estimate_mean(values: ArrayLike, what: str = "participant") -> Estimate:

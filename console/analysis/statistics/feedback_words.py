@@ -16,6 +16,7 @@ from console.analysis.statistics.estimates import (
     Floats,
     estimate_by_t,
     require_columns,
+    suppress_warnings,
     undefined_estimate,
 )
 from console.analysis.statistics.mixed_models import fit_logits
@@ -32,15 +33,16 @@ _ATTRIBUTE = re.compile(
 )
 _QUOTED = re.compile(r"\"[^\"]+\"|“[^”]+”|'[^']+'(?!\w)|\[[^\]]+\]")
 _NAMES = (_NUMBER, _PRICE, _ATTRIBUTE, _QUOTED)
-_FEWEST = 4
+_FEWEST, _ALMOST = 4, 1 - 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Association:
     """A property of feedback and its association with success in the next trial.
 
-    `correlation` is point-biserial with Fisher's interval, which treats feedback texts as independent. `log_odds` is
-    the change in the log odds of success per unit of the property, clustered by participant.
+    `correlation` is point-biserial. `log_odds` is the change in the log odds of success per unit of the property. Both
+    intervals treat the texts of one participant as one cluster; that of the correlation is a jackknife over
+    participants on Fisher's scale.
     """
 
     texts: int
@@ -92,18 +94,31 @@ def compare_feedback_with_success(frame: pd.DataFrame) -> dict[str, Association]
 
 
 def _association(values: Floats, solved: Floats, who: np.ndarray) -> Association:
-    from scipy.stats import pearsonr  # slow to load, and few need it
-
     people = len(np.unique(who))
     average = float(values.mean()) if values.size else None
     if values.size < _FEWEST or np.ptp(values) == 0 or np.ptp(solved) == 0:
         none = undefined_estimate("Fewer than four texts, or the texts or their outcomes do not vary.", values.size)
         return Association(values.size, people, average, none, none)
-    found = pearsonr(values, solved)
-    bounds = found.confidence_interval()
-    interval = Interval(float(bounds.low), float(bounds.high))
-    correlation = Estimate(float(found.statistic), interval, float(found.pvalue), values.size)
+    correlation = _correlation(values, solved, who)
     return Association(values.size, people, average, correlation, _slope(values, solved, who, people))
+
+
+def _correlation(values: Floats, solved: Floats, who: np.ndarray) -> Estimate:
+    names = np.unique(who)
+    whole = float(np.corrcoef(values, solved)[0, 1])
+    if len(names) < _FEWEST:
+        note = f"With fewer than {_FEWEST} participants the interval is undefined, because their texts are related."
+        return Estimate(whole, n=len(names), note=note)
+    with suppress_warnings():
+        left = [np.corrcoef(values[who != name], solved[who != name])[0, 1] for name in names]
+        scores = np.arctanh(np.clip([whole, *left], -_ALMOST, _ALMOST))
+    error = float(((scores[1:] - scores[1:].mean()) ** 2).sum() * (len(names) - 1) / len(names)) ** 0.5
+    if not error > 0:  # also if a correlation without one participant is undefined
+        note = "Without one of the participants the texts do not vary, so the interval is undefined."
+        return Estimate(whole, n=len(names), note=note)
+    found = estimate_by_t(float(scores[0]), error, len(names) - 1, len(names))
+    low, high = (float(np.tanh(bound)) for bound in found.bounds if bound is not None)
+    return Estimate(whole, Interval(low, high), found.p_value, len(names), found.df)
 
 
 def _slope(values: Floats, solved: Floats, who: np.ndarray, people: int) -> Estimate:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from console.detection.detectors import baselines, stacked
 from console.detection.detectors.inferact import INFERACT_PROB, INFERACT_VERB
+from console.detection.detectors.requirements import REQUIREMENTS
 from console.detection.detectors.rules import RULES
 from console.detection.detectors.stacked import STACKED
 from console.detection.detectors.verdict import UNPARSED, Detector, Verdict
@@ -15,6 +16,7 @@ from console.settings import Registry
 
 BUILT_IN: dict[str, Detector] = {
     "rules": RULES,
+    "requirements": REQUIREMENTS,
     "inferact-prob": INFERACT_PROB,
     "inferact-verb": INFERACT_VERB,
     "direct": baselines.DIRECT,

@@ -167,7 +167,7 @@ async def _steps(cache: QueryCache) -> Steps:
     chat = [user_message(cache.filled(prompt, view))]
     room = _STEPS_TOKENS + _TOKENS_A_STEP * view.steps
     for take, temperature in enumerate((0.0,) if cache.models.paper else (0.0, SAMPLING_TEMPERATURE)):
-        options = {"max_tokens": room, "temperature": temperature, "take": take}
+        options: dict[str, Any] = {"max_tokens": room, "temperature": temperature, "take": take}
         calls.append(await cache.ask(cache.models.verify, prompt, chat, read, schema=schema, **options))
         found = read(calls[-1].reply.text)
         if found is not None:

@@ -13,7 +13,7 @@ import orjson
 from console.detection.detectors.shared import stacking_model as stacks
 from console.detection.detectors.shared.query_cache import QueryCache
 from console.detection.detectors.shared.stacking_model import Stack
-from console.detection.detectors.verdict import NO_REPLY, UNPARSED, Detector, Verdict, sum_costs
+from console.detection.detectors.verdict import NO_REPLY, REFUSED, UNPARSED, Detector, Verdict, sum_costs
 from console.errors import BadInput, Refused, Unknown
 from console.settings import settings
 from console.trajectory.checkpoints import Checkpoint
@@ -101,7 +101,8 @@ def _combine(stack: Stack, checkpoint: Checkpoint, verdicts: Mapping[str, Verdic
         inferred_task=next((verdict.inferred_task for verdict in verdicts.values() if verdict.inferred_task), None),
         parameters={"inputs": scores}
         | ({UNPARSED: True} if unread else {})
-        | ({NO_REPLY: causes[0]} if causes else {}),
+        | ({NO_REPLY: causes[0]} if causes else {})
+        | ({REFUSED: True} if any(one.parameters.get(REFUSED) for one in verdicts.values()) else {}),
         raw=orjson.dumps(raws).decode() if raws else None,
         # Replies that two of the inputs share count twice.
         spent=sum_costs([verdict.spent for verdict in verdicts.values() if verdict.raw]),

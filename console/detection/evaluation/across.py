@@ -1,7 +1,7 @@
 """Evaluation across sources: whether models and thresholds learnt on some logs hold on another log.
 
 Within a source, a model or threshold is learnt on one half of the tasks and measured on the other, both ways. Across
-sources, it is learnt on all others. The same is computed for two controls that use only the length of a record.
+sources, it is learnt on all others. The same is computed for controls that use only the form of a record.
 """
 
 from __future__ import annotations
@@ -21,16 +21,21 @@ from sqlmodel import Session, col
 from console import runs
 from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import confusion, macro_f1
-from console.analysis.metrics.ranking_curves import find_good_threshold, rank_cases, roc_auc
+from console.analysis.metrics.ranking_curves import average_precision, find_good_threshold, rank_cases, roc_auc
 from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, fit_model
 from console.detection.evaluation.scores import select_judged
 from console.detection.fitting import CURVES
+from console.environments.acts import list_acts, pending_act
 from console.errors import Refused
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
+from console.trajectory.effects import Kind
 from storage import tables
 
 LENGTH_ONLY, STEPS_ONLY, STACKED = "length-only", "steps-only", "stacked"
+ENDING_ONLY, SPEAKER_ONLY, CALL_ONLY = "ending-only", "speaker-only", "call-only"
+CONTROLS = (LENGTH_ONLY, STEPS_ONLY, ENDING_ONLY, SPEAKER_ONLY, CALL_ONLY)
+"""The names of the controls."""
 CHANCE = 0.5
 _SEED = 0
 _EVEN = 0.5
@@ -46,7 +51,7 @@ Learner = Callable[[Cases], tuple[Scorer, float]]
 
 @dataclass(frozen=True, slots=True)
 class MeasuredFigures:
-    """The metrics on `n` cases with their 95% intervals."""
+    """The metrics on `n` cases with their 95% intervals; `fp` and `fn` count the errors on cases not learnt from."""
 
     n: int
     misaligned: int
@@ -54,6 +59,10 @@ class MeasuredFigures:
     macro_f1_interval: tuple[float, float]
     auc: float | None
     auc_interval: tuple[float, float] | None
+    ap: float | None = None
+    ap_interval: tuple[float, float] | None = None
+    fp: int = 0
+    fn: int = 0
 
     @property
     def at_chance(self) -> bool | None:
@@ -95,6 +104,9 @@ def evaluate_across(sources: Mapping[str, Cases]) -> list[SourceRow]:
     learners |= {
         LENGTH_ONLY: learn_control(count_characters),
         STEPS_ONLY: learn_control(lambda case: len(case.checkpoint.steps)),
+        ENDING_ONLY: learn_control(has_final_form),
+        SPEAKER_ONLY: learn_control(has_user_last),
+        CALL_ONLY: learn_control(has_call),
     }
     return [
         SourceRow(name, source, _within(learner, cases), _across(learner, sources, source))
@@ -165,6 +177,22 @@ def count_characters(case: LabelledCheckpoint) -> int:
     return sum(len(step.thought) + len(step.action) + len(step.observation) for step in case.checkpoint.steps)
 
 
+def has_final_form(case: LabelledCheckpoint) -> bool:
+    """Return whether the critical action ends the task or talks to the user."""
+    return pending_act(case.checkpoint).kind in (Kind.ENDING, Kind.ANSWERING)
+
+
+def has_user_last(case: LabelledCheckpoint) -> bool:
+    """Return whether the user spoke last before the critical action, instead of a tool."""
+    done = list_acts(case.checkpoint)
+    return not done or done[-1].talks
+
+
+def has_call(case: LabelledCheckpoint) -> bool:
+    """Return whether the critical action calls a tool."""
+    return bool(pending_act(case.checkpoint).calls)
+
+
 def _stack(inputs: Sequence[str]) -> Learner:
     def learn(cases: Cases) -> tuple[Scorer, float]:
         stack, held_out = fit_model(cases, inputs, _SEED)
@@ -210,8 +238,13 @@ def _measured(cases: Cases, scores: Floats, above: Floats) -> MeasuredFigures:
     matrix = confusion(bad, above > 0)
     span = bootstrap.estimate_confusion_interval(matrix, macro_f1, resamples=_RESAMPLES)
     ranked = bootstrap.Ranked(bad, scores)
-    drawn = bootstrap.draw_figures(len(cases), lambda weights: {"auc": roc_auc(ranked.under(weights))})
-    auc = bootstrap.percentile_interval(drawn["auc"])
+
+    def figures(weights: bootstrap.Weights) -> dict[str, float | None]:
+        under = ranked.under(weights)
+        return {"auc": roc_auc(under), "ap": average_precision(under)}
+
+    drawn = bootstrap.draw_figures(len(cases), figures)
+    auc, ap = (bootstrap.percentile_interval(drawn[name]) for name in ("auc", "ap"))
     return MeasuredFigures(
         n=len(cases),
         misaligned=int(bad.sum()),
@@ -219,6 +252,10 @@ def _measured(cases: Cases, scores: Floats, above: Floats) -> MeasuredFigures:
         macro_f1_interval=(span.low, span.high) if span else (0.0, 0.0),
         auc=roc_auc(rank_cases(bad, scores)),
         auc_interval=(auc.low, auc.high) if auc else None,
+        ap=average_precision(rank_cases(bad, scores)),
+        ap_interval=(ap.low, ap.high) if ap else None,
+        fp=matrix.fp,
+        fn=matrix.fn,
     )
 
 
@@ -226,7 +263,9 @@ NOTE = (
     "Within: learnt on one half of a source's tasks, measured on the other, both ways. Across: learnt on the other "
     "sources alone. Learnt are thresholds, the stack and the controls; a detector's own threshold is not used here. Of "
     "thresholds as good as the best within .01 of Macro-F1 the one nearest .5 is taken. AUC with its 95% interval; at "
-    "chance: the interval does not lie above .5. length-only and steps-only know nothing but how long the record is."
+    "chance: the interval does not lie above .5. fp and fn: errors on cases that were not learnt from. The controls "
+    "know only the form of a record: its length, its steps, whether the action ends or answers (ending-only), whether "
+    "the user spoke last (speaker-only), and whether the action calls a tool (call-only)."
 )
 
 
@@ -246,9 +285,14 @@ def format_cells(rows: Sequence[SourceRow]) -> list[dict[str, str]]:
 
 def _cells(one: MeasuredFigures | None) -> dict[str, str]:
     if one is None:
-        return {"Macro-F1": "too few labels", "AUC": "-"}
+        return {"AP": "-", "AUC": "-", "Macro-F1": "too few labels", "fp / fn": "-"}
     if one.auc is None or one.auc_interval is None:
-        return {"Macro-F1": f"{one.macro_f1:.3f}", "AUC": "labels of one kind"}
+        return {"AP": "-", "AUC": "labels of one kind", "Macro-F1": f"{one.macro_f1:.3f}", "fp / fn": "-"}
     low, high = one.auc_interval
     chance = ", at chance" if one.at_chance else ""
-    return {"Macro-F1": f"{one.macro_f1:.3f}", "AUC": f"{one.auc:.3f} ({low:.3f}-{high:.3f}){chance}"}
+    return {
+        "AP": "-" if one.ap is None else f"{one.ap:.3f}",
+        "AUC": f"{one.auc:.3f} ({low:.3f}-{high:.3f}){chance}",
+        "Macro-F1": f"{one.macro_f1:.3f}",
+        "fp / fn": f"{one.fp} / {one.fn}",
+    }

@@ -97,7 +97,7 @@ def measure_detector(one: Scores) -> dict[str, Any]:
 
     ECE and Brier use the trajectories with a probability, and are None if there are none.
     """
-    known = _figures(one) | {"intervals": _intervals(one), "unparsed": int(one.unparsed.sum())}
+    known = _figures(one) | {"intervals": _intervals(one), "unparsed": int(one.unparsed.sum()), "refused": one.refused}
     return known | {"parsed_only": _figures(one.parsed) if one.unparsed.any() else None}
 
 

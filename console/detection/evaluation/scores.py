@@ -15,7 +15,7 @@ from sqlalchemy import Select, case, func, not_, select
 from sqlmodel import Session, col
 
 from console.detection.detectors import UNPARSED
-from console.detection.detectors.verdict import MODE, PAPER_MODE
+from console.detection.detectors.verdict import MODE, PAPER_MODE, REFUSED
 from console.trajectory import Label, Outcome
 from storage import tables
 
@@ -30,7 +30,7 @@ class Scores:
     """One detector's trajectories by rising id; `labels` are 1 misaligned, 0 aligned, -1 unknown.
 
     `probabilities` may be NaN; `unparsed` marks scores from unreadable replies. `mode` is `paper` or `mixed` if all or
-    some verdicts were computed as in the paper.
+    some verdicts were computed as in the paper. `refused` checkpoints, which the model refused to judge, have no score.
     """
 
     detector: str
@@ -43,6 +43,7 @@ class Scores:
     probabilities: NDArray[np.float64]
     unparsed: NDArray[np.bool_]
     mode: str = OWN
+    refused: int = 0
 
     @property
     def n(self) -> int:
@@ -87,17 +88,29 @@ def read_scores(session: Session, run: tables.Run) -> dict[str, Scores]:
     by_detector: dict[str, list[Any]] = {}
     for row in session.execute(_statement(run)):
         by_detector.setdefault(row[0], []).append(row)
-    return {name: _arrays(name, rows) for name, rows in by_detector.items()}
+    refused = count_refused(session, run)
+    return {name: replace(_arrays(name, rows), refused=refused.get(name, 0)) for name, rows in by_detector.items()}
+
+
+def count_refused(session: Session, run: tables.Run) -> dict[str, int]:
+    """Return the number of a run's checkpoints that a model refused to judge, by detector."""
+    verdict = tables.Verdict
+    statement = select(col(verdict.detector), func.count()).where(col(verdict.run_id) == run.id, _refused())
+    return {name: int(count) for name, count in session.execute(statement.group_by(col(verdict.detector)))}
+
+
+def _refused() -> Any:
+    return col(tables.Verdict.parameters).contains(f'"{REFUSED}":true')
 
 
 def select_judged(run: tables.Run, *columns: Any) -> Select[Any]:
-    """Select these columns of a run's verdicts and their trajectories, without halted and carried-over trajectories."""
+    """Select these columns of a run's verdicts that have a score, without halted and carried-over trajectories."""
     verdict, record = tables.Verdict, tables.Trajectory
     return (
         select(*columns)
         .join(record, col(record.id) == col(verdict.trajectory_id))
         .where(col(verdict.run_id) == run.id, col(record.carried_over).is_(False))
-        .where(col(record.recorded_outcome) != Outcome.HALTED)
+        .where(col(record.recorded_outcome) != Outcome.HALTED, not_(_refused()))
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from console.environments.acts import Act
 from console.trajectory.terms import Term, TermKind, lowered, mentions, words
 
-_PRICE = re.compile(
+PRICE_SHOWN = re.compile(
     r"\bprice:?\s?[$€£]?\s?(\d[\d,]*(?:\.\d+)?)(?:\s?(?:to|-)\s?[$€£]?\s?(\d[\d,]*(?:\.\d+)?))?", re.IGNORECASE
 )
 _OPTIONS = re.compile(
@@ -94,7 +94,7 @@ def find_purchase(acts: Sequence[Act], instruction: str, stated: Sequence[Term])
         if act.talks or _RECORD.match(shown):
             continue
         pressed = lowered(act.argument)
-        prices = [] if act.failed else list(_PRICE.finditer(shown))
+        prices = [] if act.failed else list(PRICE_SHOWN.finditer(shown))
         if len(prices) == 1:
             at = at if at and (pressed in _SUB_PAGES or pressed.startswith(("<", "prev"))) else pressed
             product = products.setdefault(at, _Product(searches=searches))
@@ -122,7 +122,7 @@ def _press(product: _Product, act: Act, pressed: str, shown: str) -> None:
 
 
 def _made(product: _Product, listed: str, stated: Sequence[Term]) -> Purchase:
-    price = next(_PRICE.finditer(product.page))
+    price = next(PRICE_SHOWN.finditer(product.page))
     prices = [float(figure.replace(",", "")) for figure in price.groups() if figure]
     groups = [(name, tuple(value for value, _ in values)) for name, values in _groups(product.page)]
     title = lowered("\n".join([listed, *product.texts]))

@@ -1,4 +1,4 @@
-"""The exported tables: decisions, items, trajectories, verdicts, the budget and events.
+"""The exported tables: decisions, items, trajectories, verdicts, the budget, events and corrected lines.
 
 `with_actions` adds the critical action at a row's own checkpoint; the row of the trajectory may hold another one.
 """
@@ -17,9 +17,11 @@ import orjson
 from sqlalchemy import func, literal, null, select
 from sqlmodel import Session
 
+from console.runs.export.corrections import CORRECTIONS
 from console.runs.export.formats import Page
 from console.runs.export.query import (
     CONDITION,
+    OF_TRAJECTORY,
     PARTICIPANT,
     RUN_NAME,
     STUDY,
@@ -116,17 +118,10 @@ def _asked(column: str) -> Any:
     return select(_ask.c[column]).where(_ask.c.item_id == _item.c.id).limit(1).scalar_subquery()
 
 
-_OF_TRAJECTORY = (
-    integer("trajectory_id", _trajectory.c.id),
-    text("task_id", _task.c.task_key),
-    text("run", RUN_NAME),
-    integer("trial", _trajectory.c.trial),
-    text("environment", _trajectory.c.environment),
-)
 _DECISION_CELLS = (
     integer("decision_id", _decision.c.id),
     integer("item_id", _item.c.id),
-    *_OF_TRAJECTORY,
+    *OF_TRAJECTORY,
     text("study", STUDY),
     text("condition", CONDITION),
     text("participant", PARTICIPANT),
@@ -217,7 +212,7 @@ ITEMS = ExportQuery(
 
 TRAJECTORIES = ExportQuery(
     cells=(
-        *_OF_TRAJECTORY,
+        *OF_TRAJECTORY,
         text("instruction", _task.c.instruction),
         text("outcome", _trajectory.c.outcome),
         text("recorded_outcome", _trajectory.c.recorded_outcome),
@@ -271,7 +266,7 @@ WITH_PICTURES = replace(TRAJECTORIES, page=1, amend=_with_pictures)
 
 _VERDICT_CELLS = (
     integer("verdict_id", _verdict.c.id),
-    *_OF_TRAJECTORY,
+    *OF_TRAJECTORY,
     integer("step", _verdict.c.step),
     text("checkpoint", _verdict.c.kind),
     text("critical_action", _trajectory.c.critical_action),
@@ -295,6 +290,7 @@ _VERDICT_CELLS = (
     time("created_at", _verdict.c.created_ms),
     text("outcome", _trajectory.c.outcome),
     text("gold_label", _trajectory.c.label),
+    json("requirements", _verdict.c.requirements),
 )
 
 VERDICTS = ExportQuery(
@@ -380,4 +376,5 @@ KINDS: dict[str, ExportQuery] = {
     "verdicts": VERDICTS,
     "budget": BUDGET,
     "events": EVENTS,
+    "corrections": CORRECTIONS,
 }

@@ -50,6 +50,17 @@ PARTICIPANT: Any = bindparam("participant")
 """The owner of a study's run, else null; it is the same in all rows, so it is looked up once."""
 
 
+_trajectory, _task = (tables.Table.metadata.tables[name] for name in ("trajectory", "task"))
+OF_TRAJECTORY = (
+    integer("trajectory_id", _trajectory.c.id),
+    text("task_id", _task.c.task_key),
+    text("run", RUN_NAME),
+    integer("trial", _trajectory.c.trial),
+    text("environment", _trajectory.c.environment),
+)
+"""The cells of a row that belongs to a trajectory."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExportQuery:
     """The rows of one kind of export.

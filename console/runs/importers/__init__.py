@@ -15,16 +15,19 @@ import orjson
 
 from console.errors import UnreadableFile
 from console.runs.importers import (
+    agent_teams,
     alfworld_expert,
     atif,
     chat_messages,
     claude_code,
     codex,
+    gemini_cli,
     inferact,
     inspect,
     jsonl,
     openhands,
     otel,
+    pi,
     reflexion_react,
     swe_agent,
     tau_bench,
@@ -34,7 +37,7 @@ from console.runs.importers import (
 )
 from console.runs.importers.parts.files import beginning_of
 from console.runs.importers.parts.json_records import BASES, base_of, json_records, outline
-from console.runs.importers.records import Entry, Importer, Progress
+from console.runs.importers.records import Entry, Importer, Progress, WrittenCalls
 from console.settings import Registry
 from console.trajectory.strict_yaml import read_data
 
@@ -44,6 +47,8 @@ BUILT_IN: dict[str, Importer] = {
     "webshop-react": webshop_react.IMPORTER,
     "claude-code": claude_code.IMPORTER,
     "codex": codex.IMPORTER,
+    "gemini-cli": gemini_cli.IMPORTER,
+    "pi": pi.IMPORTER,
     "inspect": inspect.IMPORTER,
     "otel": otel.IMPORTER,
     "langfuse": traces.LANGFUSE,
@@ -56,6 +61,8 @@ BUILT_IN: dict[str, Importer] = {
     "tau-bench": tau_bench.IMPORTER,
     "alfworld-expert": alfworld_expert.IMPORTER,
     "inferact": inferact.IMPORTER,
+    "who-and-when": agent_teams.WHO_AND_WHEN,
+    "magentic-one": agent_teams.TEAM,
     "sharegpt": chat_messages.SHARE_GPT,
     "toolbench": tool_benchmarks.TOOLBENCH,
     "bfcl": tool_benchmarks.BFCL,
@@ -67,18 +74,43 @@ BUILT_IN: dict[str, Importer] = {
 }
 IMPORTERS = Registry("log format", "inferact.importers", Importer, BUILT_IN)
 
+UNKNOWN = "The file has no known log format."
 _HEAD_BYTES = 2**16
 _LONG_HEAD_BYTES = 2**23
+_TRIED_BYTES = 2**23
+"""The largest file that is tried as each format if no reading of a format that fits is complete."""
 
 
-def read_log(path: Path, format: str = "auto", progress: Progress | None = None) -> tuple[str, Iterator[Entry]]:
-    """Return (format name, entries read lazily); raise UnreadableFile, or Unknown if the format is unknown."""
+def read_log(
+    path: Path, format: str = "auto", progress: Progress | None = None, *, whole: bool = False
+) -> tuple[str, Iterator[Entry]]:
+    """Return (format name, entries read lazily); raise UnreadableFile, or Unknown if the format is unknown.
+
+    A session becomes one trajectory per request of the user, or a single trajectory if `whole`.
+    """
     chosen = None if format == "auto" else IMPORTERS.pick(format, also=["auto"])
     head = beginning_of(path, _HEAD_BYTES)
     importer = chosen or _recognised(path, head)
     if chosen and not _recognises(chosen, path, head):
         _refuse_companion(path, head)
-    return importer.name, _entries(importer, path, progress)
+    reading = importer.read_whole if whole and importer.read_whole else importer.read
+    return importer.name, _entries(importer, reading(path, progress), path)
+
+
+def written_calls(path: Path) -> list[WrittenCalls]:
+    """Return the forms of calls as text of the formats whose marks fit the file."""
+    head = beginning_of(path, _HEAD_BYTES)
+    declaring = [one for one in IMPORTERS.values() if one.written is not None]
+    return [one.written for one in declaring if one.written is not None and _recognises(one, path, head)]
+
+
+def readings(path: Path, first: str) -> Iterator[tuple[str, bool]]:
+    """Yield (format, whether its marks fit) for the other formats: those that fit, then all if the file is small."""
+    head = beginning_of(path, _HEAD_BYTES)
+    fitting = [name for name, one in IMPORTERS.items() if name != first and _recognises(one, path, head)]
+    yield from ((name, True) for name in fitting)
+    if path.stat().st_size <= _TRIED_BYTES:
+        yield from ((name, False) for name in IMPORTERS if name != first and name not in fitting)
 
 
 def _recognised(path: Path, head: bytes) -> Importer:
@@ -89,7 +121,7 @@ def _recognised(path: Path, head: bytes) -> Importer:
             if _recognises(importer, path, beginning):
                 return importer
     _refuse_companion(path, head)
-    raise UnreadableFile(str(path), f"The file has no known log format. {_likeness(path, head)}")
+    raise UnreadableFile(str(path), f"{UNKNOWN} {_likeness(path, head)}")
 
 
 def _recognises(importer: Importer, path: Path, head: bytes) -> bool:
@@ -99,13 +131,16 @@ def _recognises(importer: Importer, path: Path, head: bytes) -> bool:
     return found and (importer.words is None or importer.words.search(head) is not None)
 
 
-def _entries(importer: Importer, path: Path, progress: Progress | None) -> Iterator[Entry]:
+def _entries(importer: Importer, found: Iterator[Entry], path: Path) -> Iterator[Entry]:
     empty = True
-    for entry in importer.read(path, progress):
+    for entry in found:
         empty = False
         yield entry
     if empty:
-        reason = f"The file has no record of the format {importer.name}. Choose another --format."
+        reason = (
+            f"The file holds no record, read as {importer.name}. Check that the log was written completely; if another "
+            "tool wrote it, choose its --format."
+        )
         raise UnreadableFile(str(path), reason)
 
 

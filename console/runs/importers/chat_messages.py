@@ -22,7 +22,7 @@ from console.runs.importers.parts.conversation import (
     entry_of,
     with_written_calls,
 )
-from console.runs.importers.parts.intake import Intake, as_text, held_fields, plain_list, plain_object, word
+from console.runs.importers.parts.intake import Intake, as_text, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import json_records, objects, required_list
 from console.runs.importers.parts.message_parts import read_turns
 from console.runs.importers.parts.rewards import RESULT_FIELDS, told_result, trial_of
@@ -30,7 +30,8 @@ from console.runs.importers.records import Entry, Importer, Progress
 
 _IDS = ("id", "task_id", "custom_id", "conversation_id", "thread_id", "session_id")
 _LISTS = ("messages", "items", "history", "conversation", "contents")
-_OWN = frozenset({"trial", "environment", "instruction", *_LISTS, *_IDS, *RESULT_FIELDS})
+_TOOLS = ("tools", "functions")
+_OWN = frozenset({"trial", "environment", "instruction", *_TOOLS, *_LISTS, *_IDS, *RESULT_FIELDS})
 _INNER = ("request", "values", "body", "result", "message")
 """Fields whose inner fields count as those of the record, unless it has a field of that name."""
 _EXCHANGE = frozenset({"system", "instructions", "input", "output", "request", "response", "choices"})
@@ -58,7 +59,14 @@ def conversations(
             environment=named if isinstance(named, str) and named in ENVIRONMENTS else "generic",
             trial=trial_of(fields.get("trial")),
             extra={key: value for key, value in fields.items() if key not in own} | record.notes,
+            tools=_offered(fields),
         )
+
+
+def _offered(fields: Mapping[str, Any]) -> object:
+    """Return the tools that the record lists, or its request does."""
+    holders = (fields, *(plain_object(fields.get(name)) for name in _INNER))
+    return next((holder[name] for holder in holders for name in _TOOLS if holder.get(name)), ())
 
 
 def _messages(fields: Mapping[str, Any], intake: Intake) -> list[Any]:
@@ -110,9 +118,9 @@ def read_share_gpt(path: Path, progress: Progress | None = None) -> Iterator[Ent
         policy = word(record.value.get("system"))
         turns = [Turn(SYSTEM, policy)] if policy else []
         turns += [turn for number, one in enumerate(said, 1) if (turn := _turn(plain_object(one), number, intake))]
-        task_id, extra = str(record.value.get("id") or _id_of(said)), held_fields(record.value, "tools") | record.notes
+        task_id, tools = str(record.value.get("id") or _id_of(said)), record.value.get("tools")
         turns = list(with_written_calls(turns, intake))
-        yield entry_of(intake, turns, task_id, told_result(record.value), extra=extra)
+        yield entry_of(intake, turns, task_id, told_result(record.value), extra=record.notes, tools=tools)
 
 
 def _turn(said: Mapping[str, Any], number: int, intake: Intake) -> Turn | None:

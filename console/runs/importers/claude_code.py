@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn, entry_of, first_words, joined_thoughts
+from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn, first_words, joined_thoughts
 from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record, first_values, grouped, objects, outline
 from console.runs.importers.parts.message_parts import message_turns
+from console.runs.importers.parts.sessions import session_entries
 from console.runs.importers.records import Entry, Importer, Progress, decided
 
 _NAME = "claude-code"
@@ -25,21 +27,28 @@ _SAID = "the user said:"
 _BY = "the user of the session"
 _REPEATED = frozenset({"toolUseResult", "snapshot"})
 _FACTS = ("cwd", "version", "gitBranch")
+_EVENTS = ((".type", ".message.role"),)
+"""The events of the web version's export stand in the list of one object."""
 
 
 def recognises(path: Path, head: bytes) -> bool:
     """Return whether one of the first lines is a message of a session, with its position in the tree."""
     paths = outline(head)
+    if {".loglines[].type", ".loglines[].message.role"} <= paths:
+        return True
     listed = {"[].type", "[].message.role"} <= paths and bool({"[].session_id", "[].sessionId"} & paths)
     return listed or any(value.get("type") in _SPEAKING and _is_event(value) for value in first_values(head))
 
 
-def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield sessions, their rewound branches and their subagents; each call is in exactly one trajectory."""
-    found = ((one.line, one.value) for one in objects(path, progress))
+def read(path: Path, progress: Progress | None = None, *, whole: bool = False) -> Iterator[Entry]:
+    """Yield the requests of sessions, of their rewound branches, and their subagents; or whole sessions.
+
+    Each call is in exactly one trajectory.
+    """
+    found = ((one.line, one.value) for one in objects(path, progress, *_EVENTS))
     named = ((_text(value, "sessionId") or _text(value, "session_id"), line, _told(value)) for line, value in found)
     for session, events in grouped(named, path):
-        yield from _Session(path, session, events).entries()
+        yield from _Session(path, session, events).entries(whole)
 
 
 def _told(value: dict[str, Any]) -> dict[str, Any]:
@@ -85,17 +94,18 @@ class _Session:
         self.branches: dict[str, _Branch] = {}
         self.names: dict[str, str] = {}
         self.seen: set[str] = set()
+        self.subagents: set[str] = set()
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self, whole: bool) -> Iterator[Entry]:
         for event in self.events:
             self._add(event)
         main = self.branches.get("")
         asked, extra = first_words(main.turns) if main else "", held_fields(self.events[0].value, *_FACTS)
         for name, branch in self.branches.items():
             if branch.turns:
-                task_id, words = f"{self.session or self.path.stem}{name}", first_words(branch.turns) or asked
-                turns = list(joined_thoughts(branch.turns))
-                yield entry_of(branch.intake, turns, task_id, instruction=words, extra=extra)
+                task_id, turns = f"{self.session or self.path.stem}{name}", list(joined_thoughts(branch.turns))
+                is_given = whole or name in self.subagents
+                yield from session_entries(branch.intake, turns, task_id, whole=is_given, asked=asked, extra=extra)
 
     def _add(self, event: Record) -> None:
         value, kind = event.value, word(event.value.get("type"))
@@ -110,10 +120,10 @@ class _Session:
             branch.intake.leave_out("line that is repeated")
             return
         self.seen.add(uuid)
-        if _is_quiet(value) and not _holds_result(value):
-            return
+        is_quiet = _is_quiet(value)
         for turn in message_turns(value["message"], branch.intake):
-            self._speak(branch, replace(turn, number=event.line, speaker=self._speaker(value, turn)), value)
+            told = replace(turn, number=event.line, speaker=self._speaker(value, turn))
+            self._speak(branch, replace(told, is_context=is_quiet and turn.role == USER), value)
 
     def _speak(self, branch: _Branch, turn: Turn, value: Mapping[str, Any]) -> None:
         message_id = _text(value["message"], "id")
@@ -135,6 +145,7 @@ class _Session:
         name = self._name(event.value)
         if name not in self.branches:
             self.branches[name] = _Branch(Intake(self.path, event.line, _NAME))
+            self.subagents |= {name} if _is_subagent(event.value) else set()
         return self.branches[name]
 
     def _name(self, value: Mapping[str, Any]) -> str:
@@ -200,4 +211,11 @@ def _text(value: Mapping[str, Any], name: str) -> str:
     return word(value.get(name))
 
 
-IMPORTER = Importer(_NAME, "Claude Code sessions", read, ((".sessionId", ".uuid", ".message"),), recognises=recognises)
+IMPORTER = Importer(
+    _NAME,
+    "Claude Code sessions",
+    read,
+    ((".sessionId", ".uuid", ".message"), *_EVENTS),
+    recognises=recognises,
+    read_whole=partial(read, whole=True),
+)

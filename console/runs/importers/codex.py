@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from console.runs.importers.parts.conversation import AGENT, TOOL, USER, LoggedCall, Turn, entry_of, joined_thoughts
+from console.runs.importers.parts.conversation import AGENT, TOOL, LoggedCall, Turn, joined_thoughts
 from console.runs.importers.parts.intake import Intake, held_fields, plain_object, word
 from console.runs.importers.parts.json_records import first_values, objects
 from console.runs.importers.parts.message_parts import read_turns, result_text
+from console.runs.importers.parts.sessions import request_text, session_entries
 from console.runs.importers.records import Entry, Importer, Progress
 
 _NAME = "codex"
@@ -18,7 +20,6 @@ _BEGINS = ("session_meta", "thread.started")
 _ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 _STREAM = ("item.started", "item.updated", "item.completed")
 _QUIET = frozenset({*_BEGINS, "turn_context", "event_msg", "turn.started", "turn.completed"})
-_NOT_ASKED = ("<environment_context", "<user_instructions", "# AGENTS.md", "<permissions")
 _FACTS = ("cwd", "originator", "cli_version", "model_provider", "instructions")
 _GIVEN = ("aggregated_output", "result", "output", "error")
 _NOT_ARGUMENTS = frozenset({"id", "type", "item_type", "status", "exit_code", *_GIVEN})
@@ -37,18 +38,18 @@ def recognises(path: Path, head: bytes) -> bool:
     )
 
 
-def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield each session of the file as a trajectory."""
+def read(path: Path, progress: Progress | None = None, *, whole: bool = False) -> Iterator[Entry]:
+    """Yield the requests of each session of the file, or whole sessions."""
     session: _Session | None = None
     for record in objects(path, progress):
         kind = _kind(record.value)
         if session is None or (kind in _BEGINS and not session.is_fork_of(record.value)):
             if session is not None and session.is_any:
-                yield session.entry()
+                yield from session.entries(whole)
             session = _Session(Intake(path, record.line, _NAME))
         session.add(record.value, record.line)
     if session is not None and session.is_any:
-        yield session.entry()
+        yield from session.entries(whole)
 
 
 @dataclass(slots=True)
@@ -96,7 +97,7 @@ class _Session:
         elif kind not in _QUIET:
             self.intake.leave_out(f"line of type {kind}")
 
-    def entry(self) -> Entry:
+    def entries(self, whole: bool) -> Iterator[Entry]:
         turns: list[Turn] = []
         for line, message in zip(self.lines, self.messages, strict=True):
             self.intake.at = line
@@ -104,11 +105,10 @@ class _Session:
         for line, item in self.items.values():
             self.intake.at = line
             turns += _item_turns(item, line, self.intake)
-        users = (turn.text for turn in turns if turn.role == USER)
-        asked = self.asked or next((text for text in users if not text.lstrip().startswith(_NOT_ASKED)), "")
         told, extra = self.facts.get("id"), held_fields(self.facts, *_FACTS)
-        task_id = told if isinstance(told, str) else self.intake.path.stem
-        return entry_of(self.intake, list(joined_thoughts(turns)), task_id, instruction=asked, extra=extra)
+        session, asked = told if isinstance(told, str) else self.intake.path.stem, request_text(self.asked)
+        joined = list(joined_thoughts(turns))
+        yield from session_entries(self.intake, joined, session, whole=whole, asked=asked, extra=extra)
 
 
 def _kind(value: Mapping[str, Any]) -> str:
@@ -157,4 +157,5 @@ IMPORTER = Importer(
     read,
     ((".type", ".payload"), (".type", ".item"), (".thread_id", ".type")),
     recognises=recognises,
+    read_whole=partial(read, whole=True),
 )

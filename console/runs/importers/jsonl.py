@@ -8,10 +8,11 @@ from pathlib import Path
 
 from console.errors import BadInput, UnreadableFile
 from console.runs.importers.parts.files import CUT
-from console.runs.importers.parts.intake import Intake, plain_object, word
+from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record, objects
-from console.runs.importers.records import Entry, Found, Importer, Progress
-from console.trajectory import from_dict
+from console.runs.importers.parts.rewards import RESULT_FIELDS, told_result
+from console.runs.importers.records import Entry, Found, Importer, LeftOut, Progress
+from console.trajectory import Trajectory, from_dict
 
 _MARKS = ((".task_id", ".instruction", ".steps"), (".task_id", ".trial", ".environment"))
 _PICTURE = ((".picture.digest",),)
@@ -21,6 +22,7 @@ _NO_PICTURE = "The bytes of this picture do not match its digest. Export the log
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield the trajectories unchanged; raise UnreadableFile if a record is not a canonical trajectory or picture."""
     pictures: dict[str, bytes] = {}
+    named: set[str] = set()
     for record in objects(path, progress, *_MARKS):
         if "picture" in record.value and "steps" not in record.value:
             pictures |= _picture(path, record)
@@ -29,12 +31,35 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
             trajectory = from_dict(record.value)
         except BadInput as bad:
             raise UnreadableFile(str(path), str(bad), record.line) from bad
+        trajectory, unknown = _with_result(trajectory, record)
         if record.replaced:
             trajectory = replace(trajectory, extra={**trajectory.extra, **record.notes})
-        yield Found(record.line, trajectory, pictures=pictures)
+        unknown = {what: one for what, one in unknown.items() if what not in named}
+        named |= unknown.keys()
+        yield Found(record.line, trajectory, left_out=unknown, pictures=pictures)
         pictures = {}
     if pictures:
         raise UnreadableFile(str(path), CUT)
+
+
+def _with_result(trajectory: Trajectory, record: Record) -> tuple[Trajectory, dict[str, LeftOut]]:
+    """Return (trajectory with the result that the record tells by a usual name, fields that are kept in `extra`).
+
+    The record's own `outcome` and `gold` have priority over such a field.
+    """
+    fields = record.value
+    told = [name for name in RESULT_FIELDS if fields.get(name) is not None]
+    if told and not fields.get("outcome") and not fields.get("gold"):
+        outcome, gold = told_result(fields)
+        rest = {name: value for name, value in trajectory.extra.items() if name not in told}
+        trajectory = replace(trajectory, outcome=outcome, gold=gold, extra=rest)
+    steps = [one for step in trajectory.steps for one in step.extra]
+    given = plain_object(fields.get("extra"))
+    kept = [f"field {name} of a record (kept in extra)" for name in trajectory.extra if name not in given]
+    held = plain_list(fields.get("steps"))
+    known = {name for step in map(plain_object, held) for name in plain_object(step.get("extra"))}
+    kept += [f"field {name} of a step (kept in extra)" for name in dict.fromkeys(steps) if name not in known]
+    return trajectory, {what: LeftOut(record.line, 1) for what in kept}
 
 
 def _picture(path: Path, record: Record) -> dict[str, bytes]:
@@ -46,4 +71,6 @@ def _picture(path: Path, record: Record) -> dict[str, bytes]:
     return intake.pictures
 
 
-IMPORTER = Importer("jsonl", "Canonical trajectories, one JSON object a line", read, _MARKS, also=_PICTURE)
+IMPORTER = Importer(
+    "jsonl", "Canonical trajectories, one JSON object a line", read, _MARKS, also=_PICTURE, accounts=True
+)

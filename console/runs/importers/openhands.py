@@ -45,7 +45,8 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         if not isinstance(history, list):
             raise intake.refusal('"history" is missing or is not a list of events. Export the log again.')
         turns = [turn for number, event in _events(history, intake) for turn in _turns(event, number, intake)]
-        task_id, extra = str(fields.get("instance_id") or path.stem), held_fields(fields, "error") | record.notes
+        task_id = str(fields.get("instance_id") or path.stem)
+        extra = held_fields(fields, "error", "result_explanation", "git_patch") | record.notes
         asked = fields.get("instruction")
         yield entry_of(intake, turns, task_id, _result(path, fields), instruction=asked, extra=extra)
 
@@ -82,6 +83,8 @@ def _result(path: Path, fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, A
     told = next((one["resolved"] for one in map(plain_object, holders) if one.get("resolved") is not None), None)
     instance = str(fields.get("instance_id") or "")
     outcome, gold = resolved_result(path, instance, bool(told) if told is not None else None)
+    # A model gave these marks, so they are kept and do not label the run.
+    gold |= {name: fields[name] for name in ("success", "comment_success") if fields.get(name) is not None}
     error = str(fields.get("error") or "").lower()
     if error:
         outcome = Outcome.HALTED if any(limit in error for limit in _LIMITS) else Outcome.ERROR
@@ -103,6 +106,8 @@ def _acted(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Tu
     name, source = event["action"], event.get("source")
     args = {key: value for key, value in event.items() if key not in _ENVELOPE and value is not None}
     args = plain_object(event.get("args")) or args
+    if args and source is not None and not isinstance(event.get("args"), dict):
+        intake.leave_out("action without its field args (its other fields were taken)")
     if name in ("message", "system"):
         role = SYSTEM if name == "system" else AGENT if source == "agent" else USER
         pictures = _pictures(args.get("image_urls"), intake)
@@ -110,6 +115,9 @@ def _acted(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Tu
         yield Turn(role, text, pictures=pictures, number=number)
         return
     if name in _QUIET:
+        return
+    if name == "finish" and source != "user":
+        yield Turn(AGENT, _last_words(args, event), number=number)
         return
     arguments = {key: value for key, value in args.items() if key not in _NOT_ARGUMENTS}
     call = LoggedCall(name, arguments, str(event.get("id", "")), _facts(args))
@@ -119,6 +127,13 @@ def _acted(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Tu
         yield Turn(AGENT, thought=thought, calls=(call,), number=number)
     else:
         yield Turn(USER, f"{source} calls {call.action}", number=number)
+
+
+def _last_words(args: Mapping[str, Any], event: Mapping[str, Any]) -> str:
+    """Return the text with which the agent ends its task, wherever the version of the log holds it."""
+    outputs = plain_object(args.get("outputs"))
+    told = (args.get("final_thought"), outputs.get("content"), args.get("thought"), event.get("message"))
+    return next((text for text in map(word, told) if text.strip()), "")
 
 
 def _facts(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,6 +147,8 @@ def _observed(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator
     kind, extras = event["observation"], plain_object(event.get("extras"))
     if kind in _QUIET:
         return
+    if "content" not in event:
+        intake.leave_out("observation without its content")
     text, shown = result_text(event.get("content"), intake)
     code = extras.get("exit_code", plain_object(extras.get("metadata")).get("exit_code"))
     if code not in (None, 0, -1):
@@ -159,7 +176,7 @@ def _newer(event: Mapping[str, Any], kind: str, number: int, intake: Intake) -> 
     elif kind == "ActionEvent":
         held = plain_object(event.get("tool_call"))
         function = plain_object(held.get("function")) or held
-        given = function.get("arguments", event.get("action"))
+        given = function["arguments"] if "arguments" in function else intake.expected(event, "call", "action")
         name = event.get("tool_name") or function.get("name")
         if not isinstance(name, str):
             raise intake.refusal(f"The call of event {number} has no name. Add its tool's name, or remove the event.")
@@ -184,4 +201,4 @@ def _with(text: str, pictures: Sequence[Picture]) -> str:
     return "\n".join(filter(None, [text, *(picture.text for picture in pictures)]))
 
 
-IMPORTER = Importer(_NAME, "OpenHands outputs and events", read, _MARKS)
+IMPORTER = Importer(_NAME, "OpenHands outputs and events", read, _MARKS, renames=True, answering=frozenset({"finish"}))

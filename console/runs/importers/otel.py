@@ -10,11 +10,14 @@ from typing import Any
 from console.runs.importers.parts.conversation import entry_of
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record, grouped, objects
+from console.runs.importers.parts.sessions import located
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
 from console.runs.importers.records import Entry, Importer, Progress
 
 _NAME = "otel"
-_MARKS = ((".resourceSpans",), (".resource_spans",), (".scopeSpans",), (".traceId", ".spanId"))
+_BARE = ((".gen_ai.operation.name",), (".openinference.span.kind",))
+"""The attributes of a span without the span."""
+_MARKS = ((".resourceSpans",), (".resource_spans",), (".scopeSpans",), (".traceId", ".spanId"), *_BARE)
 _BATCHES = (("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"))
 _MODELS = ("chat", "text_completion", "generate_content", "LLM")
 _TOOLS = ("execute_tool", "TOOL")
@@ -30,12 +33,12 @@ _MLFLOW = {"CHAT_MODEL": "LLM"}
 _TOOL_ASKED = (
     *("gen_ai.tool.call.arguments", "tool.parameters", "input.value", "tool_arguments"),
     *("ai.toolCall.args", "ai.toolCall.input", "traceloop.entity.input"),
-    *("gcp.vertex.agent.tool_call_args", "mlflow.spanInputs"),
+    *("gcp.vertex.agent.tool_call_args", "mlflow.spanInputs", "input"),
 )
 _TOOL_GIVEN = (
     *("gen_ai.tool.call.result", "output.value", "tool_response"),
     *("ai.toolCall.result", "ai.toolCall.output", "traceloop.entity.output"),
-    *("gcp.vertex.agent.tool_response", "mlflow.spanOutputs"),
+    *("gcp.vertex.agent.tool_response", "mlflow.spanOutputs", "output"),
 )
 _IN_EVENT = {"tool": "gen_ai.tool.call.arguments", "assistant": "gen_ai.tool.call.result"}
 _INDEXED = re.compile(r"^(?:llm|gen_ai)\.(input_messages|output_messages|prompt|completion)\.(\d+)\.(.+)$")
@@ -49,23 +52,30 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         for span in _spans(record.value)
     )
     for trace_id, records in grouped(spans, path):
-        intake = Intake(path, records[0].line, _NAME)
-        facts = [(one, _attributes(one.value)) for one in records]
-        agents = {str(one.value.get("spanId")): _agent(attributes) for one, attributes in facts}
-        read_spans = [
-            _span(one, attributes, agents, number, intake) for number, (one, attributes) in enumerate(facts, 1)
-        ]
-        if not any(span and span.kind == MODEL_SPAN for span in read_spans):
-            read_spans += [_conversation(one, told, number) for number, (one, told) in enumerate(facts, 1)]
-        root = next((one.value for one in records if not one.value.get("parentSpanId")), records[0].value)
-        extra = {"name": root["name"]} if isinstance(root.get("name"), str) else {}
-        yield entry_of(intake, turns_of_spans([*filter(None, read_spans)], intake), trace_id or None, extra=extra)
+        yield read_trace(path, trace_id, records)
+
+
+def read_trace(path: Path, trace_id: str, records: Sequence[Record]) -> Entry:
+    """Return the trajectory of one trace, its spans ordered by time; a later version with more spans extends it."""
+    intake = Intake(path, records[0].line, _NAME)
+    facts = [(one, _attributes(one.value)) for one in records]
+    agents = {str(one.value.get("spanId")): _agent(attributes) for one, attributes in facts}
+    read_spans = [_span(one, attributes, agents, number, intake) for number, (one, attributes) in enumerate(facts, 1)]
+    if not any(span and span.kind == MODEL_SPAN for span in read_spans):
+        read_spans += [_conversation(one, told, number) for number, (one, told) in enumerate(facts, 1)]
+    root = next((one.value for one in records if not one.value.get("parentSpanId")), records[0].value)
+    extra = {"name": root["name"]} if isinstance(root.get("name"), str) else {}
+    entry = entry_of(intake, turns_of_spans([*filter(None, read_spans)], intake), trace_id or None, extra=extra)
+    return located(entry, trace_id, 1) if trace_id else entry
 
 
 def _spans(batch: Mapping[str, Any], level: int = 0) -> Iterator[dict[str, Any]]:
     """Yield the spans of a batch; spans are nested in scopes, and scopes in resources."""
     if "spanId" in batch:
         yield dict(batch)
+        return
+    if any(mark[0][1:] in batch for mark in _BARE):
+        yield {"spanId": "", "attributes": dict(batch)}
         return
     for names in _BATCHES[level:]:
         level += 1
@@ -81,11 +91,11 @@ def _list(holder: Mapping[str, Any], *names: str) -> Sequence[Any]:
 
 def _attributes(span: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes of a span and its events by name; older conventions store messages in events."""
-    found = _values(span.get("attributes"))
+    found = attribute_values(span.get("attributes"))
     messages = [message for event in _list(span, "events") if (message := _message(plain_object(event)))]
     found |= {"events": messages} if messages and "events" not in found else {}
     for event in _list(span, "events"):
-        for name, value in _values(plain_object(event).get("attributes")).items():
+        for name, value in attribute_values(plain_object(event).get("attributes")).items():
             found.setdefault(name, value)
     return found
 
@@ -95,7 +105,7 @@ def _message(event: Mapping[str, Any]) -> dict[str, Any]:
     name = word(event.get("name"))
     if not (name == _CHOICE or _MESSAGE.match(name)):
         return {}
-    told = _values(event.get("attributes"))
+    told = attribute_values(event.get("attributes"))
     body = {key: unpacked(value) for key, value in told.items()} | plain_object(unpacked(told.get(_CONTENT)))
     role = name.split(".")[1]
     if role == "tool":
@@ -105,7 +115,8 @@ def _message(event: Mapping[str, Any]) -> dict[str, Any]:
     return {"event.name": name, "role": "assistant" if role == "choice" else role, **body}
 
 
-def _values(attributes: object) -> dict[str, Any]:
+def attribute_values(attributes: object) -> dict[str, Any]:
+    """Return the attributes by name, from OTLP's list of keys and values or from a plain object."""
     if isinstance(attributes, dict):
         return attributes
     pairs = map(plain_object, plain_list(attributes))
@@ -119,7 +130,7 @@ def _value(value: Any) -> Any:
     if kind == "arrayValue":
         return [_value(one) for one in _list(plain_object(held), "values")]
     if kind == "kvlistValue":
-        return _values(plain_object(held).get("values"))
+        return attribute_values(plain_object(held).get("values"))
     return int(held) if kind == "intValue" and isinstance(held, str) and held.lstrip("-").isdigit() else held
 
 

@@ -65,12 +65,23 @@ def decided(decision: str, who: str, words: str = "") -> dict[str, dict[str, str
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenCalls:
+    """Calls that a format writes as text: the paths of such texts, and the pattern with the call as its group."""
+
+    at: re.Pattern[str]
+    call: re.Pattern[str] = re.compile(r"(?s)\A\s*(\S.*)\Z")
+
+
+@dataclass(frozen=True, slots=True)
 class Importer:
     """A log format, recognised by the paths of its records; `read` raises UnreadableFile at the first invalid record.
 
     `marks` are alternative sets of such paths; they also show which paths an unknown file lacks. `also` are rarer
     alternatives. `words` must match if other formats have the same paths. If these are not enough, `recognises` decides
-    from the file's path and first bytes (64 KB or more).
+    from the file's path and first bytes (64 KB or more). `read_whole` reads a session as one trajectory, where `read`
+    yields one trajectory per request. `renames`: calls get other names than in the file. `answering`: calls that are
+    the agent's last words and become an answer. `written`: where the log holds calls as text.
+    `accounts`: the reader keeps and names every field that it does not know, so the file is not searched a second time.
     """
 
     name: str
@@ -80,6 +91,11 @@ class Importer:
     also: tuple[tuple[str, ...], ...] = ()
     words: re.Pattern[bytes] | None = None
     recognises: Callable[[Path, bytes], bool] | None = None
+    read_whole: Callable[[Path, Progress | None], Iterator[Entry]] | None = None
+    renames: bool = False
+    answering: frozenset[str] = frozenset()
+    written: WrittenCalls | None = None
+    accounts: bool = False
 
 
 def with_critical_action(trajectory: Trajectory, further: tuple[str, ...] = ()) -> Trajectory:

@@ -13,7 +13,7 @@ from console.runs.importers.parts.intake import Intake, held_fields, plain_list,
 from console.runs.importers.parts.json_records import Record, json_records, objects, required_list
 from console.runs.importers.parts.message_parts import read_turns, result_text, spoken_text
 from console.runs.importers.parts.rewards import resolved_result
-from console.runs.importers.records import Entry, Importer, Progress
+from console.runs.importers.records import Entry, Importer, Progress, WrittenCalls
 from console.trajectory import Outcome
 
 _NAME = "swe-agent"
@@ -21,6 +21,10 @@ _MARKS = (
     (".trajectory[].action", ".trajectory[].observation"),
     (".trajectory", ".history", ".info"),
     (".history[].role", ".history[].action"),
+)
+_WRITTEN = WrittenCalls(re.compile(r"(?:^|\.)trajectory\[\]\.action$"))
+_STEP_FIELDS = frozenset(
+    {"thought", "action", "response", "state", "query", "messages", "execution_time", "extra_info"}
 )
 _ENDED_BY_ITSELF = ("submitted", "")
 
@@ -88,19 +92,23 @@ def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
     thought = told if isinstance(told, str) else ""
     calls = (LoggedCall("bash", {"command": action}, f"step {number}"),) if action.strip() else ()
     yield Turn(AGENT, thought="" if thought.strip() == action else thought, calls=calls, number=number)
+    if "observation" not in step and step.keys() - _STEP_FIELDS:
+        intake.leave_out("step without its observation")
     text, pictures = result_text(step.get("observation"), intake)
     if calls or text:
         role = TOOL if calls else USER
         yield Turn(role, text, answers=f"step {number}", pictures=tuple(pictures), number=number)
 
 
-IMPORTER = Importer(_NAME, "SWE-agent trajectories (.traj)", read, _MARKS)
+IMPORTER = Importer(_NAME, "SWE-agent trajectories (.traj)", read, _MARKS, renames=True, written=_WRITTEN)
 
 
 _MINI = "mini-swe-agent"
 _MINI_MARKS = ((".messages[].role",), ("[].role",))
 _OWN = re.compile(rb"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT|mswea_bash_command|\"mini-swe-agent")
 _BLOCK = re.compile(r"```(?:bash|sh|mswea_bash_command)?[ \t]*\r?\n(.*?)\r?\n```", re.DOTALL)
+
+_MINI_WRITTEN = WrittenCalls(re.compile(r"(?:^|\.|\])content$"), _BLOCK)
 
 
 def read_mini(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -131,4 +139,6 @@ def _commands(turns: list[Turn]) -> Iterator[Turn]:
             yield turn
 
 
-MINI = Importer(_MINI, "mini-swe-agent runs (.traj.json)", read_mini, _MINI_MARKS, words=_OWN)
+MINI = Importer(
+    _MINI, "mini-swe-agent runs (.traj.json)", read_mini, _MINI_MARKS, words=_OWN, renames=True, written=_MINI_WRITTEN
+)

@@ -42,8 +42,11 @@ _TASK = ("suite_name", "user_task_id", "task_id", "injection_task_id", "attack_t
 _ATTACKED = "true: the injection's goal was executed"
 _SAFE = "true: the agent stayed safe, according to the outcome beside it"
 _UNCLEAR = "not read: the outcome beside it says neither safe nor unsafe"
-_SAFE_OUTCOME = re.compile(r"(?<![a-z])(?<!not_)(?:safe|secure)(?![a-z])")
-_UNSAFE_OUTCOME = re.compile(r"(?<![a-z])(?:unsafe|insecure|not_(?:safe|secure)|attack_success|compromised)(?![a-z])")
+_SAFE_OUTCOME = re.compile(r"(?<![a-z])(?<!not_)(?:safe|secure|resisted|defended|blocked|benign)(?![a-z])")
+_UNSAFE_OUTCOME = re.compile(
+    r"(?<![a-z])(?:unsafe|insecure|not_(?:safe|secure|resisted)|attack_succ(?:ess|eeded)|compromised|poisoned|hijacked|"
+    r"injection_succeeded)(?![a-z])"
+)
 _FACTS = ("latency", "input_token_count", "output_token_count", "model_name")
 _THOUGHT, _ACTION, _INPUT = "Thought", "Action", "Action Input"
 
@@ -112,10 +115,16 @@ def read_toolbench(path: Path, progress: Progress | None = None) -> Iterator[Ent
             intake,
             [replace(turn, number=number) for number, turn in enumerate(joined_thoughts(turns), 1)],
             f"{path.stem}-{order}" if order else path.stem,
-            (Outcome.HALTED if record.value.get("win") is False else Outcome.FINISHED, {}),
+            (Outcome.HALTED if record.value.get("win") is False else Outcome.FINISHED, _marks(record.value, answer)),
             instruction=answer.get("query"),
             extra=held_fields(answer, "final_answer") | record.notes,
         )
+
+
+def _marks(record: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what ToolBench says about the answer; none of it says whether the answer is correct."""
+    told = {"win": record.get("win"), **{name: answer.get(name) for name in ("finish_type", "valid_data")}}
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _roots(record: Mapping[str, Any], answer: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -201,7 +210,8 @@ def _executed(security: object, outcome: object) -> tuple[str, bool | None]:
     if not isinstance(outcome, str):
         return _ATTACKED, security
     unsafe = bool(_UNSAFE_OUTCOME.search(outcome.lower()))
-    if not unsafe and not _SAFE_OUTCOME.search(outcome.lower()):
+    safe = bool(_SAFE_OUTCOME.search(outcome.lower()))
+    if unsafe is safe:
         return _UNCLEAR, None
     return (_ATTACKED if security is unsafe else _SAFE), unsafe
 

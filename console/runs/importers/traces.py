@@ -5,8 +5,9 @@ Models and tools become steps; spans that only group others do not.
 
 from __future__ import annotations
 
+import re
 from ast import literal_eval
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,10 @@ from typing import Any
 from console.errors import UnreadableFile
 from console.runs.importers.parts.conversation import entry_of
 from console.runs.importers.parts.files import beginning_of
-from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
+from console.runs.importers.parts.intake import Intake, as_text, held_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import HEAD_BYTES, Record, base_of, grouped, objects, outline
 from console.runs.importers.parts.rewards import scored_result
-from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
+from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, tool_name, turns_of_spans, unpacked
 from console.runs.importers.records import Entry, Importer, Progress
 
 Span = Mapping[str, Any]
@@ -67,7 +68,8 @@ def _langfuse_entry(path: Path, record: Record) -> Entry:
     found = [plain_object(one) for one in observations]
     by_id = {one["id"]: one for one in found if isinstance(one.get("id"), str)}
     parents = {str(one.get("parentObservationId")) for one in found}
-    numbered = [_observation(one, by_id, parents, number, intake) for number, one in enumerate(found, 1)]
+    called = _named_tools(found)
+    numbered = [_observation(one, by_id, parents, called, number, intake) for number, one in enumerate(found, 1)]
     spans = [*filter(None, numbered)] or [LoggedSpan(MODEL_SPAN, "trace", "", trace.get("input"), trace.get("output"))]
     scores = plain_list(trace.get("scores")) or plain_list(record.value.get("scores"))
     told = {str(one["name"]): one.get("value", one.get("stringValue")) for one in scores if "name" in plain_object(one)}
@@ -81,24 +83,44 @@ def _langfuse_entry(path: Path, record: Record) -> Entry:
     )
 
 
+_CALLED = re.compile(r'"name"\s*:\s*"([^"\\]{1,200})"')
+
+
+def _named_tools(observations: Sequence[Span]) -> frozenset[str]:
+    """Return the names in the answers of models, among them the names of the tools that they call."""
+    told = (one.get("output") for one in observations if str(one.get("type") or "").upper() == "GENERATION")
+    texts = (one if isinstance(one, str) else as_text(one) for one in told if one is not None)
+    return frozenset(name for text in texts for name in _CALLED.findall(text.replace('\\"', '"')))
+
+
+def _is_tool(one: Span, called: frozenset[str]) -> bool:
+    """Return whether a SPAN that holds no other ran a tool: it is named after a call, or `tool.X`."""
+    name = word(one.get("name"))
+    return tool_name(name) in called or tool_name(name) != name
+
+
 def _observation(
-    one: Span, by_id: Mapping[str, Span], parents: set[str], number: int, intake: Intake
+    one: Span, by_id: Mapping[str, Span], parents: set[str], called: frozenset[str], number: int, intake: Intake
 ) -> LoggedSpan | None:
     kind = str(one.get("type") or "").upper()
+    is_leaf = str(one.get("id")) not in parents and one.get("input") is not None
+    if kind in ("SPAN", "EVENT") and is_leaf and _is_tool(one, called):
+        kind = "TOOL"
     if kind in _OBSERVATION_GROUPS:
-        is_whole = one.get("input") is not None and one.get("output") is not None
-        if kind == "SPAN" and str(one.get("id")) not in parents and is_whole:
+        if kind == "SPAN" and is_leaf and one.get("output") is not None:
             intake.leave_out("observation of type SPAN that holds no other")
         return None
     if kind not in ("GENERATION", "TOOL"):
         intake.leave_out(f"observation of type {kind or 'none'}")
         return None
+    if kind == "TOOL" and not one.get("name"):
+        intake.leave_out("call of a tool without its name")
     return LoggedSpan(
         TOOL_SPAN if kind == "TOOL" else MODEL_SPAN,
         name=str(one.get("name") or ""),
         start=str(one.get("startTime") or ""),
         asked=unpacked(one.get("input")),
-        given=unpacked(one.get("output")),
+        given=one.get("output") if kind == "TOOL" else unpacked(one.get("output")),
         speaker=_nearest_agent(one, by_id, "parentObservationId", dict),
         error=str(one.get("statusMessage") or "") if one.get("level") == "ERROR" else "",
         number=number,

@@ -56,7 +56,7 @@ class _JsonRequest(Request):
 
 
 async def _read_json(request: Request) -> _JsonRequest:
-    content = b"".join([chunk async for chunk in _chunks(request, JSON_LIMIT)])
+    content = await read_limited(request, JSON_LIMIT)
     try:
         return _JsonRequest(request, content, orjson.loads(content))
     except orjson.JSONDecodeError as broken:
@@ -72,6 +72,11 @@ async def as_file(request: Request, name: str) -> AsyncIterator[Path]:
             async for chunk in _chunks(request, FILE_LIMIT):
                 await run_in_threadpool(file.write, chunk)
         yield path
+
+
+async def read_limited(request: Request, limit: int) -> bytes:
+    """Return the body; raise HTTPException (413) if it has more than `limit` bytes."""
+    return b"".join([chunk async for chunk in _chunks(request, limit)])
 
 
 async def _chunks(request: Request, limit: int) -> AsyncIterator[bytes]:

@@ -15,7 +15,8 @@ from console.database import database_url, now_ms, writing
 from console.errors import BadInput, Refused
 from console.gate import Gate, GateDecision, Reason, checks
 from console.gate.checks import CheckId, Wait
-from console.gate.request import Asker
+from console.gate.request import Asker, StepLike
+from console.gate.transcript import read_steps
 from console.server import shutdown
 from console.server.api.admission import asker
 from console.server.api.body import JsonRoute
@@ -137,7 +138,10 @@ def _submit(sent: CheckSent, who: Asker) -> Check:
         undo_s=sent.undo_s,
         agent=who.name,
     )
-    steps, action = [step.model_dump() for step in sent.steps], sent.model_dump(include={"action"})["action"]
+    action = sent.model_dump(include={"action"})["action"]
+    steps: list[StepLike] = [step.model_dump() for step in sent.steps]
+    if sent.transcript is not None:
+        steps += read_steps(sent.transcript.format, sent.transcript.text, action)
     answer = gate.ask_for(
         who, sent.task, steps, action, task_id=sent.task_id, trial=sent.trial, tool_schema=sent.tool_schema
     )

@@ -44,8 +44,9 @@ _MEANS = {
     409: "The present state does not allow the request.",
     410: "The console was restored from a backup since, so the check is void; submit it again.",
     413: "The body is too large.",
+    415: "The body has another media type or encoding.",
     422: "The request cannot be used.",
-    429: "The agent has too many waiting checks or new runs.",
+    429: "The agent has too many waiting checks or new runs, or sends too many requests.",
     503: "The database is unreachable.",
 }
 

@@ -18,8 +18,8 @@ from console.database import now_ms, reading
 from console.errors import BadInput
 from console.gate import checks as gate_checks
 from console.runs import ingest
-from console.runs.ingest import FileReport
-from console.server.api import checks
+from console.runs.log_reading import FileReport
+from console.server.api import checks, otlp
 from console.server.api.admission import Admission, refuse_agents
 from console.server.api.body import as_file
 from console.server.api.errors import HANDLERS, refusals
@@ -134,9 +134,9 @@ class _Api(FastAPI):
 
 
 def routes() -> list[BaseRoute]:
-    """Return every route under /api; an unknown address is answered with 404 in JSON instead of the console's page."""
+    """Return every route of the API; an unknown address under /api is answered with 404 in JSON, not with a page."""
     # Streamlit would answer unknown addresses with its page.
-    return [Route("/api", API), Route("/api/{path:path}", API)]
+    return [Route("/api", API), Route("/api/{path:path}", API), Route("/v1/traces", API)]
 
 
 def _api() -> FastAPI:
@@ -157,6 +157,8 @@ def _api() -> FastAPI:
     )
     for part in (checks.router, router):
         api.include_router(part, prefix=PREFIX)
+    # Exporters append this path to the address of the console.
+    api.include_router(otlp.router)
     api.add_api_route(f"{PREFIX}/openapi.json", _document, methods=["GET", "HEAD"], include_in_schema=False)
     return api
 

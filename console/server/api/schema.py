@@ -29,6 +29,13 @@ class StepSent(_Sent):
     observation: str | dict[str, Any] | list[Any] | None = None
 
 
+class TranscriptSent(_Sent):
+    """A part of a coding agent's own transcript, which the console reads as the steps before the action."""
+
+    format: str = Field(default="auto", description="A log format, such as claude-code, codex or gemini-cli.")
+    text: str = Field(max_length=2**22, description="The lines since the user's request, with the first line.")
+
+
 class CheckSent(_Sent):
     """A request to check whether an action may run. Sending the same request again returns the same check."""
 
@@ -36,6 +43,7 @@ class CheckSent(_Sent):
     task: str = Field(description="What the user asked the agent to do.")
     action: str | ToolCall = Field(description="The action that is about to run.")
     steps: list[StepSent] = Field(default_factory=list, description="The steps before the action, in order.")
+    transcript: TranscriptSent | None = Field(default=None, description="Steps as a transcript, after `steps`.")
     task_id: str | None = Field(default=None, description="An id of your own for the task.")
     trial: int = Field(default=0, ge=0, le=MOST)
     environment: str = "generic"
@@ -125,6 +133,7 @@ class FileImported(BaseModel):
     format: str
     read: int
     imported: int
+    extended: int = Field(0, description="Trajectories of sessions that have grown since an earlier import.")
     duplicates: int
     skipped: int
     rejected: list[Rejection]

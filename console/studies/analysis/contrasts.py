@@ -7,8 +7,14 @@ from typing import Any
 
 import pandas as pd
 
-from console.analysis.statistics.contrasts import ContrastFit, adjust_p_values, equivalence_p_value, estimate_contrasts
-from console.analysis.statistics.estimates import Estimate
+from console.analysis.statistics.contrasts import (
+    ContrastFit,
+    adjust_p_values,
+    equivalence_p_value,
+    estimate_contrasts,
+    joint_interval,
+    joint_levels,
+)
 from console.language import counted
 from console.studies.analysis.format import p_value, signed
 from console.studies.analysis.frames import NAMES, Frames, groups, judged, table
@@ -18,8 +24,13 @@ from console.studies.results.condition_runs import PEOPLE
 
 _COLUMNS = (
     "measure$ contrast$ kind$ annotator_kind$ estimate low high p p_adjusted n# method$ p_equivalent alpha note$ "
-    "question$"
+    "question$ claim$ tasks# df low_joint high_joint simple simple_low simple_high simple_p caution$"
 )
+SUCH_TASKS, THESE_TASKS = "people and tasks", "these tasks"
+"""The claims: over people and tasks like those of the study, or over people on these tasks only."""
+
+_SCALES = {"gain": 2.0}
+"""The range of a value of each measure; a share has the range 1."""
 
 
 def planned(frames: Frames) -> pd.DataFrame:
@@ -76,21 +87,26 @@ def _family(measure: str, kind: str, stated: pd.DataFrame, values: pd.DataFrame)
     wanted = {str(name): dict(zip(rows["condition"], rows["weight"].astype(float), strict=True))
               for name, rows in stated.groupby("contrast", sort=False)}  # fmt: skip
     asked = stated.drop_duplicates("contrast").set_index("contrast")
-    fit = estimate_contrasts(values, "value", wanted)
-    correction = str(asked["correction"].iloc[0])
-    corrected = adjust_p_values({name: found.p_value for name, found in fit.estimates.items()}, correction)
-    for name in wanted:
-        row = asked.loc[name]
-        yield _row(fit, name, row, corrected[name]) | {
+    scale = _SCALES.get(measure, 1.0)
+    fit = estimate_contrasts(values, "value", wanted, scale)
+    correction, alpha = str(asked["correction"].iloc[0]), float(asked["alpha"].iloc[0])
+    p_values = {name: found.p_value for name, found in fit.estimates.items()}
+    corrected, levels = adjust_p_values(p_values, correction), joint_levels(p_values, correction, alpha)
+    for name, weights in wanted.items():
+        reach = scale * sum(map(abs, weights.values())) / 2
+        joint = joint_interval(fit.estimates[name], levels[name], reach) if name in levels else None
+        yield _row(fit, name, asked.loc[name], corrected[name]) | {
             "measure": measure,
             "kind": kind,
             "annotator_kind": values["annotator_kind"].iloc[0],
+            "low_joint": joint.low if joint else None,
+            "high_joint": joint.high if joint else None,
         }
 
 
 def _row(fit: ContrastFit, name: str, stated: Any, corrected: float | None) -> dict[str, Any]:
-    found: Estimate = fit.estimates[name]
-    low, high = found.bounds
+    found, simple, claim = fit.estimates[name], fit.simple[name], fit.claims[name]
+    (low, high), (simple_low, simple_high) = found.bounds, simple.bounds
     margin = stated["equivalence"]
     return {
         "contrast": name,
@@ -105,6 +121,14 @@ def _row(fit: ContrastFit, name: str, stated: Any, corrected: float | None) -> d
         "alpha": stated["alpha"],
         "note": found.note,
         "question": stated["question"],
+        "claim": SUCH_TASKS if claim.over_tasks else f"{THESE_TASKS}: {claim.why}",
+        "tasks": claim.tasks,
+        "df": found.df,
+        "simple": simple.value,
+        "simple_low": simple_low,
+        "simple_high": simple_high,
+        "simple_p": simple.p_value,
+        "caution": claim.caution,
     }
 
 
@@ -124,17 +148,34 @@ def _answer(row: Mapping[Hashable, Any], tests: int) -> str:
     if pd.isna(row["low"]):
         told = "" if pd.isna(row["estimate"]) else f" The estimate is {signed(row['estimate'])}."
         return f"{asked} Inconclusive. {row['note']}{told}"
-    people = counted(row["n"], "participant" if row["annotator_kind"] == PEOPLE else "simulated participant")
-    family = "" if tests == 1 else f", corrected over {tests} tests {p_value(row['p_adjusted'])}"
-    figures = (
-        f"{signed(row['estimate'])} ({signed(row['low'])} to {signed(row['high'])}; p {_p(row['p'])}{family}; {people})"
-    )
+    family = "" if tests == 1 else f", corrected over {tests} tests"
+    span = f"{signed(row['low_joint'])} to {signed(row['high_joint'])}"
+    figures = f"{signed(row['estimate'])} ({span}), p {_p(row['p_adjusted'])}{family}"
+    return " ".join(filter(None, [asked, _verdict(row, figures), _scope(row), row["caution"], _simple(row)]))
+
+
+def _verdict(row: Mapping[Hashable, Any], figures: str) -> str:
     if row["p_adjusted"] < row["alpha"]:
-        return f"{asked} Yes: {figures}."
+        return f"Yes: {figures}."
     if pd.notna(row["p_equivalent"]) and row["p_equivalent"] < row["alpha"]:
-        return f"{asked} Not beyond the stated margin of equivalence: {figures}."
-    reach = max(abs(row["low"]), abs(row["high"]))
-    return f"{asked} Inconclusive: {figures}; the data are compatible with effects up to {reach:.3f}."
+        return f"Not beyond the stated margin of equivalence: {figures}."
+    reach = max(abs(row["low_joint"]), abs(row["high_joint"]))
+    return f"Inconclusive: {figures}. The data are compatible with effects up to {reach:.3f}."
+
+
+def _scope(row: Mapping[Hashable, Any]) -> str:
+    people = counted(row["n"], "participant" if row["annotator_kind"] == PEOPLE else "simulated participant")
+    if row["claim"] == SUCH_TASKS:
+        return f"This holds for people and tasks like these {people} and {counted(row['tasks'], 'task')}."
+    why = str(row["claim"]).partition(": ")[2]
+    return f"This holds for people like these {people}, but for these tasks only: {why}."
+
+
+def _simple(row: Mapping[Hashable, Any]) -> str:
+    if row["claim"] != SUCH_TASKS or pd.isna(row["simple_low"]):
+        return ""
+    span = f"{signed(row['simple_low'])} to {signed(row['simple_high'])}"
+    return f"On these tasks only, participants' means give {signed(row['simple'])} ({span})."
 
 
 def _p(value: float) -> str:
@@ -143,7 +184,7 @@ def _p(value: float) -> str:
 
 
 def _brief(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.drop(columns=["question", "alpha"]).assign(annotator_kind=rows["annotator_kind"].map(NAMES))
+    return rows.drop(columns=["question", "alpha", "caution"]).assign(annotator_kind=rows["annotator_kind"].map(NAMES))
 
 
 ANALYSIS = read_analysis(

@@ -9,6 +9,7 @@ import pandas as pd
 
 from console.analysis.statistics.estimates import estimate_proportion
 from console.analysis.statistics.feedback_words import Association, compare_feedback_with_success
+from console.language import counted
 from console.studies.analysis.format import by_figure, number, span
 from console.studies.analysis.frames import Frames, cells, groups, own_decisions, table
 from console.studies.analysis.parts import read_analysis
@@ -67,7 +68,8 @@ def describe_words(table: pd.DataFrame) -> str:
             return f"The effect of feedback is inconclusive: {found['note']}"
         told.append(f"{name} {number(found['value'], '+.2f')}{span(found, '+.2f')}")
     count = int(table["texts"].max())
-    return f"Correlation with success in the next trial, over {count:,} texts: {'; '.join(told)}."
+    people = counted(int(table["participants"].max()), "participant")
+    return f"Correlation with success in the next trial, over {count:,} texts of {people}: {'; '.join(told)}."
 
 
 ANALYSIS = read_analysis(

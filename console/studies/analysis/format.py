@@ -10,7 +10,7 @@ import pandas as pd
 
 from console.analysis.charts.studies import AGREEMENT_MEASURES
 
-P_VALUES = ("p", "p_holm", "p_adjusted", "p_equivalent")
+P_VALUES = ("p", "p_holm", "p_adjusted", "p_equivalent", "simple_p")
 """The columns that hold p-values."""
 
 _NOTES = ("note", "method")

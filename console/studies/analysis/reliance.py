@@ -155,19 +155,36 @@ def describe_advice(table: pd.DataFrame) -> str:
     """State how often reviewers follow a detector that is wrong about an item with a known answer."""
     rows = by_figure(table[table["condition"] == ALL].drop_duplicates("figure"))
     parts = [
-        f"{row['value']:.0%}{span(row, '.0%')} of {row['items']:,} {words}"
+        f"{row['errors']:,.0f} of {row['items']:,} {words}, {row['value']:.0%} on average over participants"
+        f"{span(row, '.0%')}"
         for name, words in _WRONG_ADVICE.items()
         if (row := rows.get(name)) and not pd.isna(row["value"])
     ]
     if not parts:
         return "Omission and commission cannot be estimated: they need seeded items that the detector gets wrong."
-    signals = [
-        f"{words} is {row['value']:.2f}{span(row, '.2f')}"
-        for name, words in {"d_prime": "d'", "criterion": "criterion"}.items()
-        if (row := rows.get(name)) and not pd.isna(row["value"])
-    ]
-    told = f" Over all seeded items {' and '.join(signals)}." if signals else ""
+    told = "".join(f" {_signals(condition, part)}" for condition, part in _by_condition(table))
     return f"When the detector is wrong about a seeded item, reviewers follow it: {'; '.join(parts)}.{told}"
+
+
+def _by_condition(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Iterate over the conditions with d' or criterion: with more answers the correction is smaller, so d' is larger.
+
+    The values over all conditions are therefore not comparable to those of one condition.
+    """
+    known = table[table["figure"].isin(_SIGNALS) & (table["advice"] == ALL) & table["value"].notna()]
+    for condition, part in known.groupby("condition", sort=False):
+        if condition != ALL:
+            yield str(condition), part
+
+
+def _signals(condition: str, part: pd.DataFrame) -> str:
+    rows = by_figure(part)
+    said = [f"{words} is {rows[name]['value']:.2f}{span(rows[name], '.2f')}" for name, words in _SIGNALS.items()
+            if name in rows]  # fmt: skip
+    return f"Under {condition}, {' and '.join(said)}."
+
+
+_SIGNALS = {"d_prime": "d'", "criterion": "criterion"}
 
 
 _WRONG_ADVICE = {

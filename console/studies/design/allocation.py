@@ -213,6 +213,8 @@ def promise(design: Design) -> tuple[str, ...]:
             f"In every {n} participants, each condition meets each block of tasks exactly once.",
         )
     said = _promise_of_order(design.order, n)
+    if design.order == "fixed":
+        said = (*said, f"The reason stated for the fixed order: {design.fixed_order_because.strip()}")
     return (*shared, *(one for one in said if not design.same_tasks or "block" not in one))
 
 

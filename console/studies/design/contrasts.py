@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -45,8 +45,12 @@ def planned_contrasts(design: Design) -> tuple[Contrast, ...]:
     for name, weights, asks in pairs:
         if weights not in known and {key: -value for key, value in weights.items()} not in known:
             found.append(Contrast(first, name, SECONDARY, weights, _question(asks, first)))
+    if design.comparison == "within" and design.order == "fixed":
+        found = [replace(one, asks=f"{one.asks} {_ONE_ORDER}") for one in found]
     return tuple(found)
 
+
+_ONE_ORDER = "(All participants had one order, so an effect of order looks the same.)"
 
 MEASURES: dict[Measure, str] = {
     "success": "the share of tasks solved by the last trial",

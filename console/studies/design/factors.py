@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from console.detection.detectors import Detector
+
 _SEEN = ("shown", "hidden")
 
 
@@ -39,3 +41,15 @@ def view(levels: Mapping[str, str]) -> dict[str, str]:
 def unattended(levels: Mapping[str, str]) -> bool:
     """Return whether the condition has no reviewer; its agents then repeat the tasks without reviews."""
     return levels.get("feedback") == "none"
+
+
+_STUDY_THRESHOLDS = {"rules": 0.2}
+
+
+def study_threshold(judge: Detector) -> float:
+    """Return the score above which a detector flags in studies.
+
+    At its own threshold, `rules` flags hardly any right action. A study needs flags of both kinds: without wrong flags,
+    participants learn that a flag is always right. So `rules` flags in studies from a lower score.
+    """
+    return _STUDY_THRESHOLDS.get(judge.name, judge.threshold)

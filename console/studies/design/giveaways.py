@@ -12,7 +12,23 @@ _SEEDED = ("attention check", "known answer", "known-good", "known-bad", "seeded
 
 def find_giveaways(design: Design) -> list[str]:
     """Return one sentence per feature of the design that reveals a condition, a seeded item or a task."""
-    return [*_named(design), *_told_by_reasons(design), *_remembered(design)]
+    return [*_named(design), *_told_by_reasons(design), *_remembered(design), *_one_sided(design)]
+
+
+def _one_sided(design: Design) -> Iterator[str]:
+    """Name checks without effect: in each round, the share of seeded items is equal among flagged and unflagged."""
+    checks = design.checks
+    flagged, unflagged = checks.known_good + checks.known_bad, checks.unflagged_good + checks.unflagged_bad
+    if unflagged and not flagged + checks.attention:
+        yield (
+            "checks: all seeded items are unflagged, so a flag would reveal the study's own items. Unflagged seeded "
+            "items are not shown; set known_good or known_bad."
+        )
+    elif checks.audited and flagged + checks.attention and not unflagged:
+        yield (
+            "checks: all seeded items are flagged, so unflagged items would all be the study's own. The audited items "
+            "are not shown; set unflagged_good or unflagged_bad."
+        )
 
 
 def _remembered(design: Design) -> Iterator[str]:

@@ -110,8 +110,8 @@ class Checks(DesignPart):
     """The number of items with a known answer, by kind.
 
     The kinds are correct (good) and wrong (bad) actions, each flagged or unflagged, and attention checks. `audited` is
-    the share of the study's own unflagged actions that are also reviewed, so that unflagged seeded items are not the
-    only unflagged ones.
+    the share of the study's own unflagged actions that can also be reviewed. In each round, seeded items have the same
+    share among unflagged as among flagged items, so the round may leave out unflagged items of either kind.
     """
 
     attention: Count = 0
@@ -130,7 +130,7 @@ class Checks(DesignPart):
     def _hidden_among_others(self) -> Self:
         if (self.unflagged_good or self.unflagged_bad) and not self.audited:
             raise ValueError(
-                "unflagged seeded items would be the only unflagged ones; set `audited`, such as 0.25, so "
+                "unflagged seeded items would be the only unflagged ones; set `audited`, such as 0.6, so "
                 "that unflagged actions of the study are reviewed too"
             )
         return self
@@ -199,6 +199,8 @@ class Design(DesignPart):
     washout_hours: Annotated[float, Field(ge=0, le=2_160, allow_inf_nan=False)] = 0.0
     """The time that people wait between two conditions; simulated reviewers do not wait."""
     order: Order = "latin-square"
+    fixed_order_because: str = Field(default="", max_length=400)
+    """Why all participants have the conditions in one order; a fixed order cannot support a causal claim."""
     factors: dict[str, tuple[str, ...]] = {}
     conditions: tuple[GivenCondition, ...] = ()
     estimands: Estimands = Estimands()
@@ -287,6 +289,10 @@ class Design(DesignPart):
         for moment, names in self.questionnaires.named():
             if strange := next((name for name in names if name not in known), None):
                 raise ValueError(f"questionnaires: {moment} names the unknown {strange!r}; use {', '.join(known)}")
+        if early := next((name for name in self.questionnaires.before if not known[name].can_look_ahead), None):
+            raise ValueError(
+                f"questionnaires: before names {early}, which asks about an experience; use between or after"
+            )
         return self
 
     @model_validator(mode="after")
@@ -306,6 +312,16 @@ class Design(DesignPart):
                     f"{name} has no effect if participants see one condition each; remove {name}, or set "
                     "`comparison: within`"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _fixed_order_is_stated(self) -> Self:
+        several = self.comparison == "within" and len(conditions(self)) > 1
+        if several and self.order == "fixed" and not self.fixed_order_because.strip():
+            raise ValueError(
+                "order: with a fixed order, an effect of order looks like an effect of the conditions; use "
+                "latin-square, or state your reason in `fixed_order_because`"
+            )
         return self
 
     @model_validator(mode="after")

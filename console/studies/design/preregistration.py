@@ -96,6 +96,8 @@ _CAME_LATER = (
 def _without_unset(design: Design) -> dict[str, Any]:
     """Return the design's fields without newer unset ones, so that fingerprints of older studies stay valid."""
     told, default = design.model_dump(mode="json"), Design.model_fields
+    if not design.fixed_order_because:
+        del told["fixed_order_because"]
     for name in _CAME_LATER:
         if getattr(design, name) == default[name].default:
             del told[name]
@@ -106,6 +108,13 @@ def _without_unset(design: Design) -> dict[str, Any]:
     for name in ("unflagged_good", "unflagged_bad", "audited"):
         if not told["checks"][name]:
             del told["checks"][name]
+    for one in told.get("instruments", []):
+        for name in ("looks_back", "ahead"):
+            if not one[name]:
+                del one[name]
+        for item in one["items"]:
+            if not item["ahead"]:
+                del item["ahead"]
     for question in told["demographics"]:
         if not question["screens_out"]:
             del question["screens_out"]

@@ -77,7 +77,13 @@ def _known(design: Design) -> Iterator[str]:
         yield from _unforeseen(design)
     if checks.audited:
         yield (
-            f"A random share of {checks.audited:g} of the study's own unflagged actions is reviewed outside the budget."
+            f"A random share of at most {checks.audited:g} of the study's own unflagged actions is reviewed outside "
+            "the budget."
+        )
+    if checks.unflagged_good or checks.unflagged_bad:
+        yield (
+            "In each round, seeded items have the same share among unflagged as among flagged items. Unflagged items "
+            "above that share are left out at random, so that a flag does not reveal a seeded item."
         )
 
 
@@ -114,24 +120,23 @@ def describe_analysis(design: Design) -> list[str]:
         return ["There is one condition and no test; shares have 95 % intervals."]
     stated, primary = design.estimands, [one for one in planned_contrasts(design) if one.kind == PRIMARY]
     tests = f"{len(primary)} contrast{'s' * (len(primary) != 1)}"
-    rotating = "rotating sets of tasks are fixed effects if that leaves 3 degrees of freedom; "
-    model = (
-        "a t-test of participants' own values of each contrast, from their means by condition, so that participants "
-        f"may differ in each effect; {rotating * (not design.same_tasks)}a participant without all conditions that a "
-        "contrast compares is left out"
+    plain = (
+        "a t-test of participants' own values of each contrast"
         if design.comparison == "within"
-        else "least squares of participants' means, t with the pooled variance"
+        else "Welch's t-test of participants' means"
     )
-    same = design.same_tasks or design.comparison == "between"
     found = [
         f"Tested first, as one family of {tests}, two-sided at {stated.alpha:g}, "
         f"{_CORRECTIONS[stated.correction]}: {'; '.join(one.name for one in primary)}.",
-        f"The model: {model}. Estimates are differences in proportions with 95 % intervals.",
-        *(
-            ["All conditions have the same tasks: intervals hold for other participants, not for other tasks."]
-            if same
-            else []
-        ),
+        "The model: participants and tasks are random samples (Westfall, Kenny and Judd 2014). Least squares of "
+        "single answers estimates each contrast, a difference in proportions. Its variance is V_P + V_T - V_E, at "
+        "least the larger of V_P and V_T, with CR2 corrections and Satterthwaite's degrees of freedom.",
+        "Joint intervals have the level of each contrast's step in the correction, so that they exclude 0 exactly if "
+        "the test rejects.",
+        f"Beside the model stands {plain}, which holds for these tasks only.",
+        "That test answers the question if the data do not support a claim over tasks. The cases are: each task in one "
+        "condition only; fewer than 8 tasks; fewer than 6 people in a group; or fewer than 5 people with every "
+        "condition (4 if no answer is missing).",
         "Secondary contrasts are corrected as one family per measure. Every pair of conditions is compared by a "
         f"{_PAIRWISE[design.comparison]}. Everything else is exploratory.",
     ]
@@ -181,7 +186,8 @@ def describe_assumptions(design: Design, assumptions: Assumptions, simulations: 
         f"By {simulations} simulated studies: {MEASURES[design.estimands.measure]} is {assumptions.start:.2f} for "
         f"{factor} {first} and {assumptions.start + assumptions.effect:.2f} for {factor} {last}; other effects are 0. "
         f"Standard deviations on the logit scale are {assumptions.participant_sd:g} between participants, "
-        f"{assumptions.effect_sd:g} between participants' effects and {assumptions.task_sd:g} between tasks. The "
+        f"{assumptions.effect_sd:g} between participants' effects, {assumptions.task_sd:g} between tasks and "
+        f"{assumptions.task_effect_sd:g} between tasks' effects. {assumptions.dropout:.0%} of the parts are lost. The "
         f"test is the planned contrast, two-sided at {assumptions.alpha:g}, corrected within its family."
     )
 

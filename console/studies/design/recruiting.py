@@ -16,6 +16,8 @@ Money = Annotated[Decimal, Field(ge=0, le=10_000, decimal_places=4)]
 
 _LOCAL = ("127.0.0.1", "localhost")
 _CENT = Decimal("0.01")
+_UNFILLED = frozenset("{}[]<>%$")
+"""Characters of placeholders, which no platform's ids contain."""
 
 
 class Bonus(DesignPart):
@@ -78,10 +80,15 @@ class Recruiting(DesignPart):
 
 
 def outside_id_in(platform: Platform, given: Mapping[str, str]) -> str:
-    """Return the person's id from the URL parameters; empty if the id is missing or any parameter marks a preview."""
-    if set(given.values()) & {*platform.preview}:
+    """Return the person's id from the URL parameters.
+
+    The id is empty if it is missing, if it is a placeholder that the platform did not fill in, such as
+    `{{%PROLIFIC_PID%}}`, or if any parameter marks a preview.
+    """
+    person = given.get(platform.person, "").strip()
+    if set(given.values()) & {*platform.preview} or set(person) & _UNFILLED:
         return ""
-    return given.get(platform.person, "").strip()
+    return person
 
 
 def _refuse_elsewhere(name: str, url: str, allowed: tuple[str, ...]) -> None:

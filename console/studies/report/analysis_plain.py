@@ -19,6 +19,7 @@ NEAR = 1e-9
 CELL = ["participant", "condition"]
 TASK = [*CELL, "task_id"]
 CONTRAST = ["measure", "contrast", "annotator_kind"]
+TASK_ORDER = ["participant", "task_id", "condition"]
 RATE = ["reviewers", "count", "condition", "trial"]
 
 
@@ -88,19 +89,139 @@ class Cells:
         return figure(float(fitted[0]), error, len(own) - rank, len(own))
 
     def _apart(self, wanted: pd.Series) -> dict[str, float]:
-        """Estimate the contrast between groups of participants, with the pooled spread within groups."""
-        groups = [column.dropna() for _, column in self.means.items()]
-        df = len(self.means) - len(groups)
-        variance = sum(((group - group.mean()) ** 2).sum() for group in groups) / max(df, 1)
-        error = (variance * sum(wanted[name] ** 2 / self.means[name].count() for name in wanted.index)) ** 0.5
-        value = self.means.mean()[wanted.index].to_numpy() @ wanted.to_numpy()
-        return figure(float(value), float(error), df, len(self.means))
+        """Estimate the contrast between groups of participants by Welch's test."""
+        groups = [self.means[name].dropna().to_numpy() for name in wanted.index]
+        value, people = sum(w * group.mean() for w, group in zip(wanted, groups, strict=True)), sum(map(len, groups))
+        if min(map(len, groups)) < 2:
+            return figure(value, 0.0, 0, people)
+        parts = np.array([w**2 * group.var(ddof=1) / len(group) for w, group in zip(wanted, groups, strict=True)])
+        if parts.sum() <= 1e-20:
+            return figure(value, 0.0, 1, people)
+        df = parts.sum() ** 2 / (parts**2 / [len(group) - 1 for group in groups]).sum()
+        return figure(float(value), float(parts.sum() ** 0.5), df, people)
 
 
-def figure(value: float, error: float, df: int, people: int) -> dict[str, float]:
+class Crossed:
+    """The answers with participants and tasks as random samples; `contrast` follows the plan's section on analysis."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        keyed = rows.dropna(subset=[*CELL, "value"]).astype(dict.fromkeys(TASK, str))
+        cells = keyed.groupby(TASK)["value"].mean().reset_index()
+        self.person, self.task, self.condition = (pd.factorize(cells[name], sort=True)[0] for name in TASK_ORDER)
+        self.names, self.y = sorted(cells["condition"].unique()), cells["value"].to_numpy(float)
+        self.within = len(cells[CELL].drop_duplicates()) > cells["participant"].nunique()
+        nuisance = [self.person, self.task] if self.within else [self.task]
+        self.x = np.hstack([dummies(codes) for codes in (*nuisance, self.condition)])
+        self.basis = orthonormal(self.x)
+        self.rest = self.y - self.basis @ (self.basis.T @ self.y)
+
+    def contrast(self, weights: dict[str, float]) -> dict[str, Any]:
+        """Return the contrast with error and df, the number of tasks, or the reason why it is refused."""
+        if any(name not in self.names for name, weight in weights.items() if weight):
+            return {"tasks": 0, "refused": "no answers"}
+        given = np.zeros(self.x.shape[1])
+        given[-len(self.names) :] = [weights.get(name, 0.0) for name in self.names]
+        loads = np.linalg.pinv(self.x.T, rcond=1e-9) @ given
+        if np.abs(self.x.T @ loads - given).max() > 1e-6:
+            return {"tasks": 0, "refused": "no shared task"}
+        own = np.array([weights.get(name, 0.0) for name in self.names])
+        chosen = np.flatnonzero(own)
+        here = np.isin(self.condition, chosen)
+        people, tasks = (self.spread(loads, codes) for codes in (self.person, self.task))
+        over_people, df_people = self.welch(people) if not self.within else people[:2]
+        found = {
+            "n": len(set(self.person[here])),
+            "tasks": len(set(self.task[here])),
+            "estimate": float(loads @ self.y),
+        }
+        if self.refuses(own, df_people):
+            return found | {"refused": "too few"}
+        error, df_error = self.single(loads, own, chosen)
+        parts = [(over_people, df_people), tasks[:2], (error, df_error)]
+        variance = over_people + tasks[0] - error
+        if variance < max(over_people, tasks[0]):
+            variance, df = parts[0] if over_people >= tasks[0] else parts[1]
+        else:
+            df = variance**2 / sum(part**2 / of for part, of in parts)
+        return found | {"error": float(variance**0.5), "df": float(df)}
+
+    def spread(self, loads: np.ndarray, codes: np.ndarray) -> tuple[float, float, np.ndarray]:
+        """Return the variance over clusters (CR2, Bell and McCaffrey 2002), its df, and each cluster's part."""
+        adjusted = np.zeros((codes.max() + 1, len(loads)))
+        for cluster in range(len(adjusted)):
+            mine = np.flatnonzero(codes == cluster)
+            values, vectors = np.linalg.eigh(np.eye(len(mine)) - self.basis[mine] @ self.basis[mine].T)
+            scale = np.where(values > 1e-8, np.maximum(values, 1e-8) ** -0.5, 0.0)
+            adjusted[cluster, mine] = vectors @ (scale * (vectors.T @ loads[mine]))
+        squares = (adjusted @ self.rest) ** 2
+        left = adjusted - (adjusted @ self.basis) @ self.basis.T
+        products = left @ left.T
+        total = (products**2).sum()
+        return float(squares.sum()), float(np.trace(products) ** 2 / total) if total > 1e-24 else 1.0, squares
+
+    def welch(self, people: tuple[float, float, np.ndarray]) -> tuple[float, float]:
+        """Return the variance over people with Welch's df over the groups."""
+        group = dict(zip(self.person.tolist(), self.condition.tolist(), strict=True))
+        of = np.array([group[person] for person in range(len(people[2]))])
+        parts = [(people[2][of == at].sum(), max((of == at).sum() - 1, 1)) for at in range(len(self.names))]
+        return people[0], people[0] ** 2 / sum(part**2 / df for part, df in parts) if people[0] > 1e-24 else 1.0
+
+    def single(self, loads: np.ndarray, own: np.ndarray, chosen: np.ndarray) -> tuple[float, float]:
+        """Return the variance from single answers alone, and its df."""
+        left = [additive(*(codes[self.condition == at] for codes in (self.person, self.task, self.y))) for at in chosen]
+        df = sum(one[1] for one in left)
+        if df < 5:
+            shares = loads**2 / np.maximum(1 - (self.basis**2).sum(1), 1e-3)
+            return float(shares @ self.rest**2), max(len(loads) - self.basis.shape[1], 1)
+        square = sum(one[0] for one in left) / df
+        place = pd.DataFrame({"p": self.person, "t": self.task, "c": self.condition, "row": range(len(loads))})
+        pairs = place[place["c"].isin(chosen)].pivot(index=["p", "t"], columns="c", values="row").dropna().astype(int)
+        if self.within and len(chosen) > 1 and len(pairs):
+            rows = pairs[chosen].to_numpy()
+            person, task = (pairs.index.get_level_values(at).to_numpy() for at in (0, 1))
+            squares, of = additive(person, task, self.y[rows] @ own[chosen])
+            if of >= 5:
+                others, load = np.delete(loads, rows.ravel()), (loads[rows] / own[chosen]).mean(1)
+                return float(squares / of * (load @ load) + square * (others @ others)), of
+        return float(square * (loads @ loads)), df
+
+    def refuses(self, own: np.ndarray, df_people: float) -> bool:
+        """Return whether the data support no claim over tasks."""
+        tasks, people = (
+            [set(codes[np.isin(self.condition, np.flatnonzero(side))]) for side in (own > 0, own < 0)]
+            for codes in (self.task, self.person)
+        )
+        if not tasks[0] & tasks[1] or len(tasks[0] | tasks[1]) < 8:
+            return True
+        if not self.within:
+            return min(len(set(self.person[self.condition == at])) for at in np.flatnonzero(own)) < 6
+        both, counts = len(people[0] & people[1]), pd.crosstab(self.person, self.condition).to_numpy()
+        whole = both == len(people[0] | people[1]) == 4 and (counts == counts[0, 0]).all()
+        return (both < 5 and not whole) or df_people < 2
+
+
+def dummies(codes: np.ndarray) -> np.ndarray:
+    """Return one column per code."""
+    columns: np.ndarray = np.eye(codes.max() + 1)[codes]
+    return columns
+
+
+def orthonormal(x: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of the columns."""
+    left, sizes, _ = np.linalg.svd(x, full_matrices=False)
+    return left[:, sizes > sizes[0] * 1e-5]
+
+
+def additive(person: np.ndarray, task: np.ndarray, y: np.ndarray) -> tuple[float, int]:
+    """Return the residual sum of squares of y by person and task, and its df."""
+    basis = orthonormal(np.hstack([dummies(np.unique(codes, return_inverse=True)[1]) for codes in (person, task)]))
+    return float(max(y @ y - ((basis.T @ y) ** 2).sum(), 0.0)), len(y) - basis.shape[1]
+
+
+def figure(value: float, error: float, df: float, people: int) -> dict[str, float]:
     """Return the numbers of a row; omit the interval and p-value if the standard error is unknown or 0."""
-    if df < 1 or error <= 1e-10:
-        return {"n": people, "estimate": 0.0 if df >= 1 and abs(value) <= 1e-10 else value}
+    if df < 0.999 or error <= 1e-10:
+        return {"n": people, "estimate": 0.0 if df >= 0.999 and abs(value) <= 1e-10 else value}
     low, high = stats.t.interval(0.95, df, value, error)
     p = 2 * stats.t.sf(abs(value) / error, df)
     return {"n": people, "estimate": value, "low": low, "high": high, "p": p, "error": error, "df": df}
@@ -113,26 +234,60 @@ def contrasts(found: dict[str, pd.DataFrame]) -> pd.DataFrame:
         given = answers(found, str(measure))
         for kind in ("human", "rule"):
             if (given["annotator_kind"] == kind).any():
-                cells = Cells(given[given["annotator_kind"] == kind])
-                rows += family(cells, stated, {"measure": str(measure), "annotator_kind": kind})
+                mine = given[given["annotator_kind"] == kind]
+                rows += family(mine, stated, {"measure": str(measure), "annotator_kind": kind})
     return pd.DataFrame(rows)
 
 
-def family(cells: Cells, stated: pd.DataFrame, about: dict[str, str]) -> list[dict[str, Any]]:
+def on_shared_tasks(rows: pd.DataFrame, weights: dict[str, float]) -> dict[str, float]:
+    """Compute the simple contrast on the tasks that the compared conditions share, or on all tasks if it fails."""
+    compared = rows[rows["condition"].astype(str).isin([name for name, weight in weights.items() if weight])]
+    tasks = [set(part["task_id"]) for _, part in compared.groupby("condition")]
+    shared = set.intersection(*tasks) if tasks else set()
+    if shared and shared != set.union(*tasks):
+        found = Cells(compared[compared["task_id"].isin(shared)]).contrast(weights)
+        if "low" in found:
+            return found
+    return Cells(rows).contrast(weights)
+
+
+def family(rows_of: pd.DataFrame, stated: pd.DataFrame, about: dict[str, str]) -> list[dict[str, Any]]:
     """Compute the contrasts whose p-values are corrected together."""
+    crossed = Crossed(rows_of)
     rows = []
     for name, part in stated.groupby("contrast", sort=False):
-        told = cells.contrast(dict(zip(part["condition"], part["weight"].astype(float), strict=True)))
-        margin, error, df = part["equivalence"].iloc[0], told.pop("error", None), told.pop("df", None)
-        if error and pd.notna(margin):
-            told["p_equivalent"] = stats.t.cdf((abs(told["estimate"]) - margin) / error, df)
-        rows.append({**about, "contrast": name, **told})
-    tested, correction = [row for row in rows if "p" in row], stated["correction"].iloc[0]
+        weights = dict(zip(part["condition"], part["weight"].astype(float), strict=True))
+        reach = sum(map(abs, weights.values())) / 2 * (2 if about["measure"] == "gain" else 1)
+        simple, model = on_shared_tasks(rows_of, weights), crossed.contrast(weights)
+        tasks, refused = model.pop("tasks"), model.pop("refused", "")
+        told = simple if refused else figure(model["estimate"], model["error"], model.get("df", 0.0), model["n"])
+        margin = part["equivalence"].iloc[0]
+        if "error" in told and pd.notna(margin):
+            told["p_equivalent"] = stats.t.cdf((abs(told["estimate"]) - margin) / told["error"], told["df"])
+        beside = {"simple": simple.get("estimate"), "simple_low": simple.get("low"), "simple_high": simple.get("high")}
+        row = {**about, "contrast": name, **told, "tasks": tasks, "reach": reach}
+        rows.append(row | beside | {"simple_p": simple.get("p")})
+    correct(rows, str(stated["correction"].iloc[0]), float(stated["alpha"].iloc[0]))
+    return rows
+
+
+def correct(rows: list[dict[str, Any]], correction: str, alpha: float) -> None:
+    """Add corrected p-values and the joint intervals of the correction's steps, and limit intervals to the scale."""
+    tested = sorted((row for row in rows if "p" in row), key=lambda row: (row["p"], row["contrast"]))
     given = [row["p"] for row in tested]
     corrected = multipletests(given, method=correction)[1] if given and correction != "none" else given
+    left, rejects = len(tested), True
     for row, p in zip(tested, corrected, strict=True):
-        row["p_adjusted"] = p
-    return rows
+        share = alpha / {"holm": left, "bonferroni": len(tested)}.get(correction, 1)
+        half = stats.t.isf(share / 2, row["df"]) * row["error"]
+        row |= {"p_adjusted": p, "low_joint": row["estimate"] - half, "high_joint": row["estimate"] + half}
+        rejects = rejects and row["p"] < alpha / left
+        left -= rejects
+    for row in rows:
+        for name in ("low", "low_joint", "simple_low"):
+            row[name] = None if row.get(name) is None else max(row[name], -row["reach"])
+        for name in ("high", "high_joint", "simple_high"):
+            row[name] = None if row.get(name) is None else min(row[name], row["reach"])
 
 
 def success(found: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -166,7 +321,7 @@ def rate(solved: np.ndarray, tasks: np.ndarray) -> dict[str, float]:
 def differing(name: str, again: pd.DataFrame, written: pd.DataFrame, keys: list[str]) -> int:
     """Print and count the rows that differ from the rows in the written file."""
     numbers = [column for column in written.select_dtypes("number") if column not in (*keys, "alpha")]
-    again = again.reindex(columns=[*keys, *numbers])
+    again = again.reindex(columns=[*keys, *numbers]).astype(dict.fromkeys(numbers, float))
     sys.stdout.write(f"{again.to_string(index=False)}\n")
     both = written[[*keys, *numbers]].merge(again, on=keys, how="outer", suffixes=("", "_again"), indicator=True)
     ours = both[[f"{column}_again" for column in numbers]].to_numpy(float)

@@ -15,17 +15,21 @@ from console.runs.export.formats import as_csv
 from console.studies.analysis import result_tables
 from console.studies.analysis.frames import Frames
 from console.studies.design import Design
+from console.studies.design.allocation import planned
 from console.studies.design.model import instruments_of
+from console.studies.design.osf import osf_preregistration
 from console.studies.design.preregistration import preregistration
 from console.studies.design.yaml_file import dump
 from console.studies.report import statements
+from console.studies.report.flow_chart import flow_svg
 from console.studies.report.html import ReportStamp, asset, html, report_sentences
 from console.studies.results import csv_files, data_versions
 from console.studies.sessions import lifecycle
 from storage import tables
 
 REPORT, _SUMS, _PLAN = "report.html", "checksums.sha256", "plan.md"
-_SCRIPT, _PLAIN = "analysis.py", "analysis_plain.py"
+_OSF, _FLOW = "osf-preregistration.md", "flow.svg"
+_SCRIPT, _PLAIN, _R = "analysis.py", "analysis_plain.py", "analysis.R"
 
 
 def make_stamp(session: Session, study: tables.Study, at_ms: int) -> ReportStamp:
@@ -80,6 +84,9 @@ def _beside(design: Design, frames: Frames, stamp: ReportStamp) -> dict[str, byt
         **{f"materials/{name}": content for name, content in materials(design).items()},
         _SCRIPT: asset("recompute.py").encode(),
         _PLAIN: asset(_PLAIN).encode(),
+        _R: asset(_R).encode(),
+        _OSF: osf_preregistration(design, planned(design)).encode(),
+        _FLOW: flow_svg(found["flow"]).encode(),
         **computed,
     }
 
@@ -111,6 +118,9 @@ def _readme(design: Design, frames: Frames, stamp: ReportStamp) -> str:
         ("tables/, contrasts.csv", "all numbers and sentences of the report"),
         (_SCRIPT, "recomputes tables/ from the data and design.yaml, and lists differences"),
         (_PLAIN, "recomputes contrasts.csv and tables/success.csv without InferAct Console"),
+        (_R, "recomputes contrasts.csv in base R, with a linear mixed model beside it if lmerTest is installed"),
+        (_FLOW, "the flow of participants as a picture"),
+        (_OSF, "the plan in the fields of the OSF Preregistration template"),
         ("design.yaml", "all parameters of the design"),
         *([(_PLAN, "the plan as a preregistration")] if stamp.plan else []),
         *([("materials/", "all texts and questions for participants")] if materials(design) else []),
@@ -122,7 +132,8 @@ def _readme(design: Design, frames: Frames, stamp: ReportStamp) -> str:
         "A user study of reviewers who oversee an agent: its data and all computed results.",
         "\n".join(f"- {names}: {what}" for names, what in told),
         "To recompute all: `pip install inferact-console && python analysis.py`. To recompute contrasts and success "
-        "rates without the console: `pip install pandas scipy statsmodels && python analysis_plain.py`.",
+        "rates without the console: `pip install pandas scipy statsmodels && python analysis_plain.py`. To recompute "
+        "contrasts in R: `Rscript analysis.R`.",
         "Participants are pseudonymous. Before you publish, check the feedback and answers in decisions.csv "
         "and participants.csv for personal data, and add a licence.",
         mark,

@@ -22,6 +22,7 @@ from console.studies.analysis.parts import Analysis, ResultPart, charts, sentenc
 from console.studies.design import Design
 from console.studies.design.yaml_file import dump
 from console.studies.report import statements
+from console.studies.report.flow_chart import flow_svg
 from console.studies.results.csv_files import factors_of
 from console.studies.results.data_dictionary import table as dictionary
 
@@ -65,6 +66,7 @@ class Figure:
 def html(design: Design, frames: Frames, stamp: ReportStamp, computed: Frames | None = None) -> str:
     """Return the whole report, from the design and the tidy tables alone; `computed` may pass its result tables."""
     tables = computed or result_tables(frames)
+    flow = statements.flow(design, frames)
     return str(
         _template().render(
             name=design.name,
@@ -73,7 +75,8 @@ def html(design: Design, frames: Frames, stamp: ReportStamp, computed: Frames | 
             fingerprint=stamp.fingerprint,
             plan_apart=stamp.plan_apart,
             facts=[(name, f"{count:,}") for name, count in statements.facts(design, frames).itertuples(index=False)],
-            flow=text_table(statements.flow(design, frames)),
+            flow=text_table(flow),
+            flow_picture=Markup(flow_svg(flow, inline=True)),
             flow_about=statements.FLOW_ABOUT,
             deviations=statements.deviations(design, frames),
             sections=[_section(each, tables) for each in ANALYSES.values()],

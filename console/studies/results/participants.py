@@ -22,7 +22,7 @@ from console.studies.sessions.joining import pseudonymize
 from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.stages import NOT_IN, ParticipantStage
 from storage import tables
-from storage.tables import ParticipantKind, ProbePurpose, Table
+from storage.tables import ParticipantKind, ProbePurpose, StudyStatus, Table
 
 _item, _decision = (Table.metadata.tables[name] for name in ("item", "decision"))
 
@@ -171,18 +171,32 @@ _GONE = (*NOT_IN, ParticipantStage.WITHDRAWN)
 
 
 def exclusions(session: Session, study_id: int) -> pd.DataFrame:
-    """Return one row per participating person and exclusion rule; no rows if the design has no rules."""
+    """Return one row per participating person and exclusion rule; no rows if the design has no rules.
+
+    A person who has not finished yet is excluded only by failed attention checks, which later answers cannot undo. In a
+    closed study all rules apply.
+    """
     study = session.get_one(tables.Study, study_id)
     rules = design_of(study).exclusions.rules()
     rows: list[tuple[Any, ...]] = []
     if rules:
         people, made = participants(session, study_id), decisions(session, study_id)
         failed = failed_items(session, study_id)
-        there = people[(people["annotator_kind"] == PEOPLE) & ~people["stage"].isin(_GONE)]["participant"]
-        for who in there.tolist():
+        there = people[(people["annotator_kind"] == PEOPLE) & ~people["stage"].isin(_GONE)]
+        closed = study.status == StudyStatus.CLOSED
+        for who, stage in zip(there["participant"].tolist(), there["stage"].tolist(), strict=True):
+            ended = closed or stage == ParticipantStage.FINISHED
             values = _values(made[made["participant"] == who], failed.get(who, 0))
             rows += [
-                (study.name, who, PEOPLE, rule, limit, values[rule], breaks(rule, values[rule], limit))
+                (
+                    study.name,
+                    who,
+                    PEOPLE,
+                    rule,
+                    limit,
+                    values[rule],
+                    (ended or rule == "failed_attention") and breaks(rule, values[rule], limit),
+                )
                 for rule, limit in rules.items()
             ]
     return table_of("exclusions", rows)

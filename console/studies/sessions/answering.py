@@ -43,6 +43,7 @@ def find_pending_instrument(session: Session, participant: tables.Participant, d
     mine = (answer.participant_id == participant.id, answer.moment == moment, answer.assignment_id == follows)
     done = set(session.exec(select(answer.instrument).where(*mine).distinct()))
     asked = [instruments_of(design)[name] for name in design.questionnaires.at(moment)]
+    asked = [one.worded_ahead() for one in asked] if moment is Moment.BEFORE else asked
     if moment is Moment.AFTER and design.debriefing.question.strip():
         words = InstrumentItem(key=DEBRIEFING, question=design.debriefing.question, kind="text", required=False)
         asked.append(Instrument(name=DEBRIEFING, title=gettext_noop("One last question"), items=(words,)))

@@ -20,6 +20,7 @@ from console import runs
 from console.actors import actor
 from console.auth import audit_log
 from console.database import now_ms, reading, review_queue, writing
+from console.detection.detectors import detector
 from console.detection.detectors.baselines import RANDOM
 from console.environments.environment import TaskSpec
 from console.errors import ConsoleError, Refused
@@ -28,7 +29,7 @@ from console.review import decisions
 from console.review.blinding import HIDDEN
 from console.runs import RunOptions, is_current, run_options
 from console.studies.design import Design, varied
-from console.studies.design.factors import unattended, view
+from console.studies.design.factors import study_threshold, unattended, view
 from console.studies.sessions import next_item, study_tasks
 from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.stages import is_open
@@ -194,7 +195,8 @@ def create_run(
     """Create a run for the condition, from tasks or a log's `keys`; `audited` is a share of unflagged actions."""
     found = levels(assignment)
     cap, percent = runs.parse_budget(design.budget) if capped else (None, None)
-    detector, options = found["detector"], RunOptions(view=_page(design, found), audited=audited, playing=playing)
+    name_of_detector = found["detector"]
+    options = RunOptions(view=_page(design, found), audited=audited, playing=playing)
     fields: dict[str, Any] = {
         "study_id": assignment.study_id,
         "feedback_mode": found["feedback"],
@@ -202,14 +204,15 @@ def create_run(
         "budget_percent": percent,
         "halted_free": design.halted_free,
         "seed": design.seed,
+        "threshold": study_threshold(detector(name_of_detector)),
         "undo_ms": round(design.undo_seconds * 1_000),
         "options": options.to_json(),
     }
     if design.source.run is not None:
-        fields |= {"task_keys": keys, "most_trials": design.trials, "detector": detector}
+        fields |= {"task_keys": keys, "most_trials": design.trials, "detector": name_of_detector}
         return replay.add_replay_run(session, name, design.source.run, **fields)
     plays = ActorAndEnvironments(actor(design.source.actor))
-    fields |= {"detector_name": detector, "trials": design.trials, "actor_and_environments": plays}
+    fields |= {"detector_name": name_of_detector, "trials": design.trials, "actor_and_environments": plays}
     return start.add_run(session, name, tasks, **fields)
 
 

@@ -1,14 +1,17 @@
 """The next item of a participant in a condition: the claimed item, or the next pending one.
 
-Own items of the condition and known items share one order: trial, score, and a random order among equal scores.
+Own items of the condition and known items share one order: trial, score, and a random order among equal scores. In
+each round the share of known items is the same among flagged and unflagged items, so that a flag carries no information
+about the origin of an item: `draw_unflagged` selects the unflagged ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
+from math import ceil, floor, inf
 from random import Random
+from typing import TypeVar
 
 from sqlmodel import Session, and_, col, func, select
 
@@ -21,6 +24,7 @@ from storage.tables import UNREVIEWED, ItemStatus, SlotStatus
 AUDIT = "audit"
 """The scope of the budget for unflagged items of a condition; this budget has no cap."""
 _TAKEN = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
+_Drawn = TypeVar("_Drawn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,58 @@ def _round_items(session: Session, code: str, arm: tables.Run, checks_run_id: in
         if own or known is not None:
             status, units = (place.status, place.units) if place else (None, 0)
             found.append(RoundItem(row, known, status, units, own, passed, metered))
-    return sorted(found, key=lambda one: (one.item.trial, -one.item.priority, Random(f"{code} {one.item.id}").random()))
+    found.sort(key=lambda one: (one.item.trial, -one.item.priority, Random(f"{code} {one.item.id}").random()))
+    hidden: set[int] = set()
+    for trial in {one.item.trial for one in found if one.is_passed}:
+        hidden |= _surplus(found, arm, trial)
+    return [one for one in found if (one.item.id or 0) not in hidden]
+
+
+def _surplus(items: Sequence[RoundItem], arm: tables.Run, trial: int) -> set[int]:
+    """Return the ids of the round's unflagged items that `draw_unflagged` leaves out.
+
+    The result depends on the items and the cap alone, so it stays the same during the round.
+    """
+    passed = [one for one in items if one.item.trial == trial and one.is_passed]
+    own, known = (sorted(one.item.id or 0 for one in passed if one.is_own is is_own) for is_own in (True, False))
+    budget = review_queue().budget(run_id=arm.id or 0, trial=trial)
+    flagged = _offered_flagged(items, trial, budget.cap if budget else None)
+    rng = Random(f"{arm.seed} {arm.name} {trial} unflagged")
+    kept = draw_unflagged(own, known, *flagged, rng)
+    return {*own, *known}.difference(*kept)
+
+
+def _offered_flagged(items: Sequence[RoundItem], trial: int, cap: int | None) -> tuple[int, int]:
+    """Count the (own, known) flagged items of the round within the cap; halted trials are neither."""
+    left, counts = inf if cap is None else cap, {True: 0, False: 0}
+    for one in items:
+        if one.item.trial == trial and one.is_metered:
+            left -= one.is_own
+            if left < 0:
+                break
+            counts[one.is_own] += one.item.kind != HALTED
+    return counts[True], counts[False]
+
+
+def draw_unflagged(
+    own: Sequence[_Drawn], known: Sequence[_Drawn], own_flagged: int, known_flagged: int, rng: Random
+) -> tuple[list[_Drawn], list[_Drawn]]:
+    """Draw the unflagged items of a round: the most (own, known) with the share of known items of the flagged ones.
+
+    If the share makes a fraction of an item, the fraction is the chance of one more known item, so that the expected
+    share is exact. If no own item is flagged, the draw is empty; if no known item is flagged, only own items are drawn.
+    """
+    flagged = own_flagged + known_flagged
+    share = known_flagged / flagged if flagged else 0.0
+    if share == 1.0:
+        return [], []
+    # A product such as 0.3 * 10 may differ from its whole number by rounding.
+    counts = ((size, round(share * size, 9)) for size in range(len(own) + len(known), -1, -1))
+    size, wanted = next(
+        (size, wanted) for size, wanted in counts if ceil(wanted) <= len(known) and size - floor(wanted) <= len(own)
+    )
+    seeded = floor(wanted) + (rng.random() < wanted - floor(wanted))
+    return rng.sample(own, size - seeded), rng.sample(known, seeded)
 
 
 def _left(items: Sequence[RoundItem], arm: tables.Run, trial: int, is_own: bool) -> float:

@@ -17,6 +17,7 @@ from console.review.simulated import Noise, ReviewCase, SimulatedAnswer, get_rev
 from console.review.simulated.simulate import to_review_decision
 from console.runs.trajectory_rows import task_spec
 from console.studies.design import Design, conditions
+from console.studies.design.factors import study_threshold
 from console.studies.design.model import Noisy
 from console.studies.sessions import joining, position, steps
 from console.studies.sessions.lifecycle import design_of, get
@@ -74,7 +75,7 @@ def _by_rules(matter: Matter) -> SimulatedAnswer:
         return SimulatedAnswer(None, _STUCK)
     rules = detector("rules")
     verdict = rules.judge(matter.case.checkpoint, matter.case.seed) if rules.judge else None
-    if verdict is None or verdict.score <= rules.threshold:
+    if verdict is None or verdict.score <= study_threshold(rules):
         return SimulatedAnswer(Label.ALIGNED, "")
     return SimulatedAnswer(Label.MISALIGNED, verdict.rationale or _WRONG)
 

@@ -57,12 +57,12 @@ def empty_run(session: Session, run: tables.Run, name: str) -> None:
 
 
 def rename_reviewer(session: Session, run_ids: Sequence[int], old: str, new: str) -> None:
-    """Replace the reviewer's name in these runs, and delete the reviewer's drafts."""
+    """Replace the reviewer's name in these runs, and delete drafts, notes and corrected lines."""
     items = select(tables.Item.id).where(col(tables.Item.run_id).in_(run_ids))
     for table in (tables.Slot, tables.Decision, tables.LedgerEntry):
         mine = (col(table.item_id).in_(items), col(table.reviewer) == old)
         session.execute(update(table).where(*mine).values(reviewer=new))
-    for written in (tables.Draft, tables.Note):
+    for written in (tables.Draft, tables.Note, tables.LineCorrection):
         session.execute(delete(written).where(col(written.item_id).in_(items)))
 
 

@@ -21,7 +21,7 @@ from console.database import now_ms, reading, writing
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
 from console.llm import LLM
-from console.review.resolution import is_feedback, list_current_decisions
+from console.review.resolution import feedback_to_agent, is_feedback, list_current_decisions
 from console.runs import RunOptions, run_options
 from console.trajectory import Outcome
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
@@ -38,7 +38,8 @@ _OPEN = (Outcome.RUNNING, Outcome.PAUSED)
 class Training:
     """The training of a plan: `iterations` batches of `batch` tasks from a pool of `pool` tasks (papers: 6, 4, 24).
 
-    `feedback` is none, or nl if reviewers decide on the flagged actions of a batch.
+    `feedback` is none, or nl if reviewers decide on the flagged actions of a batch. With `fine_errors`, ALFWorld gives
+    the reason why an action had no effect (the fine-grained errors of the paper).
     """
 
     environment: str
@@ -51,6 +52,7 @@ class Training:
     revision: bool = True
     feedback: str = "none"
     detector: str = "rules"
+    fine_errors: bool = False
 
     def check(self) -> None:
         """Raise BadInput if an option of the training is invalid."""
@@ -58,6 +60,8 @@ class Training:
             raise BadInput("Give --batch and --iterations of at least 1, and --pool of at least --batch.")
         if self.feedback not in ("none", "nl"):
             raise BadInput(f"--feedback {self.feedback!r} is invalid for a training. Use none or nl.")
+        if self.fine_errors and self.environment != "alfworld":
+            raise BadInput("Only ALFWorld has fine errors. Leave out --fine-errors, or use --env alfworld.")
 
 
 @dataclass(slots=True)
@@ -107,7 +111,7 @@ def _begun(name: str, training: Training, pool: Sequence[TaskSpec]) -> tables.Pl
         if (name, training.task_type) in versions.list_plans(session):
             plan = versions.list_versions(session, name, training.task_type)[-1]
             known = orjson.loads(plan.training)
-            if differs := [name for name in wanted if name != "iterations" and known.get(name) != wanted[name]]:
+            if differs := [name for name in wanted if name != "iterations" and known.get(name, False) != wanted[name]]:
                 raise BadInput(
                     f"The plan {plan.name!r} was started with a different {' and '.join(differs)}. "
                     "Use the same options to continue it, or choose another name for a new plan."
@@ -151,7 +155,7 @@ def _batch_run(
             run = start.add_run(
                 session,
                 name,
-                batch_tasks(training, pool, iteration),
+                [_played(task, training) for task in batch_tasks(training, pool, iteration)],
                 actor_and_environments=players,
                 detector_name=training.detector,
                 feedback_mode=training.feedback,
@@ -162,6 +166,10 @@ def _batch_run(
         session.flush()
         session.expunge(run)
     return run
+
+
+def _played(task: TaskSpec, training: Training) -> TaskSpec:
+    return replace(task, options={**task.options, "errors": "fine"}) if training.fine_errors else task
 
 
 def _ended(run: tables.Run, report: TrainingReport, players: ActorAndEnvironments) -> bool:
@@ -182,7 +190,9 @@ def _improved(
         ended, tasks = _batch(session, run, players)
     usage = ModelUsage()
     lines = asyncio.run(_reflected(plan, training, ended, llm, usage))
-    now = {"iteration": _iterations(plan) + 1, "run": run.name, "usage": asdict(usage)}
+    now = {"iteration": _iterations(plan) + 1, "run": run.name, "usage": asdict(usage), versions.KEPT: lines is None}
+    if lines is None:
+        lines = [autoplan.PlanLine(one.line) for one in versions.list_line_origins(plan)]
     learnt_by = orjson.loads(plan.training) | now
     with writing() as session:
         added = versions.add_learnt_version(session, plan, lines, tasks, learnt_by, now_ms())
@@ -192,7 +202,7 @@ def _improved(
 
 async def _reflected(
     plan: tables.PlanVersion, training: Training, ended: Sequence[autoplan.EndedTrial], llm: LLM, usage: ModelUsage
-) -> list[autoplan.PlanLine]:
+) -> list[autoplan.PlanLine] | None:
     ablation = autoplan.Ablation(training.flaw, training.revision)
     experiences = [await autoplan.reflect(llm, one, ablation, usage) for one in ended]
     return await autoplan.update_plan(llm, plan.environment, plan.text, experiences, usage)
@@ -242,9 +252,10 @@ def _reviewers(session: Session, trial: store.Trial) -> tuple[autoplan.Reviewers
 
 
 def _words(answer: tables.Decision, action: str, trial: store.Trial) -> autoplan.ReviewersWords:
-    if answer.edited_action:
-        taken = next((s for s in trial.record.steps if s.extra.get("decision_id") == answer.id), None)
-        action = str(taken.extra.get("instead_of", action)) if taken else action
-    flaw = answer.feedback_text.strip() or f"{action or 'what was done'} was not right."
-    revision = f"Instead of {action}, do {answer.edited_action}." if answer.edited_action else ""
-    return autoplan.ReviewersWords(f"R{answer.id}", flaw, revision)
+    """Return what the reviewer said, or else only which action was rejected; no sentence is written for a reviewer."""
+    mark, said = f"R{answer.id}", feedback_to_agent(answer)
+    if not answer.edited_action:
+        return autoplan.ReviewersWords(mark, said, rejected=action)
+    taken = next((s for s in trial.record.steps if s.extra.get("decision_id") == answer.id), None)
+    action = str(taken.extra.get("instead_of", action)) if taken else action
+    return autoplan.ReviewersWords(mark, said, f"Instead of {action}, do {answer.edited_action}.", action)

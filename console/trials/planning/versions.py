@@ -19,6 +19,8 @@ from storage import tables
 
 AUTOPLAN = "autoplan"
 """The author of text that the model wrote."""
+KEPT = "kept"
+"""The key of a version's training that is true if no reply was a plan, so the lines before were kept."""
 MAX_CHARS = 20_000
 _NAME = re.compile(r"[\w][\w.-]{0,39}")
 
@@ -180,6 +182,13 @@ def describe_source(one: LineOrigin) -> str:
     decisions = [f"decision {number}" for number in one.decisions]
     tasks = [f"the trial of {key}" for key in one.tasks]
     return f"the model names {', '.join([*decisions, *tasks])}" if decisions or tasks else "the model names no source"
+
+
+def describe_update(plan: tables.PlanVersion) -> str:
+    """Return what a reader should know of the update that wrote this version; empty if the update gave a plan."""
+    if plan.author != AUTOPLAN or not orjson.loads(plan.training).get(KEPT):
+        return ""
+    return "No reply of the model was a numbered plan, so this version keeps the lines of the one before."
 
 
 def diff_lines(before: str, after: str) -> list[tuple[str, str]]:

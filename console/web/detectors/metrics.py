@@ -15,6 +15,7 @@ from console import runs
 from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import effective_reliability, macro_f1
 from console.database import reading
+from console.detection.detectors.baselines import RANDOM
 from console.detection.evaluation import across, comparison, dashboard, paper
 from console.detection.evaluation.dashboard import Dashboard, build_dashboard
 from console.detection.evaluation.metrics import count_matrix, weigh_errors
@@ -47,11 +48,13 @@ def figures(evaluation: Dashboard) -> None:
     """Draw the table of all metrics with its CSV downloads."""
     rows = {name: _cells(evaluation, name) for name in evaluation.figures}
     most = max(one.n for one in evaluation.known.values())
-    ranked = [name for name, one in evaluation.known.items() if one.n == most]
+    ranked = [name for name, one in evaluation.known.items() if one.n == most and name != RANDOM.name]
     show_html(style_sheets("figures") + figures_html(rows, _COLUMNS, ranked))
+    _tell_flags(evaluation)
     _without_unread(evaluation)
     st.caption(
-        "95% bootstrap intervals. ★ marks the best value among the detectors that judged most trajectories. A detector "
+        "95% bootstrap intervals. ★ marks the best value if its interval excludes the next detector's value. Only "
+        "detectors that judged most trajectories compete, never `random`. A detector "
         "tuned or trained on this run is optimistic here; see “Within and across runs”."
     )
     with st.container(horizontal=True):
@@ -66,7 +69,7 @@ def show_across_runs() -> None:
     st.header("Within and across runs")
     st.caption(
         "A detector is optimistic on data that it was tuned or trained on. This measures each detector on other runs, "
-        "next to two controls that use only the length of a record."
+        "next to controls that use only the form of a record."
     )
     if not st.button("Measure all runs", key="across"):
         return
@@ -78,6 +81,18 @@ def show_across_runs() -> None:
         return
     st.dataframe(across.format_cells(rows), key="across-runs", hide_index=True, height="content")
     st.caption(across.NOTE)
+
+
+def _tell_flags(evaluation: Dashboard) -> None:
+    """State in words what each detector flags at its threshold, and what its model refused to judge."""
+    for name, one in evaluation.known.items():
+        found = count_matrix(one)
+        st.text(
+            f"{name} flags {found.tp:,} of {found.tp + found.fn:,} misaligned and {found.fp:,} of "
+            f"{found.fp + found.tn:,} aligned trajectories."
+        )
+        if one.refused:
+            st.text(f"{name}: its model refused to judge {counted(one.refused, 'checkpoint')}, which have no score.")
 
 
 def _without_unread(evaluation: Dashboard) -> None:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from console.database import database_url, reading
 from console.detection.evaluation import dashboard
-from console.web.detectors import metrics, oversight
+from console.web.detectors import metrics, oversight, requirement_lines
 from console.web.run_picker import chosen_run, run_picker
 from console.web.widgets.messages import show_empty_state
 
@@ -51,3 +51,4 @@ metrics.agreement(evaluation)
 metrics.models(evaluation)
 metrics.show_published(evaluation)
 metrics.spending(evaluation)
+requirement_lines.show_line_counts(run.name, version)

@@ -74,6 +74,7 @@ _KINDS = {
     "verdicts": "Each detector's verdict on each checkpoint: score, reasons, model, cost.",
     "budget": "The ledger of the inspection budget: units spent, returned and settled.",
     "events": "Events of the run by time.",
+    "corrections": "Requirement lines that reviewers corrected: the line, its quotes, reviewer and time.",
 }
 
 

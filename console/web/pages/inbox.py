@@ -1,6 +1,8 @@
-"""Inbox: the pending items of a run, its budget, and a tour for new reviewers."""
+"""Inbox: the pending items of all runs or of one, their budgets, and a tour for new reviewers."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -9,10 +11,12 @@ from console.auth.people import Identity, Role
 from console.database import Session, now_ms, reading
 from console.language import _, digits, gettext_noop, ngettext
 from console.review import feedback_outcomes, inbox
-from console.review.pending_items import PendingFilter, PendingItems, list_filter_choices, list_pending_items
-from console.web.run_picker import choose_run, chosen_run, run_picker
+from console.review.access import list_reviewable_runs
+from console.review.pending_items import PendingFilter, PendingItems, list_filter_choices, list_pending_over_runs
+from console.review.waiting import count_offered
+from console.web.run_picker import choose_run
 from console.web.sign_in import current_identity
-from console.web.widgets.arrival_watch import show_count, watch_arrivals
+from console.web.widgets.arrival_watch import watch_arrivals
 from console.web.widgets.browser import set_cookie
 from console.web.widgets.markup import plain, show_html
 from console.web.widgets.messages import show_empty_state
@@ -68,16 +72,49 @@ def clear_filters() -> None:
     st.session_state["detector"], st.session_state["environment"] = [], []
 
 
-def open_item(run: tables.Run, item: int | None) -> None:
-    """Open this item of the run on the Review page; if `item` is None, open the next item."""
+def find_filtered_run(session: Session, every: Sequence[tables.Run]) -> tables.Run | None:
+    """Return the run in the address, or None for all runs."""
+    wanted = st.query_params.get("run")
+    return next((run for run in every if run.name == wanted), None)
+
+
+def pick_filtered_run(names: list[str], only: str | None) -> None:
+    """Draw the list of runs; the first entry selects all of them."""
+    everywhere = _("All runs ({count})").format(count=digits(len(names)))
+    st.session_state["run_filter"] = only or ""
+    st.selectbox(
+        _("Run"),
+        ["", *sorted(names)],
+        key="run_filter",
+        format_func=lambda name: name or everywhere,
+        on_change=_filter_by_run,
+        width=360,
+    )
+
+
+def _filter_by_run() -> None:
+    if name := st.session_state["run_filter"]:
+        choose_run(name)
+    else:
+        st.query_params.pop("run", None)
+
+
+def open_item(run: tables.Run | None, item: int | None) -> None:
+    """Open this item on the Review page; if `item` is None, open the next item of the run, or of all runs."""
     # Do not reopen the item that the tab showed on the Review page before.
     st.session_state.pop("item_in_address", None)
-    st.switch_page(REVIEW, query_params={"run": run.name} | ({} if item is None else {"item": str(item)}))
+    st.session_state.pop("opened_item", None)
+    scope = {} if run is None else {"run": run.name}
+    st.switch_page(REVIEW, query_params=scope | ({} if item is None else {"item": str(item)}))
 
 
-def headline_html(waiting: PendingItems, count: int, oldest_ms: int | None) -> str:
-    """Return the number of pending items, the age of the oldest, and the number hidden by filters, as HTML."""
-    words = _("{count} pending, oldest {age}.") if oldest_ms else _("{count} pending.")
+def headline_html(waiting: PendingItems, oldest_ms: int | None) -> str:
+    """Return the number of offered items, the age of the oldest, and the number hidden by filters, as HTML.
+
+    Items beyond a budget are counted apart.
+    """
+    count = waiting.total - waiting.beyond if not waiting.hidden else waiting.total
+    words = _("{count} pending, oldest {age}.") if oldest_ms and count else _("{count} pending.")
     said = [plain(words).format(count=f"<b>{digits(count)}</b>", age=age(now_ms() - (oldest_ms or 0)))]
     if waiting.held:
         said.append(plain(_("{count} more claimed by you.")).format(count=digits(waiting.held)))
@@ -92,7 +129,9 @@ def headline_html(waiting: PendingItems, count: int, oldest_ms: int | None) -> s
     return f'<div class="ia-waiting"><p>{" ".join(said)}</p></div>'
 
 
-def show_empty_inbox(session: Session, run: tables.Run, who: Identity, waiting: PendingItems, undecided: int) -> None:
+def show_empty_inbox(
+    session: Session, run: tables.Run | None, who: Identity, waiting: PendingItems, undecided: int
+) -> None:
     """Draw the reason why the list is empty, and a suggestion for the next step."""
     if waiting.hidden:
         words = _("The filters hide all pending items ({count}). Clear the filters to see the items.").format(
@@ -102,17 +141,26 @@ def show_empty_inbox(session: Session, run: tables.Run, who: Identity, waiting: 
         st.button(_("Clear filters"), key="show-all", on_click=clear_filters)
         return
     researcher = who.has(Role.RESEARCHER)
+    if run is None:
+        show_empty_state(_("No pending items"), _why_nowhere(waiting, undecided))
+        return
     unjudged = run.kind != RunKind.GATE and run.detector is None
     show_empty_state(_("No pending items in this run"), _why(session, run, waiting, undecided, researcher and unjudged))
     with st.container(horizontal=True, horizontal_alignment="center", key="what-now"):
         if researcher and unjudged:
             st.page_link(RUNS, label=_("Judge this run"), query_params={"run": run.name})
-        busiest = inbox.find_busiest_run(session)
-        if busiest is not None and busiest.id != run.id and (more := inbox.count_pending_items(session, busiest)[0]):
+        others = [other.id or 0 for other in list_reviewable_runs(session, who.name) if other.id != run.id]
+        if more := count_offered(session, others, who.name):
             label = ngettext("Review {count} item elsewhere", "Review {count} items elsewhere", more)
-            st.button(
-                label.format(count=digits(more)), key="elsewhere", type="primary", on_click=_go_to, args=(busiest.name,)
-            )
+            st.button(label.format(count=digits(more)), key="elsewhere", type="primary", on_click=_show_all_runs)
+
+
+def _why_nowhere(waiting: PendingItems, undecided: int) -> str:
+    if waiting.answered:
+        return _("You have decided or escalated all pending items; they need another reviewer.")
+    if undecided:
+        return _("Other reviewers have claimed the remaining items. An item returns if its reviewer skips it.")
+    return _("No run has an item for you. New items appear here automatically.")
 
 
 def _why(session: Session, run: tables.Run, waiting: PendingItems, undecided: int, may_judge: bool) -> str:
@@ -130,9 +178,8 @@ def _why(session: Session, run: tables.Run, waiting: PendingItems, undecided: in
     return _("No action has needed a review so far. New items appear here automatically.")
 
 
-def _go_to(run_name: str) -> None:
-    st.session_state["run_picker"] = run_name
-    choose_run(run_name)
+def _show_all_runs() -> None:
+    st.query_params.pop("run", None)
 
 
 _COOKIE = "ia_tour"
@@ -172,15 +219,38 @@ def show_tour() -> None:
         st.button(_("Close tour"), key="tour-done", type="tertiary", on_click=st.session_state.update, args=(done,))
 
 
-identity = current_identity()
-with reading() as session:
-    run = chosen_run(session)
-    pulse = inbox.get_queue_state(session, run.id or 0) if run else None
+def show_budgets(session: Session, found: Sequence[tables.Run]) -> None:
+    """Draw the budget of each trial of the run; over several runs, only budgets with a limit, with their run."""
+    for run in found:
+        budgets = runs.budgets(session, run)
+        for trial, budget in budgets.items():
+            is_latest = trial == max(budgets)
+            if len(found) > 1 and (budget["cap"] is None or not is_latest):
+                continue
+            if budget["used"] or budget["cap"] is not None or is_latest:
+                label = _("Trial {trial}").format(trial=trial) if len(budgets) > 1 else ""
+                label = " · ".join(filter(None, (run.name, label))) if len(found) > 1 else label
+                show_budget_meter(budget["cap"], budget["used"] or 0, label=label)
 
-show_count(_("Inbox"), pulse.waiting if pulse else 0)
-st.title(_("Inbox"))
-if run is None or pulse is None or identity is None:
-    if identity and identity.has(Role.RESEARCHER):
+
+def show_own_reviews(session: Session, run: tables.Run, who: Identity) -> None:
+    """Draw the number of the visitor's reviews in the run, and the outcome of their feedback."""
+    mine, seconds = inbox.count_my_reviews(session, run, who.name)
+    tally = feedback_outcomes.count_retries(session, run, who.name, unblinded=who.has(Role.RESEARCHER))
+    if mine:
+        reviewed = _("Items that you reviewed in this run: {count}.")
+        if seconds is not None:
+            reviewed = _("Items that you reviewed in this run: {count}, {seconds} s each.")
+        st.caption(reviewed.format(count=mine, seconds=f"{seconds or 0:.0f}"))
+    if tally:
+        with st.container(horizontal=True, vertical_alignment="center", key="tally"):
+            st.caption(tally.in_words)
+            st.page_link("console/web/pages/answers.py", label=_("Open My reviews"), query_params={"run": run.name})
+
+
+def show_no_runs(who: Identity | None) -> None:
+    """Draw the reason why there is nothing to review in any run."""
+    if who and who.has(Role.RESEARCHER):
         show_empty_state(_("No runs yet"), _("Import a log or start agents to get items to review."))
         st.page_link(RUNS, label=_("Import a log"))
     else:
@@ -188,52 +258,56 @@ if run is None or pulse is None or identity is None:
             _("Nothing to review yet"),
             _("No run has started yet. New items appear here when a researcher starts a run."),
         )
-    watch_arrivals(_("Inbox"), None, None)
+    with reading() as session:
+        newest = inbox.find_newest_run(session)
+    watch_arrivals(None, newest)
+
+
+identity = current_identity()
+with reading() as session:
+    every = list_reviewable_runs(session, identity.name) if identity else []
+    only = find_filtered_run(session, every)
+    shown_runs = [only] if only else every
+    pulse = inbox.get_queue_state(session, [run.id or 0 for run in shown_runs]) if shown_runs else None
+
+st.title(_("Inbox"))
+if pulse is None or identity is None:
+    show_no_runs(identity)
     st.stop()
 if pulse.waiting:
     show_tour()
 
 picker, meters, go = st.columns([2, 3, 1], vertical_alignment="bottom")
 with picker:
-    run_picker(run.name)
+    pick_filtered_run([run.name for run in every], only.name if only else None)
 with reading() as session:
-    count, oldest = inbox.count_pending_items(session, run)
-    detectors, environments = list_filter_choices(session, run)
-    wanted = select_filter(detectors, environments, many=count > 1)
-    waiting = list_pending_items(session, run, identity.name, wanted)
+    ids = [run.id or 0 for run in shown_runs]
+    oldest = inbox.find_oldest(session, ids)
+    detectors, environments = list_filter_choices(session, ids)
+    wanted = select_filter(detectors, environments, many=pulse.waiting > 1)
+    waiting = list_pending_over_runs(session, shown_runs, identity.name, wanted)
     waiters = inbox.list_waiting_agents(session, [row.item.id or 0 for row in (*waiting.offered, *waiting.unread)])
-    mine, seconds = inbox.count_my_reviews(session, run, identity.name)
-    tally = feedback_outcomes.count_retries(session, run, identity.name, unblinded=identity.has(Role.RESEARCHER))
-    budgets = runs.budgets(session, run)
+    with meters:
+        show_budgets(session, shown_runs)
 
-with meters:
-    for trial, budget in budgets.items():
-        if budget["used"] or budget["cap"] is not None or trial == max(budgets):
-            label = _("Trial {trial}").format(trial=trial) if len(budgets) > 1 else ""
-            show_budget_meter(budget["cap"], budget["used"] or 0, label=label)
 with go:
     words = _("Review first") if wanted.is_set else _("Review next")
     if st.button(words, key="review-next", type="primary", width="stretch", disabled=not waiting.offered):
-        open_item(run, waiting.offered[0].item.id if wanted.is_set else None)
-
-if mine:
-    reviewed = _("Items that you reviewed in this run: {count}.")
-    if seconds is not None:
-        reviewed = _("Items that you reviewed in this run: {count}, {seconds} s each.")
-    st.caption(reviewed.format(count=mine, seconds=f"{seconds or 0:.0f}"))
-if tally:
-    with st.container(horizontal=True, vertical_alignment="center", key="tally"):
-        st.caption(tally.in_words)
-        st.page_link("console/web/pages/answers.py", label=_("Open My reviews"), query_params={"run": run.name})
+        open_item(only, waiting.offered[0].item.id if wanted.is_set else None)
+if only:
+    with reading() as session:
+        show_own_reviews(session, only, identity)
 notices = st.container()
+names = {run.id or 0: run.name for run in shown_runs}
 if waiting.matching:
-    show_html(headline_html(waiting, count, oldest))
-    if pressed := show_pending_rows(waiting, waiters, run.name, now_ms()):
-        open_item(run, pressed)
+    show_html(headline_html(waiting, oldest))
+    grouped = len(shown_runs) > 1 and st.toggle(_("Group by run"), key="grouped", bind="query-params")
+    if pressed := show_pending_rows(waiting, waiters, names, now_ms(), only=only is not None, grouped=bool(grouped)):
+        open_item(only, pressed)
     if waiting.beyond and identity.has(Role.RESEARCHER):
-        st.page_link(RUNS, label=_("Raise the budget"), query_params={"run": run.name})
+        st.page_link(RUNS, label=_("Raise the budget"), query_params={"run": only.name} if only else {})
 else:
     with reading() as session:
-        show_empty_inbox(session, run, identity, waiting, pulse.undecided)
+        show_empty_inbox(session, only, identity, waiting, pulse.undecided)
 with notices:
-    watch_arrivals(_("Inbox"), run.id, pulse, offers=True)
+    watch_arrivals(tuple(names), pulse, offers=True)

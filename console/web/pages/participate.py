@@ -9,6 +9,7 @@ from console.studies.sessions.stages import ParticipantStage
 from console.web.participant import onboarding, questionnaires, session, stages
 from console.web.review import actions
 from console.web.visitor_language import follow_study
+from console.web.widgets.browser import show_from_top
 from console.web.widgets.markup import show_html
 from storage import tables
 
@@ -52,6 +53,13 @@ def _draw(at: position.Position, who: tables.Participant) -> None:
             assert_never(at)
 
 
+def _stage_of(at: position.Position) -> str:
+    """Return a text that differs between two stages of a participant."""
+    instrument = at.instrument.name if isinstance(at, position.AtQuestionnaire) and at.instrument else ""
+    part = at.condition if isinstance(at, position.InPart) else 0
+    return f"{at.kind} {part} {at.trial if isinstance(at, position.InRound) else 0} {instrument}"
+
+
 def _show(who: tables.Participant) -> None:
     session.signal_presence(who)
     at = steps.find_position(who.id or 0)
@@ -66,6 +74,7 @@ def _show(who: tables.Participant) -> None:
     st.session_state["looking_back"] = None
     if at.kind == "practice_answer":
         st.session_state.pop("done", None)
+    show_from_top(_stage_of(at))
     with session.column():
         if message := actions.flash_html():
             show_html(message)

@@ -12,6 +12,7 @@ from console.web.run_picker import chosen_run, run_picker
 from console.web.runs import forms, new_run
 from console.web.runs.overview import show_overview
 from console.web.runs.plans import PLANNERS, planners_section, plans_section, trainings_section
+from console.web.runs.reviewers import reviewers_form
 from console.web.widgets.messages import show_empty_state
 from storage.tables import RunKind
 
@@ -51,9 +52,11 @@ if run.actor in PLANNERS:
     planners_section(run)
 
 rules = "Policy" if run.kind == RunKind.GATE else "Critical actions"
-judge, cap, onward, critical, why, house = st.tabs(
-    ["Detectors", "Budget", "Next trial", rules, "Reasons", "Maintenance"]
+judge, cap, people, onward, critical, why, house = st.tabs(
+    ["Detectors", "Budget", "Reviewers", "Next trial", rules, "Reasons", "Maintenance"]
 )
+with people:
+    reviewers_form(run)
 with judge:
     forms.detector_form(run)
 with cap:

@@ -7,11 +7,11 @@ from contextlib import suppress
 import streamlit as st
 
 from console.auth.audit_log import acting
-from console.auth.people import Identity
+from console.auth.people import Identity, Role
 from console.database import Session, now_ms, reading, review_queue, writing
 from console.errors import ConsoleError, Refused
 from console.language import _
-from console.review import decisions, inbox, notes
+from console.review import access, decisions, inbox, notes
 from console.review.blinding import get_remedy
 from console.review.edits import OtherTool
 from console.review.plain_text import is_clipped, seen_digest
@@ -63,8 +63,16 @@ def mark_shown(item_id: int, presentation: Presentation, draft: KeptDraft | None
         drafts.save_previous_feedback(item_id)
         st.session_state["shown_item"] = item_id
         st.session_state["shown_ms"] = now_ms()
-        st.session_state["editing"] = item_id if draft and draft.edit else None
+        st.session_state["editing"] = item_id if draft and drafts.has_edit(draft) else None
         st.session_state.pop("edit_as_text", None)
+
+
+def mark_partly_shown(item_id: int, action: str) -> None:
+    """Record that the tab shows the item and its whole action, but that the rest of the page failed."""
+    st.session_state["seen"] = decisions.ShownRecord(f"part:{digest(action)}", digest(action))
+    if st.session_state.get("shown_item") != item_id:
+        st.session_state["shown_item"], st.session_state["shown_ms"] = item_id, now_ms()
+        st.session_state["editing"] = None
 
 
 def is_action_shown_whole(item_id: int, action: str) -> bool:
@@ -104,6 +112,23 @@ def decision_html(answer: tables.Decision, claim: Claim | None = None) -> str:
         change_html(decisions.pending_action(claim), answer.edited_action) if answer.edited_action and claim else ""
     )
     return done_html(told.format(item=named(answer.item_id), answer=given)) + changed
+
+
+def show_gone_item(current: int | None) -> None:
+    """Say so if the item that this tab showed before left the queue without the reviewer's decision; show its draft."""
+    item, identity = st.session_state.get("shown_item"), current_identity()
+    if identity is None or item in (None, current, st.session_state.get("answered_item")):
+        return
+    with reading() as session:
+        told = inbox.explain_gone_item(session, item)
+    if not told:
+        return
+    st.session_state["kept_words"] = None
+    show_problem(f"{_capitalize(named(item))}: {told}")
+    draft = review_queue().draft(item_id=item, reviewer=identity.name)
+    if draft and (text := "\n".join(filter(None, (draft.text, drafts.edit_text(draft))))):
+        st.caption(_("Your draft:"))
+        st.code(text, language=None, wrap_lines=True)
 
 
 def show_unsent_feedback() -> None:
@@ -161,11 +186,19 @@ def decide(
                 replay.advance(run.name)
     except (ConsoleError, StorageError) as refusal:
         refuse(refusal)
+        if decision == DecisionKind.EDIT and remedy is None and st.session_state.get("editing") == item:
+            _return_focus(claim)
         if isinstance(refusal, OtherTool):
             st.session_state["other_tool"] = (item, drafts.written(claim))
             st.session_state["refusal"] += " " + _("Press “Send edit” again to confirm.")
         if words:
             drafts.save_draft(alias(item), drafts.words_key(item), words)
+
+
+def _return_focus(claim: Claim) -> None:
+    """Return the focus to the field in error, or to the field that had the focus; each refusal moves the focus."""
+    _item, earlier, _field = st.session_state.get("edit_refused", (0, 0, ""))
+    st.session_state["edit_refused"] = (claim.item_id, earlier + 1, drafts.find_field_in_error(claim))
 
 
 def _answer(
@@ -241,13 +274,31 @@ def decide_remedy(identity: Identity, item: int, number: int) -> None:
 
 
 @by_reviewer
-def skip(identity: Identity, item: int) -> None:
-    """Skip the item: return it to the end of the queue for this reviewer."""
+def skip(identity: Identity, item: int, minutes: int | None = None) -> None:
+    """Skip the item until nothing else is left for this reviewer, or for these minutes."""
     with reading() as session:
         claim, _run = get_open_claim(session, item, identity)
-    review_queue().skip(item_id=item, reviewer=identity.name, token=claim.token, now_ms=now_ms())
+    until_ms = None if minutes is None else now_ms() + minutes * 60_000
+    review_queue().skip(item_id=item, reviewer=identity.name, token=claim.token, now_ms=now_ms(), until_ms=until_ms)
     done = _("You skipped {item}. It comes last in your queue.")
-    st.session_state["done"] = done.format(item=named(item, here=False))
+    if minutes is not None:
+        done = _("You skipped {item} for {minutes} min.")
+    st.session_state["done"] = done.format(item=named(item, here=False), minutes=minutes)
+
+
+@by_reviewer
+def assign_item(identity: Identity, item: int, reviewer: str | None) -> None:
+    """Assign the item to this person, or to any reviewer if it is None, and release the researcher's own claim."""
+    if not identity.has(Role.RESEARCHER):
+        raise Refused(_("Only researchers assign items."))
+    with reading() as session:
+        claim, _run = get_open_claim(session, item, identity)
+    with acting(by_browser()), writing() as session:
+        access.assign_item(session, item, reviewer, identity.name, now_ms())
+    if reviewer != identity.name:
+        review_queue().release(item_id=item, reviewer=identity.name, token=claim.token, now_ms=now_ms())
+    done = _("{item} is assigned to {name}.") if reviewer else _("{item} is open to every reviewer.")
+    st.session_state["done"] = _capitalize(done.format(item=named(item), name=reviewer))
 
 
 @by_reviewer

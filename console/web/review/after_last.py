@@ -82,8 +82,10 @@ def _count_down(run_name: str, reviewer: str) -> None:
     st.rerun()
 
 
-def show_trial_result(run: tables.Run, who: Identity) -> None:
+def show_trial_result(run: tables.Run | None, who: Identity) -> None:
     """Play the next trial if requested; if there is a result, draw the result instead of the page."""
+    if run is None:
+        return
     wanted = st.session_state.pop("round_of", None)
     if wanted == run.name and who.has(Role.RESEARCHER):
         _play(run.name)

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from console.auth import people
+from console.auth.people import Role
 from console.database import reading
 from console.language import _
-from console.review import notes
+from console.review import access, notes
 from console.review.notes import MAX_NOTE, Escalation
 from console.web.review import actions
 from console.web.sign_in import current_identity
@@ -25,6 +27,9 @@ def buttons(item: int) -> None:
         st.dialog(_("Escalate"))(_escalation)(item)
     if st.button(_("Add a note"), key=f"note-{item}"):
         st.dialog(_("Add a note"))(_note)(item)
+    identity = current_identity()
+    if identity and identity.has(Role.RESEARCHER) and st.button(_("Assign"), key=f"assign-{item}"):
+        st.dialog(_("Assign"))(_assignment)(item)
 
 
 def _escalation(item: int) -> None:
@@ -43,6 +48,27 @@ def _escalate_with_note(item: int) -> None:
     addressee = st.session_state.get(f"addressee-{item}") or _ANYBODY
     note = st.session_state.get(f"passed-{item}") or ""
     actions.decide(item, "escalate", note=note, addressee=addressee)
+
+
+def _assignment(item: int) -> None:
+    with reading() as session:
+        names = [person.name for person in people.list_people(session) if person.disabled_ms is None]
+        assignee = access.find_assignee(session, item)
+    st.caption(_("The queue offers an assigned item to this person only. Your claim on it ends."))
+    choices = [_ANYBODY, *names]
+    st.selectbox(
+        _("Assigned to"),
+        choices,
+        index=choices.index(assignee) if assignee in choices else 0,
+        format_func=lambda name: name or _("any reviewer"),
+        key=f"assignee-{item}",
+    )
+    if st.button(_("Save"), key=f"keep-assignee-{item}", type="primary", on_click=_assign, args=(item,)):
+        st.rerun()
+
+
+def _assign(item: int) -> None:
+    actions.assign_item(item, st.session_state.get(f"assignee-{item}") or None)
 
 
 def _note(item: int) -> None:

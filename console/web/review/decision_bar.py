@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -21,6 +21,8 @@ from console.web.review import actions, colleagues, drafts, edit_form, shortcuts
 from console.web.review.drafts import reasons_key, words_key
 from console.web.review.own_items import alias, named
 from console.web.sign_in import current_identity
+from console.web.widgets import boundary
+from console.web.widgets.boundary import draw_part
 from console.web.widgets.hotkeys import CTRL_ENTER, hotkeys, key_button
 from console.web.widgets.markup import plain, show_html
 from console.web.widgets.messages import show_problem
@@ -69,37 +71,68 @@ def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = Tr
     with st.bottom, st.container(key="decision-bar"):
         for reason in dict.fromkeys(offer.withheld.values()):
             st.text(reason)
+        _show_edit_aside(item, drafts.find_put_aside(item, draft.edit))
         if offer.editing:
-            edit_form.edit_form(claim, draft.edit)
-            _show_remedies(claim)
+            offer = _show_edit(claim, offer, draft.edit)
+            draw_part(boundary.REMEDIES, lambda: _show_remedies(claim), None)
         if not offer.whole:
-            _show_whole_button(claim)
+            draw_part(boundary.WHOLE, lambda: _show_whole_button(claim), None)
         field, buttons = st.columns([5, 8], vertical_alignment="bottom")
         with field:
             if offer.words:
-                _words_field(item, draft.text, _words_label(run))
+                draw_part(boundary.WORDS, lambda: _words_field(item, draft.text, _words_label(run)), None)
             with st.container(horizontal=True, key="bar-foot"):
-                _keys(claim, offer, said)
+                draw_part(boundary.SHORTCUTS, lambda: _keys(claim, offer, said), None)
                 watch_claim(claim, run.lease_ms)
         with buttons:
             if offer.reasons:
-                _reasons(item, offer.reasons, draft.reason_codes, digits=not offer.editing)
+                plain_digits = not offer.editing
+                draw_part(
+                    boundary.REASONS,
+                    lambda: _reasons(item, offer.reasons, draft.reason_codes, digits=plain_digits),
+                    None,
+                )
             _buttons(offer)
 
 
+def _show_edit(claim: Claim, offer: _Offer, draft: str) -> _Offer:
+    """Draw the edit form; if that fails, put the edit aside and return the offer without the form."""
+
+    place = st.empty()
+
+    def draw() -> bool:
+        with place.container():
+            edit_form.edit_form(claim, draft)
+        return True
+
+    if draw_part(boundary.EDIT, draw, False):
+        return offer
+    place.empty()
+    _show_edit_aside(claim.item_id, drafts.put_edit_aside(claim.item_id, draft))
+    return replace(offer, editing=False)
+
+
+def _show_edit_aside(item: int, text: str) -> None:
+    """Draw the text of the reviewer's edit that the edit form could not show, if there is one."""
+    if text:
+        st.caption(_("Your edit of {item} could not be opened. Its text is kept:").format(item=named(item)))
+        st.code(text, language=None, wrap_lines=True)
+
+
 def _offer(claim: Claim, run: tables.Run, escalates: bool) -> _Offer:
-    halted = claim.kind == CheckpointKind.HALTED
+    halted, item, action = claim.kind == CheckpointKind.HALTED, claim.item_id, decisions.pending_action(claim)
     return _Offer(
-        claim.item_id,
+        item,
         halted,
-        is_judgement_only(run, claim.kind),
-        halted or actions.is_action_shown_whole(claim.item_id, decisions.pending_action(claim)),
+        draw_part(boundary.TERMS, lambda: is_judgement_only(run, claim.kind), False),
+        halted or draw_part(boundary.WHOLE, lambda: actions.is_action_shown_whole(item, action), False),
         run.feedback_mode != "binary",
         decisions.can_edit(run),
-        decisions.can_edit(run) and st.session_state.get("editing") == claim.item_id,
+        decisions.can_edit(run) and st.session_state.get("editing") == item,
         escalates,
-        () if halted else list_reasons(run, from_json(claim.body).environment),
-        _withheld(claim.item_id),
+        () if halted else draw_part(boundary.REASONS, lambda: list_reasons(run, from_json(claim.body).environment), ()),
+        # The service checks the terms of the review again.
+        draw_part(boundary.TERMS, lambda: _withheld(item), {}),
     )
 
 
@@ -126,8 +159,14 @@ def _words_label(run: tables.Run) -> str:
 def _keys(claim: Claim, offer: _Offer, said: str) -> None:
     item = offer.item
     fields = drafts.field_keys(claim) if offer.editing else []
+    remedies = _remedy_keys(claim) if offer.editing else {}
+    refused_item, count, in_error = st.session_state.get("edit_refused", (0, 0, ""))
+    # With alternatives, the digits act at once, so no field gets the focus.
+    focus = fields[0] if fields and not remedies else f"item:{alias(item)}"
+    if fields and refused_item == item:
+        focus = f"{in_error or 'last-field'}!{count}"
     hotkeys(
-        _bindings(offer) | _remedy_keys(claim),
+        _bindings(offer) | remedies | ({"f": fields[0]} if fields else {}),
         item_id=alias(item),
         enabled=shortcuts.enabled(),
         draft_keys=[words_key(item)] if offer.words else [],
@@ -135,7 +174,7 @@ def _keys(claim: Claim, offer: _Offer, said: str) -> None:
         choice_key=reasons_key(item) if offer.reasons else None,
         on_draft=drafts.save_draft,
         words_key=words_key(item) if offer.words and not offer.editing else None,
-        focus=fields[0] if fields else f"item:{alias(item)}",
+        focus=focus,
         said=said,
     )
 
@@ -198,7 +237,7 @@ def _show_remedies(claim: Claim) -> None:
     found = list_remedies(claim)[:_MOST_REMEDIES]
     if not found:
         return
-    st.caption(_("The agent proposed these actions. Press a button, or its number, to send one as your edit:"))
+    st.caption(_("The agent proposed these actions. Press a number to send one as your edit, or F to write your own:"))
     with st.container(horizontal=True, key="remedies"):
         for number, action in enumerate(found, start=1):
             # As code, because the text is the agent's and could contain Markdown.
@@ -244,13 +283,20 @@ def _buttons(offer: _Offer) -> None:
         key_button(_("Back"), "K", f"previous-{name}", actions.browse_decisions, item, 1)
         if offer.escalates or offer.labels:
             with st.popover(_("More"), key=f"more-{name}"):
-                _more(offer)
-        shortcuts.help_button(item)
+                draw_part(boundary.MORE, lambda: _more(offer), None)
+        draw_part(boundary.SHORTCUTS, lambda: shortcuts.help_button(item), None)
+
+
+_SKIPS_MIN = (15, 60)
 
 
 def _more(offer: _Offer) -> None:
     if offer.escalates:
         colleagues.buttons(offer.item)
+        for minutes in _SKIPS_MIN:
+            words = _("Skip for {minutes} min").format(minutes=minutes)
+            skipped = (offer.item, minutes)
+            st.button(words, key=f"skip{minutes}-{alias(offer.item)}", on_click=actions.skip, args=skipped)
     if offer.labels:
         st.caption(_("Send only the feedback; the action does not run. Was the action correct?"))
         for label, words in _LABELS.items():
@@ -285,6 +331,10 @@ _MINUTE_MS = 60_000
 @st.fragment(run_every=_EVERY_S)
 def watch_claim(claim: Claim, lease_ms: int) -> None:
     """Draw the remaining time of the claim; update it every half minute."""
+    draw_part(boundary.CLAIM_TIME, lambda: _show_claim_time(claim, lease_ms), None)
+
+
+def _show_claim_time(claim: Claim, lease_ms: int) -> None:
     left = claim.lease_until_ms - now_ms()
     if left <= lease_ms / 2:
         left = _looked_up(claim, lease_ms)

@@ -13,12 +13,12 @@ from console.database import now_ms, reading, review_queue
 from console.errors import BadInput, ConsoleError
 from console.language import _
 from console.review import decisions
-from console.review.edit_fields import EditField, edit_fields, written_action
+from console.review.edit_fields import EditField, edit_fields, find_invalid_field, written_action
 from console.review.edits import TOOL_SCHEMA
 from console.trajectory import from_json
 from console.web.review.own_items import alias, find_item_by_alias, in_words, own_claim
 from console.web.sign_in import current_identity
-from storage.queue import Claim
+from storage.queue import Claim, KeptDraft
 
 
 def show_unsent() -> None:
@@ -71,7 +71,50 @@ def reasons_key(item: int) -> str:
 def save_edit(item: int, typed: Mapping[str, str] | None = None) -> None:
     """Store the edit fields as a draft; `typed` holds the text of a field that still has the focus."""
     fields = list_drafted_fields(item) | dict(typed or {})
-    keep(item, edit=orjson.dumps(fields).decode())
+    of, aside = st.session_state.get("aside", (None, ""))
+    keep(item, edit=orjson.dumps(fields | ({_ASIDE: aside} if of == item else {})).decode())
+
+
+_ASIDE = "aside"
+"""The key, in the draft of an edit, of text that the edit form could not show."""
+
+
+def put_edit_aside(item: int, draft: str) -> str:
+    """Close the edit form and store its text outside the fields; return that text."""
+    fields = list_drafted_fields(item)
+    for key in fields:
+        del st.session_state[key]
+    st.session_state["editing"] = None
+    st.session_state.pop("edit_as_text", None)
+    kept = "\n".join(dict.fromkeys([*_read_edit(draft).values(), *fields.values()]))
+    in_words(keep)(item, edit=orjson.dumps({_ASIDE: kept}).decode())
+    return kept
+
+
+def find_put_aside(item: int, draft: str) -> str:
+    """Return the text of the edit that the form could not show, or an empty text; keep it in later drafts."""
+    aside = _read_edit(draft).get(_ASIDE, "")
+    st.session_state["aside"] = (item, aside) if aside else (None, "")
+    return aside
+
+
+def has_edit(draft: KeptDraft) -> bool:
+    """Return whether the draft holds an edit for the edit form."""
+    return any(key != _ASIDE for key in _read_edit(draft.edit))
+
+
+def edit_text(draft: KeptDraft) -> str:
+    """Return the texts of a drafted edit, one per line."""
+    return "\n".join(_read_edit(draft.edit).values())
+
+
+def _read_edit(draft: str) -> dict[str, str]:
+    """Return the texts of a drafted edit by field; return an unreadable draft as one text."""
+    try:
+        found = orjson.loads(draft or "{}")
+    except orjson.JSONDecodeError:
+        return {"": draft}
+    return {str(key): str(text) for key, text in found.items()} if isinstance(found, dict) else {"": draft}
 
 
 @in_words
@@ -140,6 +183,14 @@ def written(claim: Claim) -> str:
         return str(st.session_state.get(text_key(item)) or "")
     raw = [str(st.session_state.get(field_key(item, n), field.raw)) for n, field in enumerate(fields)]
     return written_action(decisions.pending_action(claim), fields, raw)
+
+
+def find_field_in_error(claim: Claim) -> str:
+    """Return the widget key of the first invalid field of the edit form, or of its only field."""
+    fields = fields_of(claim)
+    raw = [str(st.session_state.get(field_key(claim.item_id, n), field.raw)) for n, field in enumerate(fields)]
+    position = find_invalid_field(fields, raw)
+    return "" if position is None and fields else field_keys(claim)[position or 0]
 
 
 def fields_of(claim: Claim) -> tuple[EditField, ...]:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
+from console import runs
 from console.auth.people import Identity, Role
 from console.database import Session, now_ms, review_queue
 from console.errors import ConsoleError, Unknown
 from console.language import _, gettext_noop
-from console.review import decisions
+from console.review import decisions, inbox
+from console.review.waiting import find_pressing_item
+from console.runs import run_options
 from console.web.run_picker import choose_run
 from console.web.widgets.hotkeys import hotkeys, key_button
 from console.web.widgets.messages import next_step_row, refusal_words, show_empty_state
 from storage import tables
 from storage.errors import StorageError
-from storage.queue import Claim, NoClaimReason
+from storage.queue import Claim, NoClaim, NoClaimReason
 
 _INBOX, _TRAJECTORIES = (f"console/web/pages/{page}.py" for page in ("inbox", "trajectories"))
 
@@ -32,44 +37,114 @@ _WHY_NOT = {
 
 
 def wanted_item(session: Session) -> str | None:
-    """Select the run of the item in the address and return the item; return None if that item is already shown."""
+    """Return the item in the address; return None if that item is already shown.
+
+    If the address names a run as well, select the run of the item.
+    """
     wanted = st.query_params.get("item")
     if wanted is None or wanted == st.session_state.get("item_in_address"):
         return None
     item = _named(session, wanted)
     run = session.get(tables.Run, item.run_id) if item else None
-    if run is not None and run.study_id is None:
+    if run is not None and run.study_id is None and "run" in st.query_params:
         choose_run(run.name)
     return wanted
+
+
+def find_scope(session: Session, identity: Identity | None) -> tables.Run | None:
+    """Return the run in the address, which limits the review to this run; None stands for all runs."""
+    wanted = st.query_params.get("run")
+    run = runs.find(session, wanted) if wanted else None
+    may_open = run is not None and (run.study_id is None or (identity is not None and identity.has(Role.RESEARCHER)))
+    return run if may_open else None
+
+
+def stop_if_closed(run: tables.Run, every: Sequence[tables.Run]) -> None:
+    """Stop the page with the reason if the visitor cannot review this run here; `every` lists the runs they can."""
+    if run.study_id is not None:
+        show_empty_state(_("Only the participant reviews this run"), _("Open another run to review items."))
+        st.stop()
+    if run_options(run).rates_answers:
+        show_empty_state(_("This run has answers to rate"), _("Rate the answers on the page “Rate answers”."))
+        st.page_link("console/web/pages/ratings.py", label=_("Rate answers"), query_params={"judge": run.name})
+        st.stop()
+    if run.archived_ms is None and run.id not in [other.id for other in every]:
+        show_empty_state(_("Other people review this run"), _("Ask a researcher for access, or open another run."))
+        st.page_link(_INBOX, label=_("Open the Inbox"))
+        st.stop()
+
+
+def find_last_run(session: Session, every: Sequence[tables.Run]) -> tables.Run:
+    """Return the run of the item that this tab showed last, or else the run with the most pending items."""
+    last = [run for run in every if run.id == st.session_state.get("last_run")]
+    busiest = inbox.find_busiest_run(session)
+    found = [run for run in every if busiest is not None and run.id == busiest.id]
+    return (last or found or list(every))[0]
+
+
+def claim_next(
+    session: Session, scope: tables.Run | None, every: Sequence[tables.Run], reviewer: str
+) -> Claim | NoClaim:
+    """Claim the most urgent item of the run in the address, or of every run.
+
+    An agent of another run whose time ends within five minutes comes first; a message says so.
+    """
+    queue, at_ms = review_queue(), now_ms()
+    if scope is None:
+        return decisions.claim_most_urgent(queue, session, every, reviewer, at_ms, settles=False)
+    if pressing := find_pressing_item(session, scope, every, reviewer, at_ms):
+        run = next(run for run in every if run.id == pressing.run_id)
+        found = decisions.claim_item(queue, session, run, pressing.item_id, reviewer, at_ms, settles=False)
+        if isinstance(found, Claim):
+            told = _("An agent of {run} comes first, because its time ends soon. Then you return to {scope}.")
+            st.session_state.setdefault("done", told.format(run=run.name, scope=scope.name))
+            return found
+    return decisions.claim_next_item(queue, session, scope, reviewer, at_ms, settles=False)
+
+
+def keep_open(claim: Claim, run: tables.Run, scope: tables.Run | None) -> None:
+    """Keep the claimed item open in this tab until it is decided or skipped, and remember its run."""
+    st.session_state["opened_item"], st.session_state["opened_in"] = claim.item_id, scope.name if scope else ""
+    st.session_state["last_run"], st.session_state["run"] = run.id, run.name
 
 
 def _named(session: Session, wanted: str) -> tables.Item | None:
     return session.get(tables.Item, int(wanted)) if wanted.isdecimal() and len(wanted) <= _LONGEST else None
 
 
-def open_wanted(session: Session, run: tables.Run, wanted: str, reviewer: str) -> str:
+def open_wanted(session: Session, wanted: str, reviewer: str) -> str:
     """Open the item or the reviewer's decision on it; return the reason for a failure, or an empty text."""
     try:
-        if _named(session, wanted) is None:
+        item = _named(session, wanted)
+        if item is None:
             raise Unknown("review item", wanted[:_LONGEST], by="id")
+        run = session.get_one(tables.Run, item.run_id)
         found = decisions.claim_item(review_queue(), session, run, int(wanted), reviewer, now_ms(), settles=False)
     except (ConsoleError, StorageError) as refusal:
         return refusal_words(refusal)
     answered = not isinstance(found, Claim) and found.reason == NoClaimReason.ITEM_REVIEWED_BY_YOU
     if not (answered or isinstance(found, Claim)):
-        return _(_WHY_NOT.get(found.reason, str(found.reason)))
+        gone = inbox.explain_gone_item(session, int(wanted)) if found.reason == NoClaimReason.ITEM_GONE else ""
+        return gone or _(_WHY_NOT.get(found.reason, str(found.reason)))
     st.session_state["opened_item"] = None if answered else int(wanted)
+    st.session_state["opened_in"] = st.query_params.get("run") or ""
     st.session_state["looking_back"] = int(wanted) if answered else None
     st.session_state["item_in_address"] = wanted
     return ""
 
 
-def opened_claim(session: Session, run: tables.Run, reviewer: str) -> Claim | None:
-    """Return the claim on the item opened by its address, or None if the reviewer does not hold the claim."""
+def opened_claim(session: Session, scope: tables.Run | None, reviewer: str) -> Claim | None:
+    """Return the claim on the item that this tab has open, or None if the reviewer does not hold the claim.
+
+    Another run in the address than before closes the item.
+    """
     item: int | None = st.session_state.get("opened_item")
     if item is None:
         return None
-    if decisions.is_claimed_by(session, item, reviewer):
+    same = st.session_state.get("opened_in", "") == (scope.name if scope else "")
+    row = session.get(tables.Item, item)
+    if same and row is not None and decisions.is_claimed_by(session, item, reviewer):
+        run = session.get_one(tables.Run, row.run_id)
         found = decisions.claim_item(review_queue(), session, run, item, reviewer, now_ms(), settles=False)
         if isinstance(found, Claim):
             return found

@@ -16,6 +16,7 @@ _KEYS = {
     "E": gettext_noop("edit the action"),
     gettext_noop("1 to 7"): gettext_noop("select a reason; press again to clear it"),
     gettext_noop("1 to 9, after E"): gettext_noop("send an alternative that the agent proposed"),
+    gettext_noop("F, after E"): gettext_noop("write your own edit"),
     "W": gettext_noop("write feedback to the agent"),
     gettext_noop("Ctrl or Cmd + Enter"): gettext_noop("reject with your feedback; while editing: send the edit"),
     "O": gettext_noop("show all of a long action, which is required before you approve it"),

@@ -62,6 +62,8 @@ def _version(found: Sequence[tables.PlanVersion], at: int) -> None:
 
 
 def _lines(plan: tables.PlanVersion) -> None:
+    if note := versions.describe_update(plan):
+        st.warning(note)
     if not plan.text:
         st.caption("This version is empty. Edit the plan to add a line.")
         return

@@ -92,6 +92,14 @@ def _comparison(draft: Mapping) -> Mapping:
     first = order.selectbox(
         "Order", get_args(Order), key=start_at("order", draft["order"]), disabled=comparison == "between"
     )
+    because = ""
+    if first == "fixed" and comparison == "within":
+        because = st.text_input(
+            "Reason for the fixed order",
+            help="An effect of order then looks like an effect of the conditions. The plan and page 1 state this.",
+            key=start_at("because", draft.get("fixed_order_because", "")),
+            max_chars=400,
+        )
     tasks = _tasks_met(draft, comparison)
     spelt = st.toggle("List each condition", key=start_at("spelt", bool(draft.get("conditions"))))
     given = (
@@ -100,7 +108,7 @@ def _comparison(draft: Mapping) -> Mapping:
         else {"factors": _factors(draft)}
     )
     stated = {"estimands": _estimands(draft["estimands"], given)}
-    return {"comparison": comparison, "order": first, **tasks, **given, **stated}
+    return {"comparison": comparison, "order": first, "fixed_order_because": because, **tasks, **given, **stated}
 
 
 def _tasks_met(draft: Mapping, comparison: str) -> Mapping:

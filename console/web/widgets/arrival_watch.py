@@ -1,13 +1,15 @@
-"""Updates of an open tab about pending items: the number in the title, and optional notifications."""
+"""Updates of an open page about pending items, and the button for notifications."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from console.database import Session, reading
-from console.language import _, gettext_noop, ngettext
+from console.language import _, gettext_noop
 from console.review import inbox
 from console.web.live_fragments import rerun_on_change
+from console.web.widgets import boundary
+from console.web.widgets.boundary import draw_part
 from console.web.widgets.browser import component
 
 _WORDS = {
@@ -18,39 +20,29 @@ _WORDS = {
 }
 
 
-_AT_ONCE_S, _WHILE_READING_S = 0.5, 4.0
-"""The shortest time between two updates, on the Inbox and on an open item; each decision updates the number anyway."""
-
-
-def show_count(title: str, waiting: int) -> None:
-    """Set the tab's title with the number of pending items."""
-    st.set_page_config(page_title=f"{f'({waiting}) ' if waiting else ''}{title} · InferAct Console")
-
-
 @st.fragment
 def watch_arrivals(
-    title: str, run_id: int | None, shown: inbox.QueueState | None, *, redraws: bool = True, offers: bool = False
+    run_ids: tuple[int, ...] | None, shown: inbox.QueueState | int | None, *, offers: bool = False
 ) -> None:
-    """Update the number of pending items after each change; with `redraws`, also draw the page again.
+    """Draw the page again after each change of the queue of these runs.
 
-    If `run_id` is None, wait for a run to start. With `offers`, draw the button that turns notifications on.
+    If `run_ids` is None, wait for a newer run than the one with the id `shown`. With `offers`, draw the button that
+    turns notifications on.
     """
+    draw_part(boundary.ARRIVALS, lambda: _show_arrivals(run_ids, shown, offers), None)
+
+
+def _show_arrivals(run_ids: tuple[int, ...] | None, shown: inbox.QueueState | int | None, offers: bool) -> None:
     with reading() as session:
-        now = _news(session, run_id)
-    if redraws and now != shown:
+        now = _news(session, run_ids)
+    if now != shown:
         st.rerun()
-    waiting = now.waiting if isinstance(now, inbox.QueueState) else 0
-    rerun_on_change(_news, run_id, shows=now, pause_s=_AT_ONCE_S if redraws else _WHILE_READING_S)
-    show_count(title, waiting)
-    said = ngettext("{count} item is pending", "{count} items are pending", waiting)
-    words = {state: _(sentence) for state, sentence in _WORDS.items()} if offers else None
-    data = {"run": run_id, "waiting": waiting, "said": said.format(count=waiting), "words": words}
-    component("arrival_watch", html="<p></p>")(key="arrival-offer" if offers else "arrival-watch", data=data)
+    rerun_on_change(_news, run_ids, shows=now)
+    if offers:
+        words = {state: _(sentence) for state, sentence in _WORDS.items()}
+        component("arrival_watch", html="<p></p>")(key="arrival-offer", data={"run": None, "words": words})
 
 
-def _news(session: Session, run_id: int | None) -> inbox.QueueState | str | None:
-    """Return the state of the run's queue; if `run_id` is None, return the name of a started run, or None."""
-    if run_id is not None:
-        return inbox.get_queue_state(session, run_id)
-    begun = inbox.find_busiest_run(session)
-    return begun.name if begun else None
+def _news(session: Session, run_ids: tuple[int, ...] | None) -> inbox.QueueState | int | None:
+    """Return the state of the runs' queues; if `run_ids` is None, return the id of the newest run, or None."""
+    return inbox.find_newest_run(session) if run_ids is None else inbox.get_queue_state(session, run_ids)

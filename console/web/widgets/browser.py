@@ -47,6 +47,11 @@ def watch_session() -> None:
     component("session_watch")(key="session-watch", data={})
 
 
+def show_from_top(stage: str) -> None:
+    """Scroll the page to its top when this stage is shown first."""
+    component("page_top")(key="page-top", data={"stage": stage})
+
+
 _YEAR_S = 365 * 86_400
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from console.language import _, digits, gettext_noop, ngettext
@@ -19,15 +20,37 @@ _IN_WORDS = {
 }
 
 
-def show_pending_rows(waiting: PendingItems, waiters: Mapping[int, WaitingAgent], run: str, now_ms: int) -> int | None:
-    """Draw the items in queue order and return the pressed row's item, else None; a line marks the budget's end."""
-    reached = waiting.matching - waiting.beyond
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What the rows show besides their items: the waiting agents, the names of the runs, and the time."""
+
+    waiters: Mapping[int, WaitingAgent]
+    runs: Mapping[int, str]
+    now_ms: int
+    only: bool
+
+
+def show_pending_rows(
+    waiting: PendingItems,
+    waiters: Mapping[int, WaitingAgent],
+    runs: Mapping[int, str],
+    now_ms: int,
+    *,
+    only: bool,
+    grouped: bool = False,
+) -> int | None:
+    """Draw the items in queue order and return the pressed row's item, else None; a line marks the budget's end.
+
+    `runs` holds the names of the runs by id; with `only`, they are one run, which the rows do not name. With `grouped`,
+    the rows of each run follow each other below its name.
+    """
+    look, reached = _Look(waiters, runs, now_ms, only), waiting.matching - waiting.beyond
     parts = [
-        _rows(waiting.offered, waiters, run, now_ms, _("Next items")),
+        _grouped(waiting.offered, look) if grouped else _rows(waiting.offered, look, _("Next items")),
         _more(reached - len(waiting.offered)),
     ]
     if waiting.beyond:
-        unread = _rows(waiting.unread, waiters, run, now_ms, _("Beyond the budget"))
+        unread = _rows(waiting.unread, look, _("Beyond the budget"))
         parts += [
             f'<p class="ia-budget-end" role="note">{plain(_budget_end(waiting))}</p>',
             f'<div class="ia-unread">{unread}</div>',
@@ -56,24 +79,38 @@ def _more(more: int) -> str:
     return f'<p class="ia-more">{words}</p>' if more > 0 else ""
 
 
-def _rows(rows: Sequence[PendingItem], waiters: Mapping[int, WaitingAgent], run: str, now_ms: int, label: str) -> str:
-    drawn = "".join(_row(row, waiters.get(row.item.id or 0), run, now_ms) for row in rows)
+def _grouped(rows: Sequence[PendingItem], look: _Look) -> str:
+    by_run: dict[int, list[PendingItem]] = {}
+    for row in rows:
+        by_run.setdefault(row.item.run_id, []).append(row)
+    return "".join(
+        f"<h2>{plain(look.runs[run])}</h2>{_rows(found, look, look.runs[run])}" for run, found in by_run.items()
+    )
+
+
+def _rows(rows: Sequence[PendingItem], look: _Look, label: str) -> str:
+    drawn = "".join(_row(row, look) for row in rows)
     return f'<ol aria-label="{plain(label)}">{drawn}</ol>' if drawn else ""
 
 
-def _row(row: PendingItem, waiter: WaitingAgent | None, run: str, now_ms: int) -> str:
-    item = row.item
+def _row(row: PendingItem, look: _Look) -> str:
+    item, now_ms, run = row.item, look.now_ms, look.runs[row.item.run_id]
+    waiter = look.waiters.get(item.id or 0)
     score, css = (_("halted"), "ia-score ia-score-halted") if row.score is None else (f"{row.score:.2f}", "ia-score")
     why = (row.rationale or _("The trial halted. It needs feedback.")).splitlines()[0]
-    stamps = [row.escalation.badge if row.escalation else "", _(_IN_WORDS[row.turn])]
+    assigned = _("assigned to {name}").format(name=row.assignee) if row.assignee else ""
+    own = _("agent stopped waiting") if waiter and waiter.is_gone(now_ms) else _(_IN_WORDS[row.turn])
+    stamps = [row.escalation.badge if row.escalation else "", assigned, own]
     badges = "".join(f'<span class="ia-stamp">{plain(stamp)}</span> ' for stamp in stamps if stamp)
-    address = plain("/review?" + urlencode({"run": run, "item": item.id}))
+    scope = {"run": run} if look.only else {}
+    address = plain("/review?" + urlencode(scope | {"item": item.id}))
+    of_run = "" if look.only else f"{plain(run)} · "
     return (
         f'<li><span class="{css}">{plain(score)}</span><span class="ia-what">{badges}'
         f'<a href="{address}" data-item="{item.id}">{plain(_short(row.instruction))}</a>'
         f"<small>{plain(_short(why))}</small>"
         f"{f'<small>{waiter_html(waiter, now_ms)}</small>' if waiter else ''}</span>"
-        f'<span class="ia-age">{plain(_("trial {trial}").format(trial=item.trial))} · '
+        f'<span class="ia-age">{of_run}{plain(_("trial {trial}").format(trial=item.trial))} · '
         f"{age(now_ms - item.created_ms)}</span></li>"
     )
 

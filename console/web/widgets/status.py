@@ -41,10 +41,10 @@ _SILENT_MS = 10_000
 def waiter_html(waiter: WaitingAgent, now_ms: int) -> str:
     """Return the waiting agent and its deadline as HTML; for a silent agent, add the time since it was last seen."""
     until, left = "", ""
-    if waiter.deadline_ms is None:
-        said = _("{agent} waits")
-    elif waiter.deadline_ms < now_ms:
+    if waiter.is_gone(now_ms):
         said = _("{agent} stopped waiting: your decision is recorded, but the action will not run")
+    elif waiter.deadline_ms is None:
+        said = _("{agent} waits")
     else:
         is_far = waiter.deadline_ms - now_ms >= _DAY // 2
         when = datetime.fromtimestamp(waiter.deadline_ms / 1_000, UTC)

@@ -32,15 +32,16 @@ Rows = Sequence[Mapping[str, str]]
 
 
 def figures_html(rows: Figures, columns: Mapping[str, FigureColumn], ranked: Sequence[str]) -> str:
-    """Return the table as HTML with the reasons for missing values; only `ranked` rows can have a column's best value.
+    """Return the table as HTML with the reasons for missing values.
 
-    The table needs the style sheet `figures`.
+    The best value of a column is marked if its interval excludes the next value of the `ranked` rows. The table needs
+    the style sheet `figures`.
     """
     best = {name: _best(rows, name, heading, ranked) for name, heading in columns.items()}
     head = "".join(f'<th scope="col" title="{plain(one.meaning)}">{plain(one.title)}</th>' for one in columns.values())
     body = "".join(
         f'<tr><th scope="row">{plain(row)}</th>'
-        + "".join(_cell(cells[name], columns[name], best[name], row in ranked) for name in columns)
+        + "".join(_cell(cells[name], columns[name], best[name] == row) for name in columns)
         + "</tr>"
         for row, cells in rows.items()
     )
@@ -50,24 +51,29 @@ def figures_html(rows: Figures, columns: Mapping[str, FigureColumn], ranked: Seq
     )
 
 
-def _cell(cell: FigureCell, heading: FigureColumn, best: float | None, competes: bool) -> str:
+def _cell(cell: FigureCell, heading: FigureColumn, wins: bool) -> str:
     if cell.value is None:
         return f'<td class="none" title="{plain(cell.reason)}">–</td>'
     interval = (
         f"<small>{' – '.join(_number(bound, heading) for bound in cell.interval)}</small>" if cell.interval else ""
     )
     number = _number(cell.value, heading)
-    wins = competes and best is not None and number == _number(best, heading)
     mark = '<span aria-label="best of the column">★</span> ' if wins else ""
     css = ' class="best"' if wins else ""
     return f"<td{css}>{mark}{number}{interval}</td>"
 
 
-def _best(rows: Figures, name: str, heading: FigureColumn, ranked: Sequence[str]) -> float | None:
-    values = [value for row in ranked if (value := rows[row][name].value) is not None]
+def _best(rows: Figures, name: str, heading: FigureColumn, ranked: Sequence[str]) -> str | None:
+    """Return the row with the best value of a column, or None if its interval includes the next value."""
+    sign = -1 if heading.best == "min" else 1
+    values = sorted(
+        ((sign * value, row) for row in ranked if (value := rows[row][name].value) is not None), reverse=True
+    )
     if not heading.best or len(values) < 2:
         return None
-    return max(values) if heading.best == "max" else min(values)
+    interval = rows[values[0][1]][name].interval
+    is_apart = interval is not None and min(sign * bound for bound in interval) > values[1][0]
+    return values[0][1] if is_apart else None
 
 
 def _number(value: float, heading: FigureColumn) -> str:

@@ -44,6 +44,11 @@ def _top(presentation: Presentation) -> str:
     return f'<div class="ia-stepshead"><h2>{words}</h2>{jump}</div>{opening}'
 
 
+def step_anchor(number: int) -> str:
+    """Return the id of the row of a step; the last row has the id LAST."""
+    return f"ia-step-{number}"
+
+
 def opening_html(presentation: Presentation) -> str:
     """Return the agent's first observation as folded HTML; return an empty text if there is none."""
     if not presentation.opening:
@@ -59,7 +64,7 @@ def _row(step: ShownStep, stated: Sequence[Term], *, last: bool) -> str:
         ("ia-folds", bool(step.thought) or any(is_long(text) for text in (step.spoken, step.observation))),
     )
     css = " ".join(["ia-step", *(name for name, holds in states if holds)])
-    anchor = f' id="{LAST}"' if last else ""
+    anchor = f' id="{LAST if last else step_anchor(step.number)}"'
     return f'<li class="{css}"{anchor} data-n="{step.number}">{"".join(_parts(step, stated))}</li>'
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from console.environments.evidence import LIMITS, ORIGIN, WORDS, EvidenceTable
 from console.language import _, digits
-from console.review.plain_text import cut_text, is_clipped
+from console.review.plain_text import cut_text, is_clipped, list_own_reasons
 from console.review.presentation import (
     LAST_SEEN_CHARS,
     Block,
@@ -22,6 +22,7 @@ from console.web.widgets.browser import show_further_steps
 from console.web.widgets.changes import arguments_with_changes
 from console.web.widgets.markup import fold, mark_names, mark_terms, plain, shortened_note, show_html
 from console.web.widgets.pending_action import action_html, json_calls, origin_words
+from console.web.widgets.requirement_table import asked_spans, requirements_html
 from console.web.widgets.timeline import opening_html, timeline_html, timeline_rows
 from console.web.widgets.whole_texts import show_pictures, show_whole_texts
 
@@ -72,12 +73,15 @@ def _blocks(presentation: Presentation, action_whole: bool) -> Iterator[str]:
     if presentation.brief:
         yield _block(Block.BRIEF, "ia-brief", _facts(presentation.brief))
     yield _block(presentation.heading, "ia-about", _about(presentation, action_whole))
+    if presentation.requirements is not None:
+        beside = _table(presentation.table) if presentation.action else ""
+        yield _block(Block.REQUIREMENTS, "ia-requirements", requirements_html(presentation, beside))
     if presentation.belief is not None:
         yield _block(Block.BELIEVES, "ia-belief", _belief(presentation))
     if presentation.appeals:
         yield _block(Block.APPEALS, "ia-appeals", _appeals(presentation.appeals))
     if presentation.flag:
-        yield _block(presentation.flag.heading, "ia-flag", _flag(presentation.flag))
+        yield _block(presentation.flag.heading, "ia-flag", _flag(presentation.flag, list_own_reasons(presentation)))
         if presentation.flag.also:
             yield _block(Block.ALSO, "ia-also", "".join(map(_other, presentation.flag.also)))
     if presentation.instructed and presentation.opening:
@@ -92,24 +96,31 @@ def _block(heading: Block, css: str, inner: str) -> str:
 
 def _task(presentation: Presentation) -> str:
     text, end, parts = cut_text(presentation.task), 0, []
-    for term in presentation.telling if presentation.is_wordy else presentation.terms:
-        if term.start >= end and term.end <= len(text):
-            parts += [plain(text[end : term.start]), _stated(term, text, presentation)]
-            end = term.end
+    for start, stop, mark in _marked(presentation):
+        if start >= end and stop <= len(text):
+            parts.append(f'{plain(text[end:start])}<mark class="{mark}">{plain(text[start:stop])}</mark>')
+            end = stop
     css = "ia-task ia-lengthy" if len(text) > _LENGTHY_CHARS else "ia-task"
     more = shortened_note(presentation.task) if len(text) < len(presentation.task) else ""
     drawn = f'<p class="{css}">{"".join(parts)}{plain(text[end:])}</p>'
     if len(text) > _UNFOLDED_CHARS:
         note = plain(_("show all {count} characters").format(count=digits(len(text))))
         drawn = f'<details class="ia-clip"><summary data-note="{note}">{drawn}</summary></details>'
-    return f"{drawn}{more}{_terms(presentation)}"
+    return f"{drawn}{more}{_terms(presentation) if presentation.requirements is None else ''}"
 
 
-def _stated(term: Term, text: str, presentation: Presentation) -> str:
+def _marked(presentation: Presentation) -> list[tuple[int, int, str]]:
+    """Return the spans of the task that are marked, each with its class: those of its lines, or else of its terms."""
+    if presentation.requirements is not None:
+        return asked_spans(presentation)
+    stated = presentation.telling if presentation.is_wordy else presentation.terms
+    return [(term.start, term.end, _mark(term, presentation)) for term in stated]
+
+
+def _mark(term: Term, presentation: Presentation) -> str:
     unmet = presentation.offered + presentation.missing
     absent = any(term.text.lower() == other.text.lower() for other in unmet)
-    css = "ia-limit" if term.kind in LIMITS else "ia-miss" if absent else "ia-hit"
-    return f'<mark class="{_shade(term, css)}">{plain(text[term.start : term.end])}</mark>'
+    return _shade(term, "ia-limit" if term.kind in LIMITS else "ia-miss" if absent else "ia-hit")
 
 
 def _shade(term: Term, css: str) -> str:
@@ -144,11 +155,14 @@ def _about(presentation: Presentation, whole: bool) -> str:
         words = _("No pending action: the agent stopped without a result.") if stuck else _("No action was taken.")
         return f'<p class="ia-none">{plain(words)}</p>{_table(presentation.table)}{seen}'
     action = action_html(presentation.action, stamp, whole=whole, origins=origins)
-    return action + ("" if origins else _table(presentation.table)) + seen
+    beside = "" if origins or presentation.requirements is not None else _table(presentation.table)
+    return action + beside + seen
 
 
 def _origins(presentation: Presentation, whole: bool) -> dict[str, str]:
     """Return the source of each argument; return no sources unless one call has all these arguments."""
+    if presentation.requirements is not None:
+        return {}
     drawn = json_calls(presentation.action) if whole or not is_clipped(presentation.action) else []
     if presentation.table is None or len(drawn) != 1:
         return {}
@@ -192,9 +206,9 @@ def _belief(presentation: Presentation) -> str:
     return f'{text}<p class="ia-terms">{_group(_("not mentioned"), presentation.unbelieved, "ia-miss")}</p>'
 
 
-def _flag(flag: Flag) -> str:
-    lines = "".join(f"<li>{mark_names(reason)}</li>" for reason in flag.reasons)
-    css = "ia-reasons ia-many" if len(flag.reasons) > _FEW_REASONS else "ia-reasons"
+def _flag(flag: Flag, reasons: Sequence[str]) -> str:
+    lines = "".join(f"<li>{mark_names(reason)}</li>" for reason in reasons)
+    css = "ia-reasons ia-many" if len(reasons) > _FEW_REASONS else "ia-reasons"
     why = f'<ul class="{css}">{lines}</ul>' if lines else ""
     return f"{_score(flag)}{why}"
 

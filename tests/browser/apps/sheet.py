@@ -10,7 +10,7 @@ from console.web.widgets.markup import show_html, style_sheets
 from console.web.widgets.trajectory_view import show_presentation
 
 st.set_page_config(page_title="sheet", page_icon="🛡️", layout="wide")
-show_html(style_sheets("page", "lists", "rows", "presentation", "timeline", "study"))
+show_html(style_sheets("page", "lists", "rows", "presentation", "requirements", "timeline", "study"))
 HOSTILE = (
     "![x](http://example.invalid/x.png) <img src=http://example.invalid/y onerror=document.title='hit'> :red[x] $x$"
 )

@@ -8,6 +8,7 @@ from console.actors import autoplan
 from console.actors.asking import ModelUsage
 from console.actors.autoplan import Ablation, EndedTrial, ReviewersWords, read_plan, reflect, update_plan
 from console.actors.move import ActorView
+from console.llm.prompts import fence
 from console.trajectory import Step
 from tests.console.actors.talking import Scripted, acting, run
 from tests.fakes.endpoint import serving
@@ -121,8 +122,8 @@ def test_one_update_takes_the_whole_batch_with_what_reviewers_said():
         told = endpoint.asks[-1].text
     assert model.asked == ["sum up", "flaw", "revision"] * 2 + ["update"]
     assert [(line.text, line.marks) for line in lines] == [("1. search", ("E1",)), ("2. ask first", ("E2", "R7"))]
-    assert "[R7] A reviewer who looked at this trial named this flaw: too hot" in told
-    assert "[R7] The reviewer's revision: Instead of heat, do cool." in told
+    assert f"[R7] A reviewer who looked at this trial named this flaw:\n{fence('too hot', 'flaw')}" in told
+    assert f"[R7] The reviewer's revision:\n{fence('Instead of heat, do cool.', 'revision')}" in told
     assert usage.requests == 7
 
 
@@ -135,10 +136,24 @@ def test_what_the_ablation_leaves_out_is_left_out_of_reviewers_words_too():
     assert found.reviewers == (ReviewersWords("R1", "", "mend it"),)
 
 
-def test_an_update_without_a_plan_leaves_the_plan_as_it_was():
-    with serving(Scripted(update=[""])) as endpoint:
-        lines = run(lambda llm: update_plan(llm, "alfworld", PLAN, [], ModelUsage()), endpoint)
-    assert [line.text for line in lines] == PLAN.split("\n")
+@pytest.mark.parametrize("reply", ["", "I'm sorry, I can't help with that.", "Here is the revised plan:", "{}"])
+def test_a_reply_that_is_not_a_plan_is_asked_for_again_and_is_never_the_plan(reply):
+    model = Scripted(update=[reply])
+    with serving(model) as endpoint:
+        assert run(lambda llm: update_plan(llm, "alfworld", PLAN, [], ModelUsage()), endpoint) is None
+    assert model.asked == ["update"] * 3
+
+
+def test_the_appliance_for_heating_is_for_the_plan_to_find_out():
+    _, asks = moved(script(), view())
+    assert "heat THING with PLACE" in asks[0].text
+    assert [word for word in ("microwave", "fridge", "sinkbasin", "lamp") if word in asks[0].text] == []
+
+
+def test_the_flaw_is_asked_for_by_the_rules_of_this_world():
+    with serving(Scripted(sum_up=["S"], flaw=["F"], revision=["R"])) as endpoint:
+        run(lambda llm: reflect(llm, EndedTrial("E1", view(), False), Ablation(), ModelUsage()), endpoint)
+        assert "not like the real world" in endpoint.asks[1].last
 
 
 def test_a_plan_is_read_without_fences_and_marks():

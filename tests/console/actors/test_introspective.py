@@ -1,11 +1,13 @@
 """Devil's Advocate branch by branch: the order of calls to the world and to the model, as worked out by hand."""
 
 import asyncio
+from dataclasses import asdict
 
+import orjson
 import pytest
 
 from console.actors import introspective
-from console.actors.introspective import KEY, read_alignment, read_plan, read_verdict
+from console.actors.introspective import read_alignment, read_plan, read_state, read_verdict
 from console.actors.move import ActorView
 from console.environments.environment import Environment
 from console.trajectory import Step
@@ -51,7 +53,7 @@ def play(script, *, actions, where=SITE, memory=()):
 
 
 def state(steps):
-    return steps[-1].extra[KEY]
+    return asdict(read_state(steps))
 
 
 def test_first_attempts_that_succeed_take_four_calls_and_the_remedies_each():
@@ -228,7 +230,23 @@ def test_going_back_that_does_nothing_is_given_up():
             move = asyncio.run(actor.act(view))
             steps.append(Step(move.thought, move.action, seen, move.extra))
     assert [step.action for step in steps] == ["a1", "go_back", "go_back"]
-    assert "going back had no effect" in steps[-1].extra[KEY]["refused"][0]
+    assert "going back had no effect" in state(steps)["refused"][0]
+
+
+def test_a_long_trial_is_stored_once_and_not_again_in_each_of_its_steps():
+    said = [f"The action is to look at shelf {number}: {'dust ' * 400}\nYES" for number in range(30)]
+    actions = [f"look {number}" for number in range(30)]
+    script = Scripted(action=actions, remedy=["r1", "r2"], align=said)
+    steps, *_ = play(script, actions=30)
+    assert state(steps)["history"] == [" ".join(text.removesuffix("YES").split()) for text in said[:29]]
+    own = sum(len(text) for text in said[:29]) + sum(len(s.thought + s.action + s.observation) for s in steps)
+    assert len(orjson.dumps([asdict(step) for step in steps])) <= 1.5 * own
+
+
+def test_the_lines_of_a_reviewers_words_stay_lines():
+    script = Scripted(action=["a1"], remedy=["r1", "r2"])
+    play(script, actions=1, memory=("first the lamp\nthen the cart", "ask"))
+    assert "- first the lamp\n  then the cart\n- ask" in script.texts[0]
 
 
 def test_memory_of_earlier_trials_is_in_every_plan():

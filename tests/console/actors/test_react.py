@@ -72,7 +72,7 @@ def test_of_its_memory_it_sees_the_last_three_entries():
     view = ActorView("alfworld", "put a mug", "You are here.", (), ("alpha", "beta", "gamma\nover two lines", "delta"))
     told = build_chat(view)[1]["content"]
     assert "alpha" not in told
-    assert told.index("- beta") < told.index("- gamma over two lines") < told.index("- delta")
+    assert told.index("- beta") < told.index("- gamma\n  over two lines") < told.index("- delta")
 
 
 def test_without_memory_nothing_is_said_of_earlier_attempts():

@@ -1,6 +1,7 @@
 """`inferact trajectory` on files that nobody should write, and what the terminal gets to see of them."""
 
 import json
+import tarfile
 
 import pytest
 
@@ -108,3 +109,18 @@ def test_a_pattern_that_could_not_be_applied_is_named_at_the_import_and_by_run_c
     assert sentence.replace("1 call", "2 calls") in capsys.readouterr().out
     assert run_command(["run", "critical", "bank", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["unapplied"] == {"transfer.amount=*": 2}
+
+
+def test_a_folder_and_an_archive_with_a_readme_are_no_error(tmp_path, capsys):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "README.md").write_text("# About these logs\n")
+    step = {"thought": "", "action": "look(1)", "observation": "a cup of tea is on the table"}
+    (folder / "a.jsonl").write_text(record(steps=[step]) + "\n")
+    with tarfile.open(tmp_path / "logs.tgz", "w:gz") as packed:
+        packed.add(folder, "logs")
+    for path in (folder, tmp_path / "logs.tgz"):
+        assert run_command(["trajectory", "import", str(path), "--run", path.name, "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["imported"] == 1
+        assert [one["path"].rpartition("/")[2] for one in document["files"]] == ["a.jsonl"]

@@ -210,9 +210,10 @@ def test_a_failing_question_leaves_no_verdict_and_is_named(endpoint, kettles, ca
     (row,) = json.loads(out)["detectors"]
     assert (row["judged"], row["errors"], row["problems"]) == (2, 1, {"RequestRejected": 1})
     assert code == 1
-    assert err.strip() == (
-        "1 verdict is missing in kettles (1 RequestRejected). Run the same command again to request only those."
-    )
+    told = " ".join(err.split())
+    assert told.startswith("1 verdict is missing in kettles. The last request failed: http://127.0.0.1:")
+    assert "answered 400: the test endpoint fails on purpose." in told
+    assert told.endswith("run the same command again to request only the missing ones.")
     endpoint.script = rule
     assert run_command(["detect", "kettles", "--method", "direct"]) == 0
     assert "1 requests" in capsys.readouterr().out
@@ -233,7 +234,7 @@ def test_the_spending_cap_covers_all_models_and_what_was_judged_is_kept(endpoint
 
 def test_without_a_model_nothing_starts(kettles):
     kettles(1)
-    with pytest.raises(NoModel, match="--model"):
+    with pytest.raises(NoModel, match="name a model"):
         batch.detect("kettles", ["direct"])
     with reading() as session:
         assert runs.get(session, "kettles").detector is None

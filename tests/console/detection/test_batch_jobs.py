@@ -103,7 +103,7 @@ def test_a_line_that_fails_leaves_its_checkpoint_without_a_verdict(kettles, at, 
     with serving(script) as endpoint:
         at(endpoint)
         assert run_command(["detect", "kettles", "--method", "direct", "--batch", "--every", "0.05"]) == 1
-        assert "1 verdict is missing in kettles (1 RequestRejected)" in capsys.readouterr().err
+        assert "1 verdict is missing in kettles. The last request failed: " in capsys.readouterr().err
         endpoint.script = rule
         assert run_command(["detect", "kettles", "--method", "direct", "--batch", "--every", "0.05"]) == 0
     assert len(verdicts()) == 4

@@ -6,13 +6,16 @@ from contextlib import ExitStack
 import pytest
 
 from console.cli import run_command
+from console.database import reading
 from console.detection import batch
 from console.detection.detectors.shared.model_clients import ModelOptions
+from console.detection.evaluation import metrics
 from console.llm.errors import ModelSilent
+from console.runs import get as get_run
 from console.runs import ingest
 from console.settings import settings
 from tests.console.detection.test_batch import verdicts
-from tests.fakes.answers import Answer, judging
+from tests.fakes.answers import Answer, Fault, judging
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import rule
 from tests.fakes.providers import PROVIDERS, provider
@@ -47,6 +50,8 @@ def served(monkeypatch):
         (Answer([""], finish="length"), "tokens were used up"),
         (Answer(["x"], refusal="I cannot help with that."), "I cannot help with that"),
         (Answer([""]), "the reply is empty"),
+        (Answer(["I'm sorry, but I can't help with that."]), "I'm sorry, but I can't help with that"),
+        (Answer(["Es tut mir leid, das kann ich nicht beurteilen."]), "Es tut mir leid"),
     ],
 )
 def test_a_model_that_says_nothing_ends_the_run_with_the_cause(kettles, served, answer, cause):
@@ -68,6 +73,36 @@ def test_a_single_empty_reply_flags_and_says_why(kettles, served):
     assert (report.judged, report.unparsed) == (14, 1)
     (one,) = [one for one in verdicts() if json.loads(one.parameters).get("unparsed")]
     assert one.rationale == "The model gave no verdict (the reply is empty), so a person has to look."
+
+
+def test_a_refusal_in_words_goes_to_a_person_and_stays_out_of_metrics(kettles, served, capsys):
+    served(lambda ask: Answer(["I cannot assist with this request."]) if ask.number in (3, 5) else rule(ask))
+    assert run_command(["detect", "kettles", "--method", "direct", "--concurrency", "1"]) == 0
+    assert "refused to judge 2 checkpoints (I cannot assist with this request.). A person decides these" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    refused = [one for one in verdicts() if json.loads(one.parameters).get("refused")]
+    assert [one.flagged for one in refused] == [True, True]
+    assert all('refused to answer ("I cannot assist with this request.")' in one.rationale for one in refused)
+    with reading() as session:
+        (figures,) = metrics.evaluate(session, get_run(session, "kettles")).values()
+    counted = sum(figures[name] for name in ("tp", "fp", "fn", "tn"))
+    assert (counted, figures["refused"], figures["unparsed"]) == (12, 2, 0)
+
+
+def test_paper_mode_scores_a_refusal_in_words_as_the_reference_does(kettles, served):
+    served(lambda ask: Answer(["I'm sorry, but I can't help with that."]))
+    (report,) = batch.detect("kettles", ["direct"], asking=ModelOptions(concurrency=1, paper=True))
+    assert (report.judged, report.refused, report.flagged) == (14, 0, 0)
+
+
+def test_a_wrong_key_on_few_checkpoints_is_named_in_words(kettles, served, capsys):
+    served(lambda ask: Fault("401", message="Incorrect API key provided"))
+    assert run_command(["detect", "kettles", "--method", "direct"]) == 1
+    told = " ".join(capsys.readouterr().err.split())
+    assert "14 verdicts are missing in kettles" in told
+    assert "Incorrect API key provided" in told
+    assert "RequestRejected" not in told
 
 
 def test_what_an_endpoint_does_not_give_is_told_once(kettles, served, capsys):

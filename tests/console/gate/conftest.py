@@ -19,6 +19,7 @@ from console.review import decisions
 from storage import tables
 from storage.engine import close
 from storage.queue import Claim
+from tests import postgres
 
 RUN = "shop-bot"
 POLICY = "{default: allow, rules: [{pattern: pay*, then: judge}]}"
@@ -27,8 +28,12 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
-def url(tmp_path):
-    """The URL of a database that no setting names."""
+def url(request, tmp_path):
+    """The URL of a database that no setting names: a SQLite file, or on a server where a test asks for both."""
+    if getattr(request, "param", "sqlite") == "postgresql":
+        with postgres.database() as made:
+            yield made
+        return
     made = f"sqlite:///{tmp_path / 'gate.db'}"
     yield made
     close(made)

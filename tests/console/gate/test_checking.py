@@ -15,6 +15,9 @@ from console.settings import settings
 from console.trajectory import Step, from_json
 from storage import tables
 from storage.errors import AlreadyDelivered
+from tests.postgres import BOTH_AT_LENGTH
+
+pytestmark = BOTH_AT_LENGTH
 
 TASK = "Pay the March bill only."
 STEPS = [("look[bills]", "two bills"), Step("the first is from March", "open[1]", "March, 20 dollars")]

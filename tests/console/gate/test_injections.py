@@ -59,5 +59,5 @@ def test_what_only_the_gate_holds_is_not_said_to_be_flagged_by_a_detector(check,
         verdict = session.exec(select(tables.Verdict)).one()
     flag = Flag(verdict.detector, verdict.score, verdict.threshold, (verdict.rationale,), flagged=verdict.flagged)
     assert flag.heading == "Flagged"
-    assert flag.margin == "score 0.27, not above the threshold 0.50"
+    assert flag.margin == "score 0.13, not above the threshold 0.50"
     assert verdict.rationale.startswith("No detector flagged this action")

@@ -18,6 +18,9 @@ from console.runs.audit_trail import AuditFilter
 from storage import tables
 from storage.errors import StorageError
 from storage.queue.values import DEAD_MS
+from tests.postgres import BOTH_AT_LENGTH
+
+pytestmark = BOTH_AT_LENGTH
 
 TASK, STEPS = "Pay the March bill only.", [("look", "two bills")]
 
@@ -378,6 +381,8 @@ def test_interrupted_agent_takes_its_item_out_of_the_queue(make_gate, items):
 
 
 def test_database_that_is_away_is_asked_again_until_the_deadline(make_gate, url, person, caplog):
+    if not url.startswith("sqlite"):
+        pytest.skip("only a file can be put elsewhere")
     waiting = make_gate().ask(TASK, STEPS, "pay[1]", task_id="march")
     person().answer("approve")
     kept = Path(make_url(url).database)

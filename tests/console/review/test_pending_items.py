@@ -123,7 +123,7 @@ def test_mine_is_held_passed_on_to_me_or_has_my_words(shop):
 
 def test_text_detector_and_environment(shop):
     with reading() as session:
-        assert list_filter_choices(session, runs.get(session, "shop")) == (["rules"], ["webshop"])
+        assert list_filter_choices(session, [runs.get(session, "shop").id]) == (["rules"], ["webshop"])
     everything = the_list()
     assert the_list(detectors=("rules",)).matching == everything.total - 1
     assert the_list(environments=("webshop",)).matching == everything.total

@@ -131,3 +131,14 @@ def test_a_hostile_text_takes_time_in_proportion_to_its_length(piece):
 
     seconds(1_000)
     assert min(seconds(40_000) for _ in range(3)) < 40 * min(seconds(4_000) for _ in range(3)) + 0.05
+
+
+@pytest.mark.parametrize(
+    ("stated", "option"),
+    [('a rug of 50"*40"', '50"*40"'), ('a rug of 50"*40"', "50 x 40 inch"), ("lip balm, .8 oz", "0.8 oz"),
+     ("lip balm, 0.8 oz", ".8 oz"), ("a runner, size 8 foot", "8 ft")],
+)  # fmt: skip
+def test_sizes_of_a_shop_are_read_in_every_notation(stated, option):
+    (size,) = [term for term in terms(stated) if term.kind is TermKind.SIZE]
+    assert mentions(size, option)
+    assert not mentions(size, "1" + option)

@@ -130,9 +130,11 @@ def test_the_snippets_of_the_developer_let_nothing_run_that_nobody_approved(home
     assert run_command(["policy", "set", "support-bot", "refunds.yaml", "--create"]) == 0
     with writing() as session:
         token = agents.add(session, "support-bot", now_ms())
-    given = {"steps": [], "execute": run.append, "memory": remembered, "TOKEN": token}
+    given = {"steps": [], "execute": run.append, "memory": remembered, "token": token, "TOKEN": token}
     first, second, _ = (text for language, text in fences("developer") if language == "python")
-    exec(first.replace("timeout_s=1800", "timeout_s=0.2"), given)
+    served = 'url="http://127.0.0.1:8501", token=token, deadline_s=1800'
+    assert served in first
+    exec(first.replace(served, "deadline_s=0.3"), given)
     exec(second, given)
     assert run == []
     assert len(remembered) == 1

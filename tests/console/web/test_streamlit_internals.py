@@ -10,6 +10,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.runtime import Runtime
 from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import FragmentThreadState, ThreadState
 from streamlit.web import bootstrap
@@ -42,6 +43,7 @@ MEMBERS = {
     "every page is in the server's language: no check for a running script": (
         lambda: get_script_run_ctx(suppress_warning=True) is None
     ),
+    "an unknown address shows the Inbox: no page in the address": lambda: hasattr(PagesManager, "intended_page_name"),
     "config files of the working directory change the console": (
         lambda: list(inspect.signature(config.get_config_files).parameters) == ["file_name"]
     ),

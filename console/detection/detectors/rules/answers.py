@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import re
 
-from console.detection.detectors.rules.finding import Finding, one_line, quoted
+from console.detection.detectors.rules.finding import (
+    Finding,
+    broken,
+    one_line,
+    quote_action,
+    quote_request,
+    quote_user,
+    quoted,
+)
 from console.environments.evidence import Evidence
 from console.environments.hotpotqa.reading import Page, Reading, is_said, is_spoken_of, normalise_words
+from console.trajectory.requirements import Line, RequirementKind
 from console.trajectory.terms import COUNTS, FUNCTION_WORDS, Term, TermKind, lowered, words
 
 _WANTS_FIGURE = re.compile(r"\b(?:what year|which year|when (?:was|did|is|were)|how (?:many|much|old|tall|long))\b")
@@ -37,18 +46,29 @@ def answer_unseen(evidence: Evidence) -> Finding | None:
     reading = _answered(evidence)
     if not reading or reading.saying or _all_said(reading):
         return None
+    line = question_line(reading.answer, evidence) if evidence.checkpoint.environment == _ASKED_OF_PAGES else None
     if not reading.pages:
-        return Finding(1.0, f"No page was read before the answer {quoted([reading.answer])}.", ("answer",))
+        return Finding(1.0, f"No page was read before the answer {quoted([reading.answer])}.", ("answer",), line)
     told = f"None of the pages read says {quoted([reading.answer])}"
     parts = set(normalise_words(reading.answer).split())
     read = set(normalise_words("\n".join(page.text for page in reading.pages)).split())
     if len(parts) > 1 and parts <= read:
-        return Finding(0.5, f"{told}; its words only stand apart.", ("answer",))
+        return Finding(0.5, f"{told}; its words only stand apart.", ("answer",), line)
     distinct = dict.fromkeys(re.findall(r"[^\W_]+", reading.answer)) if len(parts) > 1 else ()
     telling = [word for word in distinct if len(word) > 2 and word.lower() not in FUNCTION_WORDS]
     if there := [word for word in telling if normalise_words(word) in read]:
-        return Finding(1.0, f"{told}; of its words they say only {quoted(there)}.", ("answer",))
-    return Finding(1.0, f"{told}.", ("answer",))
+        return Finding(1.0, f"{told}; of its words they say only {quoted(there)}.", ("answer",), line)
+    return Finding(1.0, f"{told}.", ("answer",), line)
+
+
+_ASKED_OF_PAGES = "hotpotqa"
+"""The environment in which every answer stands on a page; elsewhere agents compute and know answers too."""
+
+
+def question_line(answer: str, evidence: Evidence, asked: str = "") -> Line:
+    """Return the broken line of a question, or of the part of it that names the answer's form."""
+    stated = quote_user(evidence, asked) if asked else quote_request(evidence)
+    return broken(RequirementKind.QUESTION, "answer", stated, quote_action(evidence, answer or evidence.pending.action))
 
 
 def answer_not_last_read(evidence: Evidence) -> Finding | None:
@@ -103,7 +123,7 @@ def answer_several(evidence: Evidence) -> Finding | None:
     if not asks or not joined or reading.saying or not _all_said(reading):
         return Finding(1.0)
     told = f'The question asks "{asks[0].strip()}"; the answer lists several: {quoted(parts)}.'
-    return Finding(1.0, told, ("form",))
+    return Finding(1.0, told, ("form",), question_line(reading.answer, evidence, asks[0].strip()))
 
 
 def answer_wordy(evidence: Evidence) -> Finding | None:
@@ -118,19 +138,26 @@ def answer_of_wrong_form(evidence: Evidence) -> Finding | None:
         return None
     given = evidence.reading.answer
     if lowered(given) in _NO_ANSWER:
-        return Finding(1.0, f"The agent gives up: its answer is {quoted([given])}.", ("answer",))
+        if evidence.checkpoint.environment != _ASKED_OF_PAGES:
+            return None
+        told = f"The agent gives up: its answer is {quoted([given])}."
+        return Finding(1.0, told, ("answer",), question_line(given, evidence))
     asks = _ASKS_WHAT.match(evidence.instruction)
     if asks and lowered(given).strip(" .") in ("yes", "no"):
-        return Finding(1.0, f'The question asks "{asks[0].strip()}"; the answer is {quoted([given])}.', ("form",))
+        told = f'The question asks "{asks[0].strip()}"; the answer is {quoted([given])}.'
+        return Finding(1.0, told, ("form",), question_line(given, evidence, asks[0].strip()))
     if {"yes", "no"} <= set(normalise_words(given).split()) <= _YES_NO:
-        return Finding(1.0, f"The question wants one yes or no; the answer is {quoted([given])}.", ("form",))
+        told = f"The question wants one yes or no; the answer is {quoted([given])}."
+        return Finding(1.0, told, ("form",), question_line(given, evidence))
     year = re.search(r"\b(?:what|which) year\b(?!.*\byear)", evidence.instruction)
     if year and len(set(_YEAR.findall(given))) > 1:
-        return Finding(1.0, f'The question asks "{year[0]}"; the answer {quoted([given])} names several.', ("form",))
+        told = f'The question asks "{year[0]}"; the answer {quoted([given])} names several.'
+        return Finding(1.0, told, ("form",), question_line(given, evidence, year[0]))
     wants = _WANTS_FIGURE.search(evidence.instruction)
     if not wants or re.search(r"\d", given) or _NUMBER_WORDS & set(words(given)):
         return None
-    return Finding(1.0, f'The question asks "{wants[0]}"; the answer {quoted([given])} has no figure.', ("form",))
+    told = f'The question asks "{wants[0]}"; the answer {quoted([given])} has no figure.'
+    return Finding(1.0, told, ("form",), question_line(given, evidence, wants[0]))
 
 
 def answer_in_question(evidence: Evidence) -> Finding | None:
@@ -138,7 +165,8 @@ def answer_in_question(evidence: Evidence) -> Finding | None:
     reading = _answered(evidence)
     if not reading or f" {normalise_words(reading.answer)} " not in f" {normalise_words(evidence.instruction)} ":
         return None
-    return Finding(1.0, f"The answer {quoted([reading.answer])} only repeats words of the question.", ("answer",))
+    told = f"The answer {quoted([reading.answer])} only repeats words of the question."
+    return Finding(1.0, told, ("answer",), question_line(reading.answer, evidence))
 
 
 def subject_unread(evidence: Evidence) -> Finding | None:

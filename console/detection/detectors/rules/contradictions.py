@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from console.detection.detectors.rules.finding import Finding, one_line
+from console.detection.detectors.rules.finding import Finding, broken, one_line, quote_action, quote_result, quote_user
 from console.environments.evidence import Evidence
 from console.environments.tool_use import TracedCall, names_recipient
 from console.trajectory.effects import is_verb
 from console.trajectory.provenance import Argument, Source, is_figure
+from console.trajectory.requirements import Line, RequirementKind
 from console.trajectory.terms import FUNCTION_WORDS, MONEY, Term, TermKind, lowered
 
 _FORMS = {
@@ -62,8 +63,25 @@ def contradicts_user(evidence: Evidence) -> Finding | None:
             for read in _READERS:
                 stated = read(one, call, evidence)
                 if stated is not None:
-                    return Finding(1.0, _sentence(one, stated), (one.value,))
+                    return Finding(1.0, _sentence(one, stated), (one.value,), _line(one, stated, evidence))
     return None
+
+
+def _line(one: Argument, stated: _Stated, evidence: Evidence) -> Line:
+    shown = quote_result(evidence, one.value, one.step or 0)
+    shown = shown if shown.end > 0 else quote_action(evidence, one.value)
+    return broken(_KINDS.get(stated.kind, RequirementKind.OPTION), one.name, quote_user(evidence, stated.text), shown)
+
+
+_KINDS = {
+    "amount": RequirementKind.AMOUNT,
+    "quantity": RequirementKind.AMOUNT,
+    "limit": RequirementKind.LIMIT,
+    "date": RequirementKind.DATE,
+    "id": RequirementKind.ID,
+    "path": RequirementKind.ID,
+    **dict.fromkeys(("address", "URL", "account", "phone number", "street", "recipient"), RequirementKind.RECIPIENT),
+}
 
 
 def _sentence(one: Argument, stated: _Stated) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from console.detection.detectors.rules.finding import Finding, one_line
+from console.detection.detectors.rules.finding import Finding, one_line, quote_action, quote_result
+from console.detection.detectors.rules.tool_calls import is_told_before, unasked
 from console.environments.evidence import Evidence
 from console.environments.tool_use import TracedCall
 from console.trajectory.effects import CHANGING, IRREVERSIBLE, UNREAD_CODE, Effect
@@ -65,7 +66,7 @@ def unprotects(evidence: Evidence) -> Finding | None:
         name = call.call.name
         if _OPENS.search(name) and _GUARDS.search(name) and call.effects & CHANGING:
             told = f'"{name}"{_when(call, evidence)} takes a protection away.'
-            return Finding(_weight(call, evidence), told, (name,))
+            return _found(call, name, told, evidence)
     return None
 
 
@@ -76,8 +77,21 @@ def secret_read(evidence: Evidence) -> Finding | None:
             match = _SECRET_FILE.search(text)
             if match and lowered(match[0]) not in evidence.user:
                 told = f'`{name}` reaches for "{match[0]}", where keys or passwords lie{_when(call, evidence)}.'
-                return Finding(_weight(call, evidence), told, (match[0],))
+                return _found(call, match[0], told, evidence)
     return None
+
+
+def _names_targets(command: str, evidence: Evidence) -> bool:
+    """Return whether the user named each folder that a command removes, or it is temporary; never for the system's."""
+    targets = re.findall(r"(?<!\S)[~./][\w./-]{2,}", command.splitlines()[0])
+    kept = [target.rstrip("/") for target in targets]
+    plain = [one for one in kept if not _SYSTEM.match(one)]
+    return (
+        bool(kept) and plain == kept and all(one.startswith("/tmp/") or lowered(one) in evidence.user for one in kept)
+    )
+
+
+_SYSTEM = re.compile(r"/(?:etc|usr|bin|sbin|lib\w*|var|boot|root|sys|proc|dev|home|opt|)$|~$|\.{1,2}$")
 
 
 def secret_sent(evidence: Evidence) -> Finding | None:
@@ -86,7 +100,9 @@ def secret_sent(evidence: Evidence) -> Finding | None:
         for name, text in _texts(call) if Effect.SEND in call.effects else ():
             if kind := next((kind for kind, pattern in _SECRETS if pattern.search(text)), ""):
                 told = f'`{name}` holds what looks like {kind}, and "{call.call.name}" sends it out'
-                return Finding(_weight(call, evidence), f"{told}{_when(call, evidence)}.", (kind,))
+                secret = next(pattern.search(text) for named, pattern in _SECRETS if named == kind)
+                shown = secret[0] if secret else text
+                return _found(call, shown, f"{told}{_when(call, evidence)}.", evidence)
     return None
 
 
@@ -99,7 +115,7 @@ def lasting_right(evidence: Evidence) -> Finding | None:
             word = lowered(str(value)) if not isinstance(value, bool) else name.lower() if value else ""
             if word in _LASTING and word not in evidence.user:
                 told = f"`{name}`: {value} grants more than the user spoke of{_when(call, evidence)}."
-                return Finding(_weight(call, evidence), told, (name,))
+                return _found(call, name, told, evidence)
     return None
 
 
@@ -112,7 +128,9 @@ def asked_back(evidence: Evidence) -> Finding | None:
     if not asked or not any(call.effects & CHANGING for call in evidence.pending_calls):
         return None
     text = last.observation[max(0, asked.start() - 80) : asked.end() + 60]
-    return Finding(1.0, f'Step {last.step} asked back ("{one_line(text, 140)}"), and got no answer.', ("asked back",))
+    told = f'Step {last.step} asked back ("{one_line(text, 140)}"), and got no answer.'
+    line = unasked(evidence.pending.name, quote_result(evidence, asked[0], last.step), evidence)
+    return Finding(1.0, told, ("asked back",), line)
 
 
 def _first(evidence: Evidence, pattern: re.Pattern[str], does: str) -> Finding | None:
@@ -121,8 +139,18 @@ def _first(evidence: Evidence, pattern: re.Pattern[str], does: str) -> Finding |
             if (match := pattern.search(text)) and Effect.READ not in call.effects:
                 line = one_line(text[max(0, match.start() - 20) : match.end() + 40], 90)
                 told = f'`{name}`: "{line}" {does}{_when(call, evidence)}.'
-                return Finding(_weight(call, evidence), told, (line,))
+                named = pattern is IRREVERSIBLE and _names_targets(text[match.start() :], evidence)
+                return Finding(_weight(call, evidence)) if named else _found(call, match[0], told, evidence)
     return None
+
+
+def _found(call: TracedCall, shown: str, told: str, evidence: Evidence) -> Finding:
+    """Return the finding of a danger; what the user asked for word for word, or another card told, only ranks."""
+    asked = len(shown) > 5 and lowered(shown).strip() in evidence.user
+    if asked or is_told_before(call, evidence):
+        return Finding(_weight(call, evidence))
+    line = unasked(call.call.name, quote_action(evidence, shown, call.step), evidence)
+    return Finding(_weight(call, evidence), told, (shown,), line)
 
 
 def _calls(evidence: Evidence) -> Sequence[TracedCall]:

@@ -1,21 +1,98 @@
-"""Findings of checks, and quotations in their sentences."""
+"""Findings of checks, quotations in their sentences, and the requirement lines that they break."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+from console.environments.evidence import Evidence
+from console.trajectory.messages import FIRST_WORDS
+from console.trajectory.requirements import Line, Quote, QuotePlace, Requirement, RequirementKind, Standing, text_at
+from console.trajectory.terms import lowered
+
+NOT_FOUND = Quote("", -1, -1)
+"""The quote of a text that the checkpoint does not hold; no line with it is verified."""
+_LONGEST_QUOTE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """The result of a check: its strength in [0, 1], a sentence for people, and the facts that the sentence mentions.
 
-    A finding without a sentence only affects the score. Facts that stronger findings mention are not repeated.
+    Only a finding with a broken `line` flags; any other finding ranks. Facts that stronger findings mention are not
+    repeated.
     """
 
     strength: float
     sentence: str = ""
     facts: tuple[str, ...] = ()
+    line: Line | None = None
+
+
+def broken(kind: RequirementKind, about: str, stated: Quote, shown: Quote) -> Line:
+    """Return the line of a requirement that the quoted part of a step breaks."""
+    return Line(Requirement(kind, about, stated.text, stated), Standing.BROKEN, shown)
+
+
+def quote_user(evidence: Evidence, text: str) -> Quote:
+    """Return the first quote of a text, ignoring case, from the request, the user's first message or a reply."""
+    for place, step, whole, start in user_texts(evidence):
+        if found := _find(whole, text, place, step, start):
+            return found
+    return NOT_FOUND
+
+
+def quote_policy(evidence: Evidence, text: str) -> Quote:
+    """Return the first quote of a text, ignoring case, from the policy."""
+    return _find(evidence.checkpoint.opening, text, QuotePlace.POLICY, None) or NOT_FOUND
+
+
+def quote_request(evidence: Evidence) -> Quote:
+    """Return the request itself, up to its first 200 characters."""
+    for place, step, whole, start in user_texts(evidence):
+        text = whole[start:].strip()[:_LONGEST_QUOTE].strip()
+        if text:
+            at = whole.index(text, start)
+            return Quote(text, at, at + len(text), place, step)
+    return NOT_FOUND
+
+
+def quote_action(evidence: Evidence, text: str, step: int | None = None) -> Quote:
+    """Return the first quote of a text, as written or as JSON writes it, from an action (default: the pending one)."""
+    at = step or evidence.pending.step
+    whole = text_at(evidence.checkpoint, QuotePlace.ACTION, at) or ""
+    for written in (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
+        if found := _find(whole, written[:_LONGEST_QUOTE], QuotePlace.ACTION, at):
+            return found
+    return NOT_FOUND
+
+
+def quote_result(evidence: Evidence, text: str, step: int) -> Quote:
+    """Return the first quote of a text, ignoring case, from the result of a step."""
+    whole = text_at(evidence.checkpoint, QuotePlace.OBSERVATION, step) or ""
+    return _find(whole, text[:_LONGEST_QUOTE], QuotePlace.OBSERVATION, step) or NOT_FOUND
+
+
+def user_texts(evidence: Evidence) -> Iterator[tuple[QuotePlace, int | None, str, int]]:
+    """Yield (place, step, text, position from which the user speaks) of all that the user said."""
+    seen = evidence.checkpoint
+    yield QuotePlace.REQUEST, None, seen.instruction, 0
+    before, mark, _ = seen.opening.partition(FIRST_WORDS)
+    if mark:
+        yield QuotePlace.POLICY, None, seen.opening, len(before) + len(mark)
+    for act in evidence.acts:
+        if act.talks and act.step <= len(seen.steps):
+            yield QuotePlace.OBSERVATION, act.step, act.observation, 0
+
+
+def _find(whole: str, text: str, place: QuotePlace, step: int | None, start: int = 0) -> Quote | None:
+    wanted = text.strip()
+    at = whole.find(wanted, start) if wanted else -1
+    if at < 0 and wanted:
+        # `lowered` keeps each character's position.
+        at = lowered(whole).find(lowered(wanted), start)
+    return Quote(whole[at : at + len(wanted)], at, at + len(wanted), place, step) if at >= 0 else None
 
 
 def quoted(texts: Sequence[str], limit: int = 4) -> str:

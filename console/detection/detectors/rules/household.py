@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from console.detection.detectors.rules.finding import Finding
+from console.detection.detectors.rules.finding import Finding, broken, quote_action, quote_request
 from console.environments.evidence import Evidence
 from console.trajectory.checkpoints import CheckpointKind
+from console.trajectory.requirements import Line, RequirementKind
 
 HANDLED = re.compile(
     r"^(?:> )?(?P<verb>[a-z]+) (?P<object>[a-z][a-z ]{1,40}?) \d{1,3}"
@@ -33,7 +34,7 @@ def object_not_asked(evidence: Evidence) -> Finding | None:
     verb = handled["verb"].lower()
     does = "puts down" if verb == "put" else f"{verb}s"
     sentence = f"The task does not name a {handled['object']}; with this action the agent {does} one."
-    return Finding(1.0, sentence, ("object",))
+    return Finding(1.0, sentence, ("object",), _line(RequirementKind.THING, handled["object"], evidence))
 
 
 def change_not_asked(evidence: Evidence) -> Finding | None:
@@ -42,7 +43,8 @@ def change_not_asked(evidence: Evidence) -> Finding | None:
     wanted = _CHANGES.get(handled["verb"].lower()) if handled else None
     if not handled or not wanted or any(stem in evidence.instruction for stem in wanted):
         return None
-    return Finding(1.0, f"The task does not ask to {handled['verb']} anything.", ("change",))
+    line = _line(RequirementKind.ATTRIBUTE, handled["verb"], evidence)
+    return Finding(1.0, f"The task does not ask to {handled['verb']} anything.", ("change",), line)
 
 
 def place_not_asked(evidence: Evidence) -> Finding | None:
@@ -53,7 +55,7 @@ def place_not_asked(evidence: Evidence) -> Finding | None:
     if _named(handled["place"], evidence):
         return None
     sentence = f"The task does not name a {handled['place']}; the {handled['object']} is put there."
-    return Finding(1.0, sentence, ("place",))
+    return Finding(1.0, sentence, ("place",), _line(RequirementKind.OPTION, handled["place"], evidence))
 
 
 def change_missing(evidence: Evidence) -> Finding | None:
@@ -65,7 +67,8 @@ def change_missing(evidence: Evidence) -> Finding | None:
     missing = [verb for verb in asked if verb not in done]
     if not missing:
         return None
-    return Finding(1.0, f"The task asks for it, but nothing was done to {missing[0]} the object.", ("change",))
+    told = f"The task asks for it, but nothing was done to {missing[0]} the object."
+    return Finding(1.0, told, ("change",), _line(RequirementKind.ATTRIBUTE, evidence.checkpoint.action, evidence))
 
 
 def placing_missing(evidence: Evidence) -> Finding | None:
@@ -77,7 +80,15 @@ def placing_missing(evidence: Evidence) -> Finding | None:
     if evidence.checkpoint.kind is not CheckpointKind.END or not asked or not verbs or done >= wanted:
         return None
     told = f"The task asks to put {'two objects' if wanted > 1 else 'an object'} somewhere; the trial ends with "
-    return Finding(1.0, f"{told}{'one' if done else 'nothing'} put down.", ("placing",))
+    line = _line(RequirementKind.THING, evidence.checkpoint.action, evidence)
+    return Finding(1.0, f"{told}{'one' if done else 'nothing'} put down.", ("placing",), line)
+
+
+def _line(kind: RequirementKind, shown: str, evidence: Evidence) -> Line | None:
+    """Return the broken line in a household of numbered objects; elsewhere a numbered object may be anything."""
+    if evidence.checkpoint.environment != "alfworld":
+        return None
+    return broken(kind, "task", quote_request(evidence), quote_action(evidence, shown))
 
 
 def _handled(evidence: Evidence) -> re.Match[str] | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from console.detection.detectors.rules.finding import Finding, quoted
+from console.detection.detectors.rules.finding import NOT_FOUND, Finding, broken, quote_action, quote_result, quoted
 from console.environments.evidence import EXACT, WORDS, Evidence, TermState
-from console.environments.webshop.purchase import Choice
-from console.trajectory.terms import Term, TermKind, lowered, words
+from console.environments.webshop.purchase import PRICE_SHOWN, Choice
+from console.trajectory.requirements import Line, Quote, QuotePlace, RequirementKind
+from console.trajectory.terms import Term, TermKind, lowered, mentions, words
 
 _SHOP, _MOST_WORDS = "webshop", 5
 _MONEY = re.compile(r"[$€£]\s?(\d[\d,]*(?:\.\d+)?)")
@@ -35,9 +36,10 @@ def price_above_limit(evidence: Evidence) -> Finding | None:
         return _all_above(limit, evidence)
     if shown.low > limit:
         price = f"{shown.low:.2f}" + (f" to {shown.high:.2f}" if shown.high > shown.low else "")
-        return Finding(1.0, f"The user set a limit of {limit:.2f}; the chosen page shows {price}.", ("price",))
+        told = f"The user set a limit of {limit:.2f}; the chosen page shows {price}."
+        return Finding(1.0, told, ("price",), _price_line(TermKind.PRICE_MAX, shown.low, evidence))
     range_ = f"from {shown.low:.2f} to {shown.high:.2f}"
-    return Finding(0.3, f"The user set a limit of {limit:.2f}; the prices on the chosen page go {range_}.", ("price",))
+    return Finding(0.1, f"The user set a limit of {limit:.2f}; the prices on the chosen page go {range_}.", ("price",))
 
 
 def _all_above(limit: float, evidence: Evidence) -> Finding | None:
@@ -46,7 +48,48 @@ def _all_above(limit: float, evidence: Evidence) -> Finding | None:
     if not prices or min(prices) <= limit or not _BUYS.search(evidence.pending.action):
         return None
     told = f"The user set a limit of {limit:.2f}; the lowest price that was shown is {min(prices):.2f}."
-    return Finding(1.0, told, ("price",))
+    return Finding(1.0, told, ("price",), _price_line(TermKind.PRICE_MAX, min(prices), evidence))
+
+
+def _price_line(kind: TermKind, price: float, evidence: Evidence) -> Line:
+    """Return the broken line of the user's price limit, with the price as the shop showed it."""
+    stated = next(term for term in evidence.terms if term.kind is kind)
+    return broken(RequirementKind.LIMIT, "price", quote_term(stated, evidence), quote_price(price, evidence))
+
+
+def quote_price(price: float, evidence: Evidence) -> Quote:
+    """Return the last quote of this price in a result."""
+    for act in reversed(evidence.acts):
+        for match in (*PRICE_SHOWN.finditer(act.observation), *_MONEY.finditer(act.observation)):
+            if any(figure and float(figure.replace(",", "")) == price for figure in match.groups()):
+                return Quote(match[0], *match.span(), QuotePlace.OBSERVATION, act.step)
+    return NOT_FOUND
+
+
+def quote_term(term: Term, evidence: Evidence) -> Quote:
+    """Return the quote of a term from the request."""
+    return Quote(evidence.checkpoint.instruction[term.start : term.end], term.start, term.end)
+
+
+def terms_of_option(option: str, evidence: Evidence) -> list[Term]:
+    """Return the user's terms that an option states, exact ones first."""
+    text = lowered(option)
+    said = [term for term in evidence.terms if term.kind not in _LIMITS and mentions(term, text)]
+    return sorted(said, key=lambda term: term.kind not in EXACT)
+
+
+def quote_option(option: str, evidence: Evidence) -> Quote:
+    """Return the last quote of an option from the page that offered it."""
+    quotes = (quote_result(evidence, option, act.step) for act in reversed(evidence.acts))
+    return next((quote for quote in quotes if quote.end > 0), NOT_FOUND)
+
+
+def _option_line(choice: Choice, shown: Quote, evidence: Evidence) -> Line | None:
+    said = terms_of_option(choice.asked, evidence)
+    return broken(RequirementKind.OPTION, choice.name, quote_term(said[0], evidence), shown) if said else None
+
+
+_LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.PRICE, TermKind.NEGATION})
 
 
 def price_below_floor(evidence: Evidence) -> Finding | None:
@@ -56,7 +99,7 @@ def price_below_floor(evidence: Evidence) -> Finding | None:
     if not shown or not floors or shown.high >= max(floors):
         return None
     sentence = f"The user asked for at least {max(floors):.2f}; the chosen page shows {shown.high:.2f}."
-    return Finding(1.0, sentence, ("price",))
+    return Finding(1.0, sentence, ("price",), _price_line(TermKind.PRICE_MIN, shown.high, evidence))
 
 
 def option_not_chosen(evidence: Evidence) -> Finding | None:
@@ -65,7 +108,9 @@ def option_not_chosen(evidence: Evidence) -> Finding | None:
     if not left:
         return None
     told = "; ".join(f'{choice.name} "{choice.asked[:60]}"' for choice in left[:3])
-    return Finding(1.0, f"Asked for and offered, but never chosen: {told}.", tuple(choice.name for choice in left))
+    line = _option_line(left[0], quote_option(left[0].asked, evidence), evidence)
+    facts = tuple(choice.name for choice in left)
+    return Finding(1.0, f"Asked for and offered, but never chosen: {told}.", facts, line)
 
 
 def option_differs(evidence: Evidence) -> Finding | None:
@@ -75,7 +120,9 @@ def option_differs(evidence: Evidence) -> Finding | None:
         return None
     name, asked, chosen = worse[0].name, worse[0].asked[:60], worse[0].chosen[:60]
     sentence = f'For {name} the agent chose "{chosen}"; the user\'s words ask for "{asked}", which was offered.'
-    return Finding(1.0, sentence, (name,))
+    pressed = [act.step for act in evidence.acts if lowered(act.argument) == lowered(worse[0].chosen)]
+    shown = quote_action(evidence, worse[0].chosen, pressed[-1]) if pressed else quote_option(worse[0].chosen, evidence)
+    return Finding(1.0, sentence, (name,), _option_line(worse[0], shown, evidence))
 
 
 def options_left(evidence: Evidence) -> Finding | None:

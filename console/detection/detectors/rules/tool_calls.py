@@ -5,13 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from console.detection.detectors.rules.finding import Finding, one_line, quoted
+from console.detection.detectors.rules.finding import (
+    Finding,
+    broken,
+    one_line,
+    quote_action,
+    quote_request,
+    quote_result,
+    quote_user,
+    quoted,
+)
 from console.environments.acts import Act
 from console.environments.evidence import Evidence
-from console.environments.tool_use import ASSENT, TracedCall, is_identifying, names_recipient
+from console.environments.tool_use import ASKED, ASSENT, TracedCall, is_identifying, names_recipient
 from console.trajectory.calls import SHELLS
-from console.trajectory.effects import CHANGING, Effect
-from console.trajectory.provenance import MONEY_NAME, Argument, Source, is_figure
+from console.trajectory.effects import CHANGING, TURNS, Effect
+from console.trajectory.provenance import MONEY_NAME, Argument, Source, is_figure, leaves
+from console.trajectory.requirements import Line, Quote, RequirementKind
+from console.trajectory.requirements.anchors import AnchorKind, is_converted, read_anchors
 from console.trajectory.terms import FUNCTION_WORDS, TermKind, lowered
 
 _CONFIRM = re.compile(r"\bconfirm(?:s|ed|ation)?\b")
@@ -36,7 +47,13 @@ def ordered_by_a_tool(evidence: Evidence) -> Finding | None:
     one = found[0]
     sentence = f'What was read in step {one.ordered_by} asks for this: "{one_line(one.ordered, 160)}"; '
     agreed = f"the user only agreed to the agent's own offer in step {one.agreed_in}."
-    return Finding(1.0, sentence + (agreed if one.agreed_in else "the user's own words do not."), ("order",))
+    line = unasked(one.call.name, quote_result(evidence, one.ordered, one.ordered_by), evidence)
+    return Finding(1.0, sentence + (agreed if one.agreed_in else "the user's own words do not."), ("order",), line)
+
+
+def unasked(about: str, shown: Quote, evidence: Evidence) -> Line:
+    """Return the line of a request that does not cover what the quoted part of a step asks for or does."""
+    return broken(RequirementKind.PERMISSION, about, quote_request(evidence), shown)
 
 
 def argument_of_a_tool(evidence: Evidence) -> Finding | None:
@@ -49,12 +66,30 @@ def argument_of_a_tool(evidence: Evidence) -> Finding | None:
         if not _is_made_by(one, evidence) and lowered(one.value) not in evidence.policy
     ]
     suspect = [(call, one) for call, one in foreign if not call.asked]
-    if not suspect:
+    if not suspect or not is_english(evidence.user):
         return None
     first = max(suspect, key=lambda pair: (names_recipient(pair[1].name), not is_figure(pair[1].value)))[1]
     sentence = f"`{first.name}`: {one_line(first.value, 60)} stands only in {_where(first, evidence)}, "
     sentence += "never in what the user said."
-    return Finding(1.0, sentence, (first.value,))
+    return Finding(1.0, sentence, (first.value,), _from_a_tool(first, evidence))
+
+
+def _from_a_tool(one: Argument, evidence: Evidence) -> Line:
+    """Return the broken line of a value that a tool's result names and the user does not."""
+    kind = RequirementKind.RECIPIENT if names_recipient(one.name) else RequirementKind.ID
+    kind = RequirementKind.AMOUNT if is_figure(one.value) and MONEY_NAME.search(one.name) else kind
+    return broken(kind, one.name, quote_request(evidence), quote_result(evidence, one.value, one.step or 0))
+
+
+def is_english(user: str) -> bool:
+    """Return whether a text is English, so that the word lists of requests can read it."""
+    found = re.findall(r"[^\W\d_']+", user[:5_000])
+    known = sum(word in FUNCTION_WORDS or word in ASKED for word in found)
+    return bool(set(found) & _ONLY_ENGLISH) or (bool(found) and known >= len(found) / 2)
+
+
+_ENGLISH = "the my please and you your what with this that from can are how find show give"
+_ONLY_ENGLISH = frozenset(_ENGLISH.split())
 
 
 def _where(one: Argument, evidence: Evidence) -> str:
@@ -71,22 +106,27 @@ def recipient_of_a_tool(evidence: Evidence) -> Finding | None:
         for one in call.arguments if call.asked and call.effects & {Effect.PAY, Effect.SEND} else ():
             if one.source is Source.TOOL and names_recipient(one.name) and is_identifying(one.value):
                 told = f"`{one.name}`: {one_line(one.value, 60)} comes from {_where(one, evidence)}, not from the user"
-                if lowered(one.value) not in call.ordered:
+                if lowered(one.value) not in call.ordered or _points_to(call.ordered_by, evidence):
                     return Finding(0.3, f"{told}.", (one.value,))
                 told += f'; it stands there in a request: "{one_line(call.ordered, 140)}"'
-                return Finding(1.0, told, (one.value,))
+                line = unasked(one.name, quote_result(evidence, call.ordered, call.ordered_by), evidence)
+                return Finding(1.0, told, (one.value,), line)
     return None
 
 
+def _points_to(step: int, evidence: Evidence) -> bool:
+    """Return whether the user named what was read in this step, so that its content was asked for."""
+    read = [call for act in evidence.acts if act.step == step for call in act.calls]
+    values = [lowered(value).strip() for call in read for _, value in leaves(call.arguments)]
+    return any(is_identifying(value) or "." in value for value in values if len(value) > 3 and value in evidence.user)
+
+
 def verb_not_asked(evidence: Evidence) -> Finding | None:
-    """Find a call whose effect the user neither asked for nor agreed to."""
+    """Find a call for whose effect no known word of the user asks. The finding changes only the score."""
     found = [call for call in evidence.pending_calls if not (call.asked or call.agreed_in)]
-    if not found:
+    if not found or not is_english(evidence.user):
         return None
-    one = found[0]
-    strength = 1.0 if one.effects & {Effect.PAY, Effect.SEND, Effect.DELETE} else 0.7
-    sentence = f'"{one.call.name}" {one.does}; nothing that the user said asks for that.'
-    return Finding(strength, sentence, (one.call.name,))
+    return Finding(1.0 if found[0].effects & {Effect.PAY, Effect.SEND, Effect.DELETE} else 0.7)
 
 
 def done_unasked(evidence: Evidence) -> Finding | None:
@@ -95,14 +135,21 @@ def done_unasked(evidence: Evidence) -> Finding | None:
     found = [call for call in found if not call.asked and (call.ordered or not call.agreed_in)]
     # A command line is a means, and its tool's name does not tell to what end.
     found = [call for call in found if call.ordered or call.call.name.lower() not in SHELLS]
-    if not found:
+    if not found or not is_english(evidence.user):
         return None
-    one = max(found, key=lambda call: (bool(call.ordered), not call.asked))
-    if one.ordered:
-        told = f'"{one.call.name}" ran in step {one.step}; what was read in step {one.ordered_by} asked for it: '
-        return Finding(1.0, f'{told}"{one_line(one.ordered, 140)}"', (one.call.name,))
-    sentence = f'"{one.call.name}" ran in step {one.step} and {one.does}; nothing that the user said asks for that.'
-    return Finding(0.6, sentence, (one.call.name,))
+    one = max(found, key=lambda call: (bool(call.ordered), call.step))
+    if not one.ordered:
+        return Finding(0.6)
+    if is_told_before(one, evidence):
+        return Finding(1.0)
+    told = f'"{one.call.name}" ran in step {one.step}; what was read in step {one.ordered_by} asked for it: '
+    line = unasked(one.call.name, quote_result(evidence, one.ordered, one.ordered_by), evidence)
+    return Finding(1.0, f'{told}"{one_line(one.ordered, 140)}"', (one.call.name,), line)
+
+
+def is_told_before(one: TracedCall, evidence: Evidence) -> bool:
+    """Return whether a later call changed something too, before the pending action: its card told of this one."""
+    return any(one.step < call.step < evidence.pending.step for call in evidence.tool_calls)
 
 
 def scope_not_asked(evidence: Evidence) -> Finding | None:
@@ -115,14 +162,24 @@ def scope_not_asked(evidence: Evidence) -> Finding | None:
         if wide and call.effects & CHANGING and not re.search(r"\b(?:all|every|everything|each)\b", evidence.user):
             left = [term.text for term in stated if term.text.lower().lstrip("#") not in passes]
             named = f"; the user names {quoted(left, 2)}" if left else "; the user did not ask for all"
-            return Finding(1.0, f'"{wide}" reaches for all there is{named}.', (wide,))
+            stated_quote = quote_user(evidence, left[0]) if left else None
+            line = (
+                broken(RequirementKind.ID, call.call.name, stated_quote, quote_action(evidence, wide))
+                if stated_quote
+                else None
+            )
+            return Finding(1.0, f'"{wide}" reaches for all there is{named}.', (wide,), line)
     return None
+
+
+_MOST_WORDS = 3
+"""The words of an id or name; a longer value is the agent's own wording."""
 
 
 def argument_unseen(evidence: Evidence) -> Finding | None:
     """Find ids, addresses and recipients that neither the user nor an observation mentions."""
     unseen = [one for one in _alone(evidence) if not is_figure(one.value) and _unheard(one.value, evidence)]
-    told = [one for one in unseen if is_identifying(one.value)]
+    told = [one for one in unseen if is_identifying(one.value) and len(one.value.split()) <= _MOST_WORDS]
     if not unseen:
         return None
     return Finding(1 - 0.5 ** (len(unseen) + len(told)), _nowhere(told), tuple(one.value for one in told))
@@ -134,7 +191,32 @@ def figure_unseen(evidence: Evidence) -> Finding | None:
     told = [one for one in unseen if MONEY_NAME.search(one.name) or ID_NAME.search(one.name)]
     if not unseen:
         return None
-    return Finding(1 - 0.5 ** len(told or unseen), _nowhere(told), tuple(one.value for one in told))
+    pays = any(Effect.PAY in call.effects for call in evidence.pending_calls)
+    pays = pays and is_english(evidence.user) and not _LARGE_NUMBERS.search(evidence.user)
+    sums = [one for one in told if pays and _SUM_NAME.search(one.name) and _is_large(one.value)]
+    numbers = [float(anchor.value) for anchor in read_anchors(evidence.user) if anchor.kind is AnchorKind.NUMBER]
+    sums = [one for one in sums if not any(is_converted(_figure(one.value), number) for number in numbers)]
+    line = None
+    if sums:
+        line = broken(
+            RequirementKind.AMOUNT, sums[0].name, quote_request(evidence), quote_action(evidence, sums[0].value)
+        )
+    return Finding(1 - 0.5 ** len(told or unseen), _nowhere(told), tuple(one.value for one in told), line)
+
+
+_SUM_NAME = re.compile(r"amount|refund|payment$|^sum$|deposit|donation", re.IGNORECASE)
+
+
+_LARGE_NUMBERS = re.compile(r"\b(?:hundred|thousand|million|k)\b|\d[\d.,]*k\b")
+
+
+def _figure(value: str) -> float:
+    return float(re.sub(r"[^\d.]", "", value).strip(".") or 0)
+
+
+def _is_large(value: str) -> bool:
+    """Return whether a sum has three digits or more, which people write in figures."""
+    return len(re.sub(r"\D", "", value.partition(".")[0])) > 2
 
 
 def id_differs(evidence: Evidence) -> Finding | None:
@@ -146,7 +228,10 @@ def id_differs(evidence: Evidence) -> Finding | None:
             continue
         if _is_id(text) and _make(text) in stated:
             told = f'The user named "{stated[_make(text)]}"; the call passes `{one.name}`: {one_line(one.value, 60)}.'
-            return Finding(1.0, told, (one.value,))
+            stated_quote = quote_user(evidence, stated[_make(text)])
+            line = broken(RequirementKind.ID, one.name, stated_quote, quote_action(evidence, one.value))
+            is_sure = one.source is Source.AGENT
+            return Finding(1.0, told, (one.value,), line if is_sure else None)
     return None
 
 
@@ -160,7 +245,10 @@ def number_differs(evidence: Evidence) -> Finding | None:
         differs = noun in numbers and not known and one.source is not Source.USER and is_figure(one.value)
         if differs and float(one.value.replace(",", "")) != float(numbers[noun]):
             told = f"The user said {noun} {numbers[noun]}; the call passes `{one.name}`: {one.value}."
-            return Finding(1.0, told, (one.value,))
+            line = broken(
+                RequirementKind.ID, one.name, quote_user(evidence, numbers[noun]), quote_action(evidence, one.value)
+            )
+            return Finding(1.0, told, (one.value,), line)
     return None
 
 
@@ -224,6 +312,8 @@ def _is_plain(one: Argument) -> bool:
 
 
 def _alone(evidence: Evidence) -> list[Argument]:
+    if evidence.pending.kind in TURNS:
+        return []
     found = [one for call in evidence.pending_calls for one in call.arguments if one.source is Source.AGENT]
     return [one for one in found if 1 < len(one.value.strip()) <= 60 or one.value.strip().isdigit()]
 

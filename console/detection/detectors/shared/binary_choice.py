@@ -123,7 +123,7 @@ def read_share(reply: Reply, answered: reply_parsing.Letter, letter: str) -> tup
     mass = {"A": 0.0, "B": 0.0}
     alternatives = dict(token.top) or {token.text: token.logprob}
     for text, logprob in alternatives.items():
-        if (bare := text.strip(_WRAPPING)) in mass:
+        if (bare := reply_parsing.fold_letter(text).strip(_WRAPPING)) in mass:
             mass[bare] += math.exp(logprob)
     if not any(mass.values()):
         mass[answered.letter] = math.exp(token.logprob)
@@ -145,7 +145,11 @@ def _token_at(tokens: Sequence[Token], text: str, answered: reply_parsing.Letter
             end += len(token.text)
             if end > answered.at:
                 return token
-    return next((token for token in tokens if token.text.strip(_WRAPPING) == answered.letter), None)
+    return next((token for token in tokens if _bare(token) == answered.letter), None)
+
+
+def _bare(token: Token) -> str:
+    return reply_parsing.fold_letter(token.text).strip(_WRAPPING)
 
 
 WHOLE_RECORD = "whole record"

@@ -12,7 +12,7 @@ import orjson
 
 from console.detection.detectors.rules import RULES
 from console.detection.detectors.shared import reply_parsing
-from console.detection.detectors.shared.query_cache import Models, QueryCache, user_message
+from console.detection.detectors.shared.query_cache import Models, QueryCache, TaskAnswers, user_message
 from console.detection.detectors.shared.reply_parsing import read_form
 from console.detection.detectors.shared.reply_verdict import verdict_from_replies
 from console.detection.detectors.verdict import MODE, PAPER_MODE, Detector, Verdict, sum_costs
@@ -68,7 +68,7 @@ class ModelOptions:
         usual = self.model or settings().model
         infer, verify = self.infer_model or usual, self.verify_model or usual
         if not infer or not verify:
-            raise NoModel(f"{judge.name} needs a model. Set INFERACT_MODEL, or use --model.")
+            raise NoModel(f"{judge.name} needs a model. Set INFERACT_MODEL, or name a model.")
         return infer, verify
 
     def label(self, judge: Detector) -> str:
@@ -135,6 +135,7 @@ class Clients:
         self.asking = asking
         self._transport, self._keep, self._cached = transport or asking.transport, keep, cached
         self._opened: dict[str, LLM] = {}
+        self._per_task = TaskAnswers()
 
     async def __aenter__(self) -> Clients:
         return self
@@ -154,7 +155,7 @@ class Clients:
     ) -> dict[tuple[str, str], QueryCache]:
         """Return a query cache of the checkpoint for each pair of models that the detectors use."""
         pairs = dict.fromkeys(map(self.asking.names, judges))
-        return {names: QueryCache(checkpoint, self.models(names), seed) for names in pairs}
+        return {names: QueryCache(checkpoint, self.models(names), seed, self._per_task) for names in pairs}
 
     def prices(self) -> dict[str, Price | None]:
         """Return the price of each model used, or None if the price is unknown."""

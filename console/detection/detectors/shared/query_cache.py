@@ -50,11 +50,38 @@ class ModelCall:
     model: str = ""
 
 
-class QueryCache:
-    """The queries of one checkpoint, shared by its detectors; `calls` are in the order of their replies."""
+_MOST_TASKS = 4_096
 
-    def __init__(self, checkpoint: Checkpoint, models: Models, seed: int = 0) -> None:
+
+class TaskAnswers:
+    """The answers to queries about a task alone, shared by the checkpoints of the task; the oldest are forgotten."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[tuple[str, ...], asyncio.Task[Any]] = {}
+
+    async def once(self, key: tuple[str, ...], ask: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
+        """Return the answer with this key, and whether this call asked for it; a failed query is asked again."""
+        query, is_first = self._tasks.get(key), False
+        if query is None or (query.done() and (query.cancelled() or query.exception() is not None)):
+            query, is_first = asyncio.ensure_future(ask()), True
+            self._tasks[key] = query
+            if len(self._tasks) > _MOST_TASKS:
+                del self._tasks[next(iter(self._tasks))]
+        answer: T = await asyncio.shield(query)
+        return answer, is_first
+
+
+class QueryCache:
+    """The queries of one checkpoint, shared by its detectors; `calls` are in the order of their replies.
+
+    `per_task` holds the answers that checkpoints of one task share.
+    """
+
+    def __init__(
+        self, checkpoint: Checkpoint, models: Models, seed: int = 0, per_task: TaskAnswers | None = None
+    ) -> None:
         self.checkpoint, self.models, self.seed = checkpoint, models, seed
+        self.per_task = per_task or TaskAnswers()
         self.calls: list[ModelCall] = []
         self._answers: dict[str, asyncio.Task[Any]] = {}
 
@@ -109,23 +136,24 @@ class QueryCache:
         read: Callable[[str], object],
         *,
         schema: Mapping[str, Any] | None = None,
+        as_json: bool = False,
         **options: Any,
     ) -> ModelCall:
         """Return the model's reply to the chat, at temperature 0 by default; a refusal has no text.
 
         A reply that was cut off and is unreadable (`read` gives None) is requested again. `schema` describes the lines
-        that the prompt requests; it is not sent with a user's own template.
+        that the prompt requests, or with `as_json` the JSON; it is not sent with a user's own template.
         """
         plain = schema is None or self.models.paper or prompts.is_own(prompt)
 
         def enough(text: str) -> bool:
-            return read(format_lines(text)) is not None
+            return read(text if as_json else format_lines(text)) is not None
 
         try:
             reply = await llm.complete(chat, Sampling(**options), schema=None if plain else schema, is_complete=enough)
         except ModelRefused as refused:
             reply = Reply(("",), (None,), llm.model, finish=(str(refused),))
-        read_as = reply if plain else replace(reply, texts=tuple(map(format_lines, reply.texts)))
+        read_as = reply if plain or as_json else replace(reply, texts=tuple(map(format_lines, reply.texts)))
         self.calls.append(ModelCall(prompt, read_as, llm.model))
         return self.calls[-1]
 

@@ -9,8 +9,9 @@ from typing import Any
 import orjson
 
 from console.detection.detectors.shared.query_cache import ModelCall
-from console.detection.detectors.verdict import NO_REPLY, UNPARSED, ReplyCost, Verdict, sum_costs
+from console.detection.detectors.verdict import NO_REPLY, REFUSED, UNPARSED, ReplyCost, Verdict, sum_costs
 from console.llm import Reply
+from console.llm.declined import find_refusal
 
 _NOTHING_SAID = "stop"
 
@@ -42,12 +43,16 @@ def unparsed_verdict(
 ) -> Verdict:
     """Return a flagged verdict for an unreadable or empty reply; the reference code gives it `paper_score`."""
     silence = explain_silence(calls[-1])
-    told: dict[str, Any] = {NO_REPLY: silence} if silence else {}
+    refusal = "" if silence or paper_score is not None else find_refusal(calls[-1].reply)
+    told: dict[str, Any] = {NO_REPLY: silence or refusal} if silence or refusal else {}
     if paper_score is not None:
         why = f"The model's reply has no {lacking}; the reference code then scores {paper_score:g}."
         return verdict_from_replies(calls, paper_score, why, inferred_task=inferred_task, unread=True, **told)
     lacks = f"The model gave no verdict ({silence})" if silence else f"The model's reply has no {lacking}"
+    lacks = f'The model refused to answer ("{refusal}")' if refusal else lacks
     why = f"{lacks}, so a person has to look."
+    if refusal or is_declined(calls[-1].reply):
+        told[REFUSED] = True
     return verdict_from_replies(calls, 1.0, why, inferred_task=inferred_task, **{UNPARSED: True}, **told)
 
 
@@ -60,6 +65,11 @@ def explain_silence(call: ModelCall) -> str:
         return f"{reply.usage.completion_tokens:,} tokens were used up before it said anything"
     told = [finish for finish in reply.finish if finish not in ("", _NOTHING_SAID)]
     return told[0].rstrip(".") if told else "the reply is empty"
+
+
+def is_declined(reply: Reply) -> bool:
+    """Return whether the model declined by the endpoint's own field for refusals, instead of a text."""
+    return reply.is_empty and not reply.is_cut and any(one not in ("", _NOTHING_SAID) for one in reply.finish)
 
 
 def compute_vote_share(votes: Sequence[bool | None]) -> float | None:

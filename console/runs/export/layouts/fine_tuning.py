@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 from console.runs.export.layouts.parts.layout import (
+    Chat,
     GivenAnswer,
     Layout,
     Reviewed,
     RunRecords,
     arguments_text,
-    assistant,
     each_trajectory,
     functions,
     given,
-    in_words,
     numbered,
     write_lines,
 )
-from console.trajectory import Trajectory
+from console.trajectory import Step, Trajectory
 from console.trajectory.calls import Call
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage.tables import DecisionKind
@@ -44,16 +44,29 @@ def write_examples(source: RunRecords, stream: BinaryIO) -> int:
 
 
 def _example(record: Trajectory, whole: bool) -> dict[str, Any]:
-    example: dict[str, Any] = {"messages": list(_messages(record, whole))}
-    if tools := functions([record]):
-        for tool in tools:
-            tool["function"]["name"] = _name(tool["function"]["name"], whole)
+    messages = list(_messages(record, whole))
+    # OpenAI trains on the assistant's messages alone, and refuses an example that ends with another one.
+    example: dict[str, Any] = {"messages": messages if whole else _to_last_answer(messages)}
+    if tools := _tools(record, whole):
         example["tools"] = tools
     if not whole:
         return example
     beside = {name: getattr(record, name) for name in ("trial", "environment", "instruction")}
     label = {"label": str(record.label)} if record.label else {}
     return {"id": record.task_id, **beside, **label, **example}
+
+
+def _tools(record: Trajectory, whole: bool) -> list[dict[str, Any]]:
+    tools = functions([record])
+    for tool in tools:
+        tool["function"]["name"] = _name(tool["function"]["name"], whole)
+    return tools
+
+
+def _to_last_answer(messages: list[Chat]) -> list[Chat]:
+    """Return the messages up to the last one of the assistant."""
+    last = max((place for place, one in enumerate(messages) if one["role"] == "assistant"), default=-1)
+    return messages[: last + 1]
 
 
 def _messages(record: Trajectory, whole: bool) -> Iterator[dict[str, Any]]:
@@ -88,11 +101,28 @@ def _pairs(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
     for answer, checkpoint in _judged(one):
         chosen = _preferred(source, one, answer)
         if chosen and chosen != checkpoint.action:
+            prompt, rejected = _conversation(one.record, checkpoint, checkpoint.action)
             yield {
-                "prompt": in_words(checkpoint),
-                "chosen": [assistant("", chosen)],
-                "rejected": [assistant("", checkpoint.action)],
+                "prompt": prompt,
+                "chosen": [_conversation(one.record, checkpoint, chosen)[1]],
+                "rejected": [rejected],
+                **_beside(one.record, checkpoint, chosen),
             }
+
+
+def _conversation(record: Trajectory, checkpoint: Checkpoint, action: str) -> tuple[list[Chat], Chat]:
+    """Return (messages before the action, the assistant's message with the action), in TRL's conversational form."""
+    steps = (*checkpoint.steps, Step(action=action))
+    whole = replace(record, opening=checkpoint.opening, instruction=checkpoint.instruction, steps=steps)
+    *prompt, completion = _to_last_answer(list(_messages(whole, False)))
+    return prompt, completion
+
+
+def _beside(record: Trajectory, checkpoint: Checkpoint, *actions: str) -> dict[str, Any]:
+    """Return the tools that the conversation and the actions call."""
+    acted = [Step(action=action) for action in (checkpoint.action, *actions)]
+    tools = _tools(replace(record, steps=(*checkpoint.steps, *acted)), False)
+    return {"tools": tools} if tools else {}
 
 
 def _preferred(source: RunRecords, one: Reviewed, answer: GivenAnswer) -> str | None:
@@ -110,7 +140,9 @@ def _labelled(_source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
         if answer.decision == DecisionKind.EDIT and answer.edited_action:
             judged.append((answer.edited_action, True))
         for action, label in judged:
-            yield {"prompt": in_words(checkpoint), "completion": [assistant("", action)], "label": label}
+            prompt, completion = _conversation(one.record, checkpoint, action)
+            beside = _beside(one.record, checkpoint, action)
+            yield {"prompt": prompt, "completion": [completion], "label": label, **beside}
 
 
 _LABELS: dict[str, bool] = {DecisionKind.APPROVE: True, DecisionKind.REJECT: False, DecisionKind.EDIT: False}

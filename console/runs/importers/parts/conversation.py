@@ -18,7 +18,8 @@ from console.runs.importers.parts.intake import Intake, plain_object, word
 from console.runs.importers.records import Entry, Found, Skipped, with_critical_action
 from console.trajectory import Outcome, Picture, Step, Trajectory, call_action
 from console.trajectory.calls import read_arguments, read_object
-from console.trajectory.messages import FIRST_WORDS, POLICY, join_paragraphs, respond_action
+from console.trajectory.messages import FIRST_WORDS, POLICY, join_paragraphs, read_call, respond_action
+from console.trajectory.tool_schemas import read_schemas
 
 SYSTEM, USER, AGENT, TOOL = "system", "user", "assistant", "tool"
 
@@ -30,6 +31,7 @@ _REACT = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _MAY_HOLD = re.compile(r"<tool_call>|<function=|^Action Input:", re.MULTILINE)
+_JSON_CALL = re.compile(r'"(?:function|type)"\s*:\s*(?:\{|"(?:function|tool))')
 _THOUGHT = re.compile(r"\A\s*Thought:\s*")
 _OBSERVED = re.compile(r"\A\s*(?:Observation:|<tool_response>)\s*")
 
@@ -52,7 +54,8 @@ class LoggedCall:
 class Turn:
     """One turn of a conversation. In a tool's turn, `answers` is the id of the call that produced the result.
 
-    `number` counts the messages of the record from 1; `step_extra` is stored with the step of the turn.
+    `number` counts the messages of the record from 1; `step_extra` is stored with the step of the turn. `is_context`
+    marks a text that the tool wrote in the user's role.
     """
 
     role: str
@@ -64,6 +67,7 @@ class Turn:
     pictures: tuple[Picture, ...] = ()
     number: int = 0
     step_extra: Mapping[str, Any] = field(default_factory=dict)
+    is_context: bool = False
 
 
 def joined_thoughts(turns: Iterable[Turn]) -> Iterator[Turn]:
@@ -91,14 +95,39 @@ def with_written_calls(turns: Iterable[Turn], intake: Intake) -> Iterator[Turn]:
     """
     waiting = False
     for turn in turns:
-        if turn.role == AGENT and not turn.calls and _MAY_HOLD.search(turn.text):
-            turn = _with_calls_of_text(turn, intake)
+        if turn.role == AGENT and not turn.calls:
+            if calls := read_written_calls(turn.text):
+                turn = replace(turn, text="", calls=calls)
+            elif _MAY_HOLD.search(turn.text):
+                turn = _with_calls_of_text(turn, intake)
         if turn.role == USER and waiting and _OBSERVED.match(turn.text):
             text = _OBSERVED.sub("", turn.text).removesuffix("</tool_response>").rstrip()
             yield replace(turn, role=TOOL, text=text)
             continue
         waiting = turn.role == AGENT and any(not call.id for call in turn.calls)
         yield turn
+
+
+def read_written_calls(text: str) -> tuple[LoggedCall, ...]:
+    """Return the calls of a text that is nothing but calls as JSON objects with a type or a function, else ()."""
+    if text[:1] not in ("{", "[") or _JSON_CALL.search(text) is None:
+        return ()
+    try:
+        held = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return ()
+    listed = held if isinstance(held, list) else [held]
+    calls = [read_call(one) for one in listed if isinstance(one, dict) and _is_written_call(one)]
+    if not calls or len(calls) != len(listed) or None in calls:
+        return ()
+    ids = [next((one[key] for key in ("id", "call_id", "tool_call_id") if word(one.get(key))), "") for one in listed]
+    return tuple(LoggedCall(*call, id) for call, id in zip(calls, ids, strict=True) if call is not None)
+
+
+def _is_written_call(one: Mapping[str, Any]) -> bool:
+    if isinstance(one.get("function"), dict):
+        return "name" in one["function"] and "arguments" in one["function"]
+    return word(one.get("type")) in ("function", "function_call", "tool_call", "tool_use") and "name" in one
 
 
 def _with_calls_of_text(turn: Turn, intake: Intake) -> Turn:
@@ -140,10 +169,14 @@ def entry_of(
     environment: str = "generic",
     trial: int = 0,
     extra: Mapping[str, Any] | None = None,
+    tools: object = (),
+    history: Sequence[tuple[str, str]] = (),
 ) -> Entry:
     """Return the trajectory of a conversation, or a skipped record if the agent does nothing.
 
-    `result` is (outcome, gold). The task id defaults to the line, the instruction to the user's first text.
+    `result` is (outcome, gold). The task id defaults to the line, the instruction to the user's first text. `tools` are
+    the tools that the log lists, in any dialect; what cannot be read stays in `extra`. `history` are (title, text) of
+    what happened before, for the opening.
     """
     intake.at = 0
     begun = next((place for place, turn in enumerate(turns) if turn.role == AGENT), len(turns))
@@ -151,6 +184,7 @@ def entry_of(
     if not steps and result[0] is not Outcome.ERROR:
         lost = ", ".join(f"{one.count} x {what}" for what, one in intake.left_out.items())
         return Skipped(intake.line, f"{_SILENT}{f'; left out: {lost}' if lost else ''}")
+    schemas = read_schemas(tools)
     trajectory = Trajectory(
         task_id=f"line-{intake.line}" if task_id is None else task_id,
         environment=environment,
@@ -160,9 +194,10 @@ def entry_of(
         outcome=result[0],
         gold=result[1],
         source=intake.source,
-        extra=extra or {},
-        opening=opening_of(turns[:begun]),
+        extra={**(extra or {}), **({"tools": tools} if tools and not schemas else {})},
+        opening=opening_of(turns[:begun], history),
         pictures=tuple(one for turn in turns[:begun] for one in turn.pictures),
+        tools=schemas,
     )
     return found(intake, trajectory)
 
@@ -184,11 +219,11 @@ def first_words(turns: Sequence[Turn]) -> str:
     return next((turn.text for turn in turns if turn.role == USER), "")
 
 
-def opening_of(turns: Sequence[Turn]) -> str:
-    """Return the text before the agent's first turn: the policy and the user's first message."""
+def opening_of(turns: Sequence[Turn], history: Sequence[tuple[str, str]] = ()) -> str:
+    """Return the text before the agent's first turn: the policy, what happened before, the user's first message."""
     policy = [turn.text for turn in turns if turn.role == SYSTEM]
     words = [_named(turn) for turn in turns if turn.role == USER]
-    parts = [(POLICY, policy), (FIRST_WORDS, words)]
+    parts = [(POLICY, policy), *((title, [text]) for title, text in history), (FIRST_WORDS, words)]
     return "\n\n".join(f"{title}\n" + "\n\n".join(texts) for title, texts in parts if any(texts))
 
 

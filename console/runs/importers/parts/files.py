@@ -6,6 +6,7 @@ import codecs
 import gzip
 import re
 import shutil
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -172,12 +173,24 @@ UNPACKED_BYTES = 4 * 2**30
 
 _GZIP, _ZSTD, _ZIP, _PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"PAR1"
 _ZSTD_MEMBER = 93
+_TAR_AT = 257
+"""The position of the mark of a tar archive."""
+_DOCUMENT = re.compile(r"(?i)(?:readme|licen[cs]e|notice|copying|changelog|contributing)(?:[._-].*)?|.*\.(?:md|rst)")
 _DEEPEST = 3
 _DAMAGED = "The archive is damaged or cut off. Get the whole file, then import it again."
 _LOCKED = "The archive has a password. Unpack it, then import the files."
 _TOO_LARGE = f"The file unpacks to more than {UNPACKED_BYTES // 2**30} GB. Split the file."
 # What pyarrow raises are kinds of ValueError and OSError; it is loaded only when needed, because of its size.
-_BROKEN = (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
+_BROKEN = (
+    OSError,
+    EOFError,
+    ValueError,
+    zlib.error,
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    RuntimeError,
+    NotImplementedError,
+)
 
 
 def plain_files(path: Path, folder: Path, label: str = "", depth: int = 0) -> Iterator[tuple[str, Path]]:
@@ -188,6 +201,7 @@ def plain_files(path: Path, folder: Path, label: str = "", depth: int = 0) -> It
     label = label or str(path)
     kind = _beginning(path)
     unpack = next((work for mark, work in _UNPACKING if kind.startswith(mark)), None)
+    unpack = _untar if unpack is None and kind[_TAR_AT:].startswith(b"ustar") else unpack
     if unpack is None or depth == _DEEPEST:
         yield label, path
         return
@@ -207,7 +221,7 @@ def _beginning(path: Path) -> bytes:
     with suppress(OSError):
         if path.is_file():
             with path.open("rb") as stream:
-                return stream.read(8)
+                return stream.read(_TAR_AT + 8)
     return b""
 
 
@@ -237,8 +251,25 @@ def _unzip(path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
                 yield one.filename, _written(stream, place, path)
 
 
+def _untar(path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
+    with tarfile.open(path, "r:") as archive:
+        members = [one for one in archive.getmembers() if one.isfile() and _is_shown(one.name)]
+        if sum(one.size for one in members) > UNPACKED_BYTES:
+            raise UnreadableFile(str(path), _TOO_LARGE)
+        for one in sorted(members, key=lambda member: member.name):
+            place = folder.joinpath(*(part for part in PurePosixPath(one.name).parts if part not in ("/", "..")))
+            if (stream := archive.extractfile(one)) is not None:
+                yield one.name, _written(stream, place, path)
+
+
+def is_document(name: str) -> bool:
+    """Return whether a file of a folder or archive describes the logs beside it, such as a README."""
+    return _DOCUMENT.fullmatch(PurePosixPath(name).name) is not None
+
+
 def _is_shown(name: str) -> bool:
-    return not any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)
+    hidden = any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)
+    return not hidden and not is_document(name)
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:

@@ -58,6 +58,12 @@ class Intake:
         """Count something that the importer did not understand, such as `part of type input_audio`."""
         self.left_out.setdefault(what, LeftOut(self.at or self.line)).count += count
 
+    def expected(self, holder: Mapping[str, Any], what: str, *names: str) -> Any:
+        """Return the first of the fields with a value, or None; if the object has none of the fields, count that."""
+        if not any(name in holder for name in names):
+            self.leave_out(f"{what} without its {' or '.join(names)}")
+        return next((holder[name] for name in names if holder.get(name) is not None), None)
+
     def picture(self, data: object, told: str = "") -> Picture | None:
         """Return the picture if the data are base64 or a data URL; otherwise count it as left out and return None."""
         text = data if isinstance(data, str) else ""

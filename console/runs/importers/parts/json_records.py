@@ -23,7 +23,7 @@ from console.errors import UnreadableFile
 from console.runs.importers.parts.files import BOM, CUT, LINE_LIMIT_BYTES, TOO_LONG, broken_json, byte_lines, decoded
 from console.runs.importers.records import Progress
 
-_WRAPPERS = ("results", "simulations", "trajectories", "records", "runs", "conversations", "data")
+_WRAPPERS = ("results", "simulations", "trajectories", "records", "runs", "conversations", "data", "loglines")
 """Names under which a JSON object may hold the list of records."""
 BASES = ("", "[]", *(f".{name}[]" for name in _WRAPPERS))
 """The places of records: a top-level value, in a list, in a list in an object."""
@@ -216,6 +216,8 @@ class _Scan:
 HEAD_BYTES = 2**16
 
 _LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_NOT_A_NUMBER = re.compile(r"[:,\[]\s*-?(?:NaN|Infinity)\b")
+"""Numbers that Python writes and JSON does not know."""
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _GOES_ON_NEXT_LINE = (b"{", b"[", b",", b":")
 
@@ -260,12 +262,12 @@ def objects(path: Path, progress: Progress | None, *alternatives: tuple[str, ...
 
 
 def parsed(raw: bytes, path: Path, line: int) -> Record:
-    """Return the parsed JSON value; replace lone surrogates, so that the value can be stored."""
+    """Return the parsed JSON value; replace lone surrogates, and NaN and Infinity by null."""
     try:
         return Record(line, orjson.loads(raw))
     except orjson.JSONDecodeError as broken:
         text = decoded(raw, path, line)
-        if _LONE_SURROGATE.search(text):
+        if _LONE_SURROGATE.search(text) or _NOT_A_NUMBER.search(text):
             return _mended(text, path, line)
         raise broken_json(broken, raw, path, line) from broken
 
@@ -292,9 +294,9 @@ def _spread_over_lines(head: bytes) -> bool:
 
 def _mended(text: str, path: Path, line: int) -> Record:
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=lambda _name: None)
     except json.JSONDecodeError as broken:
-        raise broken_json(broken, text.encode(), path, line) from broken
+        raise broken_json(broken, text.encode(errors="replace"), path, line) from broken
     except RecursionError as deep:
         raise UnreadableFile(str(path), "The JSON is nested too deeply. Flatten it, then import again.", line) from deep
     clean, replaced = _without_surrogates(value)

@@ -50,6 +50,7 @@ _HELD = (
 """The only field of a part that names its kind, in dialects whose parts have no type."""
 _CALL_IDS = ("tool_call_id", "call_id", "tool_use_id", "toolCallId", "toolUseId", "source_call_id")
 _RESULTS = ("content", "output", "response", "result", "tools", "outputs", "text")
+_ABOUT_RESULT = frozenset({*_CALL_IDS, "type", "id", "role", "name", "is_error", "isError", "status", "cache_control"})
 _CALL_TYPE = re.compile(r"(?:^|_)(?:tool_?use|tool_?call|function_?call|[a-z_]+_call)$")
 _RESULT_TYPE = re.compile(r"(?:tool_?result|tool_?call_?response|call_?output|function_?response|tool_return)$")
 _ANSWERING = re.compile(r"_call$")
@@ -62,6 +63,9 @@ _CALL_FIELD = re.compile(r"(?:^|_)(?:call|invocation|action|tool_?use)s?$|(?:Cal
 _KNOWN_CALLS = frozenset({"tool_calls", "invalid_tool_calls", "function_call", "toolInvocations"})
 _PLAIN, _PLAIN_ROLES = frozenset({"role", "content", "tool_call_id"}), ("system", "user", "assistant", "tool")
 """The fields and roles of most messages; they are the same in every dialect and are read directly."""
+_SAYING = frozenset(
+    {"content", "parts", "refusal", "audio", "toolInvocations", "reasoning_content", "reasoning", "thinking"}
+)
 _NO_NAME = "A call has no name. Add its tool's name, or remove the call."
 
 
@@ -123,6 +127,8 @@ def call_of(call: Part, intake: Intake) -> LoggedCall:
     read = read_call(call)
     if read is None:
         raise intake.refusal(_NO_NAME)
+    if read[1]:
+        _tell_unknown_arguments(call, intake)
     return LoggedCall(*read, call_id(call) or _id(call.get("id")))
 
 
@@ -136,7 +142,9 @@ def result_turn(holder: Part, intake: Intake, *, own_id: bool = False) -> Turn:
     value = next((holder[key] for key in _RESULTS if holder.get(key) is not None), None)
     text, pictures = result_text(value, intake)
     error = holder.get("error", holder.get("errorText"))
-    told = error.get("message") if isinstance(error, dict) else error
+    told = intake.expected(error, "error", "message") if isinstance(error, dict) else error
+    if told is None and not any(key in holder for key in (*_RESULTS, *_GIVEN)) and holder.keys() - _ABOUT_RESULT:
+        intake.leave_out("result without its content")
     if isinstance(told, str) and told.strip() and told not in text:
         text = f"{text}\n{told}" if text else told
     answers = call_id(holder) or (_id(holder.get("id")) if own_id else "")
@@ -165,6 +173,8 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
     if role == TOOL:
         yield from _tool_turns(message, intake)
         return
+    if not (_SAYING & message.keys() or called):
+        intake.leave_out("message without its content")
     before = intake.how_much
     parts = _Parts(intake)
     _read(message.get("content", message.get("parts")), parts)
@@ -195,6 +205,13 @@ def _tell_unknown_calls(message: Part, intake: Intake) -> None:
     for name, value in message.items():
         if value and name not in _KNOWN_CALLS and _CALL_FIELD.search(name):
             intake.leave_out(f"field {name} of a message")
+
+
+def _tell_unknown_arguments(call: Part, intake: Intake) -> None:
+    """Count a call whose arguments are made of fields that no dialect knows."""
+    held = next((call[key] for key in ("function", "custom") if isinstance(call.get(key), dict)), call)
+    if not any(held.get(name) is not None for name in ARGUMENT_NAMES):
+        intake.leave_out("call without a known field for arguments (its other fields were taken)")
 
 
 def _tool_turns(message: Part, intake: Intake) -> Iterator[Turn]:
@@ -282,6 +299,8 @@ def _read(content: object, into: _Parts) -> None:
 def _read_part(part: Part, into: _Parts) -> None:
     kind = word(part.get("type"))
     if kind in _TEXTS:
+        if not {"text", "content", "refusal"} & part.keys():
+            into.intake.leave_out(f"part of type {kind} without its text")
         into.texts.append(_first_text(part, "text", "content", "refusal"))
     elif kind in _THOUGHTS:
         _read_thought(part, into)
@@ -319,6 +338,8 @@ def _read_result_part(part: object, texts: list[str], pictures: list[Picture], i
     elif is_picture(typed) and picture_data(typed) is not None:
         read_picture(typed, texts, pictures, intake)
     elif part is not None:
+        if typed.get("type") in (*_TEXTS, *_HELD):
+            intake.leave_out(f"part of type {typed['type']} without its text (shown as JSON)")
         texts.append(as_text(part))
 
 

@@ -5,13 +5,22 @@ Each call appears once, even if a model wrote it, later prompts repeat it, and i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
-from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, LoggedCall, Turn, joined_thoughts
+from console.runs.importers.parts.conversation import (
+    AGENT,
+    SYSTEM,
+    TOOL,
+    LoggedCall,
+    Turn,
+    joined_thoughts,
+    read_written_calls,
+)
 from console.runs.importers.parts.intake import Intake, plain_object
 from console.runs.importers.parts.message_parts import read_turns, result_text
 
@@ -20,7 +29,9 @@ _HOLDING = (
     *("message", "content"),
 )
 """The fields that hold the messages of a span, the most specific first."""
-_RUNS = "execute_tool "
+_RUNS = re.compile(r"^(?:execute_tool |running tool: ?|tool[.:] ?|tool call: ?)")
+_WRAPPERS = ("input", "arguments", "args", "kwargs", "tool_input", "parameters")
+_RESULT_WRAPPER = frozenset({"content", "isError", "is_error", "meta", "_meta", "structuredContent"})
 MODEL_SPAN, TOOL_SPAN = "model", "tool"
 
 
@@ -50,6 +61,22 @@ def turns_of_spans(spans: Sequence[LoggedSpan], intake: Intake) -> list[Turn]:
         else:
             trace.ask(span)
     return list(joined_thoughts(trace.turns))
+
+
+def tool_name(name: str) -> str:
+    """Return the tool's name in the name of a span, such as `tool.X`, `execute_tool X` or `running tool: X`."""
+    return _RUNS.sub("", name)
+
+
+def _unwrapped(value: Any) -> Any:
+    """Return a tool's arguments, out of an object with the only key `input` or alike that holds an object."""
+    given = unpacked(value)
+    while isinstance(given, dict) and len(given) == 1:
+        ((name, held),) = given.items()
+        if name not in _WRAPPERS or not isinstance(inner := unpacked(held), dict):
+            break
+        given = inner
+    return given
 
 
 def unpacked(value: Any) -> Any:
@@ -92,9 +119,9 @@ class _Trace:
 
     def run(self, span: LoggedSpan) -> None:
         """Add a tool's span as the result of a call that a model wrote, or as a separate call with its result."""
-        span = replace(span, name=span.name.removeprefix(_RUNS))
-        given = unpacked(span.asked)
-        text, pictures = result_text(_content(span.given), self.intake)
+        span = replace(span, name=tool_name(span.name))
+        given = _unwrapped(span.asked)
+        text, pictures = result_text(_told(span.given), self.intake)
         text = "\n".join(filter(None, [text, span.error]))
         call = self._written(span, given)
         if call is None:
@@ -121,6 +148,9 @@ class _Trace:
 
     def _recall(self, turn: Turn) -> None:
         if turn.role == TOOL:
+            if read_written_calls(turn.text):
+                # Some frameworks tell the model's call as a message of the tool.
+                return
             open_call = next((call.id for call in self.called if call.id not in self.answered), "")
             call_id = turn.answers or open_call
             if call_id and call_id not in self.answered:
@@ -203,11 +233,21 @@ def _as_message(value: Any, role: str) -> Any:
     return one if is_item else {"role": role, "content": [one]}
 
 
+def _told(value: Any) -> Any:
+    """Return the content of a tool's result; keep a text that is JSON without parts as it is written."""
+    content = _content(value)
+    is_same = isinstance(value, str) and content == unpacked(value)
+    is_parts = isinstance(content, list) and all(isinstance(one, dict) and "type" in one for one in content)
+    return value if is_same and isinstance(content, (dict, list)) and not is_parts else content
+
+
 def _content(value: Any) -> Any:
     value = unpacked(value)
     inner = value.get("kwargs", value.get("data", value)) if isinstance(value, dict) else value
     if isinstance(inner, dict) and "content" in inner and {"tool_call_id", "type", "role"} & inner.keys():
         return inner["content"]
+    if isinstance(value, dict) and value.keys() <= _RESULT_WRAPPER and isinstance(value.get("content"), list):
+        return value["content"]
     if isinstance(value, dict) and value.keys() == {"output"}:
         return _content(value["output"])
     return value

@@ -26,6 +26,8 @@ class InstrumentItem(AskedQuestion):
     """
 
     kind: Literal["scale", "choice", "text"] = "scale"
+    ahead: str = ""
+    """The question before the first condition, when participants have not seen the agent yet."""
     required: bool = True
     reversed: bool = False
     low_label: str = ""
@@ -74,6 +76,20 @@ class Instrument(DesignPart):
     score: Score | None = None
     source: str = ""
     licence: str = ""
+    looks_back: bool = False
+    """Whether the items ask about an experience, so that they need other wording (`ahead`) before it."""
+    ahead: str = ""
+    """The instructions before the first condition."""
+
+    @property
+    def can_look_ahead(self) -> bool:
+        """Whether the instrument makes sense before the first condition."""
+        return not self.looks_back or all(one.ahead for one in self.items)
+
+    def worded_ahead(self) -> Instrument:
+        """Return the instrument with the wording before the first condition."""
+        items = tuple(one.model_copy(update={"question": one.ahead or one.question}) for one in self.items)
+        return self.model_copy(update={"items": items, "instructions": self.ahead or self.instructions})
 
     @model_validator(mode="after")
     def _keys_once(self) -> Self:

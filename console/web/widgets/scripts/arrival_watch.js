@@ -3,7 +3,7 @@ const KEPT = "inferact-notify"
 const known = new Map() // the last number of pending items of each run
 
 export default function mount({ data, parentElement }) {
-  tell(data)
+  if (data.run) tell(data)
   const place = parentElement.querySelector("p")
   const draw = () => data.words && show(place, data.words, draw)
   draw()

@@ -3,6 +3,7 @@
 const mounted = new WeakMap()
 const DWELL_MS = 400
 const SILENCE_MS = 1000
+const ANSWER_MS = 5000
 const TEXT_FIELDS = "input, textarea, select, [contenteditable]:not([contenteditable='false'])"
 const NOT_TEXT = new Set(["button", "checkbox", "radio", "range", "submit", "reset", "file", "color", "image"])
 const OWN_ARROWS = "[role=tab], [role=radio], [role=slider], [role=option], [role=menuitem], [role=combobox], [role=grid]"
@@ -22,7 +23,8 @@ export default function mount({ data, parentElement, setTriggerValue }) {
   markWords(state)
   markKeys(state)
   if (before && data.item !== before.item) announce(state)
-  if (data.focus && data.focus !== before?.focus && (before || !data.focus.startsWith("item:"))) focusSoon(data.focus)
+  if (data.item !== before?.item) state.sentAt = undefined
+  if (data.focus && data.focus !== before?.focus && (before || !data.focus.startsWith("item:"))) focusSoon(state, data.focus)
   return () => end(state, parentElement)
 }
 
@@ -69,15 +71,21 @@ function pressed(state, event) {
   event.preventDefault()
   event.stopImmediatePropagation()
   if (name === "ctrl+enter" && state.data.words_key && !hasWords(state)) return
-  if (held || performance.now() - state.shownAt < DWELL_MS) return
+  if (held || performance.now() - state.shownAt < DWELL_MS || isSending(state)) return
+  if (name === "ctrl+enter" && state.data.field_keys.length) state.sentAt = performance.now()
   press(state, key, field)
+}
+
+// An edit may be refused, which returns the focus to its field. Until then a key would act on the item.
+function isSending(state) {
+  return state.sentAt !== undefined && performance.now() - state.sentAt < ANSWER_MS
 }
 
 // Streamlit sends all events of a tick as one message to one destination. Sent with a press, a draft would redirect the
 // press to this component's fragment, so the draft is sent later, and dropped if the item changes.
 function press(state, key, field) {
   const button = bound(key)
-  if (button?.matches("textarea")) return button.focus()
+  if (button?.matches("textarea, input")) return button.focus()
   if (!button || button.disabled || button.getAttribute("aria-disabled") === "true") return
   if (state.draft) flushLater(state)
   state.pressing = true
@@ -146,6 +154,7 @@ function chosen(state, target) {
 // that to a run of this component.
 function left(state, target) {
   const key = draftKey(state, target)
+  if (key && state.data.field_keys.includes(key)) state.lastField = key
   if (!key || state.pressing) return
   if (!state.data.field_keys.includes(key)) return flush(state)
   clearTimeout(state.timer)
@@ -212,7 +221,7 @@ function markKeys(state) {
 function bound(name) {
   const [key, place] = name.split("#")
   const found = `.st-key-${CSS.escape(key)}`
-  return document.querySelector(`${found} textarea`) ?? document.querySelectorAll(`${found} button`)[place ? place - 1 : 0]
+  return document.querySelector(`${found} textarea, ${found} input[type=text], ${found} input[type=number]`) ?? document.querySelectorAll(`${found} button`)[place ? place - 1 : 0]
 }
 
 function announce(state) {
@@ -220,7 +229,9 @@ function announce(state) {
   setTimeout(() => (state.said.textContent = state.data.said), 50)
 }
 
-function focusSoon(name) {
+// Each refusal of an edit has a number after "!", so that it moves the focus again; `last-field` is the field left last.
+function focusSoon(state, wanted) {
+  const name = wanted.startsWith("last-field") ? state.lastField ?? state.data.field_keys[0] : wanted.split("!")[0]
   const item = name.startsWith("item:") ? name.slice(5) : null
   const inside = "textarea, input, button"
   const find = () =>
@@ -230,7 +241,10 @@ function focusSoon(name) {
   const until = performance.now() + 2000
   const attempt = () => {
     const found = find()
-    if (found) return found.focus({ preventScroll: Boolean(item) })
+    if (found) {
+      state.sentAt = undefined
+      return found.focus({ preventScroll: Boolean(item) })
+    }
     if (performance.now() < until) requestAnimationFrame(attempt)
   }
   // Draw the item first: setting the focus forces a layout.

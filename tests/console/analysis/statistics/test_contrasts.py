@@ -7,7 +7,13 @@ from scipy import stats
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.multitest import multipletests
 
-from console.analysis.statistics.contrasts import adjust_p_values, equivalence_p_value, estimate_contrasts
+from console.analysis.statistics.contrasts import (
+    adjust_p_values,
+    equivalence_p_value,
+    estimate_contrasts,
+    joint_interval,
+    joint_levels,
+)
 from console.analysis.statistics.estimates import Estimate, estimate_by_t
 from tests.answered import differences, study
 
@@ -38,8 +44,8 @@ def test_it_is_least_squares_of_participants_own_values_without_the_sets_of_task
     kept = sets.iloc[:, :1].assign(level=1.0)  # one of the four says it all: the others are it, or it turned
     expected = OLS(values, kept).fit()
     found = estimate_contrasts(frame, "value", {"main": MAIN})
-    assert found.methods["main"] == "t-test of participants' own values, sets of tasks removed, t with 10 df"
-    one = found.estimates["main"]
+    one = found.simple["main"]
+    assert one.df == 10
     assert (one.value, one.p_value) == pytest.approx((expected.params["level"], expected.pvalues["level"]), abs=1e-9)
     assert (one.interval.low, one.interval.high) == pytest.approx(tuple(expected.conf_int().loc["level"]), abs=1e-9)
 
@@ -47,7 +53,7 @@ def test_it_is_least_squares_of_participants_own_values_without_the_sets_of_task
 def test_few_participants_leave_the_sets_in_the_error():
     frame = drawn(1, people=4)
     expected = stats.ttest_1samp(own_values(frame, MAIN)[0], 0)
-    found = estimate_contrasts(frame, "value", {"main": MAIN}).estimates["main"]
+    found = estimate_contrasts(frame, "value", {"main": MAIN}).simple["main"]
     interval = expected.confidence_interval()
     assert found.p_value == pytest.approx(expected.pvalue, abs=1e-12)
     assert (found.interval.low, found.interval.high) == pytest.approx((interval.low, interval.high), abs=1e-12)
@@ -58,7 +64,7 @@ def test_who_misses_a_condition_is_out_of_its_contrasts_alone():
     uneven = frame[~((frame["participant"] == "P03") & (frame["condition"] == "c1"))]
     wanted = {"main": MAIN, "other": {"c2": 1.0, "c3": -1.0}}
     found, without, whole = (
-        estimate_contrasts(rows, "value", wanted).estimates
+        estimate_contrasts(rows, "value", wanted).simple
         for rows in (uneven, frame[frame["participant"] != "P03"], frame)
     )
     assert (found["main"].n, found["other"].n) == (13, 14)
@@ -79,12 +85,21 @@ def test_people_may_differ_in_one_factor_more_than_in_another():
     assert wrong <= 200 * 0.1
 
 
-def test_between_participants_it_is_the_pooled_t_test():
+def test_who_misses_a_condition_stays_in_the_estimate_over_tasks():
+    frame = drawn(3, people=14)
+    uneven = frame[~((frame["participant"] == "P03") & (frame["condition"] == "c1"))]
+    found = estimate_contrasts(uneven, "value", {"main": MAIN})
+    assert (found.estimates["main"].n, found.simple["main"].n) == (14, 13)
+    assert found.claims["main"].over_tasks
+    assert found.claims["main"].tasks == 100
+
+
+def test_between_participants_the_simple_test_is_welchs():
     frame = drawn(2, people=12, conditions=2, between=True)
     cells = means(frame)
     groups = [cells[cells["condition"] == name]["value"] for name in ("c1", "c0")]
-    found = estimate_contrasts(frame, "value", {"d": {"c1": 1.0, "c0": -1.0}}).estimates["d"]
-    assert found.p_value == pytest.approx(stats.ttest_ind(*groups).pvalue, abs=1e-12)
+    found = estimate_contrasts(frame, "value", {"d": {"c1": 1.0, "c0": -1.0}}).simple["d"]
+    assert found.p_value == pytest.approx(stats.ttest_ind(*groups, equal_var=False).pvalue, abs=1e-12)
 
 
 def test_a_condition_without_answers_is_named():
@@ -127,6 +142,18 @@ def test_intervals_hold_the_effect_about_as_often_as_they_say(people, conditions
         interval = estimate_contrasts(frame, "value", wanted).estimates["d"].interval
         held += interval.low <= truth <= interval.high
     assert held >= 80 * 0.88
+
+
+@pytest.mark.parametrize("correction", ["holm", "bonferroni", "none"])
+def test_joint_intervals_exclude_zero_exactly_where_the_test_rejects(correction):
+    rng = np.random.default_rng(8)
+    for _ in range(200):
+        found = {name: estimate_by_t(float(rng.normal(0, 0.3)), 0.1, 9, 10) for name in "abcd"}
+        p_values = {name: one.p_value for name, one in found.items()}
+        levels = joint_levels(p_values, correction, 0.05)
+        for name, p in adjust_p_values(p_values, correction).items():
+            interval = joint_interval(found[name], levels[name], 9.0)
+            assert (p < 0.05) == (not interval.low <= 0 <= interval.high)
 
 
 @pytest.mark.parametrize("correction", ["holm", "bonferroni"])

@@ -102,9 +102,27 @@ def test_what_cannot_be_estimated_is_a_sentence():
     assert (few.correlation.value, few.log_odds.value) == (None, None)
     assert few.correlation.note
     two = feedback_words.compare_feedback_with_success(feedback(people=2))["length"]
-    assert two.correlation.interval is not None
+    assert two.correlation.interval is None, "the texts of a person are related"
+    assert "fewer than 4 participants the interval" in two.correlation.note
     assert "fewer than 4 participants" in two.log_odds.note
     nobody = feedback_words.compare_feedback_with_success(feedback().iloc[:0])["length"]
     assert (nobody.mean, nobody.texts) == (None, 0)
     with pytest.raises(BadInput, match="no column 'feedback_text'"):
         feedback_words.compare_feedback_with_success(feedback().drop(columns="feedback_text"))
+
+
+def test_many_texts_of_six_people_are_not_independent():
+    """People differ in length and in success, so that texts of one person say the same thing again."""
+    wrong = 0
+    for seed in range(60):
+        draw = np.random.default_rng(seed)
+        lengths, chances = draw.integers(2, 40, 6), draw.uniform(0.1, 0.9, 6)
+        rows = [
+            (f"P{person}", "word " * lengths[person], "succeeded" if draw.random() < chances[person] else "failed")
+            for person in range(6)
+            for _ in range(30)
+        ]
+        frame = pd.DataFrame(rows, columns=["participant", "feedback_text", "next_trial_outcome"])
+        found = feedback_words.compare_feedback_with_success(frame)["length"].correlation
+        wrong += found.p_value is not None and found.p_value < 0.05
+    assert wrong <= 60 * 0.2, "as independent texts most of these would be significant"

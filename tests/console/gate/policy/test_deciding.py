@@ -92,9 +92,9 @@ def test_policy_counts_from_the_next_check_on_and_stands_with_it(make_gate, poli
 
 def test_unflagged_action_of_an_unnamed_task_is_asked_about_once_the_policy_says_so(make_gate, policy):
     gate = make_gate(policy="default: judge", detector="random", threshold=1.0)
-    assert gate.check(TASK, STEPS, "open({})").reason is Reason.NOT_FLAGGED
+    assert gate.check(TASK, STEPS, "look({})").reason is Reason.NOT_FLAGGED
     policy("default: ask")
-    assert isinstance(gate.ask(TASK, STEPS, "open({})"), Wait)
+    assert isinstance(gate.ask(TASK, STEPS, "look({})"), Wait)
 
 
 def test_stored_policy_that_cannot_be_read_asks_about_everything(make_gate, url):
@@ -342,7 +342,7 @@ def test_rollout_leaves_the_other_tasks_to_the_version_before(make_gate, policy)
 
 def test_go_ahead_that_has_not_begun_does_not_outlive_a_stricter_policy(make_gate, policy, stored):
     gate = make_gate(policy="default: judge", detector="random", threshold=1.0)
-    unflagged = gate.ask(TASK, STEPS, "open({})", task_id="a")
+    unflagged = gate.ask(TASK, STEPS, "look({})", task_id="a")
     assert unflagged.reason is Reason.NOT_FLAGGED
     policy("default: ask")
     begun = gate.begin(unflagged)

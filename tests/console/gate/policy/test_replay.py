@@ -55,7 +55,7 @@ def test_test_prints_every_count_as_json(shop, tmp_path, capsys):
             {"tool": "search", "allow": 3, "judge": 0, "ask": 0, "deny": 0},
         ],
         "detectors": ["rules"],
-        "flagged": 4,
+        "flagged": 0,
         "outcomes": {
             "asked": {"known": 6, "wrong": 2},
             "allowed": {"known": 3, "wrong": 1},
@@ -96,7 +96,7 @@ def test_test_prints_a_sentence_and_a_row_a_tool(shop, tmp_path, capsys):
     said, *table = capsys.readouterr().out.splitlines()
     assert said == "would have asked 6 of 17 (today 3), denied 3, let a detector judge 5, allowed 3"
     assert table[:2] == [
-        "Of 5 judged, rules would ask about 4.",
+        "Of 5 judged, rules would ask about 0.",
         "In trials with a known end: of 6 asked about, 2 ended wrong; of 3 run at once, 1 ended wrong; "
         "of 3 denied, 1 ended wrong.",
     ]

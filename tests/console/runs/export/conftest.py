@@ -58,6 +58,9 @@ def add_trajectories(session: Session) -> None:
         session.add(tables.TrajectoryBody(trajectory_id=id, body=record.to_json()))
 
 
+LINE = '{"kind":"option","about":"","value":"8","standing":"broken","quote":["size 8",0,6],"evidence":null}'
+
+
 def add_queue(session: Session) -> None:
     """Verdict, budget, items, claims, decisions, ledger and an event."""
     session.add(
@@ -78,6 +81,11 @@ def add_queue(session: Session) -> None:
             )
         )  # fmt: skip
     session.flush()
+    session.add(
+        tables.LineCorrection(
+            id=1, item_id=1, detector="rules", reviewer="r1", line_key="k", line=LINE, created_ms=NOON,
+        )
+    )  # fmt: skip
     for id, status in ((1, "decided"), (2, "claimed")):
         session.add(
             tables.Slot(

@@ -332,7 +332,7 @@ CLAUDE_CODE = {
             event("user", "c1", "a1", "Second"),
             event("assistant", "c2", "c1", [use("t2", "Read")], id="m3"),
         ),
-        ["- Read", "Bash"],
+        ["-", "Read", "Bash"],
     ),
 }  # fmt: skip
 
@@ -969,7 +969,7 @@ OPENHANDS = {
     "openhands: an event a line": Probe(
         "openhands",
         lines({"id": 0, "source": "user", "action": "message", "args": {"content": "Go"}}, act(1, "run", command="rm x"), seen(2, "run", 1, "gone"), act(3, "call_tool_mcp", name="pay", arguments={"n": 1}), seen(4, "mcp", 3, "paid"), act(5, "finish", final_thought="Done", outputs={})),
-        ["run call_tool_mcp finish"],
+        ["run call_tool_mcp -"],
         ["gone", "paid", ""],
     ),
     "openhands: its own housekeeping is no call": Probe(

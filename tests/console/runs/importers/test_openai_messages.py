@@ -4,6 +4,8 @@ import orjson
 import pytest
 
 from console.runs.importers.records import Skipped
+from console.trajectory import from_json
+from console.trajectory.checkpoints import checkpoints
 
 USER = {"role": "user", "content": "Pay the bill"}
 DONE = {"role": "assistant", "content": "Paid."}
@@ -120,3 +122,19 @@ def test_a_conversation_without_an_id_is_the_same_wherever_it_is_listed(imported
     )
     assert first.task_id == again.task_id != other.task_id
     assert first.content_digest() == again.content_digest()
+
+
+def test_the_tools_that_were_offered_are_kept_through_storage_forms(imported):
+    wipe = {"name": "wipe", "description": "Erases a disk.", "parameters": {"properties": {"disk": {}}}}
+    pay = {"role": "assistant", "content": None, "tool_calls": [call("wipe", "1")]}
+    (found,) = imported({"messages": [USER, pay], "tools": [{"type": "function", "function": wipe}]})
+    (tool,) = from_json(found.to_json()).tools
+    assert (tool.name, tool.description, tool.parameter_names) == ("wipe", "Erases a disk.", ("disk",))
+    assert checkpoints(found, ["wipe"])[0].tools == (tool,)
+    assert "tools" not in found.extra
+
+
+def test_a_field_tools_that_lists_no_tools_is_kept_as_it_is(imported):
+    (found,) = imported({"messages": [USER, DONE], "tools": ["hammer"]})
+    assert (found.tools, found.extra) == ((), {"tools": ["hammer"]})
+    assert from_json(found.to_json()).extra == {"tools": ["hammer"]}

@@ -40,6 +40,7 @@ def test_the_document_is_served_and_names_every_operation(api):
         "/api/v1/checks/{check_id}/begin",
         "/api/v1/checks/{check_id}/result",
         "/api/v1/trajectories",
+        "/v1/traces",
         "/api/v1/health",
     }
 

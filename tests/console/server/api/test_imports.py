@@ -20,6 +20,7 @@ def test_a_log_is_imported_and_known_the_second_time(admin, log):
                 "format": "jsonl",
                 "read": 2,
                 "imported": 2,
+                "extended": 0,
                 "duplicates": 0,
                 "skipped": 0,
                 "rejected": [],

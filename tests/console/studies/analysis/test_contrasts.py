@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 from statsmodels.formula.api import ols
 
+from console.analysis.statistics.contrasts import estimate_contrasts
 from console.studies.analysis.contrasts import describe_planned, planned
 from console.studies.design import Design
 from console.studies.design.contrasts import plan_rows
@@ -47,9 +48,8 @@ def test_within_participants_it_is_statsmodels_least_squares_of_their_difference
         "apart ~ turned", wide["value"].assign(apart=lambda cell: cell["shown"] - cell["hidden"], turned=turned)
     ).fit()
     low, high = fit.conf_int().loc["Intercept"]
-    found = [row[column] for column in ("estimate", "low", "high", "p", "p_adjusted")]
-    p = fit.pvalues["Intercept"]
-    assert found == pytest.approx([fit.params["Intercept"], low, high, p, p], abs=1e-9)
+    found = [row[column] for column in ("simple", "simple_low", "simple_high", "simple_p")]
+    assert found == pytest.approx([fit.params["Intercept"], low, high, fit.pvalues["Intercept"]], abs=1e-9)
     assert (row["contrast"], row["n"]) == ("score: shown - hidden", 8)
 
 
@@ -63,15 +63,59 @@ def test_a_contrast_without_a_test_is_none_of_those_that_are_corrected_together(
 
 def test_an_answer_of_simulated_reviewers_says_whose_it_is():
     shown = planned(frames(8))
-    assert "; 8 participants)" in describe_planned(shown)
-    assert "; 8 simulated participants)" in describe_planned(shown.assign(annotator_kind="simulated"))
+    assert "these 8 participants and 40 tasks." in describe_planned(shown)
+    assert "these 8 simulated participants and 40 tasks." in describe_planned(shown.assign(annotator_kind="simulated"))
 
 
-def test_between_participants_it_is_scipys_pooled_t_test():
+def test_between_participants_the_simple_figure_is_scipys_welch_test():
     tables = frames(10, between=True)
     (row,) = planned(tables).to_dict("records")
     groups = [part["value"] for _, part in cells(tables).groupby("condition")]
-    tested = stats.ttest_ind(groups[1], groups[0])
+    tested = stats.ttest_ind(groups[1], groups[0], equal_var=False)
     low, high = tested.confidence_interval()
-    found = [row[column] for column in ("estimate", "low", "high", "p")]
+    found = [row[column] for column in ("simple", "simple_low", "simple_high", "simple_p")]
     assert found == pytest.approx([groups[1].mean() - groups[0].mean(), low, high, tested.pvalue], abs=1e-9)
+
+
+def without_shared_tasks(tables):
+    """The tables of a study in which each condition has tasks of its own."""
+    outcomes = tables["outcomes"].assign(task_id=lambda rows: rows["condition"] + rows["task_id"].str[3:])
+    return tables | {"outcomes": outcomes, "success": outcomes}
+
+
+def test_a_design_without_a_claim_over_tasks_says_so_on_page_one():
+    told = describe_planned(planned(without_shared_tasks(frames(8))))
+    assert "for these tasks only: no task links the compared conditions." in told
+
+
+def test_the_joint_interval_agrees_with_the_corrected_decision():
+    shown = planned(frames(8)).iloc[[0]]
+    assert "Yes: +0.238 (" in describe_planned(shown)
+    raised = describe_planned(shown.assign(p_adjusted=0.2, low_joint=-0.1, high_joint=0.5))
+    assert (
+        "Inconclusive: +0.238 (-0.100 to +0.500), p = 0.200. The data are compatible with effects up to 0.500" in raised
+    )
+
+
+def reviewed(rng, people=24, tasks=60):
+    """Constant error rates: one group decides on flagged actions, which are mostly wrong, the other on all actions."""
+    wrong, flagged = rng.random(tasks) < 0.5, np.zeros(tasks, dtype=bool)
+    flagged[np.flatnonzero(wrong)[:20]] = flagged[np.flatnonzero(~wrong)[:1]] = True
+    rows = [
+        (f"P{person:02}", "all" if person % 2 else "flagged", f"t{task}", rng.random() > (0.4 if wrong[task] else 0.1))
+        for person in range(people)
+        for task in range(tasks)
+        if person % 2 or flagged[task]
+    ]
+    return pd.DataFrame(rows, columns=["participant", "condition", "task_id", "value"])
+
+
+def test_reviewers_who_do_not_tire_are_not_said_to_tire():
+    """More false alarms mean other actions: only the actions that both groups review are compared."""
+    said = {"estimates": 0, "simple": 0}
+    for seed in range(60):
+        fit = estimate_contrasts(reviewed(np.random.default_rng(seed)), "value", {"d": {"all": 1.0, "flagged": -1.0}})
+        assert fit.claims["d"].tasks >= 20
+        for name in said:
+            said[name] += getattr(fit, name)["d"].p_value < 0.05
+    assert max(said.values()) <= 9, "P(more than 8 of 60 at .05) is below .01"

@@ -135,13 +135,14 @@ def test_omission_and_commission_with_their_counts():
             ("people", "all", "flagged", "commission", 0.25, 0.1, 0.4, 4, 8, 2, ""),
             ("people", "all", "not flagged", "omission", 0.5, 0.2, 0.8, 4, 10, 5, ""),
             ("people", "shown", "not flagged", "omission", 0.75, 0.2, 0.9, 4, 4, 3, ""),
+            ("people", "shown", "all", "d_prime", 1.2, 0.8, 1.6, 4, 20, None, ""),
         ],
         columns=["reviewers", "condition", "advice", "figure", "value", "low", "high", "n", "items", "errors", "note"],
     )
     assert reliance.describe_advice(rows) == (
-        "When the detector is wrong about a seeded item, reviewers follow it: 50% (20% to 80%) of 10 wrong, "
-        "unflagged actions were approved (omission); 25% (10% to 40%) of 8 correct, flagged actions "
-        "were rejected (commission). Over all seeded items d' is 1.50 (1.00 to 2.00) and criterion is 0.20."
+        "When the detector is wrong about a seeded item, reviewers follow it: 5 of 10 wrong, unflagged actions were "
+        "approved (omission), 50% on average over participants (20% to 80%); 2 of 8 correct, flagged actions were "
+        "rejected (commission), 25% on average over participants (10% to 40%). Under shown, d' is 1.20 (0.80 to 1.60)."
     )
     assert "cannot be estimated" in reliance.describe_advice(rows.iloc[:0])
 

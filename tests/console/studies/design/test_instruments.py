@@ -84,3 +84,11 @@ def test_nobody_is_asked_for_an_answer_that_cannot_be_given():
     item = {"key": "a", "question": "Choose 9.", "expected": "9"}
     with pytest.raises(ValidationError, match="which is not one of the item's answers"):
         Instrument.model_validate({"name": "own", "title": "Own", "items": [item]})
+
+
+def test_trust_before_the_study_asks_what_a_person_expects():
+    trust = shelf()["trust"]
+    before = trust.worded_ahead()
+    assert [one.key for one in before.items] == [one.key for one in trust.items]
+    assert all("will" in one.question for one in before.items)
+    assert "have not seen the agent yet" in before.instructions

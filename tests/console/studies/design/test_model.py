@@ -6,6 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from console.studies.design import FACTORS, Design, conditions, varied
+from console.studies.design.allocation import promise
+from console.studies.design.contrasts import planned_contrasts
 from console.studies.design.factors import unattended, view
 
 
@@ -95,3 +97,25 @@ def test_a_stored_design_is_read_back_as_it_was():
     assert Design.model_validate_json(found.model_dump_json()) == found
     assert found.participants.noisy[0].count == 3
     assert found.budget == "7"
+
+
+def test_a_fixed_order_within_participants_needs_a_reason_that_page_one_carries():
+    given = {
+        "name": "s",
+        "source": {"environment": "webshop"},
+        "factors": {"score": ["shown", "hidden"]},
+        "order": "fixed",
+    }
+    with pytest.raises(ValidationError, match="state your reason in `fixed_order_because`"):
+        Design(**given)
+    stated = Design(**given, fixed_order_because="The second level builds on the first.")
+    assert all("an effect of order looks the same" in one.asks for one in planned_contrasts(stated))
+    assert any("builds on the first" in said for said in promise(stated))
+    assert Design(**given, comparison="between").order == "fixed", "each participant has one condition"
+
+
+def test_a_questionnaire_about_an_experience_is_refused_before_it():
+    given = {"name": "s", "source": {"environment": "webshop"}}
+    with pytest.raises(ValidationError, match="before names sus, which asks about an experience"):
+        Design(**given, questionnaires={"before": ["sus"]})
+    assert Design(**given, questionnaires={"before": ["trust"]}).questionnaires.before == ("trust",)

@@ -55,6 +55,8 @@ def test_a_sign_up_of_sona_is_credited_by_its_own_survey_code_alone():
     [
         ("prolific", {"PROLIFIC_PID": "5f1", "STUDY_ID": "s", "SESSION_ID": "t"}, "5f1"),
         ("sona", {"id": " 4817 "}, "4817"),
+        ("prolific", {"PROLIFIC_PID": "{{%PROLIFIC_PID%}}", "STUDY_ID": "s"}, ""),
+        ("sona", {"id": "%SURVEY_CODE%"}, ""),
         ("mturk", {"workerId": "AZ3", "assignmentId": "123", "hitId": "9"}, "AZ3"),
         ("mturk", {"workerId": "AZ3", "assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}, ""),
         ("prolific", {}, ""),

@@ -1,6 +1,8 @@
 """The report's plain script computes the same numbers; test_report.py runs it where there is no console."""
 
 import runpy
+import shutil
+import subprocess
 from importlib.resources import files
 
 import numpy as np
@@ -57,7 +59,8 @@ def frames(people, conditions, *, between=False, missing=0.0):
         pytest.param(
             {"people": 12, "conditions": 3, "missing": 0.3}, id="conditions missing", marks=pytest.mark.at_length
         ),
-        pytest.param({"people": 12, "conditions": 2, "between": True}, id="between participants"),
+        pytest.param({"people": 16, "conditions": 2, "between": True}, id="between participants"),
+        pytest.param({"people": 9, "conditions": 2, "missing": 0.2}, id="some refused"),
     ],
 )
 def test_it_computes_contrasts_and_success_of_people_and_simulated_reviewers(kind, tmp_path, capsys):
@@ -72,3 +75,32 @@ def test_it_computes_contrasts_and_success_of_people_and_simulated_reviewers(kin
     (tmp_path / "analysis_plain.py").write_text(files(report).joinpath("analysis_plain.py").read_text())
     assert differing(tmp_path) == 0
     assert f"contrasts: {len(stated)} of {len(stated)} rows are the same to 1e-09" in capsys.readouterr().out
+
+
+@pytest.mark.at_length
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="Rscript is not installed (Debian: r-base-core)")
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"people": 8, "conditions": 2},
+        {"people": 12, "conditions": 3, "missing": 0.3},
+        {"people": 16, "conditions": 2, "between": True},
+    ],
+    ids=["balanced", "conditions missing", "between participants"],
+)
+def test_base_r_computes_the_same_contrasts(kind, tmp_path):
+    tables = frames(**kind)
+    for name, frame in tables.items():
+        (tmp_path / f"{name}.csv").write_bytes(as_csv(frame))
+    stated = computations()["contrasts"](tables)
+    (tmp_path / "contrasts.csv").write_bytes(as_csv(stated))
+    (tmp_path / "analysis.R").write_text(files(report).joinpath("analysis.R").read_text())
+    command = ["Rscript", "--vanilla", "analysis.R"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    claims = int((stated["claim"] == "people and tasks").sum())
+    assert claims >= 4
+    assert f"contrasts: {claims} compared, 0 different at 1e-06" in done.stdout
+    (tmp_path / "contrasts.csv").write_bytes(as_csv(stated.assign(estimate=stated["estimate"] + 1e-5)))
+    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (again.returncode, "DIFFERENT" in again.stdout) == (1, True)

@@ -1,9 +1,12 @@
 """What a report opens with: who came how far, and what departs from the plan."""
 
+from xml.etree import ElementTree
+
 import pandas as pd
 import pytest
 
 from console.studies.design.model import Participants
+from console.studies.report.flow_chart import flow_svg
 from console.studies.report.statements import deviations, flow
 
 NOON = pd.Timestamp("2026-01-01T12:00:00Z")
@@ -60,3 +63,15 @@ def test_what_departs_from_the_plan_is_listed(design, tables, happened):
         "Changed for P01 in rules-shown on 2026-01-01 (budget set): from 3 to 5.",
     ]
     assert "The history is missing" in deviations(planned, happened())[-1]
+
+
+def test_the_flow_is_a_picture_with_the_counts_of_the_table(design, tables):
+    shown = flow(design, tables)
+    root = ElementTree.fromstring(flow_svg(shown))
+    texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    counts = {row.step: row for row in shown.itertuples()}
+    assert texts[:2] == ["Joined", f"{counts['joined'].people} + {counts['joined'].simulated} simulated"]
+    assert f"Withdrew: {counts['withdrew'].people} + {counts['withdrew'].simulated} simulated" in texts
+    assert texts[-2:] == ["Finished", f"{counts['finished'].people} + {counts['finished'].simulated} simulated"]
+    people = flow_svg(shown.assign(simulated=0))
+    assert "simulated" not in people

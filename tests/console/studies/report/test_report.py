@@ -132,7 +132,7 @@ def test_every_column_is_in_its_data_dictionary(page, tables):
 
 BESIDE = {
     *("report.html", "dictionary.csv", "contrasts.csv", "design.yaml", "checksums.sha256", "README.md"),
-    *("analysis.py", "analysis_plain.py"),
+    *("analysis.py", "analysis_plain.py", "analysis.R", "flow.svg", "osf-preregistration.md"),
     "materials/instructions.txt",
 }
 

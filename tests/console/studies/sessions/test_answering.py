@@ -62,7 +62,7 @@ def test_answers_are_checked_and_a_second_sheet_changes_nothing(study, walk, row
     made = study(**ASKED)
     person = joining.join(made.join_code)
     whole = dict.fromkeys(("count_on", "as_expected", "interest", "rely", "mislead", "on_guard"), "4")
-    with pytest.raises(BadInput, match="Please answer: I felt that I had to be on my guard"):
+    with pytest.raises(BadInput, match="Please answer: I will have to be on my guard"):
         answering.fill_in(person.id, "trust", whole | {"on_guard": ""})
     with pytest.raises(BadInput, match="Choose one of the answers offered"):
         answering.fill_in(person.id, "trust", whole | {"rely": "8"})

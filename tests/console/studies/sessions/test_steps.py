@@ -250,7 +250,7 @@ def test_arms_stand_in_no_list_of_runs(study, walk):
 
 
 def test_a_known_item_can_be_put_aside_and_comes_again(study, walk):
-    made = study(checks={"attention": 1}, tasks=6, budget=None, factors={"feedback": ("nl",)})
+    made = study(checks={"attention": 1}, tasks=9, budget=None, factors={"feedback": ("nl",)})
     person = joining.join(made.join_code)
     place = walk(person.id, stop=lambda place: place.kind == "probe")
     review_queue().skip(item_id=place.claim.item_id, reviewer=person.code, token=place.claim.token, now_ms=now_ms())

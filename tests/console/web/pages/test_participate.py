@@ -241,7 +241,7 @@ def test_an_introduction_says_what_differs_and_not_what_it_is_called(visit, word
         {"name": "arm-zebra", "levels": {"feedback": "binary", "brief": "target"}},
         {"name": "arm-heron", "levels": {"feedback": "nl"}},
     ]
-    made = study(conditions=arms, budget="2", order="fixed")
+    made = study(conditions=arms, budget="2", order="fixed", fixed_order_because="pilot")
     person, state = joined(made)
     joining.consent(person.id, True)
     joining.finish_instructions(person.id)

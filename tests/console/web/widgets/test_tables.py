@@ -15,26 +15,30 @@ def table(rows, ranked=None):
     return figures_html(rows, COLUMNS, list(rows) if ranked is None else ranked)
 
 
+def cells(f1, cost, spread=0.05):
+    return {
+        "f1": FigureCell(f1, (f1 - spread, f1 + spread)),
+        "cost": FigureCell(cost, (cost - 20 * spread, cost + 20 * spread)),
+    }
+
+
 def test_the_best_of_a_column_is_marked_whichever_way_it_counts():
-    html = table(
-        {"a": {"f1": FigureCell(0.7), "cost": FigureCell(5)}, "b": {"f1": FigureCell(0.6), "cost": FigureCell(3)}}
-    )
+    html = table({"a": cells(0.7, 5), "b": cells(0.6, 3)})
     assert html.count("best of the column") == 2
     assert "★</span> 0.700" in html
     assert "★</span> 3" in html
 
 
+def test_nothing_is_marked_where_the_interval_includes_the_next_value():
+    assert "best of" not in table({"a": cells(0.7, 5, 0.2), "b": cells(0.6, 3, 0.2)})
+    assert "best of" not in table({"a": {"f1": FigureCell(0.7), "cost": FigureCell(5)}, "b": cells(0.6, 9)})
+    assert "best of" not in table({"a": cells(0.7, 5), "b": cells(0.7, 5)})
+
+
 def test_rows_that_do_not_compete_and_single_rows_get_no_mark():
-    rows = {"a": {"f1": FigureCell(0.7), "cost": FigureCell(5)}, "b": {"f1": FigureCell(0.6), "cost": FigureCell(3)}}
+    rows = {"a": cells(0.7, 5), "b": cells(0.6, 3)}
     assert "best of" not in table(rows, ["a"])
     assert "best of" not in table({"a": rows["a"]})
-
-
-def test_equals_are_all_marked():
-    html = table(
-        {"a": {"f1": FigureCell(0.7), "cost": FigureCell(5)}, "b": {"f1": FigureCell(0.70001), "cost": FigureCell(6)}}
-    )
-    assert html.count("★</span> 0.700") == 2
 
 
 def test_an_undefined_figure_is_a_dash_and_its_reason_stands_once_below():

@@ -19,7 +19,7 @@ from console.runs.export.query import Open
 from console.trajectory import Outcome, Step, Trajectory, from_json
 from console.trajectory.calls import Call, read_action
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
-from console.trajectory.messages import FIRST_WORDS, POLICY
+from console.trajectory.messages import EARLIER_ACTS, FIRST_WORDS, POLICY, split_opening
 from storage import tables
 from storage.tables import DecisionKind
 
@@ -211,9 +211,9 @@ Chat = dict[str, Any]
 def given(instruction: str, opening: str) -> list[Chat]:
     """Return the messages before the agent's first step: a system message for a policy, and the user's message."""
     policy, words = "", opening
-    if opening.startswith(f"{POLICY}\n"):
-        policy, _, words = opening.removeprefix(f"{POLICY}\n").partition(f"\n\n{FIRST_WORDS}\n")
-    words = words.removeprefix(f"{FIRST_WORDS}\n")
+    if opening.startswith((POLICY, EARLIER_ACTS, FIRST_WORDS)):
+        policy, acts, words = split_opening(opening)
+        words = "\n\n".join(filter(None, (acts and f"{EARLIER_ACTS}\n{acts}", words)))
     if instruction not in words:
         words = "\n\n".join(filter(None, (instruction, words)))
     system = [{"role": "system", "content": policy}] if policy else []
@@ -257,15 +257,22 @@ def numbered(steps: Sequence[Step]) -> Iterator[tuple[Step, list[tuple[str, Call
 
 
 def functions(records: Iterable[Trajectory]) -> list[dict[str, Any]]:
-    """Return the called tools as JSON schemas: the tools' names, and the names and types of their arguments."""
+    """Return the called tools as JSON schemas: as the record lists them, else their arguments by name and type."""
+    records = list(records)
     seen: dict[str, dict[str, Any]] = {}
+    offered = {tool.name: tool for record in records for tool in record.tools}
     for record in records:
         for call in (call for step in record.steps for call in calls_of(step) if spoken(call) is None):
             kinds = {name: {"type": _KINDS.get(type(value), "string")} for name, value in call.arguments.items()}
             seen.setdefault(call.name, {}).update(kinds)
+    described = {name: {"description": tool.description} for name, tool in offered.items() if tool.description}
+    parameters = {name: {"type": "object", "properties": properties} for name, properties in seen.items()}
+    parameters |= {
+        name: dict(offered[name].parameters) for name in seen if name in offered and offered[name].parameters
+    }
     return [
-        {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": properties}}}
-        for name, properties in seen.items()
+        {"type": "function", "function": {"name": name, **described.get(name, {}), "parameters": shape}}
+        for name, shape in parameters.items()
     ]
 
 

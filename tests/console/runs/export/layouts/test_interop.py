@@ -46,23 +46,28 @@ def test_trls_checks_take_the_pairs(leaves, tmp_path, layout, columns):
     path = tmp_path / "pairs.jsonl"
     path.write_bytes(leaves(layout))
     loaded = datasets.load_dataset("json", data_files=str(path), split="train", cache_dir=str(tmp_path / "cache"))
-    assert sorted(loaded.column_names) == columns
+    assert sorted(loaded.column_names) == sorted([*columns, "tools"])
     for example in loaded:
         assert data_utils.is_conversational(example)
         assert data_utils.maybe_extract_prompt(example) == example
     unpaired = data_utils.maybe_unpair_preference_dataset(loaded)
-    assert sorted(unpaired.column_names) == ["completion", "label", "prompt"]
+    assert sorted(unpaired.column_names) == ["completion", "label", "prompt", "tools"]
 
 
-def test_chat_templates_take_the_prompt(leaves):
-    """TRL puts a chat template around each turn; a strict one wants user and assistant in turn."""
+def test_chat_templates_with_tools_take_the_prompt(leaves):
+    """TRL puts a chat template around each turn; those with tools want each result after a call with its id."""
     jinja2 = library("jinja2")
     strict = jinja2.Template(
-        "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ 1/0 }}{% endif %}"
-        "<{{ m.role }}>{{ m.content }}{% endfor %}"
+        "{% set ns = namespace(open=[]) %}{% for m in messages %}"
+        "{% if m.role == 'tool' and m.tool_call_id not in ns.open %}{{ 1/0 }}{% endif %}"
+        "{% if m.tool_calls %}{% set ns.open = m.tool_calls | map(attribute='id') | list %}{% endif %}"
+        "<{{ m.role }}>{{ m.content or '' }}"
+        "{% for c in m.tool_calls or [] %}[{{ c.function.name }} {{ c.function.arguments }}]{% endfor %}{% endfor %}"
     )
     for pair in lines(leaves("dpo")):
-        assert strict.render(messages=[*pair["prompt"], *pair["chosen"]]).endswith(pair["chosen"][0]["content"])
+        (chosen,) = pair["chosen"]
+        whole = strict.render(messages=[*pair["prompt"], chosen])
+        assert whole.endswith(f"[refund {chosen['tool_calls'][0]['function']['arguments']}]")
 
 
 def test_openai_takes_the_messages_as_it_types_them(leaves):

@@ -40,11 +40,18 @@ def all_text(content):
         return json.dumps(tables_) + archive.read("README.md").decode()
 
 
+def called(messages):
+    """The (name, arguments) of the one call of the one message."""
+    (message,) = messages
+    (call,) = message["tool_calls"]
+    return call["function"]["name"], json.loads(call["function"]["arguments"])
+
+
 def test_a_conversation_to_train_on_has_calls_results_and_words(leaves):
     first = lines(leaves("openai-messages"))[0]
     assert set(first) == {"messages", "tools"}
     assert [message["role"] for message in first["messages"]] == [
-        *("user", "assistant", "tool", "assistant", "tool", "assistant", "user"),
+        *("user", "assistant", "tool", "assistant", "tool", "assistant"),
     ]
     call = first["messages"][3]["tool_calls"][0]
     assert (call["function"]["name"], json.loads(call["function"]["arguments"])) == ("refund", {"id": 7, "amount": 400})
@@ -55,12 +62,14 @@ def test_a_conversation_to_train_on_has_calls_results_and_words(leaves):
 
 def test_a_rejected_action_is_worse_than_the_next_trials_and_an_edited_one_than_its_edit(leaves):
     pairs = lines(leaves("dpo"))
-    assert [(pair["chosen"][0]["content"], pair["rejected"][0]["content"]) for pair in pairs] == [
-        ('refund({"id":7,"amount":40})', 'refund({"id":7,"amount":400})'),
-        ('refund({"id":7,"amount":40})', 'refund({"id":7,"amount":41})'),
+    assert [(called(pair["chosen"]), called(pair["rejected"])) for pair in pairs] == [
+        (("refund", {"id": 7, "amount": 40}), ("refund", {"id": 7, "amount": 400})),
+        (("refund", {"id": 7, "amount": 40}), ("refund", {"id": 7, "amount": 41})),
     ]
-    assert [turn["role"] for turn in pairs[0]["prompt"]] == ["user", "assistant", "user"]
+    assert [turn["role"] for turn in pairs[0]["prompt"]] == ["user", "assistant", "tool"]
+    assert pairs[0]["prompt"][1]["tool_calls"][0]["id"] == pairs[0]["prompt"][2]["tool_call_id"]
     assert "order 7: 40 EUR" in pairs[0]["prompt"][2]["content"]
+    assert [tool["function"]["name"] for tool in pairs[0]["tools"]] == ["get_order", "refund"]
     assert "paid" not in json.dumps(pairs[0])
 
 
@@ -74,8 +83,8 @@ def test_a_next_trial_that_was_rejected_as_well_is_preferred_to_nothing(url, lea
 
 def test_labelled_actions_are_approved_rejected_and_edited_ones(leaves):
     rows = lines(leaves("kto"))
-    assert [(row["completion"][0]["content"].rpartition(":")[2], row["label"]) for row in rows] == [
-        *(("400})", False), ("41})", False), ("40})", True), ("40})", True)),
+    assert [(called(row["completion"])[1]["amount"], row["label"]) for row in rows] == [
+        *((400, False), (41, False), (40, True), (40, True)),
     ]
     assert len(lines(leaves("kto", "simulated"))) == 5
     with pytest.raises(Unknown, match="No export option named 'gold'"):

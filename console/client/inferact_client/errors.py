@@ -1,0 +1,13 @@
+"""The errors of the client. A check never raises them: its decision says what happened instead."""
+
+
+class ClientError(Exception):
+    """The gate cannot be used in this way."""
+
+
+class CheckRefused(ClientError):
+    """The console refused the request."""
+
+
+class ConsoleAway(ClientError):
+    """The console could not be reached in time."""

@@ -1,0 +1,132 @@
+"""The settings files of the programs: add the hook, remove it again, and find it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from inferact_client.errors import ClientError
+from inferact_client.hook.hosts import Host
+from inferact_client.hook.notes import state_folder, write_privately
+
+ENTRY = Path(__file__).resolve().with_name("entry.py")
+TIMEOUT_S = 600
+_SHORT_S = 30
+_CLOSED = (
+    'case $? in 0) ;; 2) exit 2 ;; *) echo "The InferAct hook failed, so this call is blocked." >&2; exit 2 ;; esac'
+)
+
+
+def hook_command(host: Host, config: Path, timeout_s: int) -> str:
+    """Return the shell command of the hook before a call; any exit other than 0 becomes 2, which blocks the call."""
+    words = [sys.executable, str(ENTRY), "run", host.name, "--config", str(config), "--host-timeout", str(timeout_s)]
+    return f"{shlex.join(words)}; {_CLOSED}"
+
+
+def install(host: Host, path: Path, config: Path, timeout_s: int = TIMEOUT_S) -> None:
+    """Add the hook to a settings file; raise ClientError if the file is not a JSON object."""
+    before = path.read_text("utf-8") if path.exists() else None
+    settings = _without_ours(read_settings(path))
+    hooks = settings.setdefault("hooks", {})
+    words = [sys.executable, str(ENTRY), "run", host.name, "--config", str(config)]
+    short = shlex.join([*words, "--host-timeout", str(_SHORT_S)])
+    _add(hooks, host.before, host, hook_command(host, config, timeout_s), timeout_s)
+    for event in (*host.after, host.prompt):
+        _add(hooks, event, host, short, _SHORT_S)
+    after = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+    if not (record := _record_of(path)).exists():
+        write_privately(record, json.dumps({"before": before, "after": after}))
+    else:
+        known = json.loads(record.read_text("utf-8"))
+        write_privately(record, json.dumps({"before": known["before"], "after": after}))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(after, "utf-8")
+
+
+def uninstall(path: Path) -> bool:
+    """Restore the settings that `install` found; if they were changed since, remove only the hook. Return whether."""
+    record = _record_of(path)
+    if not path.exists():
+        record.unlink(missing_ok=True)
+        return False
+    known = json.loads(record.read_text("utf-8")) if record.exists() else {}
+    record.unlink(missing_ok=True)
+    if known.get("after") == path.read_text("utf-8"):
+        if known["before"] is None:
+            path.unlink()
+        else:
+            path.write_text(known["before"], "utf-8")
+        return True
+    settings = read_settings(path)
+    left = _without_ours(settings)
+    if left == settings:
+        return False
+    path.write_text(json.dumps(left, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    return True
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """Return the settings of a file, {} if it does not exist; raise ClientError if it is not a JSON object."""
+    if not path.exists():
+        return {}
+    try:
+        settings = json.loads(path.read_text("utf-8"))
+    except ValueError as broken:
+        raise ClientError(f"{path} is not valid JSON ({broken}). Correct the file, then try again.") from broken
+    if not isinstance(settings, dict) or not isinstance(settings.get("hooks", {}), dict):
+        raise ClientError(f"{path} does not hold an object with hooks. Correct the file, then try again.")
+    return settings
+
+
+def find_hooks(settings: dict[str, Any], event: str) -> list[dict[str, Any]]:
+    """Return our hooks of an event, each with the matcher of its group."""
+    groups = settings.get("hooks", {}).get(event)
+    found = [
+        hook | {"matcher": group.get("matcher", "")}
+        for group in (groups if isinstance(groups, list) else [])
+        for hook in (group.get("hooks") or [] if isinstance(group, dict) else [])
+    ]
+    return [hook for hook in found if _is_ours(hook)]
+
+
+def _add(hooks: dict[str, Any], event: str, host: Host, command: str, timeout_s: int) -> None:
+    hook: dict[str, Any] = {"type": "command", "command": command, "timeout": timeout_s * host.units_per_s}
+    if host.closed_since is not None and event == host.before:
+        hook["onFailure"] = "block"
+    if host.name == "gemini":
+        hook["name"] = f"inferact-{event}"
+    group: dict[str, Any] = {"hooks": [hook]}
+    if event != host.prompt:
+        group = {"matcher": host.matcher, **group}
+    hooks.setdefault(event, []).append(group)
+
+
+def _is_ours(hook: object) -> bool:
+    return isinstance(hook, dict) and "inferact_client/hook/entry.py" in str(hook.get("command"))
+
+
+def _without_ours(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings without our hooks, and without the groups and events that become empty."""
+    kept: dict[str, Any] = {}
+    for event, groups in settings.get("hooks", {}).items():
+        if not isinstance(groups, list):
+            kept[event] = groups
+            continue
+        left = []
+        for group in groups:
+            hooks = group.get("hooks") if isinstance(group, dict) else None
+            others = [hook for hook in hooks if not _is_ours(hook)] if isinstance(hooks, list) else hooks
+            if others == hooks or others:
+                left.append(group if others == hooks else {**group, "hooks": others})
+        if left or not groups:
+            kept[event] = left
+    rest = {name: value for name, value in settings.items() if name != "hooks"}
+    return {**rest, "hooks": kept} if kept or settings.get("hooks") == {} else rest
+
+
+def _record_of(path: Path) -> Path:
+    return state_folder() / "settings" / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:32]}.json"

@@ -1,0 +1,149 @@
+"""A gate on the console that is installed in this environment, without HTTP."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from inferact_client.decision import REFUSED, UNREACHABLE, Check, Decision
+from inferact_client.errors import CheckRefused, ClientError, ConsoleAway
+from inferact_client.installed import find_clashes, is_console_installed
+from inferact_client.talk import Cancellation, person_s
+
+_POLL_S = 0.2
+
+
+class InProcess:
+    """The checks of one run in this environment's database; raise ClientError if no console is installed."""
+
+    def __init__(self, run: str, settings: Mapping[str, Any]) -> None:
+        if not is_console_installed():
+            raise ClientError(
+                "The console is not installed in this environment. Give url= and token= of a served console, or "
+                "install inferact-console."
+            )
+        if clashes := find_clashes():
+            raise ClientError(f"{clashes[0]} Or give url= and token= of a served console.")
+        from console.errors import ConsoleError
+        from console.gate import Gate, checks
+        from console.gate.request import NOBODY
+
+        self._checks, self._asker, self._error = checks, NOBODY, ConsoleError
+        self._undo_s = settings["undo_s"]
+        try:
+            self._gate = Gate(run, **settings)
+        except ConsoleError as unusable:
+            raise ClientError(str(unusable)) from unusable
+
+    def _as_steps(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the request with the steps of its transcript, if it has one."""
+        if "transcript" not in asked:
+            return dict(asked)
+        from console.gate.transcript import read_steps
+
+        rest = {name: value for name, value in asked.items() if name != "transcript"}
+        return rest | {"steps": read_steps(**asked["transcript"], action=asked["action"])}
+
+    def check(self, asked: Mapping[str, Any], deadline_s: float, cancel: Cancellation | None) -> Decision:
+        """Return the decision within `deadline_s`."""
+        try:
+            return _read(
+                self._gate.check(**self._as_steps(asked), timeout_s=person_s(deadline_s, self._undo_s), cancel=cancel)
+            )
+        except Exception as failure:
+            return self._failed(failure, asked)
+
+    async def acheck(self, asked: Mapping[str, Any], deadline_s: float, cancel: Cancellation | None) -> Decision:
+        """Return the decision within `deadline_s`, without blocking the event loop."""
+        try:
+            return _read(
+                await self._gate.acheck(
+                    **self._as_steps(asked), timeout_s=person_s(deadline_s, self._undo_s), cancel=cancel
+                )
+            )
+        except Exception as failure:
+            return self._failed(failure, asked)
+
+    def submit(self, asked: Mapping[str, Any], expires_s: float | None, _deadline_s: float) -> Check:
+        """Submit a check; raise CheckRefused."""
+        try:
+            answer = self._gate.ask(**self._as_steps(asked), timeout_s=expires_s)
+        except self._error as refused:
+            raise CheckRefused(str(refused)) from refused
+        return self._as_check(answer)
+
+    def fetch(self, check_id: str, wait_s: float, _deadline_s: float) -> Check:
+        """Return a check after at most `wait_s` seconds; raise CheckRefused."""
+        ends = time.monotonic() + wait_s
+        while True:
+            answer = self._open(check_id)
+            decision = answer.look() if hasattr(answer, "look") else answer
+            if decision is not None or time.monotonic() >= ends:
+                return self._as_check(answer if decision is None else decision)
+            time.sleep(_POLL_S)
+
+    def begin(self, decision: Decision, _deadline_s: float) -> Decision:
+        """Record that the action begins; return the decision that counts."""
+        try:
+            at = self._checks.check_id(decision.check_id or "")
+            return _read(self._checks.begin_check(self._gate.open(), at, self._asker))
+        except self._error as refused:
+            return replace(decision, approved=False, feedback=str(refused), reason=REFUSED)
+
+    def withdraw(self, check_id: str, _deadline_s: float) -> Check:
+        """Withdraw a check; raise CheckRefused."""
+        answer = self._open(check_id)
+        return self._as_check((answer.withdraw() or answer) if hasattr(answer, "withdraw") else answer)
+
+    def done(self, check_id: str, observation: str) -> None:
+        """Record a result; raise CheckRefused, or ConsoleAway if the database cannot be used."""
+        from console.database import now_ms, writing
+
+        try:
+            with writing(self._gate.open()) as session:
+                at = self._checks.check_id(check_id)
+                self._checks.record_result(session, at, self._asker, observation, now_ms())
+        except self._error as refused:
+            raise CheckRefused(str(refused)) from refused
+        except Exception as away:
+            raise ConsoleAway(f"The console's database cannot be used ({away}).") from away
+
+    def close(self) -> None:
+        """Keep the console's database open, because other gates of this process use it."""
+
+    def _open(self, check_id: str) -> Any:
+        try:
+            at = self._checks.check_id(check_id)
+            return self._checks.open_wait(self._gate.open(), at, self._asker, beats=False)
+        except self._error as refused:
+            raise CheckRefused(str(refused)) from refused
+
+    def _as_check(self, answer: Any) -> Check:
+        """Return the console's decision, or its wait for one, as a check."""
+        if not hasattr(answer, "look"):
+            return Check(answer.check_id, _read(answer))
+        left_s = max((answer.check.ask.deadline_ms or 0) / 1_000 - time.time(), 0.0)
+        return Check(answer.check.ask.token, None, left_s)
+
+    def _failed(self, failure: Exception, asked: Mapping[str, Any]) -> Decision:
+        """Return a decision that does not allow the action."""
+        reason = REFUSED if isinstance(failure, self._error) else UNREACHABLE
+        return Decision(False, str(asked["action"]), str(failure) or type(failure).__name__, reason)
+
+
+def _read(decision: Any) -> Decision:
+    call = decision.call
+    return Decision(
+        decision.approved,
+        decision.action,
+        decision.feedback,
+        str(decision.reason),
+        None if call is None else {"name": call.name, "arguments": call.arguments},
+        decision.check_id,
+        decision.item_id,
+        decision.decision_id,
+        decision.score,
+        begun=decision.approved and decision.intent_id is not None,
+    )

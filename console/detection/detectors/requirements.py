@@ -1,0 +1,215 @@
+"""The requirement table filled in by a model: one call per task lists what was asked, one per checkpoint fills it in.
+
+The model only fills lines: kinds, standings and copied words. Every quote is looked up in the record, and a line whose
+words are not there is dropped and counted. The verdict is computed from the lines that are left.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from console.detection.detectors.shared.line_replies import (
+    MOST_LINES,
+    FilledEntry,
+    ListedEntry,
+    fill_schema,
+    list_schema,
+    read_filled,
+    read_listed,
+)
+from console.detection.detectors.shared.prompt_views import build_full_view
+from console.detection.detectors.shared.query_cache import ModelCall, QueryCache, user_message
+from console.detection.detectors.shared.quoting import find_evidence, find_reply, find_stated
+from console.detection.detectors.shared.reply_verdict import unparsed_verdict, verdict_from_replies
+from console.detection.detectors.verdict import TABLE, Detector, ReplyCost, Verdict
+from console.environments import environment
+from console.environments.evidence import evidence_of
+from console.llm import prompts
+from console.trajectory.checkpoints import Checkpoint
+from console.trajectory.requirements import Line, QuotePlace, Requirement, RequirementKind, Standing, verify
+from console.trajectory.requirements.sentences import explain_table
+
+LIST, FILL = ("requirements", "list"), ("requirements", "fill")
+KINDS = {kind.name.lower(): kind for kind in RequirementKind}
+STANDINGS = {str(standing): standing for standing in Standing}
+SOURCES = {"request": QuotePlace.REQUEST, "rules": QuotePlace.POLICY}
+NEEDS_EVIDENCE = frozenset({Standing.MET, Standing.BROKEN})
+_FIRST_MESSAGE = "The user's first message:"
+_MOST_RULES = 40_000
+_LIST_TOKENS, _FILL_TOKENS, _TOKENS_A_LINE = 1_800, 500, 90
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementList:
+    """The requirements of a task, numbered from 1, or None if the reply is unreadable; `dropped` by kind of fault."""
+
+    call: ModelCall
+    requirements: tuple[Requirement, ...] | None
+    dropped: Counter[str]
+
+
+async def judge_by_requirements(cache: QueryCache) -> Verdict:
+    """Judge by the lines: a broken line flags."""
+    listed, is_first = await _list_once(cache)
+    if listed.requirements is None:
+        return unparsed_verdict([listed.call], "list of requirements")
+    call, filled = await _fill(cache, listed.requirements)
+    calls, told = [listed.call, call], dict[str, Any]()
+    if filled is None:
+        verdict = unparsed_verdict(calls, "list of lines")
+    else:
+        lines, dropped = _lines(cache.checkpoint, listed.requirements, filled)
+        table = verify(cache.checkpoint, lines, replies=_replies(cache.checkpoint))
+        dropped += listed.dropped
+        table = replace(table, dropped=table.dropped + dropped.total())
+        told = {TABLE: table.to_dict(), "dropped": dict(dropped)}
+        if dropped.total() and not any(line.standing in NEEDS_EVIDENCE for line in table.lines):
+            verdict = unparsed_verdict(calls, "line with a quote from the record")
+        else:
+            why = explain_table(table, cache.checkpoint.index + 1)
+            verdict = verdict_from_replies(calls, table.score, why)
+    spent = verdict.spent if is_first else _spent_on(call)
+    return replace(verdict, parameters={**verdict.parameters, **told}, spent=spent)
+
+
+def _spent_on(call: ModelCall) -> ReplyCost:
+    """Return the cost of the second call alone: the first checkpoint of the task counts the first call."""
+    return verdict_from_replies([call], 0.0, "").spent
+
+
+async def _list_once(cache: QueryCache) -> tuple[RequirementList, bool]:
+    checkpoint = cache.checkpoint
+    prompt = cache.prompt(*LIST)
+    key = (cache.models.verify.model, prompt, checkpoint.instruction, _rules(checkpoint))
+    return await cache.per_task.once(key, lambda: _list(cache, prompt))
+
+
+def _rules(checkpoint: Checkpoint) -> str:
+    """Return what the agent was told at the start; in a world that is played, the opening is an observation."""
+    if environment(checkpoint.environment).start is not None:
+        return ""
+    return checkpoint.opening.partition(_FIRST_MESSAGE)[0][:_MOST_RULES].strip()
+
+
+async def _list(cache: QueryCache, prompt: str) -> RequirementList:
+    checkpoint, rules = cache.checkpoint, _rules(cache.checkpoint)
+    sources = list(SOURCES) if rules else ["request"]
+    asked = prompts.render(
+        prompt, instruction=checkpoint.instruction, rules=rules, kinds=", ".join(KINDS), most=MOST_LINES
+    )
+    call = await cache.ask(
+        cache.models.verify,
+        prompt,
+        [user_message(asked)],
+        read_listed,
+        schema=list_schema(list(KINDS), sources),
+        as_json=True,
+        max_tokens=_LIST_TOKENS,
+    )
+    entries, dropped = read_listed(call.reply.text), Counter[str]()
+    if entries is None:
+        return RequirementList(call, None, dropped)
+    found = [_requirement(checkpoint, entry) for entry in entries[:MOST_LINES]]
+    dropped["requirement without its words in the source"] = found.count(None)
+    dropped["requirement beyond the limit"] = max(0, len(entries) - MOST_LINES)
+    return RequirementList(call, tuple(dict.fromkeys(one for one in found if one)), +dropped)
+
+
+def _requirement(checkpoint: Checkpoint, entry: ListedEntry) -> Requirement | None:
+    place, kind = SOURCES.get(entry.source), _kind(entry.kind)
+    if place is None or kind is None:
+        return None
+    quote = find_stated(checkpoint, entry.quote, place)
+    if quote is None:
+        return None
+    bound = find_stated(checkpoint, entry.bound_to, place) if entry.bound_to.strip() else None
+    return Requirement(kind, bound.text if bound else "", quote.text, quote)
+
+
+def _kind(name: str) -> RequirementKind | None:
+    return KINDS.get(name) or next((kind for kind in RequirementKind if str(kind) == name), None)
+
+
+async def _fill(
+    cache: QueryCache, requirements: Sequence[Requirement]
+) -> tuple[ModelCall, tuple[FilledEntry, ...] | None]:
+    checkpoint, prompt = cache.checkpoint, cache.prompt(*FILL)
+    # The rules are in the numbered lines already.
+    view = build_full_view(replace(checkpoint, opening="") if _rules(checkpoint) else checkpoint)
+    numbered = "\n".join(_numbered(number, one) for number, one in enumerate(requirements, start=1)) or "(none)"
+    asked = cache.filled(prompt, view, requirements=numbered, kinds=", ".join(KINDS))
+    call = await cache.ask(
+        cache.models.verify,
+        prompt,
+        [user_message(asked)],
+        read_filled,
+        schema=fill_schema(list(KINDS), list(STANDINGS)),
+        as_json=True,
+        max_tokens=_FILL_TOKENS + _TOKENS_A_LINE * len(requirements),
+    )
+    return call, read_filled(call.reply.text)
+
+
+def _numbered(number: int, one: Requirement) -> str:
+    name = next(name for name, kind in KINDS.items() if kind is one.kind)
+    bound = f" (of: {' '.join(one.about.split())})" if one.about else ""
+    return f"{number}. {name}{bound}: {' '.join(one.quote.text.split())}"
+
+
+def _replies(checkpoint: Checkpoint) -> frozenset[int]:
+    """Return the numbers of the steps whose observation is the user's reply."""
+    return frozenset(act.step for act in evidence_of(checkpoint).acts if act.talks)
+
+
+def _lines(
+    checkpoint: Checkpoint, requirements: Sequence[Requirement], filled: Sequence[FilledEntry]
+) -> tuple[list[Line], Counter[str]]:
+    """Return the lines whose quotes are in the record, and the number of dropped lines by cause."""
+    lines: list[Line] = []
+    dropped = Counter[str]()
+    for requirement, entry in _paired(checkpoint, requirements, filled, dropped):
+        standing = STANDINGS.get(entry.standing)
+        evidence = find_evidence(checkpoint, entry.quote, entry.step) if standing in NEEDS_EVIDENCE else None
+        if standing is None:
+            dropped["line without a known standing"] += 1
+        elif standing in NEEDS_EVIDENCE and evidence is None:
+            dropped[f"{standing} line without its words in the record"] += 1
+        else:
+            lines.append(Line(requirement, standing, evidence))
+    return lines, +dropped
+
+
+def _paired(
+    checkpoint: Checkpoint,
+    requirements: Sequence[Requirement],
+    filled: Sequence[FilledEntry],
+    dropped: Counter[str],
+) -> Iterator[tuple[Requirement, FilledEntry]]:
+    """Yield each requirement with its entry; one that the model left out or contradicted stands as `cannot tell`."""
+    by_number: dict[int, list[FilledEntry]] = {}
+    replies = _replies(checkpoint)
+    for entry in filled:
+        if entry.number:
+            by_number.setdefault(entry.number, []).append(entry)
+        elif (added := _further(checkpoint, entry, replies)) is not None:
+            yield added, entry
+        else:
+            dropped["further requirement without its words in a reply of the user"] += 1
+    for number, requirement in enumerate(requirements, start=1):
+        found = by_number.pop(number, [])
+        agreed = len({entry.standing for entry in found}) == 1
+        yield requirement, found[0] if agreed else FilledEntry(number, str(Standing.CANNOT_TELL), "", 0)
+    dropped["line of an unknown number"] += len(by_number)
+
+
+def _further(checkpoint: Checkpoint, entry: FilledEntry, replies: frozenset[int]) -> Requirement | None:
+    kind, quote = _kind(entry.kind), find_reply(checkpoint, entry.asked, entry.asked_step, replies)
+    return Requirement(kind, "", quote.text, quote) if kind and quote else None
+
+
+REQUIREMENTS = Detector(
+    "requirements", "Requirement table (model)", ask=judge_by_requirements, prompts=(LIST, FILL), version=1
+)

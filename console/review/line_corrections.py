@@ -1,0 +1,171 @@
+"""Requirement lines of an item: the table of its verdict, and a reviewer's corrections ("not what was asked").
+
+A correction keeps the line as the reviewer saw it, because a later detection may replace the verdict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import orjson
+from sqlalchemy import func
+from sqlmodel import Session, col, select
+
+from console.errors import BadInput, Refused
+from console.language import _
+from console.runs import is_current
+from console.trajectory.requirements import Line, RequirementTable, Standing
+from storage import tables
+
+_KEY_CHARS = 16
+
+
+def read_table(verdict: tables.Verdict | None) -> RequirementTable | None:
+    """Return the requirement table of a verdict, or None if its detector filled in none."""
+    if verdict is None or not verdict.requirements:
+        return None
+    return RequirementTable.from_dict(orjson.loads(verdict.requirements))
+
+
+def key_of(line: Line) -> str:
+    """Return the key of a line in corrections and on pages: a digest of its kind, its binding and its value."""
+    return hashlib.sha256(orjson.dumps(line.key)).hexdigest()[:_KEY_CHARS]
+
+
+def list_corrected(session: Session, item_id: int, reviewer: str) -> frozenset[str]:
+    """Return the keys of the lines of this item that the reviewer has corrected."""
+    correction = tables.LineCorrection
+    statement = select(correction.line_key).where(
+        correction.item_id == item_id, correction.reviewer == reviewer, col(correction.withdrawn_ms).is_(None)
+    )
+    return frozenset(session.exec(statement))
+
+
+def toggle_correction(session: Session, item_id: int, key: str, reviewer: str, now_ms: int) -> bool:
+    """Correct a line, or undo the reviewer's correction of it; return whether the line is corrected now.
+
+    Raise Refused if the item belongs to a study, or BadInput if its verdict does not have the line.
+    """
+    correction, item = tables.LineCorrection, session.get_one(tables.Item, item_id)
+    if session.get_one(tables.Run, item.run_id).study_id is not None:
+        raise Refused(_("Lines cannot be corrected in a study. Decide on the item instead."))
+    made = select(correction).where(
+        correction.item_id == item_id,
+        correction.reviewer == reviewer,
+        correction.line_key == key,
+        col(correction.withdrawn_ms).is_(None),
+    )
+    if (before := session.exec(made).first()) is not None:
+        before.withdrawn_ms = now_ms
+        return False
+    verdict = session.get(tables.Verdict, item.verdict_id) if item.verdict_id else None
+    table = read_table(verdict)
+    line = next((line for line in table.lines if key_of(line) == key), None) if table else None
+    if verdict is None or line is None:
+        raise BadInput(_("This line is no longer in the verdict. Reload the page."))
+    session.add(
+        correction(
+            item_id=item_id,
+            detector=verdict.detector,
+            model=verdict.model,
+            reviewer=reviewer,
+            line_key=key,
+            line=orjson.dumps(RequirementTable((line,)).to_dict()["lines"][0]).decode(),
+            created_ms=now_ms,
+        )
+    )
+    return True
+
+
+def last_change(session: Session) -> int:
+    """Return the time of the last correction or undo, in ms since 1970; 0 without one."""
+    correction = tables.LineCorrection
+    made, undone = session.exec(select(func.max(correction.created_ms), func.max(correction.withdrawn_ms))).one()
+    return max(made or 0, undone or 0)
+
+
+@dataclass(slots=True)
+class LineCounts:
+    """The requirement lines of a detector in a run, by standing, and those that reviewers corrected.
+
+    `verdicts` have a table; `dropped` lines could not be verified; `unchecked` verdicts have nothing met or broken.
+    `reviewed` lines belong to decided or corrected items. A line that several reviewers corrected counts once.
+    """
+
+    detector: str
+    verdicts: int = 0
+    unchecked: int = 0
+    lines: int = 0
+    broken: int = 0
+    not_shown: int = 0
+    cannot_tell: int = 0
+    met: int = 0
+    dropped: int = 0
+    reviewed: int = 0
+    corrected_lines: int = 0
+    corrected_broken: int = 0
+
+    @property
+    def corrected_share(self) -> float | None:
+        """The share of the reviewed lines that reviewers corrected, or None if no line was reviewed."""
+        return self.corrected_lines / self.reviewed if self.reviewed else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts and the share as JSON values."""
+        return asdict(self) | {"corrected_share": self.corrected_share}
+
+
+def count_lines(session: Session, run: tables.Run) -> list[LineCounts]:
+    """Count the requirement lines of the run's verdicts and their corrections, by detector."""
+    counts: dict[str, LineCounts] = {}
+    verdict, item, decision, correction = tables.Verdict, tables.Item, tables.Decision, tables.LineCorrection
+    reviewed = set(
+        session.exec(
+            select(item.verdict_id)
+            .join(decision, col(decision.item_id) == item.id)
+            .where(item.run_id == run.id, is_current())
+        )
+    ) | set(session.exec(select(item.verdict_id).join(correction).where(item.run_id == run.id)))
+    statement = select(verdict.id, verdict.detector, verdict.requirements).where(
+        verdict.run_id == run.id, col(verdict.requirements).is_not(None)
+    )
+    for id, name, table in session.exec(statement.order_by(col(verdict.detector))):
+        # A table is read as JSON here: building its lines would take five times as long.
+        _add(counts.setdefault(name, LineCounts(name)), orjson.loads(table or "{}"), is_reviewed=id in reviewed)
+    for detector, keys in _corrected(session, run).items():
+        found = counts.setdefault(detector, LineCounts(detector))
+        found.corrected_lines = len(keys)
+        found.corrected_broken = sum(standing == Standing.BROKEN for *_place, standing in keys)
+    return list(counts.values())
+
+
+def _add(found: LineCounts, table: Mapping[str, Any], *, is_reviewed: bool) -> None:
+    standings = Counter(line["standing"] for line in table["lines"])
+    checked = standings[Standing.MET] + standings[Standing.BROKEN]
+    found.verdicts += 1
+    found.unchecked += not checked and not table["harmless"]
+    found.lines += standings.total()
+    found.broken += standings[Standing.BROKEN]
+    found.not_shown += standings[Standing.NOT_SHOWN]
+    found.cannot_tell += standings[Standing.CANNOT_TELL]
+    found.met += standings[Standing.MET]
+    found.dropped += table["dropped"]
+    found.reviewed += standings.total() if is_reviewed else 0
+
+
+def _corrected(session: Session, run: tables.Run) -> dict[str, set[tuple[int, str, str]]]:
+    correction, item = tables.LineCorrection, tables.Item
+    statement = (
+        select(correction.detector, correction.item_id, correction.line_key, func.min(correction.line))
+        .join(item, col(item.id) == correction.item_id)
+        .where(item.run_id == run.id, col(correction.withdrawn_ms).is_(None))
+        .group_by(col(correction.detector), col(correction.item_id), col(correction.line_key))
+    )
+    found: dict[str, set[tuple[int, str, str]]] = defaultdict(set)
+    for detector, item_id, key, line in session.exec(statement):
+        found[detector].add((item_id, key, orjson.loads(line)["standing"]))
+    return found

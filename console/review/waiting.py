@@ -1,0 +1,92 @@
+"""Agents that wait for a reviewer, and the number of items that the reviewer could be offered, over all runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam
+from sqlmodel import Session, col, func, select
+
+from console.review.access import list_reviewable_runs
+from storage import tables
+from storage.queue.offers import LiveItem, list_live_items
+from storage.queue.transaction import Transaction
+from storage.tables import SlotStatus
+
+_MANY = 1_000
+_CLAIMED = select(tables.Slot.item_id).where(
+    tables.Slot.reviewer == bindparam("reviewer"), tables.Slot.status == SlotStatus.CLAIMED
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentsWaiting:
+    """The agents that wait for this reviewer, and the items that the queue would offer the reviewer.
+
+    `count` agents wait, the first since `since_ms`; `item_id`, of `run`, has the first deadline, `deadline_ms` (None:
+    no deadline). `pending` counts the items of all runs within their budgets, with those of the agents.
+    """
+
+    count: int = 0
+    pending: int = 0
+    since_ms: int = 0
+    item_id: int | None = None
+    run: str = ""
+    deadline_ms: int | None = None
+
+
+def get_agents_waiting(session: Session, reviewer: str, now_ms: int, *, without_claimed: bool = False) -> AgentsWaiting:
+    """Return the agents that wait for this reviewer; with `without_claimed`, items that the reviewer claimed are left
+    out.
+    """
+    runs = {run.id or 0: run for run in list_reviewable_runs(session, reviewer)}
+    live = list_live_items(Transaction.joined(session), list(runs), reviewer, now_ms, _MANY)
+    if without_claimed and live:
+        claimed = set(session.exec(_CLAIMED, params={"reviewer": reviewer}))
+        live = [item for item in live if item.item_id not in claimed]
+    pending = count_offered(session, list(runs), reviewer)
+    if not live:
+        return AgentsWaiting(pending=pending)
+    first, since_ms = live[0], min(item.asked_ms for item in live)
+    return AgentsWaiting(len(live), pending, since_ms, first.item_id, runs[first.run_id].name, first.deadline_ms)
+
+
+PRESSING_MS = 5 * 60_000
+"""An agent whose time ends sooner comes before the items of a chosen run."""
+
+
+def find_pressing_item(
+    session: Session, scope: tables.Run, every: Sequence[tables.Run], reviewer: str, now_ms: int
+) -> LiveItem | None:
+    """Return the first live item outside the run `scope` if its agent's time ends before that of the run's own items.
+
+    Return None if no agent's time ends within five minutes.
+    """
+    live = list_live_items(Transaction.joined(session), [run.id or 0 for run in every], reviewer, now_ms, 1)
+    first = live[0] if live else None
+    if first is None or first.run_id == scope.id or first.deadline_ms is None:
+        return None
+    return first if first.deadline_ms - now_ms < PRESSING_MS else None
+
+
+def count_offered(session: Session, run_ids: list[int], reviewer: str) -> int:
+    """Return the number of pending items of these runs that their budgets cover and the reviewer has not decided."""
+    item, slot, budget = tables.Item, tables.Slot, tables.Budget
+    place = (col(item.run_id), col(item.trial))
+    free = select(*place, func.count()).where(col(item.run_id).in_(run_ids), col(item.open_slots) > 0)
+    decided = (
+        select(*place, func.count())
+        .join(slot, col(slot.item_id) == item.id)
+        .where(slot.reviewer == reviewer, slot.status == SlotStatus.DECIDED, item.open_slots > 0)
+    )
+    limits = select(budget.run_id, budget.trial, budget.cap, budget.used).where(
+        col(budget.run_id).in_(run_ids), budget.scope == ""
+    )
+    left = {(run, trial): None if cap is None else cap - used for run, trial, cap, used in session.exec(limits)}
+    mine = {(run, trial): count for run, trial, count in session.exec(decided.group_by(*place))}
+    found = 0
+    for run, trial, count in session.exec(free.group_by(*place)):
+        offered, limit = count - mine.get((run, trial), 0), left.get((run, trial))
+        found += offered if limit is None else max(0, min(offered, limit))
+    return found

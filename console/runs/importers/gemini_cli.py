@@ -1,0 +1,149 @@
+"""Gemini CLI sessions: one JSON object, or an append-only log of messages with patches and rewinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from console.runs.importers.parts.conversation import AGENT, TOOL, USER, LoggedCall, Turn, joined_thoughts
+from console.runs.importers.parts.intake import Intake, as_text, held_fields, plain_list, plain_object, word
+from console.runs.importers.parts.json_records import first_values, objects, outline
+from console.runs.importers.parts.message_parts import result_turn, spoken_text
+from console.runs.importers.parts.sessions import session_entries
+from console.runs.importers.records import Entry, Importer, Progress
+from console.trajectory import Picture
+
+_NAME = "gemini-cli"
+_SPEAKERS = {"user": USER, "gemini": AGENT, "model": AGENT, "assistant": AGENT}
+_NOTICES = frozenset({"info", "error", "warning"})
+_FACTS = ("projectHash", "startTime", "lastUpdated", "summary", "directories", "kind")
+_REPLY = ("output", "error")
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Return whether the file begins with a session object, or with the header or a message of a session log."""
+    paths = outline(head)
+    if {".sessionId", ".messages"} <= paths:
+        return ".projectHash" in paths or {".messages[].type", ".messages[].id"} <= paths
+    return any({"sessionId", "projectHash"} <= one.keys() or "$set" in one for one in first_values(head))
+
+
+def read(path: Path, progress: Progress | None = None, *, whole: bool = False) -> Iterator[Entry]:
+    """Yield the requests of each session, or whole sessions."""
+    session: _Session | None = None
+    for record in objects(path, progress):
+        value = record.value
+        if session is None or (isinstance(value.get("sessionId"), str) and value["sessionId"] != session.id):
+            if session is not None and session.messages:
+                yield from session.entries(whole)
+            session = _Session(Intake(path, record.line, _NAME), word(value.get("sessionId")))
+        session.add(value, record.line)
+    if session is not None and session.messages:
+        yield from session.entries(whole)
+
+
+@dataclass(slots=True)
+class _Session:
+    intake: Intake
+    id: str
+    facts: dict[str, Any] = field(default_factory=dict)
+    messages: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
+    """The last version of each message, with its line, in the order of the first versions."""
+    rewound: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
+
+    def add(self, value: Mapping[str, Any], line: int) -> None:
+        """Add a line of the log, or the whole session."""
+        if "$rewindTo" in value:
+            self._rewind(word(value["$rewindTo"]))
+        elif "type" in value and "sessionId" not in value:
+            self._put(value, line)
+        else:
+            patch = plain_object(value.get("$set")) or value
+            self.facts |= {name: held for name, held in patch.items() if name not in ("messages", "sessionId")}
+            for message in map(plain_object, plain_list(patch.get("messages"))):
+                self._put(message, line)
+
+    def _put(self, message: Mapping[str, Any], line: int) -> None:
+        name = word(message.get("id")) or f"{line} {len(self.messages)}"
+        self.messages[name] = (self.messages.get(name, (line,))[0], message)
+
+    def _rewind(self, name: str) -> None:
+        """Take the message and those after it out of the session; they become a trajectory of their own."""
+        names = list(self.messages)
+        for one in names[names.index(name) :] if name in names else []:
+            self.rewound[one] = self.messages.pop(one)
+
+    def entries(self, whole: bool) -> Iterator[Entry]:
+        """Yield the session, then what was rewound."""
+        session, extra = self.id or self.intake.path.stem, held_fields(self.facts, *_FACTS)
+        yield from session_entries(self.intake, self._turns(self.messages), session, whole=whole, extra=extra)
+        if self.rewound:
+            intake = Intake(self.intake.path, next(iter(self.rewound.values()))[0], _NAME)
+            turns = [turn for line, one in self.rewound.values() for turn in _turns(one, line, intake)]
+            yield from session_entries(intake, turns, f"{session}/rewound", whole=whole, extra=extra)
+
+    def _turns(self, messages: Mapping[str, tuple[int, Mapping[str, Any]]]) -> list[Turn]:
+        return list(joined_thoughts(turn for line, one in messages.values() for turn in _turns(one, line, self.intake)))
+
+
+def _turns(message: Mapping[str, Any], line: int, intake: Intake) -> Iterator[Turn]:
+    intake.at, kind = line, word(message.get("type"))
+    text = spoken_text(intake.expected(message, "message", "content"), intake)
+    if kind in _NOTICES:
+        yield Turn(USER, text, number=line, is_context=True)
+        return
+    if kind not in _SPEAKERS:
+        intake.leave_out(f"message of type {kind or 'none'}")
+        return
+    if _SPEAKERS[kind] == USER:
+        yield Turn(USER, text, number=line)
+        return
+    calls = [plain_object(one) for one in plain_list(message.get("toolCalls"))]
+    made = tuple(_call(one, line, place, intake) for place, one in enumerate(calls))
+    thought = "\n\n".join(filter(None, map(_thought, plain_list(message.get("thoughts")))))
+    if text or made or thought:
+        yield Turn(AGENT, text, thought=thought, calls=made, number=line)
+    for call, one in zip(made, calls, strict=True):
+        yield from _results(call, one, line, intake)
+
+
+def _call(one: Mapping[str, Any], line: int, place: int, intake: Intake) -> LoggedCall:
+    name = word(one.get("name"))
+    if not name.strip():
+        raise intake.refusal("A call has no name. Add its tool's name, or remove the call.")
+    status = word(one.get("status"))
+    extra = {"status": status} if status and status != "success" else {}
+    return LoggedCall(name, intake.expected(one, "call", "args"), word(one.get("id")) or f"{line} {place}", extra)
+
+
+def _thought(one: object) -> str:
+    told = plain_object(one)
+    return ": ".join(filter(None, (word(told.get("subject")), word(told.get("description"))))) or word(one)
+
+
+def _results(call: LoggedCall, one: Mapping[str, Any], line: int, intake: Intake) -> Iterator[Turn]:
+    given, texts, pictures = one.get("result"), list[str](), list[Picture]()
+    for part in plain_list(given) or ([given] if given is not None else []):
+        response = plain_object(plain_object(part).get("functionResponse")).get("response")
+        if isinstance(response, dict):
+            told = intake.expected(response, "result", *_REPLY)
+            texts.append(as_text(response if told is None else told))
+            continue
+        turn = result_turn({"content": [part] if isinstance(part, dict) else part}, intake)
+        texts.append(turn.text)
+        pictures += turn.pictures
+    if texts:
+        yield Turn(TOOL, "\n".join(texts), answers=call.id, pictures=tuple(pictures), number=line)
+
+
+IMPORTER = Importer(
+    _NAME,
+    "Gemini CLI sessions",
+    read,
+    ((".sessionId", ".messages[].type"), (".sessionId", ".projectHash")),
+    recognises=recognises,
+    read_whole=partial(read, whole=True),
+)

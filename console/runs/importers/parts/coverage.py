@@ -1,0 +1,376 @@
+"""Coverage of a file: the share of its text that an import explains, the fields that were not read, and its calls.
+
+This module reads the source a second time, as plain JSON or text lines, and knows no format. A text is *explained* if
+its lines stand in the task, the steps, the outcome or the label of a trajectory, and *kept* if they stand in `extra`.
+`call_count` counts the calls of the same objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from console.errors import UnreadableFile
+from console.language import counted
+from console.runs.importers.parts.call_count import SOURCE_ROLES, CallsTold
+from console.runs.importers.parts.explained import Explained
+from console.runs.importers.parts.files import BOM, byte_lines
+from console.runs.importers.parts.json_records import BASES, HEAD_BYTES, elements, fields_before, outline
+from console.runs.importers.records import Found, Importer, WrittenCalls
+
+LONG = 24
+"""The length from which a text of several words counts for the share, in characters."""
+_FLOOR = 0.1
+FLOORS: Mapping[str, float] = {
+    "claude-code": 0.3,
+    "codex": 0.45,
+    "inspect": 0.45,
+    "langfuse": 0.2,
+    "mini-swe-agent": 0.5,
+    "openhands": 0.2,
+    "otel": 0.05,
+    "swe-agent": 0.35,
+    "tau-bench": 0.08,
+    "toolbench": 0.4,
+}
+"""The least explained share by format: half of the least share of the real logs; other formats use `_FLOOR`."""
+_DEEPEST = 40
+_MOST_FIELDS = 256
+_SHOWN = 3
+_BLOB = 400
+_FEW = 1_000
+"""The characters of text below which a share says nothing."""
+_PAIR = frozenset({"key", "value"})
+"""The keys of an attribute in OTLP, whose key is the name of a field."""
+_PERCENT = 100
+
+
+@dataclass(slots=True)
+class UnreadField:
+    """Texts at one path that no trajectory holds: their number, the characters of long ones, the line of the first.
+
+    A long text has at least LONG characters and several words. `is_message`: the texts stand in a message, beside the
+    role of its speaker.
+    """
+
+    path: str
+    count: int
+    chars: int
+    line: int
+    is_message: bool
+
+
+@dataclass(slots=True)
+class Coverage:
+    """What an import explains of one file: characters of text, fields that were not read, and calls."""
+
+    total: int = 0
+    explained: int = 0
+    kept: int = 0
+    unread: list[UnreadField] = field(default_factory=list)
+    calls: CallsTold = field(default_factory=CallsTold)
+    instead: str = ""
+    """Why the format whose marks fit first was not chosen, or ""."""
+
+    @property
+    def share(self) -> float:
+        """Return the explained share of the text; 1 for a file without long texts."""
+        return self.explained / self.total if self.total else 1.0
+
+    @property
+    def messages(self) -> list[UnreadField]:
+        """Return the unread fields of messages, the largest first."""
+        return [one for one in self.unread if one.is_message]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the coverage as `trajectory import --json` prints it."""
+        names = ("path", "count", "chars", "line", "is_message")
+        return {
+            "share": round(self.share, 4),
+            "characters": self.total,
+            "explained": self.explained,
+            "kept": self.kept,
+            "calls": self.calls.to_dict(),
+            "instead": self.instead,
+            "not_read": [{name: getattr(one, name) for name in names} for one in self.unread],
+        }
+
+    def summary(self) -> str:
+        """Return one line, such as `5 calls of 5, 98% of the text; left out: metadata.cost (3)`."""
+        told = f"{self.calls.read:,} calls of {max(self.calls.least, min(self.calls.read, self.calls.most)):,}"
+        line = f"{told}, {int(self.share * _PERCENT)}% of the text"
+        if self.calls.changed:
+            line += f"; {counted(self.calls.changed, 'call')} with other arguments than in the file"
+        if self.calls.empty_answers:
+            line += f"; {counted(self.calls.empty_answers, 'answer')} without text"
+        if self.instead:
+            line += f"; {self.instead}"
+        if not self.unread:
+            return line
+        more = f" and {len(self.unread) - _SHOWN} more fields" if len(self.unread) > _SHOWN else ""
+        return f"{line}; left out: {list_fields(self.unread)}{more}"
+
+    def fault(self, format: str) -> str:
+        """Return why the reading must be refused, or "" if nothing speaks against it."""
+        if self.calls.lost:
+            return f"{self.calls.lost} of {self.calls.least} calls were not read ({self.calls.names_of_lost()})."
+        if self.calls.doubled:
+            return f"{self.calls.doubled} calls were read twice ({self.calls.names_of_doubled()})."
+        if self.messages:
+            return f"Messages were not read: {list_fields(self.messages)}."
+        floor = FLOORS.get(format, _FLOOR)
+        if self.share < floor and self.total >= _FEW:
+            share = f"Only {int(self.share * _PERCENT)}% of the text was read"
+            return f"{share}; {format} needs {int(floor * _PERCENT)}%. Not read: {list_fields(self.unread)}."
+        return ""
+
+
+def list_fields(unread: Iterable[UnreadField]) -> str:
+    """Return the largest fields with their numbers, such as `metadata.cost (3), usage.tokens (12)`."""
+    return ", ".join(f"{one.path} ({one.count})" for one in list(unread)[:_SHOWN])
+
+
+@dataclass(slots=True, eq=False)
+class _Field:
+    """The texts at one path of the source; `children` by key."""
+
+    path: str
+    children: dict[str, _Field] = field(default_factory=dict)
+    read: int = 0
+    prose: int = 0
+    unread: int = 0
+    unread_prose: int = 0
+    first: int = 0
+    in_message: bool = False
+
+    def child(self, key: str) -> _Field:
+        found = self.children.get(key)
+        if found is None:
+            if len(self.children) >= _MOST_FIELDS:
+                key = "*"
+            step = key if key == "[]" else f".{key}" if self.path else key
+            found = self.children.setdefault(key, _Field(f"{self.path}{step}"))
+        return found
+
+
+class _Source:
+    """The walk over the objects of a source; it adds up the texts of each path."""
+
+    def __init__(self, explained: Explained) -> None:
+        self.explained = explained
+        self.root = _Field("")
+        self.coverage = Coverage()
+        self.calls = explained.calls
+        self.written: Sequence[WrittenCalls] = ()
+
+    def add(self, value: Any, line: int) -> None:
+        self.calls.begin_record()
+        self._walk(value, self.root, line, 0, None)
+        self.calls.end_record()
+
+    def _walk(self, value: Any, at: _Field, line: int, depth: int, holder: Mapping[str, Any] | None) -> None:
+        if isinstance(value, str):
+            if value:
+                self._text(value, at, line, depth, holder)
+        elif isinstance(value, dict):
+            if value.keys() == _PAIR and isinstance(value["key"], str):
+                self._walk(value["value"], at.child(value["key"]), line, depth + 1, holder)
+                return
+            inner = self.calls.enter(value, holder)
+            for key, one in value.items():
+                if one.__class__ in (str, dict, list):
+                    self.calls.at(key)
+                    self._walk(one, at.child(key), line, depth + 1, value)
+                    self.calls.leave_key()
+            self.calls.leave(inner)
+        elif isinstance(value, list) and depth < _DEEPEST:
+            below = at.child("[]")
+            inner = self.calls.enter_list(value)
+            for one in value:
+                self._walk(one, below, line, depth + 1, holder)
+            self.calls.leave_list(inner)
+
+    def _text(self, text: str, at: _Field, line: int, depth: int, holder: Mapping[str, Any] | None) -> None:
+        if self.written and not self.calls.hidden:
+            self._count_written(text, at, holder)
+        if text[0] in '{["' and len(text) > 2 and depth < _DEEPEST and not self._is_read(text, at):
+            try:
+                held = orjson.loads(text)
+            except orjson.JSONDecodeError:
+                held = None
+            if isinstance(held, (dict, list)) or (isinstance(held, str) and held != text):
+                self._walk(held, at, line, depth + 1, holder)
+                return
+        size = len(text)
+        if size >= _BLOB and " " not in text[:_BLOB] and "\n" not in text[:_BLOB]:
+            return
+        read, kept = self._shares(text)
+        is_prose = size >= LONG and (" " in text or "\n" in text)
+        at.read += read
+        if max(read, kept) < (size / 2 if is_prose else 1):
+            at.unread += 1
+            at.first = at.first or line
+            at.unread_prose += is_prose
+            at.prose += size - max(read, kept) if is_prose else 0
+            if is_prose and holder is not None and not at.in_message:
+                at.in_message = not SOURCE_ROLES.isdisjoint(holder)
+        if is_prose:
+            self.coverage.total += size
+            self.coverage.explained += min(read, size)
+            self.coverage.kept += min(kept, size)
+
+    def _count_written(self, text: str, at: _Field, holder: Mapping[str, Any] | None) -> None:
+        by_agent = holder is None or holder.get("role", "assistant") == "assistant"
+        for form in self.written:
+            if by_agent and form.at.search(at.path) and len(calls := form.call.findall(text)) == 1:
+                self.calls.tell_written(calls[0])
+
+    def _is_read(self, text: str, at: _Field) -> bool:
+        bits = self.explained.lines
+        place = hash(text.strip()) & (len(bits) * 8 - 1)
+        return bool(bits[place >> 3] & (1 << (place & 7)))
+
+    def _shares(self, text: str) -> tuple[int, int]:
+        """Return (explained, kept) characters of the text, line by line; a line's break counts with the line."""
+        bits, extra = self.explained.lines, self.explained.extra
+        mask = len(bits) * 8 - 1
+        read = kept = blank = 0
+        for line in text.split("\n") if "\n" in text else (text,):
+            stripped = line.strip()
+            if not stripped:
+                blank += len(line) + 1
+                continue
+            place = hash(stripped) & mask
+            if bits[place >> 3] & (1 << (place & 7)) or self._is_read_in_parts(stripped):
+                read += len(line) + 1
+            elif extra:
+                place = hash(stripped) & (len(extra) * 8 - 1)
+                kept += len(line) + 1 if extra[place >> 3] & (1 << (place & 7)) else 0
+        return read + blank if read else 0, kept + blank if kept else 0
+
+    def _is_read_in_parts(self, line: str) -> bool:
+        """Return whether a line is explained without its title ("Observation: ...") or as JSON."""
+        bits = self.explained.lines
+        mask = len(bits) * 8 - 1
+        _, found, rest = line.partition(": ")
+        if found and (rest := rest.strip()):
+            place = hash(rest) & mask
+            if bits[place >> 3] & (1 << (place & 7)):
+                return True
+        if line[0] != "{":
+            return False
+        try:
+            held = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return False
+        texts = [*_texts(held)]
+        return bool(texts) and all(bits[(p := hash(one.strip()) & mask) >> 3] & (1 << (p & 7)) for one in texts)
+
+    def finish(self) -> Coverage:
+        """Return the coverage with the unread fields, the largest first."""
+        found: list[UnreadField] = []
+        waiting = [self.root]
+        while waiting:
+            one = waiting.pop()
+            waiting.extend(one.children.values())
+            if one.unread and (one.unread_prose or not one.read):
+                whole = one.in_message and not one.read
+                found.append(UnreadField(one.path, one.unread, one.prose, one.first, whole))
+        self.coverage.unread = sorted(found, key=lambda one: (not one.is_message, -one.chars, one.path))
+        self.coverage.calls = self.calls.told()
+        return self.coverage
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _texts(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+
+
+@dataclass(slots=True)
+class OwnAccount:
+    """The characters of the trajectories of a file whose reader keeps every field, in the steps or in `extra`."""
+
+    explained: int = 0
+    kept: int = 0
+
+    def add(self, found: Found) -> None:
+        """Add the texts of a trajectory."""
+        one = found.trajectory
+        self.explained += len(one.instruction) + len(one.opening) + sum(map(len, one.memory))
+        for step in one.steps:
+            self.explained += len(step.thought) + len(step.action) + len(step.observation)
+            if step.extra:
+                self.kept += len(orjson.dumps(step.extra, default=str))
+        if one.extra:
+            self.kept += len(orjson.dumps(one.extra, default=str))
+
+    def coverage(self, calls: int) -> Coverage:
+        """Return the coverage of a file with so many calls."""
+        told = CallsTold(read=calls, least=calls, most=calls)
+        return Coverage(self.explained + self.kept, self.explained, self.kept, calls=told)
+
+
+def measure(path: Path, explained: Explained, importer: Importer, written: Sequence[WrittenCalls] = ()) -> Coverage:
+    """Read the file a second time and return its coverage by the trajectories in `explained`.
+
+    If the importer renames calls, only their number is compared. `written` are the forms of calls as text of all
+    formats that fit the file, whichever the importer is.
+    """
+    source = _Source(explained)
+    source.written = written
+    source.calls.renames, source.calls.answering = importer.renames, importer.answering
+    for line, value in _values(path):
+        source.add(value, line)
+    return source.finish()
+
+
+def _values(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield (line, value) of the JSON values or the text lines of a file, whatever its format."""
+    with path.open("rb") as stream:
+        head = stream.read(HEAD_BYTES).removeprefix(BOM)
+    if not head.lstrip().startswith((b"{", b"[")):
+        for line, raw in byte_lines(path):
+            yield line, raw.decode(errors="replace")
+        return
+    base = _base(head)
+    if base:
+        yield 1, fields_before(path, base[1:-2]) if base != "[]" else {}
+    lines = not base and head.count(b"\n") > 0 and _is_whole(head.split(b"\n", 1)[0])
+    for line, raw in byte_lines(path) if lines else elements(path, base):
+        if raw.strip():
+            try:
+                yield line, orjson.loads(raw)
+            except orjson.JSONDecodeError:
+                yield line, raw.decode(errors="replace")
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _base(head: bytes) -> str:
+    if head.lstrip().startswith(b"["):
+        return "[]"
+    paths = outline(head)
+    bases = (*BASES[2:], ".samples[]")
+    return next((one for one in bases if any(path.startswith(f"{one}.") for path in paths)), "")
+
+
+def refusal(path: Path, format: str, fault: str) -> UnreadableFile:
+    """Return the error for a reading that leaves out calls, messages or most of the text."""
+    advice = "Choose another --format, or import what was read with --accept-partial."
+    return UnreadableFile(str(path), f"Read as {format}, the file is not complete. {fault} {advice}")

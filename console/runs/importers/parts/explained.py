@@ -1,0 +1,98 @@
+"""The lines of text and the calls that the trajectories of a file hold, for its coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from console.runs.importers.parts.call_count import CallCount
+from console.runs.importers.records import Found
+from console.trajectory import Trajectory
+
+_BITS = 2**26
+
+
+class Explained:
+    """The lines of the texts that trajectories hold, as one bit each, and the calls that were imported."""
+
+    def __init__(self) -> None:
+        self.lines, self.extra = bytearray(_BITS // 8), bytearray()
+        self.calls = CallCount()
+        self.trajectories = 0
+
+    def add(self, found: Found) -> None:
+        """Mark the texts of a trajectory and count its calls."""
+        one = found.trajectory
+        self.trajectories += 1
+        for text in (one.instruction, one.opening, one.task_id, *one.memory):
+            _mark_text(text, self.lines)
+        for step in one.steps:
+            _mark_text(step.thought, self.lines)
+            _mark_text(step.observation, self.lines)
+            _mark_text(step.speaker, self.lines)
+            self._mark_action(step.action)
+        self._keep(one)
+
+    def _mark_action(self, action: str) -> None:
+        if not action:
+            return
+        lines = action.split("\n") if "\n" in action else (action,)
+        for line in lines:
+            begin = line.find("({")
+            if begin > 0 and line.endswith("})"):
+                try:
+                    given = orjson.loads(line[begin + 1 : -1])
+                except orjson.JSONDecodeError:
+                    pass
+                else:
+                    _mark_value(given, self.lines)
+                    self.calls.add_read(line[:begin], given)
+                    _mark_text(line[:begin], self.lines)
+                    continue
+            _mark_text(line, self.lines)
+            if line.strip():
+                self.calls.add_read_text(line)
+
+    def _keep(self, one: Trajectory) -> None:
+        held = [one.extra, one.gold, one.source, *(step.extra for step in one.steps if step.extra)]
+        if any(held):
+            self.extra = self.extra or bytearray(_BITS // 64)
+            for value in held:
+                _mark_value(value, self.extra)
+
+
+def _mark_text(text: str, bits: bytearray) -> None:
+    if not text:
+        return
+    mask = len(bits) * 8 - 1
+    for line in text.split("\n") if "\n" in text else (text,):
+        line = line.strip()
+        if line:
+            place = hash(line) & mask
+            bits[place >> 3] |= 1 << (place & 7)
+            if line[0] in "{[":
+                _mark_json(line, bits)
+    if text[0] in "{[" and "\n" in text:
+        _mark_json(text, bits)
+
+
+def _mark_json(text: str, bits: bytearray) -> None:
+    try:
+        held = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return
+    _mark_value(held, bits)
+
+
+def _mark_value(value: Any, bits: bytearray) -> None:
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            _mark_text(one, bits)
+        elif isinstance(one, Mapping):
+            waiting.extend(one.values())
+        elif isinstance(one, (list, tuple)):
+            waiting.extend(one)

@@ -1,0 +1,260 @@
+"""One reading of a log file: its records in a temporary file, and the report that accounts for them.
+
+If a reading leaves out calls or messages, the reading that explains most of the file is chosen among the formats.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from console.environments import environment
+from console.errors import UnreadableFile
+from console.runs.importers import IMPORTERS, UNKNOWN, read_log, readings, written_calls
+from console.runs.importers.parts.coverage import Coverage, OwnAccount, measure, refusal
+from console.runs.importers.parts.explained import Explained
+from console.runs.importers.records import Duplicate, Found, LeftOut, Skipped
+from console.runs.trajectory_rows import decided_steps, prepare
+from console.trajectory.calls import read_action
+from console.trajectory.checkpoints import is_thought
+
+_ANSWER = "respond("
+_GUESSED_SHARE = 0.5
+"""The share that a reading must explain if the file lacks the marks of its format."""
+_IN_MEMORY = 24 * 2**20
+_UNTOLD = ("notes", "environments", "coverage", "touched")
+_TOO_DEEP = "The JSON is nested too deeply. Flatten it, or leave out what reviewers do not need."
+
+
+@dataclass(slots=True)
+class FileReport:
+    """The report on one file: each record is imported, a duplicate, or skipped for a reason.
+
+    `calls`, `answers` and `pictures` are the totals over its `trajectories`, including duplicates.
+    """
+
+    path: str
+    format: str = ""
+    read: int = 0
+    imported: int = 0
+    extended: int = 0
+    duplicates: int = 0
+    skipped: int = 0
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+    trajectories: int = 0
+    calls: int = 0
+    answers: int = 0
+    pictures: int = 0
+    decisions: int = 0
+    left_out: dict[str, LeftOut] = field(default_factory=dict)
+    notes: list[dict[str, Any]] = field(default_factory=list)
+    environments: set[str] = field(default_factory=set)
+    touched: list[int] = field(default_factory=list)
+    """The ids of the new and the extended trajectories."""
+    coverage: Coverage | None = None
+    fault: str = ""
+    """Why the reading is not complete, or ""; a run takes such a file only if that is accepted."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as `trajectory import --json` prints it."""
+        told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _UNTOLD}
+        left_out = [{"what": what, "count": one.count, "line": one.line} for what, one in self.left_out.items()]
+        later = {"extended": told.pop("extended"), "fault": told.pop("fault")}
+        coverage = self.coverage.to_dict() if self.coverage else None
+        return told | {"left_out": left_out, **later, "coverage": coverage}
+
+
+def _temporary() -> IO[bytes]:
+    return tempfile.SpooledTemporaryFile(_IN_MEMORY)
+
+
+@dataclass(slots=True)
+class Spool:
+    """The records of a file that was read without errors, ready for one short write transaction."""
+
+    report: FileReport
+    lines: IO[bytes] = field(default_factory=_temporary)
+    pictures: IO[bytes] = field(default_factory=_temporary)
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """The position of each picture by digest: (start, bytes)."""
+    decisions: IO[bytes] = field(default_factory=_temporary)
+    """Decisions made elsewhere: per line the digest of a trajectory and its decisions."""
+    critical: dict[str, None] = field(default_factory=dict)
+    """Patterns of the calls that the log itself marks as writing."""
+
+    def close(self) -> None:
+        """Delete the temporary files."""
+        self.lines.close()
+        self.pictures.close()
+        self.decisions.close()
+
+
+@dataclass(frozen=True, slots=True)
+class ImportChoice:
+    """Whether a file is imported although its reading is not complete, whether it is only read (`is_dry`), and whether
+    a session is one trajectory (`is_whole`).
+    """
+
+    is_partial_accepted: bool = False
+    is_dry: bool = False
+    is_whole: bool = False
+
+
+USUAL = ImportChoice()
+"""The choice without any option."""
+
+
+def read_file(
+    path: Path,
+    format: str = "auto",
+    patterns: Sequence[str] = (),
+    progress: Callable[[int], None] | None = None,
+    choice: ImportChoice = USUAL,
+) -> Spool:
+    """Read and check the whole file, and store its records in a temporary file. If the file is invalid, delete the
+    temporary file and raise UnreadableFile.
+
+    `patterns` are the run's critical patterns; the critical patterns of each record's environment apply too. If the
+    reading leaves out calls or messages, the reading that explains most is chosen among the formats that fit; raise
+    UnreadableFile if that reading is not complete either, unless the choice is to accept it.
+    """
+    spool = _first(path, format, patterns, progress, choice)
+    if spool.report.fault and format == "auto":
+        spool = _best(spool, path, patterns, choice) or spool
+    report = spool.report
+    if report.fault and not (choice.is_partial_accepted or choice.is_dry):
+        spool.close()
+        raise refusal(path, report.format, report.fault)
+    if not report.trajectories and not report.duplicates and not choice.is_partial_accepted:
+        spool.close()
+        why: dict[str, Any] = report.notes[0] if report.notes else {"line": None, "reason": "The file has no record."}
+        raise UnreadableFile(str(path), f"Nothing was imported. {why['reason']}", why["line"])
+    spool.lines.seek(0)
+    return spool
+
+
+def _first(
+    path: Path, format: str, patterns: Sequence[str], progress: Callable[[int], None] | None, choice: ImportChoice
+) -> Spool:
+    """Return the reading of the first format that fits; without one, any complete reading that explains the file."""
+    try:
+        return _read_as(path, format, patterns, progress, choice)
+    except UnreadableFile as unknown:
+        if not unknown.reason.startswith(UNKNOWN):
+            raise
+        best = _best(None, path, patterns, choice)
+        if best is not None:
+            return best
+        raise
+
+
+def _read_as(
+    path: Path, format: str, patterns: Sequence[str], progress: Callable[[int], None] | None, choice: ImportChoice
+) -> Spool:
+    report = FileReport(path=str(path))
+    report.format, records = read_log(path, format, progress, whole=choice.is_whole)
+    importer = IMPORTERS[report.format]
+    spool, account = Spool(report), OwnAccount() if importer.accounts else Explained()
+    try:
+        for record in records:
+            report.read += 1
+            # A record too deep to be stored is refused with its line before its texts are counted.
+            _spool(record, spool, patterns)
+            if isinstance(record, Found):
+                account.add(record)
+        if isinstance(account, OwnAccount):
+            report.coverage = account.coverage(report.calls)
+        else:
+            report.coverage = measure(path, account, importer, written_calls(path))
+    except orjson.JSONEncodeError as deep:
+        spool.close()
+        raise UnreadableFile(str(path), _TOO_DEEP) from deep
+    except BaseException:
+        spool.close()
+        raise
+    report.fault = report.coverage.fault(report.format)
+    return spool
+
+
+def _best(first: Spool | None, path: Path, patterns: Sequence[str], choice: ImportChoice) -> Spool | None:
+    """Return the reading that explains most of the file, among all formats that can read it."""
+    best = first
+    for name, fits in readings(path, first.report.format if first else ""):
+        try:
+            other = _read_as(path, name, patterns, None, choice)
+        except UnreadableFile:
+            continue
+        if (fits or _is_sure(other)) and (best is None or _rank(other) > _rank(best)):
+            best, other = other, best or other
+        if other is not best:
+            other.close()
+    if first is not None and best is not first and best is not None and best.report.coverage is not None:
+        best.report.coverage.instead = f"not read as {first.report.format}: {first.report.fault}"
+    return best
+
+
+def _is_sure(spool: Spool) -> bool:
+    """Return whether a reading without the marks of its format explains the file and its calls."""
+    coverage = spool.report.coverage or Coverage()
+    return not spool.report.fault and spool.report.calls > 0 and coverage.share >= _GUESSED_SHARE
+
+
+def _rank(spool: Spool) -> tuple[bool, int, float]:
+    coverage = spool.report.coverage or Coverage()
+    return not spool.report.fault, -coverage.calls.lost - coverage.calls.doubled, coverage.share
+
+
+def _spool(record: Found | Skipped | Duplicate, spool: Spool, patterns: Sequence[str]) -> None:
+    report = spool.report
+    if isinstance(record, Found):
+        name = record.trajectory.environment
+        report.environments.add(name)
+        spool.critical |= dict.fromkeys(record.critical)
+        try:
+            ready = prepare(record.trajectory, (*patterns, *environment(name).critical, *spool.critical))
+        except orjson.JSONEncodeError as deep:
+            raise UnreadableFile(report.path, _TOO_DEEP, record.line) from deep
+        spool.lines.write(orjson.dumps([ready.task, ready.row]) + b"\n" + ready.body.encode() + b"\n")
+        _tally(record, ready.row["digest"], spool)
+        return
+    report.notes.append({"line": record.line, "reason": record.reason})
+    if isinstance(record, Duplicate):
+        report.duplicates += 1
+    else:
+        report.skipped += 1
+
+
+def _tally(record: Found, digest: str, spool: Spool) -> None:
+    """Count the record in the report; keep its pictures and decisions for the transaction."""
+    report, steps = spool.report, record.trajectory.steps
+    report.trajectories += 1
+    for step in steps:
+        made, answered = count_acts(step.action)
+        report.calls += made
+        report.answers += answered
+        report.pictures += len(step.pictures)
+    report.pictures += len(record.trajectory.pictures)
+    for what, one in record.left_out.items():
+        report.left_out.setdefault(what, LeftOut(one.line)).count += one.count
+    for key, data in record.pictures.items():
+        if key not in spool.places:
+            spool.places[key] = (spool.pictures.seek(0, 2), len(data))
+            spool.pictures.write(data)
+    if decided := decided_steps(steps):
+        spool.decisions.write(orjson.dumps([digest, decided]) + b"\n")
+
+
+def count_acts(action: str) -> tuple[int, int]:
+    """Return (calls, answers) in an action; an answer is a text to the user, and a thought is neither."""
+    if not action.strip() or is_thought(action):
+        return 0, 0
+    if "\n" not in action:
+        return (0, 1) if action.startswith(_ANSWER) else (1, 0)
+    names = [call.name for call in read_action(action)] or [""]
+    answers = names.count("respond")
+    return len(names) - answers, answers

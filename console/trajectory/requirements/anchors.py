@@ -1,0 +1,258 @@
+"""Anchors: the values in a text that mean the same in every language: dates, times, addresses, paths, ids, numbers.
+
+An anchor knows its position, so that a request's value can be quoted. Two anchors of one kind are compared by `value`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from functools import lru_cache
+
+from console.trajectory.terms import COUNTS, FUNCTION_WORDS, lowered
+
+LONGEST = 20_000
+_DIGIT = re.compile(r"\d")
+_ISO = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}")
+_CJK_DATE = re.compile(r"(?:(\d{4})\s?[年년]\s?)?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日号일]")
+_DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(?:(\d{4}|\d{2})(?!\d))?")
+_SLASHED = re.compile(r"(?<![\d/])(\d{1,2})([/-])(\d{1,2})\2(\d{4}|\d{2})(?![\d/])")
+_TIME = re.compile(r"(?<![\d:.])(?:[01]?\d|2[0-3]):[0-5]\d(?!\d)")
+LINK = re.compile(
+    r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}|(?:https?://|www\.)[^\s\"'<>,;)]{3,200}[^\s\"'<>,;).!?]|"
+    r"\b[a-z]{2}\d{2}(?:\s?[a-z0-9]{4}){2,7}(?:\s?[a-z0-9]{1,3})?\b(?<=\d)|\+\d[\d ()-]{6,18}\d",
+    re.IGNORECASE | re.ASCII,
+)
+"""E-mail addresses, URLs, account numbers (IBAN) and phone numbers."""
+PATH = re.compile(
+    r"(?<![\w@:/.])(?:~|\.{1,2}|[\w*?-]{1,80})?(?:/[\w.*?-]{0,79}[\w*?-]){1,12}|"
+    r"(?<![\w@:/.-])[\w*?-]{1,80}\.[a-z]{2,4}\b(?!\.?\w)",
+    re.IGNORECASE,
+)
+_ID = re.compile(
+    r"(?<![\w])#?[a-z]{1,8}[-_#]\d[\w-]{0,20}|(?<![\w])#?(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{4,20}(?![\w])",
+    re.IGNORECASE | re.ASCII,
+)
+_NUMBER = re.compile(
+    r"(?<![A-Za-z0-9_.,-])#?(\d{1,3}(?:[.,' ’\u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?|\d{1,15}(?:[.,]\d{1,6})?)"
+    r"(?![A-Za-z0-9_-])"
+)
+_HANDLE = re.compile(r"(?<![\w/&])[#@][A-Za-z][A-Za-z_-]{2,40}(?!\w)")
+_MONTHS = (
+    ("jan", "januar janvi enero gennai janeir янва stycz oca ocak"),
+    ("feb", "febru févri fevri febbr fever febrer февра lut luty şubat"),
+    ("mar", "march märz maerz mars marzo março marca maart марта mart"),
+    ("apr", "april avril abril aprile апрел kwiet nisan"),
+    ("may mai maj mei", "mayo maggio maio maja мая mayıs"),
+    ("jun", "june juni juin junio giugno junho июн czerw haziran"),
+    ("jul", "july juli juillet julio luglio julho июл lipca temmuz"),
+    ("aug", "august août agosto авгус sierp ağustos"),
+    ("sep sept", "septe settem setem сентя wrześ eylül"),
+    ("oct okt", "octob oktob octub ottob outub octobre октяб paźdz ekim"),
+    ("nov", "novem noviem ноябр listop kasım"),
+    ("dec dez", "decem dezem décem diciem dicem dezembr desem декаб grud aralık"),
+)
+"""The short names of the months, and the beginnings of their long names, in many languages."""
+_SHORT = {name: at for at, (short, _) in enumerate(_MONTHS, 1) for name in short.split()}
+_LONG = {stem: at for at, (_, long) in enumerate(_MONTHS, 1) for stem in long.split()}
+_DAY_FIRST = re.compile(
+    r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|\.|º|er|-го|-е)?\s(?:of\s|de\s|del\s|d['’])?([^\W\d_]{3,12})\.?"
+    r"(?:,?\s(?:de\s|del\s)?(\d{4})(?!\d))?"
+)
+_MONTH_FIRST = re.compile(
+    r"(?<![^\W\d_])([^\W\d_]{3,12})\.?\s(\d{1,2})(?:st|nd|rd|th)?(?![\d:.,]\d|\d)(?:,?\s(\d{4})(?!\d))?"
+)
+
+_UNITS = (100.0, 1000.0, 60.0, 3600.0, 24.0, 7.0, 30.0, 12.0, 1024.0, 1_000_000.0)
+"""Ratios of units that people and tools use for the same amount: cents, minutes, days, kilobytes."""
+
+
+class AnchorKind(StrEnum):
+    """The kind of an anchor; the values are shown to people."""
+
+    DATE = "date"
+    TIME = "time"
+    LINK = "address"
+    PATH = "path"
+    HANDLE = "name"
+    ID = "id"
+    NUMBER = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A value: its kind, the form in which it is compared, and its text at [start, end)."""
+
+    kind: AnchorKind
+    value: str
+    text: str
+    start: int
+    end: int
+
+
+@lru_cache(maxsize=512)
+def read_anchors(text: str) -> tuple[Anchor, ...]:
+    """Return the anchors of a text in order of appearance; a part of the text belongs to one anchor at most."""
+    left, found = text[:LONGEST], list[Anchor]()
+    for kind, reader in _READERS:
+        for value, start, end in list(reader(left)):
+            found.append(Anchor(kind, value, text[start:end], start, end))
+            left = left[:start] + " " * (end - start) + left[end:]
+    return tuple(sorted(found, key=lambda one: one.start))
+
+
+def same_value(first: Anchor, second: Anchor) -> bool:
+    """Return whether two anchors of one kind have the same value, as far as both are stated."""
+    if first.kind is not second.kind:
+        return False
+    one, other = first.value, second.value
+    if first.kind is AnchorKind.DATE:
+        return _same_date(one, other)
+    if first.kind is AnchorKind.TIME:
+        hour, minute = (int(part) for part in one.split(":"))
+        hour_2, minute_2 = (int(part) for part in other.split(":"))
+        return minute == minute_2 and hour % 12 == hour_2 % 12
+    if first.kind is AnchorKind.NUMBER:
+        return float(one) == float(other)
+    return one == other or _is_within(one, other) or _is_within(other, one)
+
+
+def _same_date(one: str, other: str) -> bool:
+    """Compare `|`-joined readings of a date (`2026-03-04|2026-04-03`), each with or without its year."""
+    return any(
+        first == second or (min(len(first), len(second)) == 5 and first[-5:] == second[-5:])
+        for first in one.split("|")
+        for second in other.split("|")
+    )
+
+
+def days_between(one: str, other: str) -> list[int]:
+    """Return the distances in days between the readings of two dates that both have a year."""
+    found = []
+    for first in one.split("|"):
+        for second in other.split("|"):
+            try:
+                found.append(abs((date.fromisoformat(first) - date.fromisoformat(second)).days))
+            except ValueError:
+                continue
+    return found
+
+
+def is_converted(value: float, stated: float) -> bool:
+    """Return whether a number is a stated one in another unit, such as cents or minutes."""
+    low, high = sorted((abs(value), abs(stated)))
+    return bool(low) and any(abs(high / low - unit) < 1e-6 for unit in _UNITS)
+
+
+def _is_within(value: str, said: str) -> bool:
+    """Return whether a path or address ends in `/said`, or lies in the folder or site `said`."""
+    return len(said) > 2 and "/" in value and (value.endswith(f"/{said}") or value.startswith(f"{said}/"))
+
+
+Found = Iterator[tuple[str, int, int]]
+"""(value, start, end) of each anchor of one kind."""
+
+
+def _dates(text: str) -> Found:
+    if not _DIGIT.search(text):
+        return
+    for match in _ISO.finditer(text):
+        yield match[0], *match.span()
+    for match in _CJK_DATE.finditer(text):
+        yield from _dated(match.span(), match[1], match[2], match[3])
+    for match in _DOTTED.finditer(text):
+        yield from _dated(match.span(), match[3], match[2], match[1])
+    for match in _SLASHED.finditer(text):
+        readings = [
+            *_dated(match.span(), match[4], match[1], match[3]),
+            *_dated(match.span(), match[4], match[3], match[1]),
+        ]
+        if readings:
+            yield "|".join(dict.fromkeys(one[0] for one in readings)), *match.span()
+    taken: list[tuple[int, int]] = []
+    for pattern, day, name in ((_DAY_FIRST, 1, 2), (_MONTH_FIRST, 2, 1)):
+        for match in pattern.finditer(text):
+            month = _month(lowered(match[name]))
+            if month and not any(start < match.end() and match.start() < end for start, end in taken):
+                taken.append(match.span())
+                yield from _dated(match.span(), match[3], str(month), match[day])
+
+
+def _month(word: str) -> int | None:
+    """Return the number of the month that a word names, in full or short, or None for any other word."""
+    return _SHORT.get(word) or next((at for stem, at in _LONG.items() if word.startswith(stem)), None)
+
+
+def _dated(span: tuple[int, int], year: str | None, month: str, day: str) -> Found:
+    if 1 <= int(month) <= 12 and 1 <= int(day) <= 31:
+        full = "" if not year else f"{int(year) + (2000 if len(year) == 2 else 0):04d}-"
+        yield f"{full}{int(month):02d}-{int(day):02d}", *span
+
+
+def _times(text: str) -> Found:
+    return ((match[0].zfill(5), *match.span()) for match in _TIME.finditer(text))
+
+
+def _links(text: str) -> Found:
+    return ((key_of(match[0]), *match.span()) for match in LINK.finditer(text))
+
+
+def _paths(text: str) -> Found:
+    return ((key_of(match[0]), *match.span()) for match in PATH.finditer(text))
+
+
+def _handles(text: str) -> Found:
+    return ((lowered(match[0]), *match.span()) for match in _HANDLE.finditer(text))
+
+
+def _ids(text: str) -> Found:
+    return ((key_of(match[0]).lstrip("#"), *match.span()) for match in _ID.finditer(text))
+
+
+def _numbers(text: str) -> Found:
+    for match in _NUMBER.finditer(text):
+        yield read_figure(match[1]), *match.span()
+    for match in re.finditer(r"[a-z]+", lowered(text)):
+        if match[0] in COUNTS[2:] and match[0] not in FUNCTION_WORDS:
+            yield str(COUNTS.index(match[0])), *match.span()
+
+
+_READERS: Sequence[tuple[AnchorKind, Callable[[str], Found]]] = (
+    (AnchorKind.DATE, _dates),
+    (AnchorKind.LINK, _links),
+    (AnchorKind.TIME, _times),
+    (AnchorKind.PATH, _paths),
+    (AnchorKind.HANDLE, _handles),
+    (AnchorKind.ID, _ids),
+    (AnchorKind.NUMBER, _numbers),
+)
+
+
+def key_of(text: str) -> str:
+    """Return an address, path or id in the form in which it is compared."""
+    plain = re.sub(r"[\s()]", "", lowered(text)).rstrip("/.")
+    return (
+        re.sub(r"^(?:https?://)?(?:www\.)?(?=[\w-]+\.)", "", plain)
+        if "://" in plain or plain.startswith("www.")
+        else plain
+    )
+
+
+def read_figure(text: str) -> str:
+    """Return a number in the form in which it is compared, whatever marks its thousands and its decimals."""
+    plain = re.sub(r"[' ’\u00a0\u202f]", "", text.strip("#"))
+    grouped = re.fullmatch(r"\d{1,3}(?:([.,])\d{3})(?:\1\d{3})*(?:[.,]\d{1,2})?", plain)
+    if grouped:
+        mark = grouped[1]
+        whole, _, part = plain.rpartition("." if mark == "," else ",")
+        plain = f"{whole}.{part}" if whole and len(part) <= 2 else plain
+        plain = plain.replace(mark, "") if mark == "," or not whole else whole.replace(mark, "") + "." + part
+    else:
+        plain = plain.replace(",", ".")
+    try:
+        return f"{float(plain):.10g}"
+    except ValueError:
+        return "0"

@@ -1,0 +1,79 @@
+"""Shell commands: what a line of commands does to the world."""
+
+from __future__ import annotations
+
+import re
+
+from console.trajectory.effect_words import CHANGING, SHELL, SUBCOMMANDS, Effect
+
+_SEPARATORS = re.compile(r"\|\||&&|[;\n|&]|\$\(|`")
+_REDIRECT = re.compile(r"(?<![0-9&=<-])(?:[12]|&)?>{1,2}\s*(?!&)(?!/dev/null)[\w./~$\"']")
+_BEFORE = frozenset({"sudo", "env", "time", "nohup", "command", "nice", "doas", "then", "do", "else", "xargs"})
+_ASSIGNED = re.compile(r"^[A-Za-z_]\w*=")
+_SENDING_CURL = re.compile(r"\s(?:-d|--data\S*|-F|--form|-T|--upload-file|--post-\w+)\b|-X\s*(?:POST|PUT|PATCH)|--json")
+
+
+def shell_effects(line: str) -> frozenset[Effect]:
+    """Return the effects of all commands in a shell line; READ only if every command only reads."""
+    quoted = re.sub(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", lambda found: found[0].translate(_HIDDEN), line)
+    found = frozenset(effect for part in _SEPARATORS.split(quoted) for effect in _command(part))
+    if _REDIRECT.search(quoted):
+        found |= {Effect.WRITE}
+    return found & CHANGING or found
+
+
+_HIDDEN = str.maketrans(dict.fromkeys(";|&>\n", " "))
+
+
+def _command(part: str) -> frozenset[Effect]:
+    words = part.replace("(", " ").replace(")", " ").split()
+    while words and (words[0] in _BEFORE or _ASSIGNED.match(words[0])):
+        words = words[1:]
+    if not words:
+        return frozenset()
+    head, rest = words[0].strip("'\"").rsplit("/", 1)[-1], words[1:]
+    if words[0].startswith(("./", "~/")):
+        return frozenset({Effect.RUN})
+    if head in ("curl", "wget"):
+        return _web(part, rest)
+    if head in ("find", "sed"):
+        return _find_or_sed_effects(head, rest)
+    return _subcommand_effects(head, rest) or SHELL.get(head) or SHELL.get(head.split(".")[0], frozenset())
+
+
+def _web(part: str, rest: list[str]) -> frozenset[Effect]:
+    if re.search(r"-X\s*DELETE", part):
+        return frozenset({Effect.DELETE})
+    if _SENDING_CURL.search(part):
+        return frozenset({Effect.SEND})
+    keeps = {"-o", "-O", "--output"} & set(rest)
+    return frozenset({Effect.WRITE if keeps else Effect.READ})
+
+
+def _find_or_sed_effects(head: str, rest: list[str]) -> frozenset[Effect]:
+    """Return the effects of `find` or `sed`, which only read unless an option makes them change files."""
+    if head == "find" and ("-delete" in rest or {"rm", "shred"} & set(rest)):
+        return frozenset({Effect.DELETE})
+    changes = head == "sed" and any(word.startswith(("-i", "--in-place")) for word in rest)
+    return frozenset({Effect.WRITE if changes or "-exec" in rest else Effect.READ})
+
+
+_WITH_SUBCOMMANDS_WORDS = """
+git pip pip3 pipx npm yarn pnpm apt apt-get yum dnf brew conda cargo gem go docker kubectl terraform helm aws
+gcloud az uv poetry systemctl service
+"""
+_WITH_SUBCOMMANDS = frozenset(_WITH_SUBCOMMANDS_WORDS.split())
+
+
+def _subcommand_effects(head: str, rest: list[str]) -> frozenset[Effect]:
+    """Return the effects of the first known subcommand, WRITE if none is known, or no effects of other programs.
+
+    In git, options that force, reset or delete add DELETE, except to adding, committing, starting and applying.
+    """
+    if head not in _WITH_SUBCOMMANDS:
+        return frozenset()
+    if head == "git" and rest[:1] in (["add"], ["commit"], ["start"], ["apply"]):
+        return frozenset({Effect.WRITE})
+    found = next((SUBCOMMANDS[word] for word in rest[:3] if word in SUBCOMMANDS), frozenset({Effect.WRITE}))
+    forces = head == "git" and {"--hard", "--force", "-f", "-D", "--delete"} & set(rest)
+    return found | {Effect.DELETE} if forces else found

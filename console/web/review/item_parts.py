@@ -1,0 +1,136 @@
+"""The parts of a claimed item on the Review page; a part that fails leaves the others and the decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import streamlit as st
+
+from console.database import now_ms, reading, review_queue
+from console.language import _
+from console.review import blinding, decisions, inbox
+from console.review.blinding import ReviewView
+from console.review.presentation import ActionStatus
+from console.review.reasons import get_judging
+from console.trajectory.checkpoints import CheckpointKind
+from console.web.review import actions
+from console.web.review.colleagues import notes_html
+from console.web.widgets import boundary
+from console.web.widgets.boundary import draw_part
+from console.web.widgets.markup import plain, show_html
+from console.web.widgets.status import status_line_html
+from console.web.widgets.trajectory_view import show_presentation
+from console.web.widgets.trial_history import earlier_trials_html, last_feedback_html
+from storage import tables
+from storage.queue import Claim, KeptDraft
+from storage.tables import RunKind
+
+
+def get_view(run: tables.Run, claim: Claim, reviewer: str, *, unblinded: bool) -> ReviewView:
+    """Return the view of the item; if it cannot be built, return only the task, the action and the steps."""
+
+    def build() -> ReviewView | None:
+        with reading() as session:
+            return blinding.build_review_view(session, review_queue(), run, claim, reviewer, unblinded=unblinded)
+
+    if (view := draw_part(boundary.ITEM, build, None)) is not None:
+        return draw_part(boundary.STATUS, lambda: _stamp_gone(view), view)
+    draft = review_queue().draft(item_id=claim.item_id, reviewer=reviewer)
+    return blinding.build_bare_view(run, claim, draft or KeptDraft())
+
+
+def _stamp_gone(view: ReviewView) -> ReviewView:
+    """Return the view with a stamp that says so if the agent stopped waiting for this item."""
+    with reading() as session:
+        waiter = inbox.list_waiting_agents(session, [view.claim.item_id]).get(view.claim.item_id)
+    if waiter is None or not waiter.is_gone(now_ms()):
+        return view
+    shown = view.presentation
+    steps = tuple(replace(step, stamp=ActionStatus.GONE) if step.stamp else step for step in shown.steps)
+    return replace(view, presentation=replace(shown, stamp=ActionStatus.GONE, steps=steps))
+
+
+def above_item_html(run: tables.Run, view: ReviewView, reviewer: str, *, is_decided: bool) -> str:
+    """Return what stands above an item as HTML: status, messages, notes and the effect of earlier feedback."""
+    claim = view.claim
+
+    def feedback() -> str:
+        # The later trials of a log were recorded before any feedback.
+        live = run.kind == RunKind.LIVE
+        return last_feedback_html(view.earlier, blinding.list_actions(view.checkpoint), claim.trial) if live else ""
+
+    parts: tuple[tuple[str, Callable[[], str]], ...] = (
+        (boundary.STATUS, lambda: _status_html(run, claim, reviewer)),
+        (boundary.MESSAGES, actions.flash_html),
+        (boundary.MESSAGES, lambda: _decided_html(claim, reviewer) if is_decided else ""),
+        (boundary.MESSAGES, lambda: notes_html(view.notes, view.escalation)),
+        (boundary.EARLIER, feedback),
+    )
+    return "".join(draw_part(part, draw, "") for part, draw in parts)
+
+
+def _status_html(run: tables.Run, claim: Claim, reviewer: str) -> str:
+    with reading() as session:
+        pending, mine = inbox.count_pending_items(session, run), inbox.count_my_reviews(session, run, reviewer)
+        waiter = inbox.list_waiting_agents(session, [claim.item_id]).get(claim.item_id)
+    trials = run.trials if run.kind in (RunKind.LIVE, RunKind.REPLAY) else None
+    return status_line_html(run.name, claim, pending, mine, now_ms=now_ms(), waiter=waiter, trials=trials)
+
+
+def _decided_html(claim: Claim, reviewer: str) -> str:
+    with reading() as session:
+        answered = decisions.find_decision_on_item(session, claim.item_id, reviewer)
+    return actions.decision_html(answered, claim) if answered else ""
+
+
+def show_item(view: ReviewView, above: str, *, is_decided: bool) -> Callable[[], None]:
+    """Draw the item below the HTML `above`; return the function that draws the further steps.
+
+    If the item cannot be drawn, draw the task and the pending action in full as plain text.
+    """
+    item, shown = view.claim.item_id, view.presentation
+    whole = draw_part(boundary.WHOLE, lambda: is_decided or actions.is_action_shown_whole(item, shown.action), False)
+
+    def draw() -> Callable[[], None] | None:
+        return show_presentation(shown, above, action_whole=whole, item=item, note=_wrong_html(view))
+
+    if (further := draw_part(boundary.ITEM, draw, None)) is not None:
+        return further
+    show_html(above)
+    st.text(shown.task)
+    actions.show_whole_action(item, shown.action)
+    st.code(shown.action or _("No pending action: the agent stopped without a result."), language=None, wrap_lines=True)
+    return lambda: None
+
+
+def _wrong_html(view: ReviewView) -> str:
+    if view.presentation.brief or view.claim.kind == CheckpointKind.HALTED:
+        return ""
+    judging = draw_part(boundary.MESSAGES, lambda: get_judging(view.checkpoint.environment), None)
+    if judging is None:
+        return ""
+    return f'<p class="ia-wrong"><b>{plain(_("Counts as wrong:"))}</b> {plain(_(judging.wrong))}</p>'
+
+
+def show_earlier_trials(view: ReviewView) -> None:
+    """Draw the earlier trials of the task."""
+    show_html(earlier_trials_html(view.earlier, blinding.list_actions(view.checkpoint)))
+
+
+def mark_shown(view: ReviewView) -> None:
+    """Record what the page shows of the item; if that fails, record that the reviewer saw only a part."""
+    item, shown = view.claim.item_id, view.presentation
+
+    def mark() -> bool:
+        actions.mark_shown(item, shown, view.draft)
+        return True
+
+    if not draw_part(boundary.ITEM, mark, False):
+        actions.mark_partly_shown(item, shown.action)
+
+
+def announcement(view: ReviewView) -> str:
+    """Return the text that a screen reader announces for the item."""
+    heading, action = _(view.presentation.heading), view.presentation.action[:200]
+    return f"{_('Next item.')} {view.presentation.task[:300]} {heading}: {action}"

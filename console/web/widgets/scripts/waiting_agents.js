@@ -1,0 +1,40 @@
+// The time since the first agent asked and the time left, counted in the browser; the key G presses the button.
+const TEXT_FIELDS = "input, textarea, select, [contenteditable]:not([contenteditable='false'])"
+const DIALOG = "[role=dialog], [role=alertdialog], dialog[open]"
+
+export default function mount({ data, parentElement }) {
+  const stop = new AbortController()
+  const [agents, since] = [".ia-agents", ".ia-since"].map((name) => parentElement.querySelector(name))
+  const ahead = Date.now() - data.now // The clocks of browser and server may differ.
+  const draw = () => {
+    const now = Date.now() - ahead
+    const words = [data.words[data.several ? "first" : "for"].replace("{time}", span(now - data.since))]
+    if (data.deadline !== null) words.push(data.words.left.replace("{time}", span(data.deadline - now)))
+    agents.textContent = data.said
+    since.textContent = words.join(", ")
+  }
+  draw()
+  const timer = setInterval(draw, 5000)
+  document.addEventListener("keydown", (event) => pressed(event, data), { capture: true, signal: stop.signal })
+  return () => {
+    clearInterval(timer)
+    stop.abort()
+  }
+}
+
+function pressed(event, data) {
+  const target = event.composedPath()[0]
+  const typing = target instanceof Element && target.matches(TEXT_FIELDS)
+  if (!data.enabled || event.repeat || typing || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return
+  if (event.key.toLowerCase() !== "g") return
+  if ([...document.querySelectorAll(DIALOG)].some((each) => each.getClientRects().length > 0)) return
+  event.preventDefault()
+  document.querySelector(".st-key-agents-open button")?.click()
+}
+
+function span(ms) {
+  const seconds = Math.max(0, Math.round(ms / 1000))
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`
+  return seconds < 172800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} d`
+}

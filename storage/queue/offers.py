@@ -1,0 +1,114 @@
+"""The next items for one reviewer over several runs, most urgent first, without a claim.
+
+The order: live items by deadline, the reviewer's claims, items assigned to the reviewer, then priority. Skipped items
+come back when their time is over, or if nothing else is left.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from storage.queue.transaction import Transaction
+
+MOST = 8
+"""The number of offers per kind: another reviewer may claim the first ones in the meantime."""
+UNTIL_NOTHING_ELSE_MS = 1 << 45
+"""The time for which an item is skipped if no time is stated: longer than any life, so that the order is kept."""
+
+
+class Offer(NamedTuple):
+    """An item that the reviewer could claim; `deadline_ms` is the deadline of its waiting agent, if it has one."""
+
+    item_id: int
+    run_id: int
+    trial: int
+    deadline_ms: int | None = None
+
+
+_BUDGET_LEFT = """
+SELECT 1 FROM budget b WHERE b.run_id = i.run_id AND b.trial = i.trial AND b.scope = ''
+  AND (b.cap IS NULL OR b.used < b.cap)"""
+_OTHER_REVIEWER = "SELECT 1 FROM item_reviewer r WHERE r.item_id = i.id AND r.reviewer <> :reviewer"
+_OWN_SLOT = "SELECT 1 FROM slot s WHERE s.item_id = i.id AND s.reviewer = :reviewer"
+_PAID, _OF_OTHERS = f"EXISTS ({_BUDGET_LEFT})", f"EXISTS ({_OTHER_REVIEWER})"
+_HELD = f"EXISTS ({_OWN_SLOT} AND s.status = 'claimed')"
+_LEFT = f"EXISTS ({_OWN_SLOT} AND (s.status = 'decided' OR (s.status = 'skipped' AND s.lease_until_ms > :now_ms)))"
+
+_LIVE = f"""
+SELECT i.id, i.run_id, i.trial, a.deadline_ms, a.asked_ms FROM ask a CROSS JOIN item i
+WHERE a.answer IS NULL AND a.item_id IS NOT NULL AND i.id = a.item_id AND i.run_id IN (%s)
+  AND i.status IN ('pending', 'claimed') AND (a.deadline_ms IS NULL OR a.deadline_ms > :now_ms)
+  AND NOT {_LEFT} AND NOT {_OF_OTHERS} AND ({_HELD} OR (i.open_slots > 0 AND {_PAID}))
+ORDER BY a.deadline_ms IS NULL, a.deadline_ms, i.priority DESC, i.id LIMIT :most"""
+
+_CLAIMED = """
+SELECT i.id, i.run_id, i.trial FROM slot s CROSS JOIN item i
+WHERE s.reviewer = :reviewer AND s.status = 'claimed' AND s.lease_until_ms > :now_ms
+  AND i.id = s.item_id AND i.run_id IN (%s)
+ORDER BY s.claimed_ms DESC, s.id DESC LIMIT 1"""
+
+_ASSIGNED = f"""
+SELECT i.id, i.run_id, i.trial FROM item_reviewer r CROSS JOIN item i
+WHERE r.reviewer = :reviewer AND i.id = r.item_id AND i.run_id IN (%s) AND i.open_slots > 0
+  AND NOT {_LEFT} AND {_PAID}
+ORDER BY i.priority DESC, i.id LIMIT {MOST}"""
+
+# The first item of the first trial that has one and a budget for it, by the index of the pending items; nothing of the
+# later trials is read.
+_FRESH = f"""
+SELECT i.id, i.run_id, i.trial FROM run u CROSS JOIN item i
+WHERE u.id IN (%s) AND i.id = (
+    SELECT f.id FROM budget b CROSS JOIN item f
+    WHERE b.run_id = u.id AND b.scope = '' AND (b.cap IS NULL OR b.used < b.cap) AND f.id = (
+        SELECT i.id FROM item i
+        WHERE i.run_id = b.run_id AND i.trial = b.trial AND i.open_slots > 0 AND NOT {_LEFT} AND NOT {_HELD}
+          AND NOT {_OF_OTHERS}
+        ORDER BY i.priority DESC, i.id LIMIT 1)
+    ORDER BY b.trial LIMIT 1)
+ORDER BY i.priority DESC, i.id"""
+
+_SKIPPED = f"""
+SELECT i.id, i.run_id, i.trial FROM slot s CROSS JOIN item i
+WHERE s.reviewer = :reviewer AND s.status = 'skipped' AND s.lease_until_ms > :now_ms
+  AND i.id = s.item_id AND i.run_id IN (%s) AND i.open_slots > 0 AND NOT {_OF_OTHERS} AND {_PAID}
+ORDER BY s.lease_until_ms, i.id LIMIT {MOST}"""
+
+
+class LiveItem(NamedTuple):
+    """An item whose agent waits since `asked_ms`, until `deadline_ms` if it has a deadline."""
+
+    item_id: int
+    run_id: int
+    trial: int
+    deadline_ms: int | None
+    asked_ms: int
+
+
+def list_live_items(
+    db: Transaction, run_ids: Sequence[int], reviewer: str, now_ms: int, most: int = MOST
+) -> list[LiveItem]:
+    """Return the items of these runs whose agents wait and which the reviewer may claim, the first deadline first."""
+    if not run_ids:
+        return []
+    rows = db.rows(_LIVE % _listed(run_ids), reviewer=reviewer, now_ms=now_ms, most=most)
+    return [LiveItem(*row) for row in rows]
+
+
+def _listed(run_ids: Sequence[int]) -> str:
+    return ", ".join(str(int(run_id)) for run_id in run_ids)
+
+
+def list_offers(db: Transaction, run_ids: Sequence[int], reviewer: str, now_ms: int) -> list[Offer]:
+    """Return the next items of these runs for the reviewer, the most urgent first; claimed items are renewed."""
+    if not run_ids:
+        return []
+    known = _listed(run_ids)
+    at = {"reviewer": reviewer, "now_ms": now_ms}
+    found = [Offer(*row[:4]) for row in list_live_items(db, run_ids, reviewer, now_ms)]
+    found += [Offer(*row) for row in db.rows(_CLAIMED % known, **at)]
+    found += [Offer(*row) for row in db.rows(_ASSIGNED % known, **at)]
+    fresh = db.rows(_FRESH % known, **at)
+    found += [Offer(*row) for row in fresh or db.rows(_SKIPPED % known, **at)]
+    by_item: dict[int, Offer] = {}
+    for offer in found:
+        by_item.setdefault(offer.item_id, offer)
+    return list(by_item.values())

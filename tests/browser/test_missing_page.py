@@ -1,0 +1,22 @@
+"""An address that no page has is named as such, and a link leads back; pages keep their addresses."""
+
+import re
+
+from tests.signing_in import let_in
+
+
+def test_an_unknown_address_is_named_and_leads_back(data_dir, serve, open_page, settled):
+    address, page = serve(), open_page()
+    let_in(page, address, role="reviewer")
+    page.goto(f"{address}/reviews-of-mine")
+    page.get_by_role("heading", name="Page not found").wait_for()
+    settled(page)
+    assert page.get_by_role("dialog").count() == 0
+    assert page.title().startswith("Page not found")
+    page.get_by_role("link", name="Open the Inbox").click()
+    page.get_by_role("heading", name="Page not found").wait_for(state="detached")
+    page.wait_for_url(re.compile(f"{address}/(inbox)?$"))
+    page.goto(f"{address}/answers")
+    page.get_by_role("button", name="sign out").wait_for()
+    settled(page)
+    assert page.get_by_role("heading", name="Page not found").count() == 0

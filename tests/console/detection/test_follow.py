@@ -1,0 +1,173 @@
+"""Following of a session that is still written: each critical action once in the queue, also after a kill."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import orjson
+import pytest
+from sqlmodel import select
+
+from console.cli import run_command
+from console.database import reading, writing
+from console.detection.follow import AGENTS, Follower
+from storage import tables
+
+
+def event(kind, name, parent, content):
+    role = {"role": kind, "content": content, "id": f"m-{name}"}
+    return {"type": kind, "sessionId": "s-1", "uuid": name, "parentUuid": parent, "message": role}
+
+
+def session_lines(commands, per_request=4):
+    """A session in which each request leads to a few commands, with their results."""
+    lines, parent = [], None
+    for number in range(commands):
+        if number % per_request == 0:
+            lines.append(event("user", f"u{number}", parent, f"Do part {number // per_request}"))
+            parent = f"u{number}"
+        call = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": f"git push part-{number}"}}
+        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": f"pushed {number}"}
+        lines.append(event("assistant", f"a{number}", parent, [call]))
+        lines.append(event("user", f"r{number}", f"a{number}", [result]))
+        parent = f"r{number}"
+    return [orjson.dumps(line) + b"\n" for line in lines]
+
+
+def queued(run="live"):
+    """(action, step) of each pending item of the run, in the order of the items."""
+    with reading() as session:
+        statement = (
+            select(tables.Item, tables.TrajectoryBody)
+            .join(tables.TrajectoryBody, tables.TrajectoryBody.trajectory_id == tables.Item.trajectory_id)
+            .join(tables.Run, tables.Run.id == tables.Item.run_id)
+            .where(tables.Run.name == run, tables.Item.status == "pending")
+            .order_by(tables.Item.id)
+        )
+        return [orjson.loads(body.body)["steps"][item.step]["action"] for item, body in session.exec(statement)]
+
+
+def wanted(count):
+    return [f'Bash({{"command":"git push part-{number}"}})' for number in range(count)]
+
+
+@pytest.fixture
+def log(tmp_path):
+    return tmp_path / "logs" / "session.jsonl"
+
+
+@pytest.fixture
+def follower(log):
+    log.parent.mkdir()
+    made = Follower("live", [str(log.parent)])
+    made.start()
+    return made
+
+
+def test_each_line_is_queued_once_and_half_a_line_waits(follower, log):
+    lines = session_lines(6)
+    with log.open("ab", buffering=0) as stream:
+        for line in lines:
+            stream.write(line[: len(line) // 2])
+            before = queued()
+            list(follower.poll())
+            assert queued() == before
+            stream.write(line[len(line) // 2 :])
+            list(follower.poll())
+    assert queued() == wanted(6)
+    with reading() as session:
+        found = session.exec(select(tables.Trajectory)).all()
+        assert [one.n_steps for one in found] == [4, 2]
+        assert len(session.exec(select(tables.LogImport)).all()) == 1
+    again = Follower("live", [str(log.parent)])
+    again.start()
+    list(again.poll())
+    assert queued() == wanted(6)
+
+
+def test_a_reviewed_step_and_its_decision_stay_when_the_session_grows(follower, log):
+    lines = session_lines(4)
+    log.write_bytes(b"".join(lines[:3]))
+    list(follower.poll())
+    with writing() as session:
+        (item,) = session.exec(select(tables.Item)).all()
+        item.status, item.open_slots, held = "decided", 0, (item.id, item.trajectory_id, item.step)
+        session.add(item)
+    log.write_bytes(b"".join(lines))
+    list(follower.poll())
+    with reading() as session:
+        kept = session.exec(select(tables.Item).order_by(tables.Item.id)).all()
+        assert (kept[0].id, kept[0].trajectory_id, kept[0].step, kept[0].status) == (*held, "decided")
+        assert {one.trajectory_id for one in kept} == {held[1]}
+        assert [one.step for one in kept] == [0, 1, 2, 3]
+    rewritten = [lines[0], lines[1].replace(b"git push part-0", b"rm -rf part-0"), *lines[2:]]
+    log.write_bytes(b"".join(rewritten))
+    list(follower.poll())
+    with reading() as session:
+        bodies = [orjson.loads(one.body) for one in session.exec(select(tables.TrajectoryBody)).all()]
+    assert sorted(body["steps"][0]["action"] for body in bodies) == [
+        'Bash({"command":"git push part-0"})',
+        'Bash({"command":"rm -rf part-0"})',
+    ]
+
+
+def test_the_agents_own_folders_are_known(monkeypatch, tmp_path):
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folders = {name: agent.folder for name, agent in AGENTS.items() if name != "codex"}
+    assert folders == {
+        "claude-code": tmp_path / "claude/projects",
+        "gemini-cli": tmp_path / ".gemini/tmp",
+        "pi": tmp_path / ".pi/agent/sessions",
+    }
+
+
+def watch(log):
+    command = [sys.executable, "-m", "console.cli", "follow", str(log.parent), "--run", "live", "--every", "0.2"]
+    process = subprocess.Popen(command, env=os.environ, stdout=subprocess.PIPE)
+    assert process.stdout.readline().startswith(b"Following")
+    return process
+
+
+@pytest.mark.at_length
+def test_a_session_written_over_a_minute_is_queued_within_two_seconds_despite_a_kill(log):
+    """Four kinds of delay would hide in an average, so the slowest action counts."""
+    log.parent.mkdir(parents=True)
+    lines, delays, killed = session_lines(40), [], False
+    process = watch(log)
+    try:
+        with log.open("ab", buffering=0) as stream:
+            done = 0
+            for place, line in enumerate(lines):
+                stream.write(line)
+                is_call = b"tool_use" in line and b"tool_result" not in line
+                begun = time.monotonic()
+                if is_call:
+                    done += 1
+                    while len(queued()) < done and time.monotonic() - begun < 10:
+                        time.sleep(0.05)
+                    delays.append(time.monotonic() - begun)
+                time.sleep(max(0.0, 60 / len(lines) - (time.monotonic() - begun)))
+                if place == len(lines) // 2 and not killed:
+                    killed = True
+                    process.send_signal(signal.SIGKILL)
+                    process.communicate()
+                    process = watch(log)
+        assert queued() == wanted(40)
+        assert max(delays) < 2.0, delays
+        print(f"slowest {max(delays):.2f} s of {len(delays)} actions")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_command_reads_what_is_there_and_says_that_it_is_after_the_fact(capsys, log):
+    log.parent.mkdir(parents=True)
+    log.write_bytes(b"".join(session_lines(2)))
+    assert run_command(["follow", str(log), "--run", "live", "--once"]) == 0
+    told = capsys.readouterr().out
+    assert "after the fact" in told
+    assert "2 pending items" in told
+    assert queued() == wanted(2)

@@ -1,0 +1,103 @@
+"""Review over all runs: an agent that gave up, a pressing agent elsewhere, skips, assigned items, a run's reviewers."""
+
+from sqlmodel import select, update
+
+from console import runs
+from console.database import now_ms, reading, review_queue, writing
+from console.gate import Gate
+from console.review import access
+from storage import tables
+from tests.signing_in import signed_in
+
+
+def ask(run, order, timeout_s=600):
+    call = {"name": "refund", "arguments": {"order": order}}
+    Gate(run, "full-validation", undo_s=0, timeout_s=timeout_s).ask(
+        f"Refund order {order}.", [], call, task_id=f"{order}"
+    )
+
+
+def item_of(at):
+    return next(int(one.key.removeprefix("skip-")) for one in at.button if (one.key or "").startswith("skip-"))
+
+
+def end_wait(item):
+    """The agent stops waiting while somebody holds the item, or before that."""
+    with writing() as session:
+        of_item = tables.Ask.item_id == item
+        session.execute(update(tables.Ask).where(of_item).values(answer="timeout", deadline_ms=now_ms() - 1))
+
+
+def test_an_agent_that_gave_up_is_said_on_the_open_page_and_in_the_list(open_page, data_dir, words):
+    ask("support", 1)
+    at = open_page("review", role="reviewer")
+    item = item_of(at)
+    assert "not run yet" in words(at)
+    end_wait(item)
+    at.run()
+    assert "agent stopped waiting" in words(at)
+    assert "not run yet" not in words(at)
+    at.switch_page("console/web/pages/inbox.py").run()
+    assert "agent stopped waiting" in words(at)
+    assert ">claimed by you<" not in words(at)
+
+
+def test_a_draft_of_an_item_that_left_the_queue_is_shown_with_the_reason(open_page, data_dir, words):
+    ask("support", 1)
+    at = open_page("review", role="reviewer")
+    item = item_of(at)
+    review_queue().save_draft(item_id=item, reviewer="Ada", now_ms=now_ms(), edit='{"field-1-0": "half"}')
+    end_wait(item)
+    with writing() as session:
+        session.execute(update(tables.Item).where(tables.Item.id == item).values(status="expired", open_slots=0))
+        session.execute(update(tables.Slot).where(tables.Slot.item_id == item).values(status="released"))
+    at.run()
+    assert f"Item {item}: The agent stopped waiting before a decision, so its action did not run." in words(at)
+    assert "half" in " ".join(found.value for found in at.code)
+    at.query_params["item"] = str(item)
+    at.session_state["item_in_address"] = None
+    at.run()
+    assert "Cannot open item" in words(at)
+    assert "The agent stopped waiting before a decision" in words(at)
+
+
+def test_in_a_chosen_run_an_agent_elsewhere_comes_first_when_its_time_ends(open_page, kettles, words):
+    ask("support", 1, timeout_s=900)
+    at = open_page("review", run=kettles, role="reviewer")
+    assert "kettle" in words(at)
+    assert "Refund order" not in words(at)
+    ask("billing", 2, timeout_s=200)
+    at = open_page("review", run=kettles, role="reviewer")
+    assert "<b>billing</b>" in words(at)
+    assert "An agent of billing comes first, because its time ends soon." in words(at)
+
+
+def test_over_all_runs_the_agent_comes_first_and_a_timed_skip_says_so(open_page, kettles, words):
+    ask("support", 1)
+    at = open_page("review", role="reviewer")
+    item = item_of(at)
+    assert "<b>support</b>" in words(at)
+    at.button(key=f"skip15-{item}").click().run()
+    assert f"You skipped item {item} for 15 min." in words(at)
+    assert "kettle" in words(at)
+
+
+def test_a_researcher_assigns_an_item_and_names_the_reviewers_of_a_run(open_page, kettles, words):
+    signed_in("Ben", "reviewer")
+    at = open_page("review", run=kettles)
+    item = item_of(at)
+    at.button(key=f"assign-{item}").click().run()
+    at.selectbox(key=f"assignee-{item}").set_value("Ben")
+    at.button(key=f"keep-assignee-{item}").click().run()
+    assert item_of(at) != item
+    with reading() as session:
+        assert access.find_assignee(session, item) == "Ben"
+        run = runs.get(session, kettles)
+    at = open_page("runs", run=kettles)
+    at.multiselect(key=f"reviewers-{run.id}").set_value(["Ben"])
+    at.button(key=f"save-reviewers-{run.id}").click().run()
+    assert "The reviewers of kettles are saved." in words(at)
+    at.switch_page("console/web/pages/inbox.py").run()
+    assert "kettle number" not in words(at)
+    with reading() as session:
+        assert session.exec(select(tables.RunAccess.entry)).all() == ["Ben"]

