@@ -107,8 +107,19 @@ def shared_data():
 
 def pytest_configure(config):
     """One PostgreSQL server for the run, if the developer named none; the workers inherit its address."""
-    if not hasattr(config, "workerinput") and postgres.NAMED not in os.environ:
+    if hasattr(config, "workerinput") or postgres.NAMED in os.environ:
+        return
+    try:
         config.own_postgres = postgres.start()
+    except (OSError, RuntimeError) as error:
+        config.failed_postgres = error
+
+
+def pytest_report_header(config):
+    """A machine that cannot run the server says so before the tests that need it are skipped."""
+    if error := getattr(config, "failed_postgres", None):
+        return f"PostgreSQL did not start: {error}"
+    return None
 
 
 def pytest_unconfigure(config):

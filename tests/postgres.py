@@ -47,11 +47,11 @@ def programs() -> Path | None:
 
 def start() -> Path | None:
     """Start a server of this run's own, name it in INFERACT_POSTGRES and return its folder; None without a wheel."""
-    where = programs()
-    if where is None:
+    if programs() is None:
         return None
     # A socket's path is short, and the server's user has to reach it: pytest's folders are neither.
     folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))
+    where = _own_programs(folder)
     if os.geteuid() == 0:
         nobody = pwd.getpwnam("nobody")
         os.chown(folder, nobody.pw_uid, nobody.pw_gid)
@@ -65,11 +65,23 @@ def start() -> Path | None:
 
 def stop(folder: Path) -> None:
     """Stop the server and remove its folder."""
-    where = programs()
-    assert where is not None
-    _run(folder, where / "pg_ctl", "-D", "data", "-m", "immediate", "-w", "stop")
+    _run(folder, _own_programs(folder) / "pg_ctl", "-D", "data", "-m", "immediate", "-w", "stop")
     os.environ.pop(NAMED, None)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _own_programs(folder: Path) -> Path:
+    """The programs where the server's user can run them: root's environment is often closed to everybody else."""
+    where = programs()
+    assert where is not None
+    if os.geteuid() != 0:
+        return where
+    wheel, own = where.parents[1], folder / "wheel"
+    if not own.exists():
+        shutil.copytree(where.parent, own / wheel.name / where.parent.name)
+        # The programs look for their libraries beside the package.
+        shutil.copytree(wheel.with_name(f"{wheel.name}.libs"), own / f"{wheel.name}.libs")
+    return own / wheel.name / where.parent.name / "bin"
 
 
 def _run(folder: Path, *command: str | Path) -> None:
