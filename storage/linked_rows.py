@@ -145,7 +145,8 @@ NOT_LINKED = {
     "limit_use": "a count for the limits of rules; each stored check that it counts is linked",
     "allowed_check": "a population to draw samples from, pruned after some days; no check depends on it",
     "plan_version": "each version is an event with its digest",
-    "webhook_delivery": "a delivery to another system, repeated until it succeeds",
+    "outbox": "a message to another system, repeated until it succeeds",
+    "notice_channel": "where a person gets notices, which decide nothing",
     **dict.fromkeys(
         (
             "study", "participant", "assignment", "probe", "study_invitation", "questionnaire_answer", "confidence",

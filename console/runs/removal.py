@@ -13,6 +13,7 @@ from sqlmodel import Session, col, select
 
 from console.errors import Refused
 from console.language import counted
+from console.runs import outbox
 from console.trajectory import from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, is_critical
 from storage import tables
@@ -79,6 +80,7 @@ def remove_items(session: Session, items: Any) -> None:
     """Delete items with their slots and decisions, and their entries in the budget ledger."""
     session.execute(delete(tables.Ask).where(col(tables.Ask.item_id).in_(items)))
     remove_answers(session, items)
+    outbox.remove_messages(session, outbox.ITEM_EVENTS, items)
     for table in (tables.LedgerEntry, tables.Slot):
         session.execute(delete(table).where(col(table.item_id).in_(items)))
     session.execute(delete(tables.Item).where(col(tables.Item.id).in_(items)))
@@ -86,11 +88,12 @@ def remove_items(session: Session, items: Any) -> None:
 
 def remove_answers(session: Session, items: Any) -> None:
     """Delete the decisions, notes and corrected lines of items, with all that follows from the decisions: memories,
-    webhook deliveries and intents.
+    messages of the outbox and intents.
     """
     decision = tables.Decision
     answers = select(decision.id).where(col(decision.item_id).in_(items))
-    for consequence in (tables.Memory, tables.WebhookDelivery, tables.Intent):
+    outbox.remove_messages(session, [outbox.DECISION_MADE], answers)
+    for consequence in (tables.Memory, tables.Intent):
         session.execute(delete(consequence).where(col(consequence.decision_id).in_(answers)))
     for table in (tables.Draft, tables.Note, tables.LineCorrection, tables.ItemReviewer, decision):
         session.execute(delete(table).where(col(table.item_id).in_(items)))

@@ -22,8 +22,10 @@ from standardwebhooks import Webhook
 
 from console.database import now_ms, reading, writing
 from console.errors import BadInput
-from console.gate import outbox
-from console.gate.outbox import GIVEN_UP, Message
+from console.gate import decision_messages
+from console.gate.decision_messages import DecisionMessage, channel_of
+from console.runs import outbox
+from console.runs.outbox import GIVEN_UP
 from console.settings import settings
 
 _PREFIX = "whsec_"
@@ -115,31 +117,31 @@ async def _round(client: httpx.AsyncClient, to: Receiver, look_from: int) -> tup
     return look_from, sum(failure is None for failure in results)
 
 
-def _take(to: Receiver, look_from: int) -> tuple[int, list[Message]]:
+def _take(to: Receiver, look_from: int) -> tuple[int, list[DecisionMessage]]:
     at_ms = now_ms()
     with reading() as session:
-        news = outbox.find_due(session, to.url, look_from, at_ms)
-        if not news.decision_ids and not outbox.has_due_message(session, to.url, at_ms):
+        news = decision_messages.find_due(session, to.url, look_from, at_ms)
+        if not news.decision_ids and not outbox.has_due_message(session, channel_of(to.url), at_ms):
             return news.look_from, []
     try:
         with writing() as session:
-            news = outbox.find_due(session, to.url, look_from, at_ms)
-            outbox.add_to_outbox(session, to.url, news.decision_ids, at_ms)
-            return news.look_from, outbox.claim_messages(session, to.url, at_ms, _AT_ONCE)
+            news = decision_messages.find_due(session, to.url, look_from, at_ms)
+            decision_messages.add_to_outbox(session, to.url, news.decision_ids, at_ms)
+            return news.look_from, decision_messages.claim_messages(session, to.url, at_ms, _AT_ONCE)
     except IntegrityError:
         # With PostgreSQL, another process collected the same decisions at the same time.
         return look_from, []
 
 
-def _settle(results: list[tuple[Message, str | None]]) -> None:
+def _settle(results: list[tuple[DecisionMessage, str | None]]) -> None:
     for message, failure in results:
         if failure is not None:
-            _log.warning("Webhook %s, attempt %d: %s", message.message_id, message.attempts, failure)
+            _log.warning("Webhook %s, attempt %d: %s", message.message_id, message.claimed.attempts, failure)
     with writing() as session:
-        outbox.store_outcomes(session, results, now_ms())
+        outbox.store_outcomes(session, [(message.claimed, failure) for message, failure in results], now_ms())
 
 
-async def _attempt(client: httpx.AsyncClient, to: Receiver, message: Message) -> str | None:
+async def _attempt(client: httpx.AsyncClient, to: Receiver, message: DecisionMessage) -> str | None:
     """Send one webhook; return None if the receiver accepted it, otherwise the reason for the failure."""
     at_s = int(time.time())
     headers = {

@@ -16,7 +16,7 @@ from console import runs
 from console.database import database_url, now_ms, reading, review_queue, writing
 from console.errors import ConsoleError
 from console.gate.policy import policy_store
-from console.runs import live_traces
+from console.runs import live_traces, outbox
 from console.server import webhooks
 from console.settings import settings
 from console.trials import replay
@@ -67,6 +67,7 @@ def _round(tell: Tell, rested: dict[int, int]) -> None:
         with writing() as session:
             policy_store.prune_allowed(session, at_ms - settings().keep_allowed_days * _DAY_MS)
             live_traces.prune(session, at_ms - live_traces.KEPT_DAYS * _DAY_MS)
+            outbox.prune(session, at_ms - outbox.KEPT_DAYS * _DAY_MS)
     # Traces whose root span never came are read after a silence.
     live_traces.build_due(at_ms)
     with reading() as session:

@@ -10,10 +10,11 @@ from storage.tables.loop import (
     Intent,
     LimitUse,
     Memory,
+    NoticeChannel,
+    Outbox,
     PlanVersion,
     Policy,
     ReplacedPolicy,
-    WebhookDelivery,
 )
 from storage.tables.people import Agent, AgentOwner, GroupMember, Invitation, Person, PersonSession
 from storage.tables.queue import (

@@ -1,6 +1,6 @@
-"""Tables around a decision: memories, execution intents, gate checks, policies, webhook deliveries."""
+"""Tables around a decision: memories, execution intents, gate checks, policies, the outbox and its channels."""
 
-from sqlalchemy import BigInteger, Index, UniqueConstraint, text
+from sqlalchemy import DDL, BigInteger, Index, UniqueConstraint, event, text
 from sqlmodel import Field
 
 from storage.tables.base import NumberedTable
@@ -208,23 +208,67 @@ class PlanVersion(NumberedTable, table=True):
     created_ms: int = Field(sa_type=BigInteger)
 
 
-class WebhookDelivery(NumberedTable, table=True):
-    """A decision to send to a webhook, retried until it is accepted or given up."""
+class Outbox(NumberedTable, table=True):
+    """A message to send: one row per event, subject and channel, retried until it is accepted or given up.
 
-    __tablename__ = "webhook_delivery"
+    `subject_id` is the id of a decision or of an item, as the event says. `is_open` is true while later events of the
+    subject are sent to the same channel. The view `webhook_delivery` shows the decisions sent to webhooks.
+    """
+
+    __tablename__ = "outbox"
     __table_args__ = (
-        UniqueConstraint("decision_id", "url"),
+        UniqueConstraint("subject_id", "event", "channel"),
         Index(
-            "ix_webhook_due",
+            "ix_outbox_due",
+            "channel",
             "next_ms",
             sqlite_where=text("delivered_ms IS NULL"),
             postgresql_where=text("delivered_ms IS NULL"),
         ),
+        Index("ix_outbox_open", "channel", sqlite_where=text("is_open"), postgresql_where=text("is_open")),
     )
 
-    decision_id: int = Field(foreign_key="decision.id")
-    url: str
+    event: str
+    subject_id: int
+    channel: str
+    created_ms: int = Field(sa_type=BigInteger)
     attempts: int = 0
     next_ms: int = Field(sa_type=BigInteger)
     delivered_ms: int | None = Field(default=None, sa_type=BigInteger)
+    failure: str = ""
+    is_open: bool = False
+
+
+WEBHOOK_DELIVERY = """
+CREATE VIEW webhook_delivery AS
+SELECT id, subject_id AS decision_id, substr(channel, 9) AS url, attempts, next_ms, delivered_ms, failure
+FROM outbox WHERE event = 'decision.made'"""
+"""The decisions sent to webhooks, in the columns of the table that the outbox replaced."""
+event.listen(Outbox.__table__, "after_create", DDL(WEBHOOK_DELIVERY))  # type: ignore[attr-defined, no-untyped-call]
+
+
+class NoticeChannel(NumberedTable, table=True):
+    """A person's way to get notices: `kind` is webhook, mail, slack or apprise, `address` where notices go.
+
+    The address and the signing `secret` are secrets. `run_ids` is a JSON list of runs, empty for all runs with waiting
+    agents; `events` are words joined by commas; `quiet` is `HH:MM-HH:MM` in `time_zone`, or empty. Items that came
+    before `since_ms` are left out. `next_ms` is the earliest time of the next message, `used_ms` that of the last one.
+    """
+
+    __tablename__ = "notice_channel"
+    __table_args__ = (Index("ix_notice_channel_person", "person_id"),)
+
+    person_id: int = Field(foreign_key="person.id")
+    kind: str
+    address: str
+    secret: str = ""
+    run_ids: str = "[]"
+    events: str
+    quiet: str = ""
+    time_zone: str = "UTC"
+    language: str = "en"
+    muted: bool = False
+    since_ms: int = Field(sa_type=BigInteger)
+    next_ms: int = Field(default=0, sa_type=BigInteger)
+    used_ms: int | None = Field(default=None, sa_type=BigInteger)
     failure: str = ""

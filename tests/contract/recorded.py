@@ -57,9 +57,12 @@ def answers_and_columns(folder, data):
 
 
 def tables(path):
-    """The columns of each table of a database file."""
+    """The columns of each table and view of a database file."""
     with closing(sqlite3.connect(path)) as db:
-        names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+        names = [
+            name
+            for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+        ]
         return {name: [row[1] for row in db.execute(f"PRAGMA table_info({name})")] for name in names}
 
 

@@ -146,3 +146,29 @@ def test_several_processes_may_start_on_a_new_file_at_once(tmp_path):
     assert [start.communicate(timeout=60)[1] for start in starts] == [""] * 4
     assert check(url) == []
     close(url)
+
+
+def test_the_deliveries_of_webhooks_move_to_the_outbox(url, stock):
+    stock(url, 1)
+    path = Path(url.removeprefix("sqlite:///"))
+    close(url)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("""
+            DROP VIEW webhook_delivery; DROP TABLE outbox; DROP TABLE notice_channel;
+            CREATE TABLE webhook_delivery (
+                id INTEGER NOT NULL PRIMARY KEY, decision_id INTEGER NOT NULL, url VARCHAR NOT NULL,
+                attempts INTEGER NOT NULL, next_ms BIGINT NOT NULL, delivered_ms BIGINT, failure VARCHAR NOT NULL);
+            INSERT INTO decision (id, item_id, reviewer, annotator_kind, decision, feedback_type, feedback_text,
+                action_digest, submit_key, revision, superseded, budget_used, claimed_ms, decided_ms, deliverable_ms)
+            SELECT 7, id, 'rita', 'human', 'reject', 'nl', '', '', 'k', 1, 0, 0, 1, 2, 3 FROM item LIMIT 1;
+            INSERT INTO webhook_delivery VALUES
+                (1, 7, 'http://a/', 2, 9, NULL, 'refused'), (2, 7, 'http://b/', 1, 9, 8, '');
+            UPDATE alembic_version SET version_num = '0021';
+        """)
+        before = connection.execute("SELECT * FROM webhook_delivery ORDER BY id").fetchall()
+    upgrade(url)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT * FROM webhook_delivery ORDER BY id").fetchall() == before
+        assert connection.execute("SELECT DISTINCT event, subject_id, created_ms, is_open FROM outbox").fetchall() == [
+            ("decision.made", 7, 3, 0)
+        ]

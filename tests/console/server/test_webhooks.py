@@ -16,12 +16,13 @@ from sqlmodel import select
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput
-from console.gate import Gate, outbox
+from console.gate import Gate
 from console.review import decisions
 from console.review.decisions import ReviewDecision
+from console.runs import outbox
 from console.server import webhooks
 from console.settings import settings
-from storage.tables import Ask, WebhookDelivery
+from storage.tables import Ask, Outbox
 from tests.receiver import receiving
 
 SECRET = "whsec_" + base64.b64encode(b"a secret of thirty-two bytes ...").decode()
@@ -62,14 +63,14 @@ def send():
 def wait_over():
     """Lets the time until the next attempt go by."""
     with writing() as session:
-        for row in session.exec(select(WebhookDelivery)):
+        for row in session.exec(select(Outbox)):
             row.next_ms = min(row.next_ms, now_ms()) if row.next_ms < outbox._FAR_MS else row.next_ms
             session.add(row)
 
 
 def rows():
     with reading() as session:
-        return session.exec(select(WebhookDelivery)).all()
+        return session.exec(select(Outbox)).all()
 
 
 def test_a_decision_is_sent_signed_as_standard_webhooks_has_it(receiver, decided):

@@ -1,4 +1,4 @@
-"""The outbox of webhooks: decisions to send, the time of each retry, and the outcome of each attempt."""
+"""The webhook's messages about decisions: which decisions are due, and the body of each message."""
 
 from __future__ import annotations
 
@@ -9,34 +9,25 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-from sqlalchemy import insert, update
 from sqlmodel import Session, col, func, select
 
 from console.gate.checks import check_id_of_item
 from console.review.resolution import feedback_to_agent
-from console.runs import is_current
+from console.runs import is_current, outbox
+from console.runs.outbox import DECISION_MADE, Claimed
 from storage import tables
 from storage.tables import RunKind
 
-RETRIES_S = (1, 5, 30, 120, 600, 1_800, 3_600)
-"""Seconds to wait after the first failure, the second, ...; after the last, the decision is not sent again."""
-GIVEN_UP = "given up: "
-
-_HELD_MS = 60_000
-"""How long a message is claimed: longer than any attempt, so that no other process sends the message too."""
 _PAST_MS = 7 * 24 * 3_600_000
 """Older decisions are not sent to a new receiver."""
-_FAR_MS = 1 << 61
 _MARGIN = 500
-_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """A decision to send: its row in the outbox, the number of attempts, its stable id, and its body."""
+class DecisionMessage:
+    """A decision to send: its claimed row in the outbox, its stable id, and its body."""
 
-    delivery_id: int
-    attempts: int
+    claimed: Claimed
     message_id: str
     body: bytes
 
@@ -49,16 +40,23 @@ class DueDecisions:
     look_from: int
 
 
+def channel_of(url: str) -> str:
+    """Return the channel of the outbox that sends to this address."""
+    return f"webhook {url}"
+
+
 def find_due(session: Session, url: str, look_from: int, now_ms: int) -> DueDecisions:
     """Find the decisions of gate runs, from the id `look_from` on, that can no longer be undone."""
-    decision, item, run, delivery = tables.Decision, tables.Item, tables.Run, tables.WebhookDelivery
+    decision, item, run, message = tables.Decision, tables.Item, tables.Run, tables.Outbox
     current = is_current() & (col(decision.id) >= look_from)
-    known = select(delivery.id).where(delivery.decision_id == col(decision.id), delivery.url == url).exists()
+    known = select(message.id).where(
+        message.subject_id == col(decision.id), message.channel == channel_of(url), message.event == DECISION_MADE
+    )
     due = (
         select(decision.id)
         .join(item, col(item.id) == decision.item_id)
         .join(run, col(run.id) == item.run_id)
-        .where(current, run.kind == RunKind.GATE, ~known)
+        .where(current, run.kind == RunKind.GATE, ~known.exists())
         .where(col(decision.deliverable_ms) <= now_ms, col(decision.deliverable_ms) > now_ms - _PAST_MS)
         .order_by(col(decision.id))
     )
@@ -71,60 +69,18 @@ def find_due(session: Session, url: str, look_from: int, now_ms: int) -> DueDeci
 
 def add_to_outbox(session: Session, url: str, decision_ids: Sequence[int], now_ms: int) -> None:
     """Add the decisions to the outbox."""
-    rows = [{"decision_id": id, "url": url, "attempts": 0, "next_ms": now_ms, "failure": ""} for id in decision_ids]
-    if rows:
-        session.execute(insert(tables.WebhookDelivery), rows)
+    outbox.add_messages(session, channel_of(url), DECISION_MADE, decision_ids, now_ms)
 
 
-def claim_messages(session: Session, url: str, now_ms: int, limit: int) -> list[Message]:
+def claim_messages(session: Session, url: str, now_ms: int, limit: int) -> list[DecisionMessage]:
     """Claim for one minute the messages that this process is to send now."""
-    delivery = tables.WebhookDelivery
-    due = (
-        select(delivery)
-        .where(delivery.url == url, col(delivery.delivered_ms).is_(None), delivery.next_ms <= now_ms)
-        .order_by(col(delivery.next_ms))
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-    )
-    taken = session.exec(due).all()
-    for row in taken:
-        row.attempts, row.next_ms = row.attempts + 1, now_ms + _HELD_MS
-        session.add(row)
-    return [_message(session, row) for row in taken]
+    return [_message(session, row) for row in outbox.claim_messages(session, channel_of(url), now_ms, limit)]
 
 
-def has_due_message(session: Session, url: str, now_ms: int) -> bool:
-    """Return whether there is a message to send now."""
-    delivery = tables.WebhookDelivery
-    due = select(delivery.id).where(
-        delivery.url == url, col(delivery.delivered_ms).is_(None), delivery.next_ms <= now_ms
-    )
-    return session.exec(due.limit(1)).first() is not None
-
-
-def store_outcomes(session: Session, results: Sequence[tuple[Message, str | None]], now_ms: int) -> None:
-    """Store the outcome of each attempt: None if the message was delivered, otherwise the reason for the failure."""
-    for message, failure in results:
-        session.execute(_outcome_update(message, failure, now_ms))
-
-
-def _outcome_update(message: Message, failure: str | None, now_ms: int) -> Any:
-    delivery = tables.WebhookDelivery
-    if failure is None:
-        changed: dict[str, Any] = {"delivered_ms": now_ms, "failure": ""}
-    elif failure.startswith(GIVEN_UP) or message.attempts > len(RETRIES_S):
-        changed = {"next_ms": _FAR_MS, "failure": f"{GIVEN_UP}{failure.removeprefix(GIVEN_UP)}"[:_REASON]}
-    else:
-        changed = {"next_ms": now_ms + RETRIES_S[message.attempts - 1] * 1_000, "failure": failure[:_REASON]}
-    # Ignore an attempt that took so long that another process has made the next one.
-    same = (col(delivery.id) == message.delivery_id) & (col(delivery.attempts) == message.attempts)
-    return update(delivery).where(same).values(**changed)
-
-
-def _message(session: Session, row: tables.WebhookDelivery) -> Message:
-    decision = session.get_one(tables.Decision, row.decision_id)
+def _message(session: Session, row: Claimed) -> DecisionMessage:
+    decision = session.get_one(tables.Decision, row.subject_id)
     message_id = "msg_" + hashlib.sha256(f"{decision.id} {decision.submit_key}".encode()).hexdigest()[:32]
-    return Message(row.id or 0, row.attempts, message_id, orjson.dumps(_document(session, decision)))
+    return DecisionMessage(row, message_id, orjson.dumps(_document(session, decision)))
 
 
 def _document(session: Session, decision: tables.Decision) -> dict[str, Any]:
@@ -133,7 +89,7 @@ def _document(session: Session, decision: tables.Decision) -> dict[str, Any]:
     record = session.get_one(tables.Trajectory, item.trajectory_id)
     task = session.get_one(tables.Task, record.task_id)
     return {
-        "type": "decision.made",
+        "type": DECISION_MADE,
         "timestamp": _iso(decision.decided_ms),
         "data": {
             "check_id": check_id_of_item(session, decision.item_id),

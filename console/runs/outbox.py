@@ -1,0 +1,202 @@
+"""The outbox: one row per event and channel, with a lease, retries that wait longer each time, and dead letters.
+
+The sender claims rows in a transaction, sends outside of it, and stores each outcome in another one. The number of
+attempts is the fence: the outcome of an attempt counts only while no other process has begun the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, insert, update
+from sqlmodel import Session, col, delete, func, select
+
+from storage import tables
+
+DECISION_MADE = "decision.made"
+"""A decision can no longer be undone; the subject is the decision."""
+ITEM_PENDING, ITEM_REMINDER, ITEM_CLOSED = ITEM_EVENTS = ("item.pending", "item.reminder", "item.closed")
+"""An item is pending, its time is running out, it is closed; the subject is the item."""
+
+RETRIES_S = (1, 5, 30, 120, 600, 1_800, 3_600)
+"""Seconds to wait after the first failure, the second, ...; after the last, the message is not sent again."""
+GIVEN_UP = "given up: "
+"""The start of the reason of a dead letter. A failure that starts with it is not retried."""
+NOT_NEEDED = "not needed: "
+"""The start of the reason of a message that was not sent, because its event no longer matters."""
+
+KEPT_DAYS = 90
+"""Messages are kept for so many days, delivered or not."""
+
+_HELD_MS = 60_000
+"""How long a message is claimed: longer than any attempt, so that no other process sends the message too."""
+_FAR_MS = 1 << 61
+_REASON = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A message that this process is to send: its row, the event and its subject, and the number of attempts."""
+
+    message_id: int
+    event: str
+    subject_id: int
+    attempts: int
+    created_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A message that was not delivered: its row, event, subject and channel, the attempts and the last reason.
+
+    `next_ms` is the time of the next attempt; None if the message was given up.
+    """
+
+    message_id: int
+    event: str
+    subject_id: int
+    channel: str
+    attempts: int
+    created_ms: int
+    next_ms: int | None
+    reason: str
+
+
+def add_messages(
+    session: Session, channel: str, event: str, subject_ids: Sequence[int], now_ms: int, *, is_open: bool = False
+) -> None:
+    """Add one message per subject; raise IntegrityError if another process has added one of them.
+
+    `is_open` says that later events of the subject are sent to the same channel, until `close_subjects`.
+    """
+    common = {"channel": channel, "event": event, "created_ms": now_ms, "next_ms": now_ms, "is_open": is_open}
+    rows = [{"subject_id": id, "attempts": 0, "failure": "", **common} for id in subject_ids]
+    if rows:
+        session.execute(insert(tables.Outbox), rows)
+
+
+def claim_messages(session: Session, channel: str, now_ms: int, limit: int) -> list[Claimed]:
+    """Claim for one minute the channel's messages that this process is to send now, the longest due first."""
+    row = tables.Outbox
+    due = select(row).where(_is_due(channel, now_ms)).order_by(col(row.next_ms), col(row.id)).limit(limit)
+    taken = session.exec(due.with_for_update(skip_locked=True)).all()
+    for one in taken:
+        one.attempts, one.next_ms = one.attempts + 1, now_ms + _HELD_MS
+        session.add(one)
+    return [Claimed(one.id or 0, one.event, one.subject_id, one.attempts, one.created_ms) for one in taken]
+
+
+def has_due_message(session: Session, channel: str, now_ms: int) -> bool:
+    """Return whether the channel has a message to send now."""
+    return session.exec(select(tables.Outbox.id).where(_is_due(channel, now_ms)).limit(1)).first() is not None
+
+
+def store_outcomes(session: Session, results: Sequence[tuple[Claimed, str | None]], now_ms: int) -> None:
+    """Store the outcome of each attempt: None if the message was delivered, otherwise the reason for the failure.
+
+    A reason that starts with `GIVEN_UP` or `NOT_NEEDED` ends the message; others are retried, up to eight attempts.
+    """
+    for message, failure in results:
+        session.execute(_outcome_update(message, failure, now_ms))
+
+
+def hold_back(session: Session, messages: Sequence[Claimed], until_ms: int) -> None:
+    """Give claimed messages back unsent; they are due again at `until_ms`, and the attempt does not count."""
+    for message in messages:
+        session.execute(_same(message).values(next_ms=until_ms, attempts=message.attempts - 1))
+
+
+def retry_messages(session: Session, now_ms: int, message_ids: Sequence[int] | None = None) -> int:
+    """Make dead letters, or those with these ids, due now with all their attempts; return their number."""
+    row = tables.Outbox
+    dead = _is_undelivered() & (col(row.next_ms) == _FAR_MS)
+    if message_ids is not None:
+        dead &= col(row.id).in_(message_ids)
+    found = session.exec(select(row).where(dead).with_for_update()).all()
+    for one in found:
+        one.attempts, one.next_ms = 0, now_ms
+        session.add(one)
+    return len(found)
+
+
+def list_undelivered(session: Session, limit: int = 200, channel: str | None = None) -> list[DeadLetter]:
+    """List the messages whose last attempt failed, dead letters first, the newest first."""
+    row = tables.Outbox
+    failed = _is_undelivered() & (col(row.channel) == channel if channel is not None else col(row.id).is_not(None))
+    ranked = select(row).where(failed).order_by((col(row.next_ms) == _FAR_MS).desc(), col(row.id).desc())
+    return [
+        DeadLetter(
+            one.id or 0,
+            one.event,
+            one.subject_id,
+            one.channel,
+            one.attempts,
+            one.created_ms,
+            None if one.next_ms == _FAR_MS else one.next_ms,
+            one.failure,
+        )
+        for one in session.exec(ranked.limit(limit))
+    ]
+
+
+def count_undelivered(session: Session) -> dict[str, int]:
+    """Return the number of dead letters of each channel that has any."""
+    row = tables.Outbox
+    dead = select(row.channel, func.count()).where(_is_undelivered(), row.next_ms == _FAR_MS).group_by(row.channel)
+    return dict(session.exec(dead).all())
+
+
+def close_subjects(session: Session, subject_ids: Sequence[int], channel: str | None = None) -> None:
+    """Mark that no later event of these subjects follows, on this channel or on all."""
+    row = tables.Outbox
+    chosen = col(row.is_open) & col(row.subject_id).in_(subject_ids)
+    if channel is not None:
+        chosen &= col(row.channel) == channel
+    session.execute(update(row).where(chosen).values(is_open=False))
+
+
+def remove_messages(session: Session, events: Iterable[str], subject_ids: Any) -> None:
+    """Delete the messages of these events about these subjects, which may be a select of ids."""
+    row = tables.Outbox
+    session.execute(delete(row).where(col(row.event).in_(list(events)), col(row.subject_id).in_(subject_ids)))
+
+
+def remove_channel_messages(session: Session, channel: str) -> None:
+    """Delete all messages of a channel."""
+    session.execute(delete(tables.Outbox).where(col(tables.Outbox.channel) == channel))
+
+
+def prune(session: Session, before_ms: int) -> None:
+    """Delete the messages created before this time, delivered or not."""
+    session.execute(delete(tables.Outbox).where(col(tables.Outbox.created_ms) < before_ms))
+
+
+def _is_due(channel: str, now_ms: int) -> ColumnElement[bool]:
+    row = tables.Outbox
+    return (col(row.channel) == channel) & col(row.delivered_ms).is_(None) & (col(row.next_ms) <= now_ms)
+
+
+def _is_undelivered() -> ColumnElement[bool]:
+    row = tables.Outbox
+    not_sent = col(row.failure).startswith(NOT_NEEDED, autoescape=True)
+    return col(row.delivered_ms).is_(None) & (col(row.failure) != "") & ~not_sent
+
+
+def _same(message: Claimed) -> Any:
+    """Return the update of the message's row, unless another process has begun the next attempt."""
+    row = tables.Outbox
+    return update(row).where(col(row.id) == message.message_id, col(row.attempts) == message.attempts)
+
+
+def _outcome_update(message: Claimed, failure: str | None, now_ms: int) -> Any:
+    if failure is None:
+        changed: dict[str, Any] = {"delivered_ms": now_ms, "failure": ""}
+    elif failure.startswith(NOT_NEEDED):
+        changed = {"next_ms": _FAR_MS, "failure": failure[:_REASON]}
+    elif failure.startswith(GIVEN_UP) or message.attempts > len(RETRIES_S):
+        changed = {"next_ms": _FAR_MS, "failure": f"{GIVEN_UP}{failure.removeprefix(GIVEN_UP)}"[:_REASON]}
+    else:
+        changed = {"next_ms": now_ms + RETRIES_S[message.attempts - 1] * 1_000, "failure": failure[:_REASON]}
+    return _same(message).values(**changed)
