@@ -83,7 +83,7 @@ rules:
     gate = make_gate(text, run="bot", detector="random", threshold=1.0, critical=[])
     for number in range(3):
         assert gate.check("t", [], f"look[{number}]").approved
-    assert gate.check("t", [], "open[1]").approved
+    assert gate.check("Open 17.", [], "open[17]").approved
     assert not gate.check("t", [], "drop[1]").approved
     assert isinstance(gate.ask("t", [], "pay[1]"), Wait)
     assert isinstance(gate.ask("t", [], "go on then"), Wait)

@@ -259,7 +259,7 @@ def look_at_seeded(walk):
     assert {row["cell"][0][1] for row in seeded} == {True, False}, "flagged and not"
     assert {row["numbers"][-1] for row in rows} == {1}, "the meter moves by one with every item"
     assert judge_seeded(rows) > CHANCE or judge_seeded(again()) > CHANCE
-    assert judge_seeded(rows, leak=lambda row: row["place"].claim.item_id) < CHANCE
+    assert judge_seeded(rows, leak=lambda row: row["place"].claim.item_id % 7 + 10 * row["seeded"]) < CHANCE
     told_by_a_word = [row | {"text": row["text"] + " probe" * row["seeded"]} for row in rows]
     assert judge_seeded(told_by_a_word) < CHANCE
 

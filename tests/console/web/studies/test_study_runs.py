@@ -30,10 +30,16 @@ def test_it_can_be_chosen_nowhere(open_page, kettles, arm, page):
 
 
 def test_a_reviewer_who_asks_by_name_gets_another_run(open_page, kettles, arm):
-    at = open_page("inbox", role="reviewer", run=arm)
+    at = open_page("export", role="reviewer", run=arm)
     assert at.session_state["run"] == "kettles"
 
 
+def test_a_reviewer_finds_none_of_its_items_in_the_inbox(open_page, kettles, arm):
+    at = open_page("inbox", role="reviewer", run=arm)
+    assert not at.exception
+    assert arm not in str(at.main)
+
+
 def test_a_researcher_opens_it_by_name(open_page, kettles, arm):
-    at = open_page("inbox", run=arm)
+    at = open_page("export", run=arm)
     assert at.session_state["run"] == arm
