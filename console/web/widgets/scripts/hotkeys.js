@@ -2,6 +2,7 @@
 // Streamlit calls `mount` after each change of data and the returned function at the end, so state is kept per element.
 const mounted = new WeakMap()
 const DWELL_MS = 400
+const REDRAWN_MS = 1000
 const SILENCE_MS = 1000
 const ANSWER_MS = 5000
 const TEXT_FIELDS = "input, textarea, select, [contenteditable]:not([contenteditable='false'])"
@@ -12,11 +13,14 @@ const OWN_ENTER = "button, a, summary, label, [role=button], [role=tab], [role=m
 const SPOKEN = { "ctrl+enter": "Control+Enter Meta+Enter", enter: "Enter", arrowleft: "ArrowLeft", arrowright: "ArrowRight" }
 const DIALOG = "[role=dialog], [role=alertdialog], dialog[open]"
 
+// Streamlit may end this component and begin it again while the page shows the same item, which is not a new item.
+let shown = {}
+
 export default function mount({ data, parentElement, setTriggerValue }) {
   const state = mounted.get(parentElement) ?? begin(parentElement)
   const before = state.data
   state.data = data
-  if (data.item !== before?.item) state.shownAt = performance.now()
+  if (data.item !== before?.item) state.shownAt = shownAt(data.item)
   if (data.item !== before?.item || data.enabled !== before?.enabled) markReady(state)
   state.send = (value) => setTriggerValue("draft", value)
   showSaved(state)
@@ -26,6 +30,13 @@ export default function mount({ data, parentElement, setTriggerValue }) {
   if (data.item !== before?.item) state.sentAt = undefined
   if (data.focus && data.focus !== before?.focus && (before || !data.focus.startsWith("item:"))) focusSoon(state, data.focus)
   return () => end(state, parentElement)
+}
+
+function shownAt(item) {
+  const now = performance.now()
+  if (shown.item !== item || now - (shown.endedAt ?? now) > REDRAWN_MS) shown = { item, at: now }
+  shown.endedAt = undefined
+  return shown.at
 }
 
 function begin(parentElement) {
@@ -50,6 +61,7 @@ function end(state, parentElement) {
   clearTimeout(state.naming)
   clearTimeout(state.waking)
   state.stop.abort()
+  shown.endedAt = performance.now()
   delete document.body.dataset.iaWords
   delete document.body.dataset.iaKeys
   mounted.delete(parentElement)
