@@ -1,6 +1,7 @@
 """Scripts for the endpoint: a judge by rule, the mishaps of real models, and faults by a stated share."""
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
@@ -18,6 +19,8 @@ def share_of(text: str) -> float:
 def rule(ask: Ask) -> Answer:
     """A well-formed answer to any of the detectors' questions, told by the form that the question asks for."""
     question, doubt = ask.last, share_of(ask.text)
+    if "Reply with one JSON object" in question:
+        return Answer([_lines(question)])
     if "Step N:" in question:
         steps = max((int(number) for number in _STEP.findall(ask.text)), default=1)
         lines = [f"Step {number}: {1 - doubt / steps:.2f}" for number in range(1, steps + 1)]
@@ -28,6 +31,14 @@ def rule(ask: Ask) -> Answer:
         verdict = "Incorrect" if doubt > 0.5 else "Correct"
         return Answer([f"Status: Completed\nVerdict: {verdict}\nReason: as the steps show."])
     return judging(doubt)
+
+
+def _lines(question: str) -> str:
+    """The lists of `requirements`: one line from the first words of the request, which nothing in the record decides."""
+    if '{"requirements"' in question:
+        words = question.partition("<<<REQUEST")[2].splitlines()[1]
+        return json.dumps({"requirements": [{"kind": "thing", "source": "request", "quote": words, "bound_to": ""}]})
+    return json.dumps({"lines": [{"number": 1, "standing": "cannot tell", "quote": "", "step": 0}], "further": []})
 
 
 MISHAPS: Mapping[str, Callable[[Answer], Answer | Fault]] = {
