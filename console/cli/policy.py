@@ -137,7 +137,7 @@ def try_policy(
     say("\n".join([found.sentence, *found.further_sentences]))
     show_table(found.by_tool, ("tool", "allow", "judge", "ask", "deny"), empty="The run has no recorded actions.")
     if found.examples:
-        show_table(found.examples, ("rule", "then", "flagged", "wrong", "action"))
+        show_table(found.examples, ("rule", "then", "flagged", "unchecked", "wrong", "action"))
 
 
 def _policy_at(policy: str) -> Policy:

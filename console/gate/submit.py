@@ -34,7 +34,7 @@ from console.gate.store import (
     stored_run,
 )
 from console.gate.types import GateDecision, Reason
-from console.gate.unsettled import NOT_BY_A_DETECTOR, find_unchecked, find_unsettled
+from console.gate.unsettled import NOT_BY_A_DETECTOR, explain_unsettled
 from console.runs.trajectory_rows import intend
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
@@ -308,7 +308,7 @@ def _judge(run: tables.Run, request: CheckRequest, tightened: Tightened) -> dict
         rows.append(_verdict(run, name, seen, tightened))
         if rows[-1]["flagged"]:
             return rows[-1]
-    unsettled = find_unsettled(seen) or find_unchecked(row["requirements"] for row in rows)
+    unsettled = explain_unsettled(seen, rows)
     if unsettled is None:
         return rows[0]
     return rows[0] | {"flagged": True, "rationale": f"{NOT_BY_A_DETECTOR} {unsettled}"}

@@ -7,8 +7,9 @@ Kinds are compared by how values are written, in any language; what the argument
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 
@@ -43,6 +44,11 @@ class _Values:
     @property
     def links(self) -> frozenset[str]:
         return frozenset(one.value for one in self.anchors if one.kind is AnchorKind.LINK)
+
+
+def explain_unsettled(checkpoint: Checkpoint, verdicts: Iterable[Mapping[str, Any]]) -> str | None:
+    """Return a sentence if only a person can settle an action that no verdict (row) flags, or None."""
+    return find_unsettled(checkpoint) or find_unchecked(row["requirements"] for row in verdicts)
 
 
 def find_unsettled(checkpoint: Checkpoint) -> str | None:

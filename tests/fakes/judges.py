@@ -34,7 +34,7 @@ def rule(ask: Ask) -> Answer:
 
 
 def _lines(question: str) -> str:
-    """The lists of `requirements`: one line from the first words of the request, which nothing in the record decides."""
+    """The lists of `requirements`: one line with the request's first words, which nothing in the record decides."""
     if '{"requirements"' in question:
         words = question.partition("<<<REQUEST")[2].splitlines()[1]
         return json.dumps({"requirements": [{"kind": "thing", "source": "request", "quote": words, "bound_to": ""}]})

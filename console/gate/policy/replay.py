@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,6 +15,7 @@ from console.detection.detectors import Detector, detector
 from console.detection.routing import OWN_DETECTOR, routing_name
 from console.detection.verdicts import judge_as_row
 from console.gate.policy.rules import CheckFacts, Policy, Ruling, Then, ruling
+from console.gate.unsettled import explain_unsettled
 from console.runs import patterns
 from console.trajectory import Label, Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, is_critical
@@ -41,6 +43,8 @@ class PolicyTest:
     """The detectors that judged: the run's, if it needs no model, and `rules`."""
     flagged: int = 0
     """How many of the judged actions the detectors flag, so that a person is asked."""
+    unchecked: int = 0
+    """How many more of the judged actions a gate asks about, because something could not be checked."""
     outcomes: dict[str, dict[str, int]] = field(default_factory=dict)
     """For actions asked about, run at once and denied: how many trials have a known end, and how many ended wrong."""
     examples: list[dict[str, Any]] = field(default_factory=list)
@@ -59,7 +63,11 @@ class PolicyTest:
         """What the detectors flag, and how the trials of the actions ended if the log says so."""
         found = []
         if self.judged:
-            found.append(f"Of {self.judged} judged, {' and '.join(self.detectors)} would ask about {self.flagged}.")
+            who, left = " and ".join(self.detectors), self.judged - self.flagged - self.unchecked
+            found.append(
+                f"Of {self.judged} judged, {who} would flag {self.flagged}. The gate would ask about {self.unchecked} "
+                f"more, because something could not be checked. {left} would run at once."
+            )
         words = {"asked": "asked about", "allowed": "run at once", "denied": "denied"}
         ended = [
             f"of {count['known']} {words[kind]}, {count['wrong']} ended wrong"
@@ -83,7 +91,8 @@ def replay_policy(session: Session, run: tables.Run, policy: Policy, examples: i
     for action, record, step, agent in _actions(session, run):
         found = ruling(policy, CheckFacts(action, agent, run.environment or record.environment, record.instruction))
         seen = checkpoint_at(record, step, CheckpointKind.ACTION) if found.then is Then.JUDGE else None
-        samples.append(_Sample(action, found, _ended_wrong(record), seen is not None and _flags(run, judges, seen)))
+        concern = _find_concern(run, judges, seen) if seen else None
+        samples.append(_Sample(action, found, _ended_wrong(record), concern))
         word[found.then] += 1
         by_tool.setdefault(found.tool or "no tool", Counter())[found.then] += 1
         today += is_critical(action, critical)
@@ -101,10 +110,18 @@ def replay_policy(session: Session, run: tables.Run, policy: Policy, examples: i
         by_rule=dict(Counter(one.found.rule for one in samples)),
         by_tool=tools,
         detectors=[judge.name for judge in judges],
-        flagged=sum(one.flagged for one in samples),
+        flagged=sum(one.concern is _Concern.FLAGGED for one in samples),
+        unchecked=sum(one.concern is _Concern.UNCHECKED for one in samples),
         outcomes=_outcomes(samples),
         examples=_examples(samples, examples),
     )
+
+
+class _Concern(StrEnum):
+    """Why a gate asks about a judged action."""
+
+    FLAGGED = "flagged"
+    UNCHECKED = "unchecked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +130,13 @@ class _Sample:
     found: Ruling
     wrong: bool | None
     """Whether the trial ended wrong; None if that is unknown."""
-    flagged: bool
+    concern: _Concern | None
 
     @property
     def kind(self) -> str:
         if self.found.then is Then.DENY:
             return "denied"
-        return "asked" if self.found.then is Then.ASK or self.flagged else "allowed"
+        return "asked" if self.found.then is Then.ASK or self.concern else "allowed"
 
 
 def _judges(run: tables.Run) -> list[Detector]:
@@ -127,12 +144,15 @@ def _judges(run: tables.Run) -> list[Detector]:
     return [judge for judge in named if judge.judge is not None]
 
 
-def _flags(run: tables.Run, judges: Sequence[Detector], seen: Checkpoint) -> bool:
+def _find_concern(run: tables.Run, judges: Sequence[Detector], seen: Checkpoint) -> _Concern | None:
     try:
-        return any(judge_as_row(run, judge, _threshold(run, judge), 0, seen, 0)["flagged"] for judge in judges)
+        rows = [judge_as_row(run, judge, _threshold(run, judge), 0, seen, 0) for judge in judges]
     except Exception:
         # In a gate, a failing detector asks too.
-        return True
+        return _Concern.FLAGGED
+    if any(row["flagged"] for row in rows):
+        return _Concern.FLAGGED
+    return _Concern.UNCHECKED if explain_unsettled(seen, rows) else None
 
 
 def _threshold(run: tables.Run, judge: Detector) -> float:
@@ -167,7 +187,8 @@ def _examples(samples: Sequence[_Sample], most: int) -> list[dict[str, Any]]:
         {
             "rule": one.found.rule,
             "then": str(one.found.then),
-            "flagged": one.flagged if one.found.then is Then.JUDGE else None,
+            "flagged": one.concern is _Concern.FLAGGED if one.found.then is Then.JUDGE else None,
+            "unchecked": one.concern is _Concern.UNCHECKED if one.found.then is Then.JUDGE else None,
             "wrong": one.wrong,
             "action": one.action,
         }

@@ -11,7 +11,7 @@ from console.database import reading
 from console.gate.checks import Wait
 from console.gate.policy import read_policy
 from console.gate.policy.replay import replay_policy, run_cases
-from console.trajectory import Step
+from console.trajectory import Step, Trajectory
 from tests.console.web.test_handbook import fences
 from tests.logs import purchase, stuck, write_log
 
@@ -56,6 +56,7 @@ def test_test_prints_every_count_as_json(shop, tmp_path, capsys):
         ],
         "detectors": ["rules"],
         "flagged": 0,
+        "unchecked": 5,
         "outcomes": {
             "asked": {"known": 6, "wrong": 2},
             "allowed": {"known": 3, "wrong": 1},
@@ -72,6 +73,7 @@ def test_test_prints_every_count_as_json(shop, tmp_path, capsys):
         "rule": "looking",
         "then": "allow",
         "flagged": None,
+        "unchecked": None,
         "wrong": True,
         "action": "search[blue kettle 1]",
     }
@@ -96,7 +98,8 @@ def test_test_prints_a_sentence_and_a_row_a_tool(shop, tmp_path, capsys):
     said, *table = capsys.readouterr().out.splitlines()
     assert said == "would have asked 6 of 17 (today 3), denied 3, let a detector judge 5, allowed 3"
     assert table[:2] == [
-        "Of 5 judged, rules would ask about 0.",
+        "Of 5 judged, rules would flag 0. The gate would ask about 5 more, because something could not be checked. "
+        "0 would run at once.",
         "In trials with a known end: of 6 asked about, 2 ended wrong; of 3 run at once, 1 ended wrong; "
         "of 3 denied, 1 ended wrong.",
     ]
@@ -139,6 +142,7 @@ def test_gates_own_policy_is_tried_on_its_own_actions_and_today_is_what_it_queue
         ],
         "detectors": ["full-validation", "rules"],
         "flagged": 0,
+        "unchecked": 0,
         "outcomes": {kind: {"known": 0, "wrong": 0} for kind in ("asked", "allowed", "denied")},
     }
 
@@ -224,6 +228,24 @@ def test_what_the_detector_would_ask_and_how_trials_ended_is_said(tmp_path, caps
     said = json.loads(capsys.readouterr().out)
     assert 0 < said["flagged"] < said["judged"]
     asked, allowed = said["outcomes"]["asked"], said["outcomes"]["allowed"]
-    assert asked["known"] == said["flagged"]
+    assert asked["known"] == said["flagged"] + said["unchecked"]
     assert asked["known"] + allowed["known"] == said["judged"]
     assert asked["wrong"] > 0
+
+
+def test_what_could_not_be_checked_is_counted_apart_from_what_is_flagged(tmp_path, capsys):
+    request = "Delete the file with the ID 4413 from my drive."
+    actions = ('delete_file({"file_id": "4413"})', 'delete_file({"file_id": "4431"})', 'frobnicate({"level": true})')
+    calls = [Trajectory(str(n), "generic", request, critical_action=one) for n, one in enumerate(actions)]
+    assert run_command(["trajectory", "import", str(write_log(tmp_path / "l.jsonl", *calls)), "--run", "drive"]) == 0
+    file = tmp_path / "policy.yaml"
+    file.write_text("default: judge")
+    capsys.readouterr()
+    assert run_command(["policy", "test", str(file), "--run", "drive", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["judged"], said["flagged"], said["unchecked"]) == (3, 1, 1)
+    assert [(one["flagged"], one["unchecked"]) for one in said["examples"]] == [
+        (False, False),
+        (True, False),
+        (False, True),
+    ]
