@@ -235,6 +235,7 @@ def _row(
 ) -> dict[str, Any]:
     """Return the row of a recalibrated verdict; the original's usage is not repeated."""
     unread = {UNPARSED: True} if probability is None else {}
+    unread |= {REFUSED: True} if one.score is None else {}
     score = one.score if probability is None else probability
     kept = ("run_id", "trajectory_id", "step", "kind", "inferred_task", "rationale", "model", "seed", "requirements")
     return {name: getattr(one, name) for name in kept} | {
@@ -304,7 +305,8 @@ def _cases(
 ) -> list[LabelledCheckpoint]:
     verdict, body = tables.Verdict, tables.TrajectoryBody
     columns = (verdict.trajectory_id, verdict.step, verdict.kind, verdict.detector, verdict.score)
-    statement = select(*map(col, columns)).where(col(verdict.run_id) == run.id, col(verdict.detector).in_(inputs))
+    mine = (col(verdict.run_id) == run.id, col(verdict.detector).in_(inputs), col(verdict.score).is_not(None))
+    statement = select(*map(col, columns)).where(*mine)
     scores: dict[Key, dict[str, float]] = {}
     for row in session.execute(statement):
         if checkpoint_key(row) in known:

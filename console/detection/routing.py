@@ -22,6 +22,8 @@ from storage import tables
 from storage.queue import HALTED, NewItem
 from storage.tables import ItemStatus, RunKind
 
+_DECLINED_PRIORITY = 1.0
+"""That of the highest score: the model declined to judge, so nothing speaks for the action."""
 _HALTED_PRIORITY = -1.0
 """Below every score, so that halted trials rank last."""
 
@@ -72,9 +74,9 @@ def flagged_item(
     at_ms: int,
 ) -> NewItem:
     """Return the review item of a flagged checkpoint, which is read only if the options contain costs."""
-    priority = verdict.score
+    priority = _DECLINED_PRIORITY if verdict.score is None else verdict.score
     if options.costs:
-        priority = costs.priority(options.costs, checkpoint(), verdict.score, verdict.probability)
+        priority = costs.priority(options.costs, checkpoint(), priority, verdict.probability)
     place = (run.id or 0, trial, verdict.trajectory_id, verdict.step, verdict.kind)
     return NewItem(*place, priority, run.reviews_per_item, verdict.id, at_ms)
 

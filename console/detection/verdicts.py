@@ -76,7 +76,7 @@ def build_row(
         "step": checkpoint.index,
         "kind": str(checkpoint.kind),
         "detector": judge.name,
-        "score": verdict.score,
+        "score": None if verdict.parameters.get(REFUSED) else verdict.score,
         "probability": verdict.probability,
         "threshold": bar,
         "flagged": verdict.score > bar or verdict.unparsed,

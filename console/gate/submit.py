@@ -288,7 +288,7 @@ def _judge_new(
 
 
 def _not_flagged(
-    session: Session, options: SubmitOptions, request: CheckRequest, ask: dict[str, Any], score: float
+    session: Session, options: SubmitOptions, request: CheckRequest, ask: dict[str, Any], score: float | None
 ) -> GateDecision:
     intent_id = None
     if options.begins:
@@ -332,7 +332,8 @@ def _verdict(run: tables.Run, name: str, seen: Checkpoint, tightened: Tightened)
     try:
         judge = detector(name)
         row = judge_as_row(run, judge, _threshold(judge, run, tightened), 0, seen, now_ms())
-        if 0.0 <= row["score"] <= 1.0:
+        # A verdict without a score is flagged: the model declined to judge.
+        if row["score"] is None or 0.0 <= row["score"] <= 1.0:
             return row
         reason = f"its score is {row['score']!r}, which is not between 0 and 1"
     except Exception as failure:

@@ -172,7 +172,8 @@ class Verdict(NumberedTable, table=True):
 
     Requests, tokens, latency and cost (null: price unknown) are those of the model's replies for this verdict; if
     several detectors share a reply, each of them counts the reply. `requirements` is JSON: the
-    requirement table, or null if the detector fills in none.
+    requirement table, or null if the detector fills in none. `score` is null if the model declined to judge; the
+    checkpoint is then flagged.
     """
 
     __tablename__ = "verdict"
@@ -186,7 +187,7 @@ class Verdict(NumberedTable, table=True):
     step: int
     kind: str
     detector: str
-    score: float
+    score: float | None = None
     probability: float | None = None
     threshold: float
     flagged: bool

@@ -15,7 +15,7 @@ from sqlalchemy import Select, case, func, not_, select
 from sqlmodel import Session, col
 
 from console.detection.detectors import UNPARSED
-from console.detection.detectors.verdict import MODE, PAPER_MODE, REFUSED
+from console.detection.detectors.verdict import MODE, PAPER_MODE
 from console.trajectory import Label, Outcome
 from storage import tables
 
@@ -95,12 +95,8 @@ def read_scores(session: Session, run: tables.Run) -> dict[str, Scores]:
 def count_refused(session: Session, run: tables.Run) -> dict[str, int]:
     """Return the number of a run's checkpoints that a model refused to judge, by detector."""
     verdict = tables.Verdict
-    statement = select(col(verdict.detector), func.count()).where(col(verdict.run_id) == run.id, _refused())
+    statement = select(col(verdict.detector), func.count()).where(col(verdict.run_id) == run.id, col(verdict.score).is_(None))
     return {name: int(count) for name, count in session.execute(statement.group_by(col(verdict.detector)))}
-
-
-def _refused() -> Any:
-    return col(tables.Verdict.parameters).contains(f'"{REFUSED}":true')
 
 
 def select_judged(run: tables.Run, *columns: Any) -> Select[Any]:
@@ -110,7 +106,7 @@ def select_judged(run: tables.Run, *columns: Any) -> Select[Any]:
         select(*columns)
         .join(record, col(record.id) == col(verdict.trajectory_id))
         .where(col(verdict.run_id) == run.id, col(record.carried_over).is_(False))
-        .where(col(record.recorded_outcome) != Outcome.HALTED, not_(_refused()))
+        .where(col(record.recorded_outcome) != Outcome.HALTED, col(verdict.score).is_not(None))
     )
 
 
