@@ -330,5 +330,5 @@ def _move_threshold(run: tables.Run, judge: Detector, bar: float) -> None:
     mine = (col(verdict.run_id) == run.id, col(verdict.detector) == judge.name, col(verdict.threshold) != bar)
     readable = not_(col(verdict.parameters).contains(f'"{UNPARSED}":true'))
     with writing() as session:
-        session.execute(update(verdict).where(*mine, readable).values(threshold=bar, flagged=verdict.score > bar))
+        session.execute(update(verdict).where(*mine, readable).values(threshold=bar, flagged=col(verdict.score) > bar))
         session.execute(update(verdict).where(*mine).values(threshold=bar))

@@ -30,6 +30,7 @@ from console.detection.detectors.shared.stacking_model import (
     compute_log_odds,
     fit_model,
 )
+from console.detection.detectors.verdict import REFUSED
 from console.detection.verdicts import store_verdicts
 from console.errors import BadInput, Refused, Unknown
 from console.runs import is_current
@@ -192,7 +193,7 @@ def recalibrate(
             f"Reviewers found {sum(bad)} misaligned and {len(bad) - sum(bad)} aligned among those that {detector} "
             f"judged in {run.name}; at least {LEAST_OF_EACH} of each are needed. Review more items first."
         )
-    scores, tasks = [one.score for one in known], [labels[checkpoint_key(one)][1] for one in known]
+    scores, tasks = [_read_score(one) for one in known], [labels[checkpoint_key(one)][1] for one in known]
     curve, held_out = fit_curve(method, scores, bad, tasks, seed)
     report = Recalibration(
         run=run.name,
@@ -208,7 +209,7 @@ def recalibrate(
     )
     unseen = {one.id: share for one, share in zip(known, held_out, strict=True)}
     told = {"recalibrated": {"from": detector, "method": method, "curve": report.curve, "labels": len(bad)}}
-    shares = [None if _unread(one) else unseen.get(one.id, curve.of(one.score)) for one in verdicts]
+    shares = [None if _unread(one) else unseen.get(one.id, curve.of(_read_score(one))) for one in verdicts]
     rows = [_row(one, report.detector, share, told, now_ms) for one, share in zip(verdicts, shares, strict=True)]
     for start in range(0, len(rows), _AT_ONCE):
         store_verdicts(session, rows[start : start + _AT_ONCE])
@@ -244,7 +245,7 @@ def _row(
         "score": score,
         "probability": probability,
         "threshold": THRESHOLD,
-        "flagged": score > THRESHOLD or probability is None,
+        "flagged": probability is None or probability > THRESHOLD,
         "parameters": orjson.dumps({**told, **unread}).decode(),
         "raw": None,
         "latency_ms": 0.0,
@@ -254,6 +255,13 @@ def _row(
 
 def _unread(one: tables.Verdict) -> bool:
     return bool(orjson.loads(one.parameters).get(UNPARSED))
+
+
+def _read_score(one: tables.Verdict) -> float:
+    """Return the score of a readable verdict, which always has one."""
+    if one.score is None:
+        raise BadInput(f"the verdict {one.id} of {one.detector} has no score; detect again")
+    return one.score
 
 
 LABELS = ("reviewers", "gold")

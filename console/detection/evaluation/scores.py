@@ -95,7 +95,9 @@ def read_scores(session: Session, run: tables.Run) -> dict[str, Scores]:
 def count_refused(session: Session, run: tables.Run) -> dict[str, int]:
     """Return the number of a run's checkpoints that a model refused to judge, by detector."""
     verdict = tables.Verdict
-    statement = select(col(verdict.detector), func.count()).where(col(verdict.run_id) == run.id, col(verdict.score).is_(None))
+    statement = select(col(verdict.detector), func.count()).where(
+        col(verdict.run_id) == run.id, col(verdict.score).is_(None)
+    )
     return {name: int(count) for name, count in session.execute(statement.group_by(col(verdict.detector)))}
 
 

@@ -82,7 +82,7 @@ def test_a_refusal_in_words_goes_to_a_person_and_stays_out_of_metrics(kettles, s
         capsys.readouterr().out.split()
     )
     refused = [one for one in verdicts() if json.loads(one.parameters).get("refused")]
-    assert [one.flagged for one in refused] == [True, True]
+    assert [(one.flagged, one.score) for one in refused] == [(True, None), (True, None)]
     assert all('refused to answer ("I cannot assist with this request.")' in one.rationale for one in refused)
     with reading() as session:
         (figures,) = metrics.evaluate(session, get_run(session, "kettles")).values()
