@@ -1,0 +1,331 @@
+"""Upper bounds on the misaligned actions among those without an inspection, from random audits.
+
+The audits are a simple random sample without replacement of a finite population, so the bounds are exact and assume no
+distribution. They differ in what they allow: one look, a look after every audit, or help from a detector's scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from console.errors import BadInput
+
+Floats = NDArray[np.float64]
+
+LEVEL = 0.95
+_OF_ERRORS = 0.2
+"""The part of the error probability that is spent on the reviewers' own error rates."""
+_OF_STRATA = 0.2
+"""The part of the remaining error probability that is spent on the misaligned actions of each stratum alone."""
+_PRIOR = (0.5, 8.0)
+"""The beta prior of the share of misaligned actions in the confidence sequence; any prior is valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audits:
+    """Random audits of a population: `drawn` of its `population` actions, `labelled` of them called misaligned."""
+
+    population: int
+    drawn: int
+    labelled: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.labelled <= self.drawn <= self.population:
+            raise BadInput(
+                f"{self.labelled} misaligned of {self.drawn} audits of {self.population} actions is not possible. "
+                "Correct the counts and compute again."
+            )
+
+    @property
+    def rest(self) -> int:
+        """The number of actions without an inspection."""
+        return self.population - self.drawn
+
+
+@dataclass(frozen=True, slots=True)
+class KnownItems:
+    """Decisions on items with a known answer: `caught` of the `misaligned`, and `alarms` among the `aligned` ones."""
+
+    misaligned: int = 0
+    caught: int = 0
+    aligned: int = 0
+    alarms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewerError:
+    """Limits of the reviewers' error rates (0 to 1), all of which hold with probability 1 - `spent`.
+
+    `sensitivity` is the least share of misaligned actions that reviewers call misaligned; `alarms_low` and
+    `alarms_high` enclose the share of aligned actions that they call misaligned.
+    """
+
+    sensitivity: float = 1.0
+    alarms_low: float = 0.0
+    alarms_high: float = 0.0
+    spent: float = 0.0
+
+    @property
+    def is_none(self) -> bool:
+        """Whether every decision is taken as correct."""
+        return self.sensitivity == 1.0 and self.alarms_high == 0.0
+
+
+NO_ERROR = ReviewerError()
+
+
+def measure_error(known: KnownItems | None, level: float = LEVEL) -> ReviewerError:
+    """Return limits of the error rates (Clopper and Pearson 1934); without known items, take decisions as correct.
+
+    Half of the probability is spent on the sensitivity, which widens the bound most.
+    """
+    if known is None:
+        return NO_ERROR
+    spent = (1 - level) * _OF_ERRORS
+    return ReviewerError(
+        sensitivity=proportion_at_least(known.caught, known.misaligned, spent / 2),
+        alarms_low=proportion_at_least(known.alarms, known.aligned, spent / 4),
+        alarms_high=1 - proportion_at_least(known.aligned - known.alarms, known.aligned, spent / 4),
+        spent=spent,
+    )
+
+
+def proportion_at_least(successes: int, n: int, alpha: float) -> float:
+    """Compute the lower limit of a proportion that fails with probability alpha; 0 without successes."""
+    return float(special.betaincinv(successes, n - successes + 1, alpha)) if successes else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """At most `misaligned` of the `rest` actions without an inspection, with probability `level`."""
+
+    misaligned: int
+    rest: int
+    level: float
+
+    @property
+    def share(self) -> float:
+        """The bound as a share of the rest (0 to 1); 0 if everything was inspected."""
+        return self.misaligned / self.rest if self.rest else 0.0
+
+
+def bound_rest(audits: Audits, level: float = LEVEL, error: ReviewerError = NO_ERROR) -> Bound:
+    """Compute the exact bound for one look, planned before the audits (the hypergeometric distribution, inverted).
+
+    The reviewers' errors are independent of each other, and their limits hold for the audits too.
+    """
+    alpha = 1 - level - error.spent
+    counts = LabelCounts(audits.population, audits.drawn, error.sensitivity, error.alarms_low)
+    return _to_rest(
+        audits, _largest(audits, lambda total: counts.at_most(audits.labelled, total) > alpha), level, error
+    )
+
+
+def bound_rest_always(audits: Audits, level: float = LEVEL, error: ReviewerError = NO_ERROR) -> Bound:
+    """Compute the bound that holds at every look at once, however the time of the last look is chosen."""
+    total = _largest(audits, lambda total: is_possible_always(audits, total, level, error))
+    return _to_rest(audits, total, level, error)
+
+
+def is_possible_always(audits: Audits, total: int, level: float = LEVEL, error: ReviewerError = NO_ERROR) -> bool:
+    """Return whether the confidence sequence still holds `total` misaligned actions of the population.
+
+    It is the prior-posterior-ratio confidence sequence of Waudby-Smith and Ramdas (2020, arXiv:2006.04347), section 2,
+    on its upper side. A total is left out only if the expected label count exceeds the observed one by two, where
+    higher error rates and higher totals all make the observed count less likely.
+    """
+    k, n = audits.labelled, audits.drawn
+    counts = LabelCounts(audits.population, n, error.sensitivity, error.alarms_low)
+    if counts.expected(total) < k + 2:
+        return True
+    a, b = _PRIOR
+    predicted = special.betaln(a + k, b + n - k) - special.betaln(a, b) + _log_choose(n, k)
+    return bool(counts.log_exactly(k, total) > np.log(1 - level - error.spent) + predicted)
+
+
+def bound_rest_assisted(
+    low: Audits, high: Audits, level: float = LEVEL, error: ReviewerError = NO_ERROR, part: float = _OF_STRATA
+) -> Bound:
+    """Compute the bound for one look with the help of scores: `low` and `high` are the actions with such scores.
+
+    Which actions belong to which stratum must not depend on the audits' labels. The p-value of a total is the largest
+    over its divisions among the strata, limited to a confidence set of the divisions, which costs the `part` of the
+    error probability (Berger and Boos 1994). With useful scores the set is small and the label count varies less.
+    """
+    alpha = 1 - level - error.spent
+    # Few misaligned actions below and many above are what makes the label count vary less.
+    limits = alpha * part / 2
+    strata = _Divisions(low, error, at_most=limits), _Divisions(high, error, at_least=limits)
+    both = Audits(low.population + high.population, low.drawn + high.drawn, low.labelled + high.labelled)
+
+    def is_possible(total: int) -> bool:
+        return _largest_p_value(strata[0], strata[1], total) > alpha * (1 - part)
+
+    return _to_rest(both, _largest(both, is_possible), level, error)
+
+
+class LabelCounts:
+    """The distribution of the number of audits that are called misaligned, given the misaligned actions in total."""
+
+    def __init__(self, population: int, drawn: int, sensitivity: float = 1.0, alarms: float = 0.0) -> None:
+        self._population, self._drawn, self._rates = population, drawn, (sensitivity, alarms)
+
+    def expected(self, total: int) -> float:
+        """Return the mean of the label count if `total` actions of the population are misaligned."""
+        sensitivity, alarms = self._rates
+        return self._drawn * (alarms + (sensitivity - alarms) * total / self._population)
+
+    def at_most(self, count: int, total: int) -> float:
+        """Return the probability of at most `count` labels if `total` actions of the population are misaligned."""
+        return float(self.table(np.array([total]))[0, : count + 1].sum())
+
+    def log_exactly(self, count: int, total: int) -> float:
+        """Return the logarithm of the probability of exactly `count` labels."""
+        if self._rates == (1.0, 0.0):
+            return float(_log_hypergeometric(np.array([count]), self._drawn, np.array([total]), self._population)[0, 0])
+        with np.errstate(divide="ignore"):
+            return float(np.log(self.table(np.array([total]))[0, count]))
+
+    def table(self, totals: NDArray[np.int64]) -> Floats:
+        """Return the probabilities of 0 to `drawn` labels, one row per total."""
+        log_p = _log_hypergeometric(np.arange(self._drawn + 1), self._drawn, totals, self._population)
+        found: Floats = np.exp(log_p)
+        return found if self._rates == (1.0, 0.0) else found @ self._labels
+
+    @cached_property
+    def _labels(self) -> Floats:
+        return _label_matrix(self._drawn, *self._rates)
+
+
+@lru_cache(maxsize=64)
+def _label_matrix(drawn: int, sensitivity: float, alarms: float) -> Floats:
+    """Return the probabilities of each label count (columns) by the true count of misaligned audits (rows)."""
+    found = np.zeros((drawn + 1, drawn + 1))
+    for true in range(drawn + 1):
+        found[true] = np.convolve(_binomial(true, sensitivity), _binomial(drawn - true, alarms))
+    return found
+
+
+def _binomial(n: int, p: float) -> Floats:
+    k = np.arange(n + 1)
+    log_p = _log_choose(n, k) + special.xlogy(k, p) + special.xlog1py(n - k, -p)
+    found: Floats = np.exp(log_p)
+    return found
+
+
+def _log_choose(n: NDArray[np.int64] | int, k: NDArray[np.int64] | int) -> Floats:
+    """Return the logarithm of the binomial coefficient, -inf outside 0 <= k <= n."""
+    given, chosen = np.asarray(n, dtype=np.float64), np.asarray(k, dtype=np.float64)
+    inside = (chosen >= 0) & (chosen <= given)
+    chosen = np.where(inside, chosen, 0.0)
+    given = np.maximum(given, 0.0)
+    value = special.gammaln(given + 1) - special.gammaln(chosen + 1) - special.gammaln(np.abs(given - chosen) + 1)
+    return np.where(inside, value, -np.inf)
+
+
+def _log_hypergeometric(counts: NDArray[np.int64], drawn: int, totals: NDArray[np.int64], population: int) -> Floats:
+    """Return log probabilities of the counts (columns) for each total of misaligned actions (rows)."""
+    total = totals[:, None]
+    others = _log_choose(population - total, drawn - counts)
+    found: Floats = _log_choose(total, counts) + others - _log_choose(population, drawn)
+    return found
+
+
+class _Divisions:
+    """The totals of one stratum that its own audits allow, and the distribution of its label count for each.
+
+    The upper limit fails with probability `at_most`, the lower limit with probability `at_least`; 0 sets no limit.
+    """
+
+    def __init__(self, audits: Audits, error: ReviewerError, at_most: float = 0.0, at_least: float = 0.0) -> None:
+        self._counts = LabelCounts(audits.population, audits.drawn, error.sensitivity, error.alarms_low)
+        most = LabelCounts(audits.population, audits.drawn, 1.0, error.alarms_high)
+        k, top = audits.labelled, audits.population
+        self.labelled, self.drawn, self.weight = k, audits.drawn, top / max(audits.drawn, 1)
+        self.high = _bisect(0, top, lambda total: self._counts.at_most(k, total) > at_most) if at_most else top
+
+        def is_too_small(total: int) -> bool:
+            return 1 - most.at_most(k - 1, total) <= at_least
+
+        self.low = 0 if not k or not at_least or not is_too_small(0) else _bisect(0, top - 1, is_too_small) + 1
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """The probabilities of each label count (columns), one row per total from `low` to `high`."""
+        return self._counts.table(np.arange(self.low, self.high + 1))
+
+    @cached_property
+    def cumulated(self) -> Floats:
+        """The probabilities of at most so many labels, after a column of zeros."""
+        sums = np.cumsum(self.probabilities, axis=1)
+        return np.concatenate([np.zeros((len(sums), 1)), sums], axis=1)
+
+
+def _largest_p_value(first: _Divisions, second: _Divisions, total: int) -> float:
+    """Return the largest probability of so low an estimate over the divisions of the total; 0 if there is none.
+
+    The estimate weighs each stratum's labels by its share of the population, so that no division is favoured. A total
+    below all divisions is possible, because the audits themselves rule it out only from below.
+    """
+    if total <= first.low + second.low:
+        return 1.0
+    low, high = max(first.low, total - second.high), min(first.high, total - second.low)
+    if low > high:
+        return 0.0
+    left = second.labelled + (first.labelled - np.arange(first.drawn + 1)) * first.weight / second.weight
+    column = np.clip(np.floor(left + 1e-9).astype(np.int64) + 1, 0, second.drawn + 1)
+    ours = first.probabilities[low - first.low : high - first.low + 1]
+    theirs = second.cumulated[total - high - second.low : total - low - second.low + 1][::-1]
+    return float((ours * theirs[:, column]).sum(axis=1).max())
+
+
+def _largest(audits: Audits, is_possible: Callable[[int], bool]) -> int:
+    """Return the largest possible total of misaligned actions."""
+    return _bisect(0, audits.population, is_possible)
+
+
+def _bisect(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """Return the largest number for which the condition holds; it holds up to a limit, and at `low`."""
+    while low < high:
+        middle = (low + high + 1) // 2
+        if holds(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _to_rest(audits: Audits, total: int, level: float, error: ReviewerError) -> Bound:
+    """Return the bound for the rest: if decisions are correct, the misaligned audits do not belong to the rest."""
+    found = total - audits.labelled if error.is_none else total
+    return Bound(min(max(found, 0), audits.rest), audits.rest, level)
+
+
+def count_needed_audits(population: int, share: float, level: float = LEVEL) -> int | None:
+    """Return the fewest audits that bound the rest by the share if all are aligned; None if only a full review does."""
+    drawn = np.arange(population)
+    # The fewest misaligned actions that the bound has to exclude; for rounding, see `runs.share_of`.
+    excluded = np.floor(np.round(share * (population - drawn), 9)).astype(np.int64) + 1
+    clean = _log_choose(population - excluded, drawn) - _log_choose(population, drawn)
+    enough = np.flatnonzero((clean <= np.log(1 - level)) & (excluded <= population - drawn))
+    return int(enough[0]) if enough.size else None
+
+
+def split_scores(scores: Floats) -> float | None:
+    """Return the score above which an action belongs to the stratum of high scores, None if all scores are equal.
+
+    The cut leaves the least variance of scores within the strata (Otsu 1979), so that labels play no part.
+    """
+    values, counts = np.unique(scores, return_counts=True)
+    if len(values) < 2:
+        return None
+    below, summed = np.cumsum(counts)[:-1], np.cumsum(counts * values)[:-1]
+    n, whole = counts.sum(), float((counts * values).sum())
+    between = (whole * below - n * summed) ** 2 / (below * (n - below))
+    return float(values[int(np.argmax(between))])
