@@ -15,6 +15,7 @@ import pytest
 
 from console.auth import agents
 from console.database import now_ms, writing
+from tests.forking import Forked
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -45,16 +46,23 @@ class Server:
 
 
 @contextmanager
-def serving(data, *options, port=None, **more):
-    """A running server on that data directory, with further options and settings; its client is an agent of its own."""
+def serving(data, *options, port=None, anew=False, **more):
+    """A running server on that data directory, with further options and settings; its client is an agent of its own.
+
+    With `anew` it is a new Python, for tests of what it reads where it starts.
+    """
     port = port or free_port()
     env = {name: value for name, value in os.environ.items() if not name.startswith("INFERACT_")}
     env |= {"INFERACT_DATA_DIR": str(data), "PYTHONPATH": str(ROOT), **more}
     data.mkdir(parents=True, exist_ok=True)
     log = data / f"server-{port}.log"
-    command = [sys.executable, "-m", "console.cli", "serve", "--port", str(port), *options]
-    with log.open("wb") as out:
-        process = subprocess.Popen(command, cwd=data, env=env, stdout=out, stderr=subprocess.STDOUT)
+    command = ["serve", "--port", str(port), *options]
+    if anew:
+        with log.open("wb") as out:
+            new = [sys.executable, "-m", "console.cli", *command]
+            process = subprocess.Popen(new, cwd=data, env=env, stdout=out, stderr=subprocess.STDOUT)
+    else:
+        process = Forked(command, cwd=data, env=env, output=log)
     server = Server(process, f"http://127.0.0.1:{port}", log, new_agent(data, f"agent {secrets.token_hex(4)}"))
     try:
         _await(server)

@@ -1,9 +1,6 @@
 """A gate on a database of its own, and people who answer at it."""
 
 import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -20,6 +17,7 @@ from storage import tables
 from storage.engine import close
 from storage.queue import Claim
 from tests import postgres
+from tests.forking import Forked
 
 RUN = "shop-bot"
 POLICY = "{default: allow, rules: [{pattern: pay*, then: judge}]}"
@@ -126,17 +124,16 @@ def items(stored):
 
 
 @pytest.fixture
-def start(url):
+def start(url, tmp_path):
     """A function that starts a program of this folder on the database; what still runs at the end is killed."""
     running = []
 
     def run(program, *arguments):
-        command = [sys.executable, str(PROGRAMS / f"{program}.py"), url, RUN, *map(str, arguments)]
-        running.append(subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}))
+        path, output = PROGRAMS / f"{program}.py", tmp_path / f"{program}.log"
+        running.append(Forked([url, RUN, *arguments], cwd=ROOT, env=os.environ, output=output, program=path))
         return running[-1]
 
     yield run
     for process in running:
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait(30)

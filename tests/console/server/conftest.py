@@ -72,7 +72,7 @@ def serve_from(data_dir):
     """A function that starts a server whose working directory is its `folder`, for files to lie in before."""
 
     def start():
-        return serving(data_dir)
+        return serving(data_dir, anew=True)
 
     start.folder = data_dir
     data_dir.mkdir(parents=True, exist_ok=True)
