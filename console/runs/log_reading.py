@@ -127,13 +127,14 @@ def read_file(
     if spool.report.fault and format == "auto":
         spool = _best(spool, path, patterns, choice) or spool
     report = spool.report
-    if report.fault and not (choice.is_partial_accepted or choice.is_dry):
+    if report.fault and (report.trajectories or not report.notes) and not (choice.is_partial_accepted or choice.is_dry):
         spool.close()
         raise refusal(path, report.format, report.fault)
     if not report.trajectories and not report.duplicates and not choice.is_partial_accepted:
         spool.close()
         why: dict[str, Any] = report.notes[0] if report.notes else {"line": None, "reason": "The file has no record."}
-        raise UnreadableFile(str(path), f"Nothing was imported. {why['reason']}", why["line"])
+        further = f". {report.fault}" if report.fault else ""
+        raise UnreadableFile(str(path), f"Nothing was imported. {why['reason']}{further}", why["line"])
     spool.lines.seek(0)
     return spool
 

@@ -28,6 +28,7 @@ _PEOPLE = ("human", "user")
 _FENCE = re.compile(r"```[ \t]*([\w+-]*)[^\n]*\n(.*?)\n?```", re.DOTALL)
 _TERMINAL = re.compile(r"terminal|executor|interpreter", re.IGNORECASE)
 _RAN = re.compile(r"\s*exitcode: \d+")
+_IDLE = re.compile(r"\s*There[ ]is[ ]no code\b")
 _CODE = {"py": "python", "python3": "python", "shell": "sh", "bash": "bash", "": "python"}
 _FAILURE = ("mistake_agent", "mistake_step", "mistake_reason", "ground_truth", "is_correct", "is_corrected")
 _FACTS = ("level", "question_ID", "system_prompt", "groundtruth", "model_prediction", "answer")
@@ -113,16 +114,25 @@ def _chat_turns(
     if not name and _role(message) in (*_PEOPLE, "system"):
         yield Turn(SYSTEM if _role(message) == "system" else USER, text, number=number)
     elif _is_terminal(message, text):
-        yield Turn(TOOL, text, number=number)
+        has_run = number > 1 and bool(_blocks_run(messages[number - 2], message, intake))
+        # A terminal that found no code to run says so to the agents.
+        yield Turn(TOOL if has_run else USER, text, number=number)
     else:
         after = messages[number] if number < len(messages) else {}
-        has_run = _is_terminal(after, spoken_text(after.get("content"), intake)) if after else False
-        blocks = _FENCE.findall(text) if has_run else []
+        blocks = _blocks_run(message, after, intake) if after else []
         calls = tuple(
             LoggedCall(_CODE.get(kind.lower(), kind.lower()), {"code": code}, f"code {number} {place}")
             for place, (kind, code) in enumerate(blocks)
         )
         yield Turn(AGENT, text, calls=calls, speaker=name or _role(message), number=number)
+
+
+def _blocks_run(message: Mapping[str, Any], after: Mapping[str, Any], intake: Intake) -> list[tuple[str, str]]:
+    """Return (language, code) of the blocks of a message that the terminal in the message after it ran."""
+    answer = spoken_text(after.get("content"), intake)
+    if not _is_terminal(after, answer) or _IDLE.match(answer):
+        return []
+    return _FENCE.findall(spoken_text(message.get("content"), intake))
 
 
 def _is_terminal(message: Mapping[str, Any], text: str) -> bool:

@@ -36,6 +36,8 @@ _INNER = ("request", "values", "body", "result", "message")
 """Fields whose inner fields count as those of the record, unless it has a field of that name."""
 _EXCHANGE = frozenset({"system", "instructions", "input", "output", "request", "response", "choices"})
 
+_ITEM = re.compile(r"^(?:message|reasoning)$|_call$|_call_output$|^tool_(?:use|result)$")
+
 
 def conversations(
     name: str, marks: tuple[tuple[str, ...], ...], path: Path, progress: Progress | None = None
@@ -50,6 +52,9 @@ def conversations(
                 "This record has no list of messages with roles. Fix the record or remove it, then import again."
             )
         named, own = fields.get("environment"), _OWN if any(fields.get(key) for key in _LISTS) else _OWN | _EXCHANGE
+        extra = {key: value for key, value in fields.items() if key not in own}
+        for key in filter(lambda key: _holds_items(extra[key]), extra):
+            intake.leave_out(f"list {key} of messages or items")
         yield entry_of(
             intake,
             read_turns(messages, intake),
@@ -58,9 +63,14 @@ def conversations(
             instruction=fields.get("instruction"),
             environment=named if isinstance(named, str) and named in ENVIRONMENTS else "generic",
             trial=trial_of(fields.get("trial")),
-            extra={key: value for key, value in fields.items() if key not in own} | record.notes,
+            extra=extra | record.notes,
             tools=_offered(fields),
         )
+
+
+def _holds_items(value: object) -> bool:
+    first = plain_object(next(iter(plain_list(value)), None))
+    return "role" in first or (_ITEM.search(word(first.get("type"))) is not None)
 
 
 def _offered(fields: Mapping[str, Any]) -> object:

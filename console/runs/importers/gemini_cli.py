@@ -124,9 +124,18 @@ def _thought(one: object) -> str:
     return ": ".join(filter(None, (word(told.get("subject")), word(told.get("description"))))) or word(one)
 
 
+def _parts(given: object) -> Iterator[object]:
+    """Yield the parts of a result, which is a part or a list of parts or of lists."""
+    if isinstance(given, list):
+        for one in given:
+            yield from _parts(one)
+    elif given is not None:
+        yield given
+
+
 def _results(call: LoggedCall, one: Mapping[str, Any], line: int, intake: Intake) -> Iterator[Turn]:
     given, texts, pictures = one.get("result"), list[str](), list[Picture]()
-    for part in plain_list(given) or ([given] if given is not None else []):
+    for part in _parts(given):
         response = plain_object(plain_object(part).get("functionResponse")).get("response")
         if isinstance(response, dict):
             told = intake.expected(response, "result", *_REPLY)

@@ -11,7 +11,15 @@ from console.runs.importers.parts.conversation import entry_of
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record, grouped, objects
 from console.runs.importers.parts.sessions import located
-from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
+from console.runs.importers.parts.spans import (
+    MODEL_SPAN,
+    TOOL_SPAN,
+    LoggedSpan,
+    first_of,
+    tool_attributes,
+    turns_of_spans,
+    unpacked,
+)
 from console.runs.importers.records import Entry, Importer, Progress
 
 _NAME = "otel"
@@ -30,16 +38,6 @@ _OF_AGENTS = ("pydantic_ai.all_messages", "all_messages_events")
 _WHOLE_ASKED = ("gcp.vertex.agent.llm_request", "mlflow.spanInputs")
 _WHOLE_GIVEN = ("gcp.vertex.agent.llm_response", "mlflow.spanOutputs")
 _MLFLOW = {"CHAT_MODEL": "LLM"}
-_TOOL_ASKED = (
-    *("gen_ai.tool.call.arguments", "tool.parameters", "input.value", "tool_arguments"),
-    *("ai.toolCall.args", "ai.toolCall.input", "traceloop.entity.input"),
-    *("gcp.vertex.agent.tool_call_args", "mlflow.spanInputs", "input"),
-)
-_TOOL_GIVEN = (
-    *("gen_ai.tool.call.result", "output.value", "tool_response"),
-    *("ai.toolCall.result", "ai.toolCall.output", "traceloop.entity.output"),
-    *("gcp.vertex.agent.tool_response", "mlflow.spanOutputs", "output"),
-)
 _IN_EVENT = {"tool": "gen_ai.tool.call.arguments", "assistant": "gen_ai.tool.call.result"}
 _INDEXED = re.compile(r"^(?:llm|gen_ai)\.(input_messages|output_messages|prompt|completion)\.(\d+)\.(.+)$")
 
@@ -153,11 +151,9 @@ def _span(
         "line": record.line,
     }
     if kind in _TOOLS:
-        tool = _first(told, "gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name") or name
         told = {_IN_EVENT[role]: _content_of(told, role) for role in _IN_EVENT} | dict(told)
-        asked, given = _first(told, *_TOOL_ASKED), _first(told, *_TOOL_GIVEN)
-        call_id = str(_first(told, "gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id") or "")
-        return LoggedSpan(TOOL_SPAN, str(tool), asked=asked, given=given, call_id=call_id, **shared)
+        tool, asked, given, call_id = tool_attributes(told)
+        return LoggedSpan(TOOL_SPAN, tool or name, asked=asked, given=given, call_id=call_id, **shared)
     if kind in _MODELS:
         return LoggedSpan(MODEL_SPAN, name, asked=_asked(told), given=_given(told), **shared)
     if kind not in _HOLDING:
@@ -169,7 +165,7 @@ def _span(
 def _conversation(record: Record, told: Mapping[str, Any], number: int) -> LoggedSpan | None:
     """Return an agent's span as a model span with all messages of the agent, or None if the messages are missing."""
     asked, given = (plain_list(unpacked(told.get(f"gen_ai.{name}.messages"))) for name in ("input", "output"))
-    held = unpacked(_first(told, *_OF_AGENTS)) or [*asked, *given]
+    held = unpacked(first_of(told, _OF_AGENTS)) or [*asked, *given]
     start = str(record.value.get("startTimeUnixNano") or "").zfill(20)
     known: dict[str, Any] = {"speaker": _agent(told), "number": number, "line": record.line}
     return LoggedSpan(MODEL_SPAN, "", start, given=held, **known) if held else None
@@ -193,26 +189,22 @@ def _kind(told: Mapping[str, Any]) -> str:
     return "chat" if any(name.startswith(_OF_MODELS) for name in told) else ""
 
 
-def _first(told: Mapping[str, Any], *names: str) -> Any:
-    return next((told[name] for name in names if told.get(name) is not None), None)
-
-
 def _asked(told: Mapping[str, Any]) -> Any:
-    messages = unpacked(_first(told, "gen_ai.input.messages", "gen_ai.prompt", "ai.prompt.messages", *_WHOLE_ASKED))
+    messages = unpacked(first_of(told, ("gen_ai.input.messages", "gen_ai.prompt", "ai.prompt.messages", *_WHOLE_ASKED)))
     messages = messages or [one for one in _events(told) if one.get("event.name") != _CHOICE]
-    found = messages or _indexed(told, "input_messages", "prompt") or unpacked(_first(told, "input.value"))
+    found = messages or _indexed(told, "input_messages", "prompt") or unpacked(first_of(told, ("input.value",)))
     policy = unpacked(told.get("gen_ai.system_instructions"))
     has_policy = isinstance(policy, list) and isinstance(found, list)
     return [{"role": "system", "parts": policy}, *found] if has_policy else found
 
 
 def _given(told: Mapping[str, Any]) -> Any:
-    messages = unpacked(_first(told, "gen_ai.output.messages", "gen_ai.completion", *_WHOLE_GIVEN))
+    messages = unpacked(first_of(told, ("gen_ai.output.messages", "gen_ai.completion", *_WHOLE_GIVEN)))
     messages = messages or [one for one in _events(told) if one.get("event.name") == _CHOICE]
     calls = unpacked(told.get("ai.response.toolCalls"))
     if not messages and ("ai.response.text" in told or calls):
         return {"role": "assistant", "content": told.get("ai.response.text"), "tool_calls": calls}
-    return messages or _indexed(told, "output_messages", "completion") or unpacked(_first(told, "output.value"))
+    return messages or _indexed(told, "output_messages", "completion") or unpacked(first_of(told, ("output.value",)))
 
 
 def _events(told: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of, first_words
-from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object
+from console.runs.importers.parts.intake import Intake, as_text, held_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record, json_records, objects, required_list
 from console.runs.importers.parts.message_parts import read_turns, result_text, spoken_text
 from console.runs.importers.parts.rewards import resolved_result
@@ -65,14 +65,21 @@ def _steps_in_history(history: Sequence[Any]) -> list[dict[str, Any]]:
             continue
         if "action" in message:
             steps.append({"thought": message.get("thought"), "action": message["action"]})
-        elif steps and "observation" not in steps[-1]:
-            steps[-1]["observation"] = message.get("content")
+        elif steps and message.get("content"):
+            steps[-1].setdefault("observations", []).append(message["content"])
+    for step in steps:
+        told = step.pop("observations", [])
+        step["observation"] = told[0] if len(told) == 1 else [part for one in told for part in _listed(one)]
     return steps
+
+
+def _listed(content: Any) -> list[Any]:
+    return content if isinstance(content, list) else [{"type": "text", "text": as_text(content)}]
 
 
 def _opening(record: Mapping[str, Any], intake: Intake) -> list[Turn]:
     first = plain_object((plain_list(record.get("trajectory")) or [None])[0])
-    told = record.get("history") or first.get("query") or ()
+    told = record.get("history") or first.get("query") or first.get("messages") or ()
     found = []
     for message in map(plain_object, plain_list(told)):
         if message.get("role") == AGENT and not message.get("is_demo"):
@@ -83,11 +90,11 @@ def _opening(record: Mapping[str, Any], intake: Intake) -> list[Turn]:
 
 
 def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
-    if not isinstance(step, dict) or not isinstance(step.get("action"), str):
+    if not isinstance(step, dict) or "action" not in step or not isinstance(step["action"], (str, type(None))):
         raise intake.refusal(
             f"Entry {number} of the trajectory is not an object with its action as a text. Export the log again."
         )
-    action = step["action"].rstrip("\n")
+    action = word(step["action"]).rstrip("\n")
     told = step.get("thought") or ("" if action.strip() else step.get("response"))
     thought = told if isinstance(told, str) else ""
     calls = (LoggedCall("bash", {"command": action}, f"step {number}"),) if action.strip() else ()

@@ -158,8 +158,17 @@ def _turns(node: Mapping[str, Any], action: str, intake: Intake) -> Iterator[Tur
         yield from _called(action, told, node, intake)
     elif kind not in (_THOUGHT, _INPUT):
         intake.leave_out(f"node of type {kind or 'none'}")
+    children = plain_list(node.get("children"))
+    for place, child in enumerate(map(plain_object, children), 1):
+        if place < len(children) and (ran := sum(_runs(child))):
+            intake.leave_out("call of a branch that the agent gave up (read as well)", ran)
+        yield from _turns(child, action, intake)
+
+
+def _runs(node: Mapping[str, Any]) -> Iterator[bool]:
+    yield node.get("node_type") == _INPUT
     for child in plain_list(node.get("children")):
-        yield from _turns(plain_object(child), action, intake)
+        yield from _runs(plain_object(child))
 
 
 def _called(action: str, given: str | None, node: Mapping[str, Any], intake: Intake) -> Iterator[Turn]:

@@ -18,7 +18,15 @@ from console.runs.importers.parts.files import beginning_of
 from console.runs.importers.parts.intake import Intake, as_text, held_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import HEAD_BYTES, Record, base_of, grouped, objects, outline
 from console.runs.importers.parts.rewards import scored_result
-from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, tool_name, turns_of_spans, unpacked
+from console.runs.importers.parts.spans import (
+    MODEL_SPAN,
+    TOOL_SPAN,
+    LoggedSpan,
+    tool_attributes,
+    tool_name,
+    turns_of_spans,
+    unpacked,
+)
 from console.runs.importers.records import Entry, Importer, Progress
 
 Span = Mapping[str, Any]
@@ -36,6 +44,7 @@ _LANGSMITH_MARKS = ((".run_type",),)
 _OPENAI_AGENTS_MARKS = ((".object", ".workflow_name"), (".trace_id", ".span_data"))
 _OBSERVATION_GROUPS = ("SPAN", "AGENT", "CHAIN")
 _RUN_GROUPS = ("chain", "prompt", "parser")
+_RESULT_FIELDS = frozenset({"output", "outputs", "result", "content", "messages", "error", "generations"})
 _SPAN_GROUPS = ("agent", "turn", "task", "handoff", "custom", "mcp_tools")
 
 
@@ -83,6 +92,12 @@ def _langfuse_entry(path: Path, record: Record) -> Entry:
     )
 
 
+_ABOUT = re.compile(
+    r"(?:.*Ids?|.*Name|.*Time|.*At|.*Tags?|.*Tokens?|.*Price|.*(?:[cC]ost|[uU]sage).*|id|type|name|model.*|level|environment|"
+    r"version|release|metadata|statusMessage|prompt.*|unit|latency|tags|scores|input|output|comments|completion.*)\Z"
+)
+_RAN = ("gen_ai.tool.name", "ai.toolCall.name", "lk.function_tool.name")
+"""Attributes that only the span of a tool has."""
 _CALLED = re.compile(r'"name"\s*:\s*"([^"\\]{1,200})"')
 
 
@@ -99,11 +114,26 @@ def _is_tool(one: Span, called: frozenset[str]) -> bool:
     return tool_name(name) in called or tool_name(name) != name
 
 
+def _is_strange(field: tuple[str, object]) -> bool:
+    """Return whether a field of an observation is none of those that Langfuse writes beside input and output."""
+    return not _ABOUT.match(field[0]) and isinstance(field[1], (str, list, dict)) and len(field[1]) > 0
+
+
+def _attributes(one: Span) -> dict[str, Any]:
+    """Return the attributes of the OpenTelemetry span that the observation was made from, if it was."""
+    metadata = plain_object(unpacked(one.get("metadata")))
+    return metadata | plain_object(unpacked(metadata.get("attributes")))
+
+
 def _observation(
     one: Span, by_id: Mapping[str, Span], parents: set[str], called: frozenset[str], number: int, intake: Intake
 ) -> LoggedSpan | None:
-    kind = str(one.get("type") or "").upper()
+    kind, told = str(one.get("type") or "").upper(), _attributes(one)
+    if kind in ("SPAN", "EVENT") and any(told.get(name) is not None for name in _RAN):
+        kind = "TOOL"
     is_leaf = str(one.get("id")) not in parents and one.get("input") is not None
+    if not {"input", "output"} <= one.keys() and (strange := next(filter(_is_strange, one.items()), None)):
+        intake.leave_out(f"field {strange[0]} of an observation without input or output")
     if kind in ("SPAN", "EVENT") and is_leaf and _is_tool(one, called):
         kind = "TOOL"
     if kind in _OBSERVATION_GROUPS:
@@ -113,14 +143,20 @@ def _observation(
     if kind not in ("GENERATION", "TOOL"):
         intake.leave_out(f"observation of type {kind or 'none'}")
         return None
-    if kind == "TOOL" and not one.get("name"):
+    is_tool = kind == "TOOL"
+    tool, asked, given, call_id = tool_attributes(told) if is_tool else ("", None, None, "")
+    name = tool or str(one.get("name") or "")
+    if is_tool and not name:
         intake.leave_out("call of a tool without its name")
+    asked = asked if one.get("input") is None else one["input"]
+    given = given if one.get("output") is None else one["output"]
     return LoggedSpan(
-        TOOL_SPAN if kind == "TOOL" else MODEL_SPAN,
-        name=str(one.get("name") or ""),
+        TOOL_SPAN if is_tool else MODEL_SPAN,
+        name=name,
         start=str(one.get("startTime") or ""),
-        asked=unpacked(one.get("input")),
-        given=one.get("output") if kind == "TOOL" else unpacked(one.get("output")),
+        asked=unpacked(asked),
+        given=given if is_tool else unpacked(given),
+        call_id=call_id,
         speaker=_nearest_agent(one, by_id, "parentObservationId", dict),
         error=str(one.get("statusMessage") or "") if one.get("level") == "ERROR" else "",
         number=number,
@@ -170,6 +206,8 @@ def _run(record: Record, number: int, intake: Intake) -> LoggedSpan | None:
         intake.leave_out(f"run of type {kind}")
         return None
     asked, given, is_tool = unpacked(run.get("inputs")), unpacked(run.get("outputs")), kind == "tool"
+    if is_tool and isinstance(given, dict) and len(given) == 1 and not _RESULT_FIELDS & given.keys():
+        intake.leave_out(f"result with the one field {next(iter(given))} (shown as JSON)")
     metadata = plain_object(plain_object(run.get("extra")).get("metadata"))
     return LoggedSpan(
         TOOL_SPAN if is_tool else MODEL_SPAN,

@@ -146,6 +146,7 @@ class _Field:
     unread_prose: int = 0
     first: int = 0
     in_message: bool = False
+    key: str = ""
 
     def child(self, key: str) -> _Field:
         found = self.children.get(key)
@@ -153,7 +154,7 @@ class _Field:
             if len(self.children) >= _MOST_FIELDS:
                 key = "*"
             step = key if key == "[]" else f".{key}" if self.path else key
-            found = self.children.setdefault(key, _Field(f"{self.path}{step}"))
+            found = self.children.setdefault(key, _Field(f"{self.path}{step}", key=key))
         return found
 
 
@@ -216,7 +217,7 @@ class _Source:
             at.first = at.first or line
             at.unread_prose += is_prose
             at.prose += size - max(read, kept) if is_prose else 0
-            if is_prose and holder is not None and not at.in_message:
+            if is_prose and holder is not None and not at.in_message and at.key not in SOURCE_ROLES:
                 at.in_message = not SOURCE_ROLES.isdisjoint(holder)
         if is_prose:
             self.coverage.total += size

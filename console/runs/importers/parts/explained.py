@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from console.runs.importers.records import Found
 from console.trajectory import Trajectory
 
 _BITS = 2**26
+_BROKEN = re.compile(r"([\w.:/-]+)\((.*)\)\Z")
+"""A call whose arguments are not a JSON object, such as those that a model wrote incorrectly."""
 
 
 class Explained:
@@ -52,7 +55,9 @@ class Explained:
                     _mark_text(line[:begin], self.lines)
                     continue
             _mark_text(line, self.lines)
-            if line.strip():
+            if call := _BROKEN.match(line):
+                self.calls.add_read(call[1], _text_or_json(call[2]))
+            elif line.strip():
                 self.calls.add_read_text(line)
 
     def _keep(self, one: Trajectory) -> None:
@@ -61,6 +66,13 @@ class Explained:
             self.extra = self.extra or bytearray(_BITS // 64)
             for value in held:
                 _mark_value(value, self.extra)
+
+
+def _text_or_json(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
 
 
 def _mark_text(text: str, bits: bytearray) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -148,3 +149,22 @@ def picture_data(part: Part) -> tuple[object, str] | None:
                 data = holder[name]
                 return data, word(told) or (data[5:40].partition(";")[0] if data.startswith("data:") else "")
     return None
+
+
+_CALL_FIELD = re.compile(r"(?:^|_)(?:call|invocation|action|tool_?use)s?$|(?:Call|Invocation|Action)s?$")
+_KNOWN_CALLS = frozenset({"tool_calls", "invalid_tool_calls", "function_call", "toolInvocations"})
+_PROSE = 24
+"""The length from which a text of several words may be what a message says, in characters."""
+
+
+def holds_prose(message: Part) -> bool:
+    """Return whether a field of the message holds a text of several words, whatever its name."""
+    texts = (value for value in message.values() if isinstance(value, str))
+    return any(len(text) >= _PROSE and " " in text for text in texts)
+
+
+def tell_unknown_calls(message: Part, intake: Intake) -> None:
+    """Count the fields that seem to hold calls, in a message without any known call."""
+    for name, value in message.items():
+        if value and name not in _KNOWN_CALLS and _CALL_FIELD.search(name):
+            intake.leave_out(f"field {name} of a message")

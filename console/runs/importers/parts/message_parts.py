@@ -24,11 +24,13 @@ from console.runs.importers.parts.conversation import (
 from console.runs.importers.parts.intake import (
     Intake,
     as_text,
+    holds_prose,
     is_picture,
     picture_data,
     plain_list,
     plain_object,
     read_picture,
+    tell_unknown_calls,
     word,
 )
 from console.runs.importers.records import decided
@@ -41,6 +43,7 @@ _ROLES = dict.fromkeys(("system", "developer", "SystemMessage", "systemmessage")
 _ROLES |= dict.fromkeys(("user", "human", "HumanMessage", "UserMessage"), USER)
 _ROLES |= dict.fromkeys(("assistant", "ai", "model", "AIMessage", "AIMessageChunk", "AssistantMessage"), AGENT)
 _ROLES |= dict.fromkeys(("tool", "function", "ipython", "tool_result", "ToolMessage", "FunctionMessage"), TOOL)
+_ROLES |= dict.fromkeys(("FunctionExecutionResultMessage", "ToolCallExecutionEvent"), TOOL)
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal")
 _THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "thought", "reasoningContent")
 _HELD = (
@@ -59,12 +62,10 @@ _REQUEST, _DRAWN = "mcp_approval_request", "image_generation_call"
 _BY = "the user of the session"
 _GIVEN = ("output", "outputs", "result", "results", "errorText")
 _AI_SDK = ("tool-", "dynamic-tool")
-_CALL_FIELD = re.compile(r"(?:^|_)(?:call|invocation|action|tool_?use)s?$|(?:Call|Invocation|Action)s?$")
-_KNOWN_CALLS = frozenset({"tool_calls", "invalid_tool_calls", "function_call", "toolInvocations"})
 _PLAIN, _PLAIN_ROLES = frozenset({"role", "content", "tool_call_id"}), ("system", "user", "assistant", "tool")
 """The fields and roles of most messages; they are the same in every dialect and are read directly."""
 _SAYING = frozenset(
-    {"content", "parts", "refusal", "audio", "toolInvocations", "reasoning_content", "reasoning", "thinking"}
+    {"content", "parts", "blocks", "refusal", "audio", "toolInvocations", "reasoning_content", "reasoning", "thinking"}
 )
 _NO_NAME = "A call has no name. Add its tool's name, or remove the call."
 
@@ -173,11 +174,11 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
     if role == TOOL:
         yield from _tool_turns(message, intake)
         return
-    if not (_SAYING & message.keys() or called):
+    if not _SAYING & message.keys() and (not called or holds_prose(message)):
         intake.leave_out("message without its content")
     before = intake.how_much
     parts = _Parts(intake)
-    _read(message.get("content", message.get("parts")), parts)
+    _read(_content(message), parts)
     for invocation in plain_list(message.get("toolInvocations")):
         _read([{"type": "tool-invocation", "toolInvocation": invocation}], parts)
     if role != AGENT:
@@ -187,7 +188,7 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
     text = "\n".join(parts.texts) or word(message.get("refusal"))
     text = text or word(plain_object(message.get("audio")).get("transcript"))
     if role == AGENT and not calls:
-        _tell_unknown_calls(message, intake)
+        tell_unknown_calls(message, intake)
     if role == USER and calls:
         # A call by the user is not an action of the agent, but something that the agent sees.
         text = "\n".join([*parts.texts, *(f"user calls {call.action}" for call in calls)])
@@ -200,11 +201,8 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
         yield from parts.results
 
 
-def _tell_unknown_calls(message: Part, intake: Intake) -> None:
-    """Count the fields that seem to hold calls, in a message without any known call."""
-    for name, value in message.items():
-        if value and name not in _KNOWN_CALLS and _CALL_FIELD.search(name):
-            intake.leave_out(f"field {name} of a message")
+def _content(message: Part) -> object:
+    return next((message[key] for key in ("content", "parts", "blocks") if key in message), None)
 
 
 def _tell_unknown_arguments(call: Part, intake: Intake) -> None:
@@ -249,7 +247,7 @@ def _calls(message: Part, intake: Intake) -> list[LoggedCall]:
 
 
 def _holds_calls(message: Part) -> bool:
-    content = message.get("content", message.get("parts"))
+    content = _content(message)
     return isinstance(content, list) and any(_is_call(_typed(part)) for part in content if isinstance(part, dict))
 
 
@@ -345,14 +343,14 @@ def _read_result_part(part: object, texts: list[str], pictures: list[Picture], i
 
 def _typed(part: Part) -> Part:
     """Return the part with its type, derived from its only field if necessary; the AI SDK's parts become calls."""
-    kind = part.get("type")
+    kind = part.get("type", part.get("block_type"))
     if kind == "tool-invocation":
         return {**plain_object(part.get("toolInvocation")), "type": "tool_call"}
     is_known = _is_call(part) or _is_result(part)
     if isinstance(kind, str) and "toolCallId" in part and kind.startswith(_AI_SDK) and not is_known:
         return {"toolName": kind.removeprefix("tool-"), **part, "type": "tool_call"}
     if kind is not None:
-        return part
+        return part if "type" in part else {**part, "type": kind}
     for name in _HELD:
         if isinstance(part.get(name), dict):
             return {"type": name, **part[name]}

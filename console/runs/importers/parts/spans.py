@@ -6,7 +6,7 @@ Each call appears once, even if a model wrote it, later prompts repeat it, and i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,7 +29,28 @@ _HOLDING = (
     *("message", "content"),
 )
 """The fields that hold the messages of a span, the most specific first."""
-_RUNS = re.compile(r"^(?:execute_tool |running tool: ?|tool[.:] ?|tool call: ?)")
+_RUNS = re.compile(r"^(?:execute_tool |running tool: ?|tool[.:] ?|tool call: ?|function: ?|ai\.toolCall )", re.I)
+_TOOL_NAMES = (
+    *("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "lk.function_tool.name", "traceloop.entity.name"),
+)
+_TOOL_IDS = ("gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id", "lk.function_tool.id")
+_TOOL_ASKED = (
+    *("gen_ai.tool.call.arguments", "tool.parameters", "input.value", "tool_arguments"),
+    *("ai.toolCall.args", "ai.toolCall.input", "lk.function_tool.args", "traceloop.entity.input"),
+    *("gcp.vertex.agent.tool_call_args", "mlflow.spanInputs", "input"),
+)
+_TOOL_GIVEN = (
+    *("gen_ai.tool.call.result", "output.value", "tool_response"),
+    *("ai.toolCall.result", "ai.toolCall.output", "lk.function_tool.output", "traceloop.entity.output"),
+    *("gcp.vertex.agent.tool_response", "mlflow.spanOutputs", "output"),
+)
+"""The attributes of a tool's span with its name, the call's id, the arguments and the result, the usual ones first."""
+_OBSERVED = re.compile(
+    r"^Observation:[ \t]*(.*?)[ \t]*(?=\n(?:Thought|Action|Final Answer|Observation):|\Z)", re.MULTILINE | re.DOTALL
+)
+_PARTS = frozenset({"text", "toolUse", "toolResult"})
+_PART_TYPES = frozenset({"text", "tool_use", "tool_result", "tool-call", "tool-result", "thinking", "image"})
+_PLAIN_CALL = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
 _WRAPPERS = ("input", "arguments", "args", "kwargs", "tool_input", "parameters")
 _RESULT_WRAPPER = frozenset({"content", "isError", "is_error", "meta", "_meta", "structuredContent"})
 MODEL_SPAN, TOOL_SPAN = "model", "tool"
@@ -65,12 +86,27 @@ def turns_of_spans(spans: Sequence[LoggedSpan], intake: Intake) -> list[Turn]:
 
 def tool_name(name: str) -> str:
     """Return the tool's name in the name of a span, such as `tool.X`, `execute_tool X` or `running tool: X`."""
-    return _RUNS.sub("", name)
+    return _RUNS.sub("", name).strip("'\"") or name
+
+
+def first_of(told: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """Return the first of the attributes with a value, or None."""
+    return next((told[name] for name in names if told.get(name) is not None), None)
+
+
+def tool_attributes(told: Mapping[str, Any]) -> tuple[str, Any, Any, str]:
+    """Return (name, arguments, result, id of the call) from the attributes of a tool's span; "" or None if missing."""
+    name, call_id = first_of(told, _TOOL_NAMES) or "", first_of(told, _TOOL_IDS) or ""
+    return str(name), first_of(told, _TOOL_ASKED), first_of(told, _TOOL_GIVEN), str(call_id)
 
 
 def _unwrapped(value: Any) -> Any:
     """Return a tool's arguments, out of an object with the only key `input` or alike that holds an object."""
     given = unpacked(value)
+    if isinstance(given, list) and len(given) == 1 and plain_object(given[0]).get("role") == TOOL:
+        given = unpacked(given[0].get("content"))
+    if isinstance(given, dict) and {"kwargs"} < given.keys() <= _PLAIN_CALL and not given.get("args"):
+        given = {"kwargs": given["kwargs"]}
     while isinstance(given, dict) and len(given) == 1:
         ((name, held),) = given.items()
         if name not in _WRAPPERS or not isinstance(inner := unpacked(held), dict):
@@ -130,7 +166,7 @@ class _Trace:
             call = LoggedCall(span.name, given, span.call_id if fresh else f"span {self.unmade}")
             self.turns.append(Turn(AGENT, calls=(call,), speaker=span.speaker, number=span.number))
             self._know(call)
-        if call.id not in self.answered:
+        if call.id not in self.answered and (text or pictures or span.given is not None):
             self.answered.add(call.id)
             self.turns.append(Turn(TOOL, text, answers=call.id, pictures=tuple(pictures), number=span.number))
 
@@ -143,6 +179,9 @@ class _Trace:
             same, wanted = [call for call in self.unrun if call.name == span.name], _same(given)
             fits = next((call for call in same if _same(call.arguments) == wanted), None)
             found = fits or (same[0] if same and (given in (None, "", {}) or len(same) == 1) else None)
+            if found is None and given and not any(call.name == span.name for call in self.called):
+                # Some tools name each span of a tool alike, whichever tool ran.
+                found = next((call for call in self.unrun if _same(call.arguments) == wanted), None)
         self.unrun = [call for call in self.unrun if call is not found]
         return found
 
@@ -157,6 +196,9 @@ class _Trace:
                 self.answered.add(call_id)
                 self.turns.append(replace(turn, answers=call_id))
         elif turn.role == AGENT and turn.calls:
+            for seen in _OBSERVED.findall(turn.text):
+                # A prompt in the style of ReAct repeats the agent's text with the result behind each call.
+                self._recall(Turn(TOOL, seen, number=turn.number))
             named = ((call, call.id or (call.name, _same(call.arguments))) for call in turn.calls)
             fresh = tuple(call for call, key in named if key not in self.known)
             if fresh:
@@ -186,19 +228,34 @@ class _Trace:
 
 
 def _messages(value: Any, role: str) -> Iterator[Any]:
+    """Yield the messages that a value holds; contents that are JSON texts of parts become parts."""
+    for message in _found_messages(value, role):
+        parts = unpacked(message.get("content")) if isinstance(message, dict) else None
+        is_text = parts is not None and isinstance(message["content"], str)
+        yield {**message, "content": parts} if is_text and _are_parts(parts) else message
+
+
+def _are_parts(value: Any) -> bool:
+    if not isinstance(value, list) or not value or not all(isinstance(one, dict) for one in value):
+        return False
+    return all(one["type"] in _PART_TYPES if "type" in one else _PARTS & one.keys() for one in value)
+
+
+def _found_messages(value: Any, role: str) -> Iterator[Any]:
     value = unpacked(value)
     if isinstance(value, str):
         if value:
             yield {"role": role, "content": value}
     elif isinstance(value, list):
         for one in value:
-            yield from _messages(one, role) if isinstance(one, (list, str)) else [_as_message(one, role)]
+            yield from _found_messages(one, role) if isinstance(one, (list, str)) else [_as_message(one, role)]
     elif isinstance(value, dict):
         yield from _of_object(value, role)
 
 
 def _of_object(value: dict[str, Any], role: str) -> Iterator[Any]:
-    if "role" in value or value.get("type") in ("ai", "human", "system", "tool", "constructor", "function_call"):
+    kinds = ("ai", "human", "system", "tool", "constructor", "function_call")
+    if "role" in value or value.get("type") in kinds or _is_chat(value):
         yield value
         return
     holders, names = (value, plain_object(value.get("config"))), ("system", "instructions", "system_instruction")
@@ -208,10 +265,14 @@ def _of_object(value: dict[str, Any], role: str) -> Iterator[Any]:
     for name in _HOLDING:
         held = unpacked(value.get(name))
         if isinstance(held, (list, dict)) or (isinstance(held, str) and held):
-            yield from _messages(held, role)
+            yield from _found_messages(held, role)
             return
-    if value.get("tool_calls") or isinstance(value.get("text"), str):
+    if value.get("tool_calls") or value.get("toolCalls") or isinstance(value.get("text"), str):
         yield _as_message(value, role)
+
+
+def _is_chat(one: Mapping[str, Any]) -> bool:
+    return isinstance(one.get("type"), str) and one["type"].endswith("Message")
 
 
 def _as_message(value: Any, role: str) -> Any:
@@ -219,13 +280,20 @@ def _as_message(value: Any, role: str) -> Any:
     one = plain_object(value)
     if isinstance(one.get("message"), dict):
         return one["message"]
+    if isinstance(one.get("message"), str) and "content" not in one and _are_parts(unpacked(one["message"])):
+        return {"role": role, "content": one["message"]}
+    if isinstance(one.get("toolCalls"), list) and "tool_calls" not in one:
+        one = {"role": role, "content": one.get("text"), **one, "tool_calls": one["toolCalls"]}
+        return {key: held for key, held in one.items() if key != "toolCalls"}
     if isinstance(one.get("content"), dict) and "parts" in one["content"]:
         return {"role": role, **one["content"]}
     kinds = ("ai", "human", "system", "tool", "constructor", "message")
-    if "role" in one or "source" in one or one.get("type") in kinds:
+    if "role" in one or "source" in one or one.get("type") in kinds or _is_chat(one):
         return one
     if "type" not in one and "parts" not in one and isinstance(one.get("text"), str):
         return {"role": role, "content": one["text"]}
+    if "type" not in one and "toolName" in one:
+        return {"role": role, "content": [{"type": "tool-call", **one}]}
     if "type" not in one:
         return {"role": role, **one}
     kind = one["type"]
@@ -235,10 +303,18 @@ def _as_message(value: Any, role: str) -> Any:
 
 def _told(value: Any) -> Any:
     """Return the content of a tool's result; keep a text that is JSON without parts as it is written."""
-    content = _content(value)
+    content = _content(_shown(value))
     is_same = isinstance(value, str) and content == unpacked(value)
     is_parts = isinstance(content, list) and all(isinstance(one, dict) and "type" in one for one in content)
     return value if is_same and isinstance(content, (dict, list)) and not is_parts else content
+
+
+def _shown(value: Any) -> Any:
+    """Return the parts of a result that is a list with one message, whose text is JSON; other results unchanged."""
+    held = unpacked(value)
+    one = plain_object(held[0]) if isinstance(held, list) and len(held) == 1 else {}
+    parts = unpacked(one.get("message"))
+    return parts if isinstance(one.get("message"), str) and _are_parts(parts) else value
 
 
 def _content(value: Any) -> Any:

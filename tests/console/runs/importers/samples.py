@@ -1000,7 +1000,7 @@ def _toolbench() -> Sample:
         lines(record, broken),
         2,
         "no action above it",
-        {"node of type Odd": 1},
+        {"node of type Odd": 1, "call of a branch that the agent gave up (read as well)": 2},
     )
 
 

@@ -8,6 +8,9 @@ from console.errors import UnreadableFile
 from console.runs.importers import read_log
 from console.runs.importers.records import DECIDED, Found
 from tests.console.runs.importers.probes import PROBES
+from tests.console.runs.importers.probes_of_frameworks import FURTHER
+
+LOGS = PROBES | FURTHER
 
 
 def _lines(action):
@@ -22,9 +25,9 @@ def names(trajectory):
     return " ".join("-" if name == "respond" else name for name in found)
 
 
-@pytest.mark.parametrize("name", PROBES)
+@pytest.mark.parametrize("name", LOGS)
 def test_every_call_of_an_odd_log_is_read_or_the_file_is_refused(write, name):
-    probe = PROBES[name]
+    probe = LOGS[name]
     path = write("log", probe.content)
     if not probe.called:
         with pytest.raises(UnreadableFile):

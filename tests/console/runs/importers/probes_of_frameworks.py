@@ -1,0 +1,166 @@
+"""Logs as further frameworks write them, and logs with a text at a place of its own; see `probes`."""
+# ruff: noqa: E501 - a log is read more easily as it stands in its file, a record a line.
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from tests.console.runs.importers.probes import Probe, calls, function, rollout, tool
+from tests.console.runs.importers.samples import lines, observation, text
+
+ASKED = {"role": "user", "content": "What is the weather in Rome?"}
+CALL = function("weather", '{"city": "Rome"}')
+ANSWER = {"role": "assistant", "content": "Sunny."}
+REACT = 'Thought: look\nAction: weather\nAction Input: {"city": "Rome"}'
+BLOCK = "We count.\n```python\nprint(1)\n```"
+IDLE = "There is no code from the last 1 message for me to execute."
+
+
+def trace(*told: dict) -> bytes:
+    return lines({"trace": {"id": "t"}, "observations": [observation("AGENT", 0, "agent"), *told]})
+
+
+def model(number: int, asked: Any, given: Any) -> dict:
+    return observation("GENERATION", number, "model", input=asked, output=given)
+
+
+def ran(number: int, name: str, given: Any, shown: Any, **attributes: Any) -> dict:
+    return observation("TOOL", number, name, input=given, output=shown, metadata={"attributes": attributes})
+
+
+def chat(*said: tuple[str, str]) -> bytes:
+    history = [{"content": words, "name": name, "role": "user"} for name, words in said]
+    return orjson.dumps({"question": "How many?", "history": history, "mistake_agent": "A", "mistake_step": "0"})
+
+
+def branch(action: str, given: str, *children: dict) -> dict:
+    inner = {"node_type": "Action Input", "description": given, "observation": "seen", "children": list(children)}
+    return {"node_type": "Action", "description": action, "children": [inner]}
+
+
+TOLD = calls(CALL)
+LANGFUSE = {
+    "langfuse: a result that only the next prompt holds": Probe(
+        "langfuse",
+        trace(model(1, [ASKED], TOLD), ran(2, "execute_tool weather", None, None), model(3, [ASKED, TOLD, tool("warm")], ANSWER)),
+        ["weather -"],
+        ["warm", ""],
+    ),
+    "langfuse: contents that are JSON texts of parts": Probe(
+        "langfuse",
+        trace(
+            model(1, [{"role": "user", "content": text([{"text": "Weather?"}])}], [{"message": text([{"toolUse": {"toolUseId": "c1", "name": "weather", "input": {"city": "Rome"}}}]), "finish_reason": "tool_use"}]),
+            ran(2, "execute_tool weather", [{"role": "tool", "content": '{"city": "Rome"}', "id": "c1"}], [{"message": text([{"text": "warm"}]), "id": "c1"}]),
+            model(3, [], [{"message": text([{"text": "Sunny."}]), "finish_reason": "end_turn"}]),
+        ),
+        ["weather -"],
+        ["warm", ""],
+    ),
+    "langfuse: spans of tools that are all named alike": Probe(
+        "langfuse",
+        trace(
+            model(1, [ASKED], text([{"toolCallType": "function", "toolCallId": "c1", "toolName": "weather", "args": '{"city": "Rome"}'}])),
+            ran(2, "ai.toolCall", '{"city": "Rome"}', "warm", **{"ai.toolCall.name": "weather", "ai.toolCall.id": "c1"}),
+            model(3, [ASKED], calls(function("send", '{"to": "x"}', "c2"))),
+            ran(4, "SimpleTool", {"args": [], "sanitize_inputs_outputs": True, "kwargs": {"to": "x"}}, "sent"),
+            model(5, [ASKED], calls(function("look", '{"at": "y"}', "c3"))),
+            ran(6, "Function: look", '{"at": "y"}', "seen"),
+        ),
+        ["weather send look"],
+        ["warm", "sent", "seen"],
+    ),
+    "langfuse: calls beside a text without a role": Probe(
+        "langfuse",
+        trace(model(1, {"messages": [ASKED]}, {"text": "", "toolCalls": [{"type": "tool-call", "toolCallId": "c1", "toolName": "weather", "args": {"city": "Rome"}}]}), ran(2, "tool: 'weather'", {"city": "Rome"}, "warm")),
+        ["weather"],
+        ["warm"],
+    ),
+    "langfuse: messages of AutoGen": Probe(
+        "langfuse",
+        trace(
+            model(1, [{"content": "Weather?", "source": "user", "type": "UserMessage"}], {"content": [{"id": "c1", "arguments": '{"city": "Rome"}', "name": "weather"}], "type": "AssistantMessage", "source": "assistant"}),
+            model(2, [{"content": [{"content": "warm", "name": "weather", "call_id": "c1", "is_error": False}], "type": "FunctionExecutionResultMessage"}], {"content": "Sunny."}),
+        ),
+        ["weather -"],
+        ["warm", ""],
+    ),
+    "langfuse: results in the agent's own text": Probe(
+        "langfuse",
+        trace(model(1, [ASKED], REACT), model(2, [ASKED, {"role": "assistant", "content": f"{REACT}\nObservation: warm"}], "Final Answer: Sunny.")),
+        ["weather -"],
+        ["warm", ""],
+    ),
+    "langfuse: blocks of LlamaIndex": Probe(
+        "langfuse",
+        trace(
+            model(1, {"messages": [{"role": "user", "blocks": [{"block_type": "text", "text": "Weather?"}]}]}, {"message": {"role": "assistant", "blocks": [], "additional_kwargs": {"tool_calls": [CALL]}}}),
+            ran(2, "FunctionTool.acall", {"kwargs": {"city": "Rome"}}, "warm", **{"tool.name": "weather"}),
+            model(3, {"messages": []}, {"message": {"role": "assistant", "blocks": [{"block_type": "text", "text": "Sunny."}]}}),
+        ),
+        ["weather -"],
+        ["warm", ""],
+    ),
+    "langfuse: a tool whose span has only attributes": Probe(
+        "langfuse",
+        trace(model(1, [ASKED], TOLD), observation("SPAN", 2, "function_tool", input=None, output=None, metadata={"attributes": {"lk.function_tool.name": "weather", "lk.function_tool.args": '{"city": "Rome"}', "lk.function_tool.output": "warm"}})),
+        ["weather"],
+        ["warm"],
+    ),
+    "langfuse: a prompt under a strange name": Probe(
+        "langfuse",
+        trace(observation("GENERATION", 1, "model", asked=[ASKED], output=TOLD), ran(2, "weather", '{"city": "Rome"}', "warm")),
+        ["weather"],
+        ["warm"],
+        left_out={"field asked of an observation without input or output": 1},
+    ),
+}  # fmt: skip
+
+OTHERS = {
+    "who-and-when: a terminal without any code to run": Probe(
+        "who-and-when",
+        chat(("A", "Let us think first."), ("Computer_terminal", IDLE), ("B", BLOCK), ("Computer_terminal", "exitcode: 0\n1"), ("A", BLOCK), ("Computer_terminal", IDLE)),
+        ["- python -"],
+        [IDLE, "exitcode: 0\n1", IDLE],
+    ),
+    "swe-agent: two texts after an action, and no action": Probe(
+        "swe-agent",
+        orjson.dumps({"history": [{"role": "user", "content": "Fix"}, {"role": "assistant", "content": "ls", "action": "ls"}, {"role": "user", "content": "a.py"}, {"role": "user", "content": "Mind the time."}, {"role": "assistant", "content": "submit", "action": "submit"}]}),
+        ["bash bash"],
+        ["a.py\nMind the time.", ""],
+    ),
+    "swe-agent: an action that is null, the task in its messages": Probe(
+        "swe-agent",
+        lines({"trajectory": [{"action": None, "observation": "Use a command.", "response": "Hm", "thought": "Hm", "messages": [{"role": "user", "content": "Fix"}]}, {"action": "ls", "observation": "a.py"}], "info": {}}),
+        ["bash"],
+        ["Use a command.", "a.py"],
+    ),
+    "toolbench: a branch that was given up": Probe(
+        "toolbench",
+        lines({"win": True, "tree": {"tree": {"node_type": "Action Input", "description": "", "children": [branch("pay", "{}", branch("Finish", '{"return_type": "give_up"}')), branch("send", "{}")]}}, "answer_generation": {"query": "Go", "train_messages": []}}),
+        ["pay Finish send"],
+        left_out={"call of a branch that the agent gave up (read as well)": 2},
+    ),
+    "gemini-cli: a result in a list of lists": Probe(
+        "gemini-cli",
+        lines({"sessionId": "s", "projectHash": "h", "messages": [{"id": "1", "type": "user", "content": "Read"}, {"id": "2", "type": "gemini", "content": "", "toolCalls": [{"id": "c", "name": "read", "args": {}, "result": [[{"functionResponse": {"response": {"output": "text"}}}]]}]}]}),
+        ["read"],
+        ["text"],
+    ),
+    "codex: arguments that are not JSON": Probe(
+        "codex",
+        rollout({"type": "function_call", "name": "shell", "arguments": '{"command":["ls"', "call_id": "c1"}, {"type": "function_call_output", "call_id": "c1", "output": "failed to parse"}),
+        ["shell"],
+        ["failed to parse"],
+    ),
+    "openai: words and items under strange names": Probe(
+        "openai-messages",
+        lines({"messages": [ASKED, {"role": "assistant", "tool_calls": [CALL], "said": "I look up the weather in Rome."}, tool("warm")], "more": [ASKED]}),
+        ["weather"],
+        ["warm"],
+        left_out={"list more of messages or items": 1, "message without its content": 1},
+    ),
+}  # fmt: skip
+
+FURTHER: dict[str, Probe] = {**LANGFUSE, **OTHERS}
