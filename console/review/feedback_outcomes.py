@@ -5,13 +5,11 @@ In a blind run, outcomes are hidden until the run has closed, because they could
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqlmodel import Session, col, func, or_, select
 
-from console.language import _, gettext_noop, ngettext
+from console.language import _, gettext_noop
 from console.review.blinding import list_actions_to_checkpoint
 from console.review.resolution import feedback_to_agent
 from console.runs import is_current
@@ -56,30 +54,6 @@ class FeedbackOutcome:
         return self.ending == _(_ENDS[Outcome.SUCCEEDED])
 
 
-@dataclass(frozen=True, slots=True)
-class RetryTally:
-    """The number of retries with a reviewer's feedback in a run, and the number of tasks that these retries solved.
-
-    `solved` is None if a blind run hides it; `open` counts retries that have not ended.
-    """
-
-    retries: int
-    solved: int | None
-    open: int = 0
-
-    @property
-    def in_words(self) -> str:
-        """Return the tally as one sentence."""
-        said = ngettext("{count} retry with your feedback", "{count} retries with your feedback", self.retries)
-        said = said.format(count=self.retries)
-        if self.solved is None:
-            return _("{tally}. This run is blind: you can see the outcomes when the run has closed.").format(tally=said)
-        if self.open:
-            pattern = _("{tally}: {solved} solved, {open} still running.")
-            return pattern.format(tally=said, solved=self.solved, open=self.open)
-        return _("{tally}: {solved} solved.").format(tally=said, solved=self.solved)
-
-
 def can_see_outcomes(session: Session, run: tables.Run, *, unblinded: bool) -> bool:
     """Return whether a reviewer of the run may see the outcome of their feedback."""
     return unblinded or not run.blind or is_closed(session, run)
@@ -103,30 +77,6 @@ def is_closed(session: Session, run: tables.Run) -> bool:
         record.run_id == run.id, record.trial == last, record.outcome != Outcome.SUCCEEDED
     )
     return last + 1 >= run.trials or not session.exec(unsolved).one()
-
-
-def count_retries(session: Session, run: tables.Run, reviewer: str, *, unblinded: bool) -> RetryTally | None:
-    """Count the retries with the reviewer's feedback in the run; return None if no agent has tried again with it."""
-    following = tables.Table.metadata.tables["trajectory"].alias("following")
-    memory, decision, item, record = tables.Memory, tables.Decision, tables.Item, tables.Trajectory
-    statement = (
-        select(following.c.id, following.c.outcome, following.c.released_by)
-        .select_from(memory)
-        .join(decision, col(decision.id) == memory.decision_id)
-        .join(item, col(item.id) == decision.item_id)
-        .join(record, col(record.id) == item.trajectory_id)
-        .join(following, (following.c.task_id == record.task_id) & (following.c.trial == record.trial + 1))
-        .where(item.run_id == run.id, decision.reviewer == reviewer, memory.origin == "words", is_current())
-        .distinct()
-    )
-    found: Sequence[Any] = session.exec(statement).all()
-    if not found:
-        return None
-    if not can_see_outcomes(session, run, unblinded=unblinded):
-        return RetryTally(len(found), None)
-    solved = sum(outcome == Outcome.SUCCEEDED and released is None for _id, outcome, released in found)
-    under_way = sum(outcome in (Outcome.PAUSED, Outcome.RUNNING) for _id, outcome, _released in found)
-    return RetryTally(len(found), solved, under_way)
 
 
 def list_feedback_outcomes(

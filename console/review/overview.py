@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import case, func
+from sqlalchemy import case, func, literal
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
+from console import runs
 from console.runs import is_current
 from console.runs.status import task_count
 from console.trajectory import Outcome
@@ -25,7 +26,7 @@ AT_WORK_MS = 10 * 60_000
 """A reviewer is active if their last decision is at most this old or they hold a claim."""
 
 DEFINITIONS = {
-    "attempts": "Trajectories of the trial, except those carried over because their task was solved earlier.",
+    "attempts": "Trajectories of the trial, except copies of earlier trials.",
     "judged": "Attempts with a verdict of the routing detector.",
     "flagged": "Attempts queued at an action by any rule or detector.",
     "stuck": "Attempts queued because they halted without such an action.",
@@ -41,12 +42,15 @@ DEFINITIONS = {
 class TrialFlow:
     """The counts of one trial's attempts; `answers` holds (decision, number of current decisions), most frequent first.
 
-    `judged` is None if the run has no routing detector.
+    `carried_over` counts the tasks solved earlier, and `copies` the unsolved attempts that the log repeats unchanged.
+    `beyond` counts the items of `waiting` that the budget cannot pay for. `judged` is None if the run has no routing
+    detector.
     """
 
     trial: int
     attempts: int
     carried_over: int
+    copies: int
     judged: int | None
     flagged: int
     stuck: int
@@ -55,6 +59,7 @@ class TrialFlow:
     again: int
     solved: int
     waiting: int
+    beyond: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +105,13 @@ class Overview:
 
     @property
     def waiting(self) -> int:
-        """Return the number of pending items that anyone may claim."""
+        """Return the number of pending items that anyone may claim, including those beyond the budget."""
         return sum(flow.waiting for flow in self.flows)
+
+    @property
+    def offered(self) -> int:
+        """Return the number of pending items that the budgets can pay for."""
+        return sum(flow.waiting - flow.beyond for flow in self.flows)
 
 
 def build_overview(session: Session, run: tables.Run, now_ms: int) -> Overview:
@@ -143,13 +153,16 @@ def _flows(session: Session, run: tables.Run, counts: _DecisionCounts) -> tuple[
     for trial, _, kind, count, *_ in counts:
         answers[trial][kind] += count
     found = []
-    for trial, (made, carried, solved) in attempts.items():
-        flagged, stuck, waiting = queued.get(trial, (0, 0, 0))
+    left = {trial: budget["left"] for trial, budget in runs.budgets(session, run).items()}
+    for trial, (made, carried, copies, solved) in attempts.items():
+        flagged, stuck, waiting, free = queued.get(trial, (0, 0, 0, 0))
+        rest = left.get(trial)
         found.append(
             TrialFlow(
                 trial=trial,
                 attempts=made,
                 carried_over=carried,
+                copies=copies,
                 judged=None if run.detector is None else judged.get(trial, 0),
                 flagged=flagged,
                 stuck=stuck,
@@ -158,25 +171,25 @@ def _flows(session: Session, run: tables.Run, counts: _DecisionCounts) -> tuple[
                 again=attempts[trial + 1][0] if trial + 1 in attempts else 0,
                 solved=solved,
                 waiting=waiting,
+                beyond=0 if rest is None else max(0, waiting - free - rest),
             )
         )
     return tuple(found)
 
 
-def _attempts(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int]]:
-    """Return for each trial the numbers of attempts, carried-over trajectories and solved attempts."""
+def _attempts(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int, int]]:
+    """Return for each trial the numbers of attempts, tasks solved earlier, other copies and solved attempts."""
     record = tables.Trajectory
     own = col(record.carried_over).is_(False)
     solved = own & _is_solved()
+    earlier = func.count(case((~own & _is_solved(), col(record.task_id)))), func.count(case((~own & ~_is_solved(), 1)))
     statement = (
-        sa_select(
-            col(record.trial), func.count(case((own, 1))), func.count(case((~own, 1))), func.count(case((solved, 1)))
-        )
+        sa_select(col(record.trial), func.count(case((own, 1))), *earlier, func.count(case((solved, 1))))
         .where(col(record.run_id) == run.id)
         .group_by(col(record.trial))
         .order_by(col(record.trial))
     )
-    return {trial: (made, carried, good) for trial, made, carried, good in session.execute(statement)}
+    return {trial: (made, carried, copies, good) for trial, made, carried, copies, good in session.execute(statement)}
 
 
 def _is_solved() -> Any:
@@ -201,8 +214,11 @@ def _by_first(rows: Iterable[Any]) -> dict[Any, int]:
     return {name: count for name, count in rows}  # noqa: C416 - mypy does not see the rows as pairs
 
 
-def _queued(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int]]:
-    """Return for each trial the numbers of flagged trajectories, halted trajectories and claimable items."""
+def _queued(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int, int]]:
+    """Return for each trial the numbers of flagged trajectories, halted ones, claimable items, and free ones of them.
+
+    Free items use no inspection.
+    """
     item = tables.Item
     stuck = col(item.kind) == HALTED
     waits = (col(item.open_slots) > 0) & col(item.status).in_(UNREVIEWED)
@@ -212,11 +228,12 @@ def _queued(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int]
             func.count(func.distinct(case((~stuck, col(item.trajectory_id))))),
             func.count(func.distinct(case((stuck, col(item.trajectory_id))))),
             func.count(case((waits, 1))),
+            func.count(case((waits & stuck, 1))) if run.halted_free else literal(0),
         )
         .where(col(item.run_id) == run.id)
         .group_by(col(item.trial))
     )
-    return {trial: (flagged, halted, open_) for trial, flagged, halted, open_ in session.execute(statement)}
+    return {trial: (flagged, halted, open_, free) for trial, flagged, halted, open_, free in session.execute(statement)}
 
 
 def _inspected(session: Session, run: tables.Run) -> dict[int, int]:

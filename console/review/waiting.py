@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam
+from sqlalchemy import bindparam, case, exists
 from sqlmodel import Session, col, func, select
 
 from console.review.access import list_reviewable_runs
 from storage import tables
+from storage.queue import HALTED
 from storage.queue.offers import LiveItem, list_live_items
 from storage.queue.transaction import Transaction
 from storage.tables import SlotStatus
@@ -71,22 +72,28 @@ def find_pressing_item(
 
 
 def count_offered(session: Session, run_ids: list[int], reviewer: str) -> int:
-    """Return the number of pending items of these runs that their budgets cover and the reviewer has not decided."""
-    item, slot, budget = tables.Item, tables.Slot, tables.Budget
-    place = (col(item.run_id), col(item.trial))
-    free = select(*place, func.count()).where(col(item.run_id).in_(run_ids), col(item.open_slots) > 0)
-    decided = (
-        select(*place, func.count())
-        .join(slot, col(slot.item_id) == item.id)
-        .where(slot.reviewer == reviewer, slot.status == SlotStatus.DECIDED, item.open_slots > 0)
+    """Return how many pending items of these runs the queue can still offer this reviewer within their budgets.
+
+    Leave out items that the reviewer has decided and items assigned to others.
+    """
+    item, slot, budget, run = tables.Item, tables.Slot, tables.Budget, tables.Run
+    assigned, place = tables.ItemReviewer, (col(item.run_id), col(item.trial))
+    of_others = exists().where(col(assigned.item_id) == item.id, col(assigned.reviewer) != reviewer)
+    is_own = (col(slot.reviewer) == reviewer) & (col(slot.status) == SlotStatus.DECIDED)
+    decided = exists().where(col(slot.item_id) == item.id, is_own)
+    is_free = col(run.halted_free) & (col(item.kind) == HALTED)
+    pending = (
+        select(*place, func.count(), func.count(case((is_free, 1))))
+        .join(run, col(run.id) == item.run_id)
+        .where(col(item.run_id).in_(run_ids), item.open_slots > 0, ~of_others, ~decided)
+        .group_by(*place)
     )
     limits = select(budget.run_id, budget.trial, budget.cap, budget.used).where(
         col(budget.run_id).in_(run_ids), budget.scope == ""
     )
-    left = {(run, trial): None if cap is None else cap - used for run, trial, cap, used in session.exec(limits)}
-    mine = {(run, trial): count for run, trial, count in session.exec(decided.group_by(*place))}
+    left = {(run, trial): None if cap is None else max(0, cap - used) for run, trial, cap, used in session.exec(limits)}
     found = 0
-    for run, trial, count in session.exec(free.group_by(*place)):
-        offered, limit = count - mine.get((run, trial), 0), left.get((run, trial))
-        found += offered if limit is None else max(0, min(offered, limit))
+    for run_id, trial, count, free in session.exec(pending):
+        limit = left.get((run_id, trial))
+        found += count if limit is None else free + min(count - free, limit)
     return found

@@ -71,7 +71,7 @@ def _arms(panel: pd.DataFrame, caps: list[float], *, first: bool) -> Iterator[go
 
 
 def trial_success(frame: pd.DataFrame) -> go.Figure:
-    """Draw the share of tasks solved by the end of each trial. Columns: trial, line (its label), solved, tasks."""
+    """Draw the share of tasks solved in a trial or an earlier one. Columns: trial, line (its label), solved, tasks."""
     figure, ends = go.Figure(), []
     for name, rows, style in split_series(frame, "line"):
         line = rows.sort_values("trial")
@@ -88,8 +88,7 @@ def trial_success(frame: pd.DataFrame) -> go.Figure:
     label_last_points(figure, ends, gap=0.09)
     figure.update_yaxes(**SHARE)
     figure.update_xaxes(dtick=1)
-    title = "Tasks solved, with and without reviewers" if len(ends) > 1 else "Tasks solved by each trial"
-    return set_titles(figure, title, "trial", "share of the run's tasks")
+    return set_titles(figure, "Tasks solved in this trial or an earlier one", "trial", "share of the run's tasks")
 
 
 def budget_burn_down(frame: pd.DataFrame) -> go.Figure:

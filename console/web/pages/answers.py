@@ -7,13 +7,15 @@ import streamlit as st
 from console.auth.people import Role
 from console.database import reading
 from console.language import _
-from console.review import feedback_outcomes, inbox
+from console.review import feedback_counts, feedback_outcomes, inbox
+from console.review.feedback_counts import FeedbackTally
 from console.web.review import actions
 from console.web.review.after_last import REVIEW
 from console.web.review.own_items import set_reviewed_runs
 from console.web.run_picker import chosen_run, run_picker
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import show_empty_state
+from console.web.widgets.tables import show_rows
 from console.web.widgets.trial_history import show_feedback_outcomes
 
 _SHOWN = 50
@@ -33,6 +35,24 @@ def show_waiting_drafts(drafts: Sequence[inbox.UnsentDraft], run_name: str) -> N
                 st.switch_page(REVIEW, query_params={"run": run_name})
 
 
+def show_tally(tally: FeedbackTally) -> None:
+    """Draw what followed each kind of feedback, beside the same tasks in runs without a review."""
+    st.header(_("After your feedback"), anchor=False)
+    show_rows(
+        [count.row for count in tally.counts],
+        {
+            "kind": _("Your feedback"),
+            "attempts": _("Attempts after it"),
+            "solved": _("Solved after it"),
+            "open": _("Still running"),
+            "compared": _("Same tasks without a review"),
+        },
+        numbers=("attempts", "solved", "open", "compared"),
+        label=_("After your feedback"),
+    )
+    st.caption(tally.explanation)
+
+
 st.title(_("My reviews"))
 identity = current_identity()
 shown = st.session_state.get("answers_shown", _SHOWN)
@@ -42,7 +62,7 @@ with reading() as session:
         show_empty_state(_("No decisions yet"), _("Review an item to see the outcome of your feedback here."))
         st.stop()
     unblinded = identity.has(Role.RESEARCHER)
-    tally = feedback_outcomes.count_retries(session, run, identity.name, unblinded=unblinded)
+    tally = feedback_counts.tally_feedback(session, run, identity.name, unblinded=unblinded, compares=True)
     found = feedback_outcomes.list_feedback_outcomes(session, run, identity.name, unblinded=unblinded, limit=shown + 1)
     drafts = inbox.list_unsent_drafts(session, run, identity.name)
 
@@ -50,7 +70,7 @@ set_reviewed_runs(run.id)
 run_picker(run.name)
 show_waiting_drafts(drafts, run.name)
 if tally:
-    st.header(tally.in_words, anchor=False)
+    show_tally(tally)
 if not found:
     show_empty_state(_("No decisions in this run yet"), _("Review an item to see the outcome of your feedback here."))
     st.stop()

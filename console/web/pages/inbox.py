@@ -10,7 +10,7 @@ from console import runs
 from console.auth.people import Identity, Role
 from console.database import Session, now_ms, reading
 from console.language import _, digits, gettext_noop, ngettext
-from console.review import feedback_outcomes, inbox
+from console.review import feedback_counts, inbox
 from console.review.access import list_reviewable_runs
 from console.review.pending_items import PendingFilter, PendingItems, list_filter_choices, list_pending_over_runs
 from console.review.waiting import count_offered
@@ -236,7 +236,7 @@ def show_budgets(session: Session, found: Sequence[tables.Run]) -> None:
 def show_own_reviews(session: Session, run: tables.Run, who: Identity) -> None:
     """Draw the number of the visitor's reviews in the run, and the outcome of their feedback."""
     mine, seconds = inbox.count_my_reviews(session, run, who.name)
-    tally = feedback_outcomes.count_retries(session, run, who.name, unblinded=who.has(Role.RESEARCHER))
+    tally = feedback_counts.tally_feedback(session, run, who.name, unblinded=who.has(Role.RESEARCHER))
     if mine:
         reviewed = _("Items that you reviewed in this run: {count}.")
         if seconds is not None:

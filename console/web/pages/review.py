@@ -8,7 +8,7 @@ import streamlit as st
 from console.auth.people import Role
 from console.database import reading
 from console.language import _
-from console.review import feedback_outcomes, inbox
+from console.review import feedback_counts, feedback_outcomes, inbox
 from console.review.access import list_reviewable_runs
 from console.web.review import (
     actions,
@@ -68,7 +68,7 @@ with reading() as session:
 # Read the counts again: the claim changed them.
 if isinstance(claim, NoClaim):
     with reading() as session:
-        tally = feedback_outcomes.count_retries(session, run, identity.name, unblinded=unblinded)
+        tally = feedback_counts.tally_feedback(session, run, identity.name, unblinded=unblinded)
         more = feedback_outcomes.has_unused_feedback(session, run)
     drafts.save_previous_feedback(None)
     item_address.name_in_address(None)

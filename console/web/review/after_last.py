@@ -12,8 +12,9 @@ from console.auth.people import Identity, Role
 from console.database import now_ms, reading
 from console.errors import ConsoleError
 from console.language import _, ngettext
-from console.review import decisions, feedback_outcomes, inbox
-from console.review.feedback_outcomes import RetryTally
+from console.review import decisions, feedback_counts, inbox
+from console.review.feedback_counts import FeedbackTally
+from console.review.waiting import count_offered
 from console.runs import run_options
 from console.trials import replay
 from console.trials.round import Advance
@@ -32,7 +33,7 @@ _LONGEST_WAIT_S = 10.0
 
 
 def show_nothing_left(
-    claim: NoClaim, run: tables.Run, who: Identity, tally: RetryTally | None, *, has_more: bool
+    claim: NoClaim, run: tables.Run, who: Identity, tally: FeedbackTally | None, *, has_more: bool
 ) -> None:
     """Draw the reason why no item is left, and a suggestion for the next step."""
     done = claim.reason in (NoClaimReason.EMPTY, NoClaimReason.BUDGET_SPENT)
@@ -92,8 +93,8 @@ def show_trial_result(run: tables.Run | None, who: Identity) -> None:
     if st.session_state.get("round_done", ("",))[0] != run.name:
         return
     with reading() as session:
-        waiting, _oldest = inbox.count_pending_items(session, run)
-        tally = feedback_outcomes.count_retries(session, run, who.name, unblinded=who.has(Role.RESEARCHER))
+        waiting = count_offered(session, [run.id or 0], who.name)
+        tally = feedback_counts.tally_feedback(session, run, who.name, unblinded=who.has(Role.RESEARCHER))
     done: Advance = st.session_state["round_done"][1]
     attempts = ngettext("{count} task was tried again.", "{count} tasks were tried again.", done.revealed)
     attempts = attempts.format(count=done.revealed)

@@ -27,11 +27,13 @@ _PAUSE_S = 3.0
 _RECENT_MS = 7 * 86_400_000
 
 _UNAIDED = (
-    "“Solved” counts the tasks solved so far. “Without a review” counts those of them that had no decision before they "
-    "were solved. Escalating an item is not a decision. The chart does not estimate how the other tasks would have "
-    "ended without a review."
+    "“Solved” counts tasks solved in this trial or an earlier one. “Before any review” counts those of them that had "
+    "no decision before they were solved. Escalating an item is not a decision. The chart does not estimate how the "
+    "other tasks would have ended without a review."
 )
-_RECORDED = "From the log: all trials of this run ended before any review here."
+_RECORDED = (
+    "From the log: tasks solved in this trial or an earlier one. All trials of this run ended before any review here."
+)
 _STAGES = {
     "attempts": "attempts",
     "judged": "judged",
@@ -81,11 +83,13 @@ def show_overview(run_name: str) -> None:
 
 
 def _now_html(run: tables.Run, found: Overview, oldest: tables.Item | None, at_ms: int) -> str:
-    waits = f"{counted(found.waiting, 'item')} pending"
-    parts = [f"<b>{waits if found.waiting else 'No pending items'}</b>"]
+    waits = f"{counted(found.offered, 'item')} pending"
+    parts = [f"<b>{waits if found.offered else 'No items pending'}</b>"]
     if oldest is not None:
         address = plain("/trajectories?" + urlencode({"run": run.name, "id": oldest.trajectory_id}))
         parts[0] += f', oldest {age(at_ms - oldest.created_ms)} (<a href="{address}">item {oldest.id}</a>)'
+    if beyond := found.waiting - found.offered:
+        parts.append(f"<b>Beyond the budget</b> {counted(beyond, 'item')}")
     working = [one for one in found.reviewers if one.is_at_work(at_ms)]
     resting = [one for one in found.reviewers if not one.is_at_work(at_ms)]
     parts.append(f"<b>Active reviewers</b> {_people(working, at_ms) or 'none in the last 10 minutes'}")
@@ -118,7 +122,7 @@ def _success(run: tables.Run, found: Overview) -> None:
         return
     rows = [(one.trial, "solved", one.tasks, found.tasks) for one in found.solved]
     if not archive:
-        rows += [(one.trial, "without a review", one.unaided, found.tasks) for one in found.solved]
+        rows += [(one.trial, "before any review", one.unaided, found.tasks) for one in found.solved]
     if len(found.solved) < 2:
         first = found.solved[0]
         unaided = "" if archive else f" {first.unaided:,} of them were solved without a review."
@@ -146,7 +150,8 @@ def loop_html(flows: Sequence[TrialFlow], *, asked: bool = False, recorded: bool
     """
     widest, trials = max([1, *(flow.attempts for flow in flows)]), ""
     for flow in flows:
-        carried = f"<p>plus {flow.carried_over:,} solved earlier</p>" if flow.carried_over else ""
+        more = {"solved earlier": flow.carried_over, "unsolved and repeated unchanged": flow.copies}
+        carried = "".join(f"<p>plus {count:,} {said}</p>" for said, count in more.items() if count)
         bars = _rows(flow, asked, recorded, outcomes, flow is flows[-1])
         trials += f"<li><h3>Trial {flow.trial}</h3>{carried}<dl>{''.join(_bar(*bar, widest) for bar in bars)}</dl></li>"
     return f'<ol class="ia-loop" tabindex="0" aria-label="Trials of this run">{trials}</ol>'
@@ -162,8 +167,10 @@ def _rows(flow: TrialFlow, asked: bool, recorded: bool, outcomes: bool, last: bo
     yield "inspected", flow.inspected, "inspected"
     for kind, count in flow.answers:
         yield _DECISIONS.get(kind, kind), count, f"answer {kind}"
-    if flow.waiting:
-        yield "pending", flow.waiting, "waiting"
+    if flow.waiting > flow.beyond:
+        yield "pending", flow.waiting - flow.beyond, "waiting"
+    if flow.beyond:
+        yield "beyond the budget", flow.beyond, "waiting"
     if outcomes and not asked:
         yield "solved", flow.solved, "solved"
     if flow.again or not last:

@@ -3,20 +3,27 @@
 import csv
 import io
 from collections import Counter
+from dataclasses import replace
 
 import pytest
+from sqlmodel import func, select
 
 from console import runs
 from console.database import database_url, now_ms, reading, review_queue
 from console.detection import oversight
 from console.review import decisions, inbox
 from console.review.overview import build_overview
+from console.review.pending_items import list_pending_items
 from console.review.simulated.simulate import SimulationPlan, simulate
+from console.review.waiting import count_offered
+from console.runs import ingest
 from console.runs.export import export
 from console.runs.status import run_status
 from console.trials import engine, start
+from storage import tables
 from storage.queue import Claim
 from tests.at_home import at_home
+from tests.logs import purchase, write_log
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +86,8 @@ def test_every_number_of_the_picture_is_that_of_the_exports(found, rows):
     for flow in found.flows:
         made = of_trial(trajectories, flow.trial)
         attempts = {row["trajectory_id"] for row in made if row["carried_over"] == "false"}
-        assert (flow.attempts, flow.carried_over) == (len(attempts), len(made) - len(attempts))
+        assert flow.attempts == len(attempts)
+        assert flow.carried_over + flow.copies == len(made) - len(attempts)
         assert flow.judged == len({row["trajectory_id"] for row in verdicts} & attempts)
         queued = of_trial(items, flow.trial)
         assert flow.flagged == len({row["trajectory_id"] for row in queued if row["checkpoint"] != "halted"})
@@ -100,7 +108,7 @@ def test_it_agrees_with_the_table_of_trials(found, loop):
         trials, burnt = run_status(session, run)["trials"], oversight.tabulate_burn_down(session, run)
         assert inbox.count_pending_items(session, run)[0] == found.waiting
     for flow, solved, row in zip(found.flows, found.solved, trials, strict=True):
-        assert (flow.attempts + flow.carried_over, flow.flagged) == (row["tasks"], row["flagged"])
+        assert (flow.attempts + flow.carried_over + flow.copies, flow.flagged) == (row["tasks"], row["flagged"])
         assert solved.tasks == row["success_held"]
         assert found.tasks == row["run_tasks"]
         assert (
@@ -132,3 +140,41 @@ def test_who_is_at_work(found, rows):
     assert [one.is_simulated for one in found.reviewers if one.name != "Ada"] == [True]
     assert ada.is_at_work(now_ms() + 3_600_000)
     assert found.oldest is None or found.oldest.open_slots > 0
+
+
+def test_pending_counts_what_the_queue_can_still_offer(found, loop):
+    with reading() as session:
+        run = runs.get(session, "loop")
+        listed = list_pending_items(session, run, "Zoe")
+        assert (found.waiting, found.waiting - found.offered) == (listed.matching, listed.beyond)
+        assert count_offered(session, [run.id], "Zoe") == found.offered
+
+
+def test_what_a_spent_budget_holds_back_is_counted_apart(data_dir):
+    start.start_run("short", {"webshop": 8}, trials=1, budget_cap=2, undo_ms=0, blind=False)
+    engine.resume("short")
+    with reading() as session:
+        run = runs.get(session, "short")
+        overview = build_overview(session, run, now_ms())
+        before = count_offered(session, [run.id], "Ada")
+        pending = session.exec(select(func.count()).where(tables.Item.run_id == run.id)).one()
+    given = 0
+    while isinstance(_claim_for(run, f"reviewer {given}"), Claim):
+        given += 1
+    assert (overview.offered, before, overview.waiting) == (given, given, pending)
+    assert pending > given
+
+
+def _claim_for(run, reviewer):
+    with reading() as session:
+        return decisions.claim_next_item(review_queue(), session, run, reviewer, now_ms())
+
+
+def test_copies_that_a_log_repeats_are_not_solved_earlier(data_dir, tmp_path):
+    first = [purchase(0, wrong=False), purchase(1, wrong=True), purchase(2, wrong=True)]
+    again = [replace(record, trial=1).as_carried_over() for record in first[:2]]
+    log = write_log(tmp_path / "log.jsonl", *first, *again, purchase(2, wrong=False, trial=1))
+    ingest.import_file(log, "log", "auto", lambda _: None)
+    with reading() as session:
+        flow = build_overview(session, runs.get(session, "log"), now_ms()).flows[1]
+    assert (flow.attempts, flow.carried_over, flow.copies, flow.solved) == (1, 1, 1, 1)

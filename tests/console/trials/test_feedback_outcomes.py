@@ -4,7 +4,7 @@ import pytest
 
 from console import runs
 from console.database import reading, writing
-from console.review import feedback_outcomes
+from console.review import feedback_counts, feedback_outcomes
 from console.trials import engine
 from tests.console.trials.worlds import players, sends_wrong_until_told
 
@@ -28,7 +28,7 @@ def told(start_run, answer):
     def tell():
         with reading() as session:
             run = runs.get(session, "run")
-            tally = feedback_outcomes.count_retries(session, run, "ann", unblinded=False)
+            tally = feedback_counts.tally_feedback(session, run, "ann", unblinded=False)
             found = feedback_outcomes.list_feedback_outcomes(session, run, "ann", unblinded=False, limit=10)
             return tally and tally.in_words, {one.trial: one for one in found if one.words}
 
@@ -42,13 +42,13 @@ def test_an_open_run_tells_what_changed_and_how_it_ended(told, answer):
     assert told.tell()[1][0].state == "The agent has not received your decision yet."
     told.on()
     said, found = told.tell()
-    assert said == "1 retry with your feedback: 0 solved, 1 still running."
+    assert said == "1 retry after a message: 0 solved, 1 still running."
     assert (found[0].words, found[0].ending) == ("Wrong letter. send 1", "is pending a review")
     assert (found[0].before[-1], found[0].after[-1]) == ("send wrong", "send 1")
     answer(lambda *_: "approve")
     told.on()
     said, found = told.tell()
-    assert said == "1 retry with your feedback: 1 solved."
+    assert said == "1 retry after a message: 1 solved."
     assert found[0].is_solved
 
 
@@ -56,13 +56,13 @@ def test_a_blind_run_tells_it_once_it_has_closed(told, answer):
     told(blind=True)
     told.on()
     said, found = told.tell()
-    assert said == "1 retry with your feedback. This run is blind: you can see the outcomes when the run has closed."
+    assert said == "1 retry after a message. This run is blind: you can see the outcomes when the run has closed."
     assert found[0].after is None
     assert found[0].ending == ""
     assert "blind" in found[0].state
     answer(lambda *_: "approve")
     told.on()
-    assert told.tell()[0] == "1 retry with your feedback: 1 solved."
+    assert told.tell()[0] == "1 retry after a message: 1 solved."
 
 
 def test_answers_that_no_agent_has_learnt_from_ask_for_another_round(told):

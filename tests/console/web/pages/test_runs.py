@@ -75,11 +75,12 @@ def test_without_an_outcome_in_the_log_nothing_is_counted_as_solved(open_page, w
 def test_a_run_opens_with_its_loop_and_one_point_is_a_sentence(open_page, words, kettles):
     at = open_page("runs")
     assert "<h3>Trial 0</h3>" in words(at)
-    assert "<b>4 items pending</b>, oldest" in words(at)
+    assert "<b>3 items pending</b>, oldest" in words(at)
+    assert "<b>Beyond the budget</b> 1 item" in words(at)
     assert "No inspections used yet" in words(at)
     assert "Trial 0: **2 of 6** tasks solved." in words(at)
     assert "<dt>solved</dt>" in words(at)
-    assert "all trials of this run ended before any review here" in words(at)
+    assert "All trials of this run ended before any review here" in words(at)
     with reading() as session:
         decisions.claim_next_item(review_queue(), session, runs.get(session, "kettles"), "Ada", now_ms())
     at = open_page("runs", run="kettles")
