@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -221,7 +222,11 @@ def _new_items(
     for found, trial in session.exec(statement):
         checkpoint = shown.get((found.trajectory_id, found.step, found.kind))
         if checkpoint is not None and (found.flagged or options.every_action):
-            yield flagged_item(run, options, trial, found, lambda held=checkpoint: held, now_ms())  # type: ignore[misc]
+            yield flagged_item(run, options, trial, found, partial(_itself, checkpoint), now_ms())
+
+
+def _itself(checkpoint: Checkpoint) -> Checkpoint:
+    return checkpoint
 
 
 def count_pending(run_name: str) -> int:

@@ -66,7 +66,7 @@ def toggle_correction(session: Session, item_id: int, key: str, reviewer: str, n
     table = read_table(verdict)
     line = next((line for line in table.lines if key_of(line) == key), None) if table else None
     if verdict is None or line is None:
-        raise BadInput(_("This line is no longer in the verdict. Reload the page."))
+        raise BadInput(_("The verdict no longer has this line. Reload the page."))
     session.add(
         correction(
             item_id=item_id,

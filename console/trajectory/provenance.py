@@ -119,7 +119,8 @@ def _inner_values(name: str, text: str) -> list[str]:
     return [value for value in dict.fromkeys([*quoted, *bare]) if value != text][:_MOST_INNER]
 
 
-def _switches(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _scalars(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield (name, value) for each value that holds no others, in the order of the call."""
     waiting: list[tuple[str, Any]] = list(reversed(list(arguments.items())))
     while waiting:
         name, value = waiting.pop()
@@ -127,23 +128,23 @@ def _switches(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             waiting.extend(reversed(list(value.items())))
         elif isinstance(value, (list, tuple)):
             waiting.extend((name, part) for part in reversed(value))
-        elif isinstance(value, bool):
-            yield str(name), YES if value else NO
+        else:
+            yield str(name), value
+
+
+def _switches(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in _scalars(arguments):
+        if isinstance(value, bool):
+            yield name, YES if value else NO
 
 
 def leaves(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (name, value as text) for each text and number in a call's arguments, including nested ones."""
-    waiting: list[tuple[str, Any]] = list(reversed(list(arguments.items())))
-    while waiting:
-        name, value = waiting.pop()
-        if isinstance(value, Mapping):
-            waiting.extend(reversed(list(value.items())))
-        elif isinstance(value, (list, tuple)):
-            waiting.extend((name, part) for part in reversed(value))
-        elif isinstance(value, float) and value.is_integer():
-            yield str(name), str(int(value))
+    for name, value in _scalars(arguments):
+        if isinstance(value, float) and value.is_integer():
+            yield name, str(int(value))
         elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
-            yield str(name), str(value)
+            yield name, str(value)
 
 
 FIGURE = re.compile(r"-?[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?[$€£]?\d+(?:\.\d+)?")

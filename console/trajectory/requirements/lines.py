@@ -193,8 +193,9 @@ def find_quote(
 def is_verbatim(checkpoint: Checkpoint, quote: Quote) -> bool:
     """Return whether the quote stands at its position in the text of its place."""
     whole = text_at(checkpoint, quote.place, quote.step)
-    is_within = whole is not None and 0 <= quote.start < quote.end <= len(whole)
-    return is_within and bool(quote.text.strip()) and whole[quote.start : quote.end] == quote.text  # type: ignore[index]
+    if whole is None or not 0 <= quote.start < quote.end <= len(whole):
+        return False
+    return bool(quote.text.strip()) and whole[quote.start : quote.end] == quote.text
 
 
 def verify(

@@ -111,7 +111,7 @@ def test_the_same_line_corrected_by_two_reviewers_counts_once(judged):
 
 def test_a_line_that_the_verdict_lacks_is_refused_and_so_is_a_study(judged):
     claim, view = next_view(judged)
-    with pytest.raises(BadInput, match="no longer in the verdict"):
+    with pytest.raises(BadInput, match="no longer has this line"):
         toggle(claim.item_id, "0" * 16)
     with writing() as session:
         study = tables.Study(name="s", design="{}", status=tables.StudyStatus.OPEN, join_code="j", created_ms=1)
