@@ -12,6 +12,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.language import _, gettext_noop, ngettext
+from console.review.terms import read_undo_time
 from console.runs import is_current
 from storage import tables
 from storage.queue import NoClaim, NoClaimReason
@@ -31,7 +32,9 @@ _MINE = (
     .where(_decision.decision != DecisionKind.ESCALATE)
 )
 _ASKED = (
-    select(_ask)
+    select(_ask, _item.terms, tables.Run.undo_ms)
+    .join(_item, col(_item.id) == _ask.item_id)
+    .join(tables.Run, col(tables.Run.id) == _ask.run_id)
     .where(col(_ask.item_id).in_(bindparam("items", expanding=True)))
     .where(or_(col(_ask.answer).is_(None), col(_ask.answer).in_(GAVE_UP)))
     .order_by(col(_ask.id))
@@ -107,15 +110,29 @@ def _waiter(ask: tables.Ask | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class WaitingAgent:
-    """An agent that waits for an item, with its deadline and its last heartbeat, both in ms since 1970.
+    """An agent that waits for an item since `asked_ms`, with its deadline and its last heartbeat, in ms since 1970.
 
-    `heard_ms` is None if the agent polls without a heartbeat. `gave_up` is true if the agent stopped waiting.
+    `heard_ms` is None if the agent polls without a heartbeat. `gave_up` is true if the agent stopped waiting. `undo_ms`
+    is the time in which a decision can be undone, and which the agent therefore also waits.
     """
 
     agent: str
+    asked_ms: int
     deadline_ms: int | None
     heard_ms: int | None
+    undo_ms: int
     gave_up: bool = False
+
+    @property
+    def last_approval_ms(self) -> int | None:
+        """Return the last time at which an approval surely reaches the agent; None without a deadline."""
+        return None if self.deadline_ms is None else self.deadline_ms - self.undo_ms
+
+    @property
+    def warning_ms(self) -> int | None:
+        """Return the time at which a quarter of the time for an approval is left; None without a deadline."""
+        last_ms = self.last_approval_ms
+        return None if last_ms is None else last_ms - max(0, last_ms - self.asked_ms) // 4
 
     def is_gone(self, now_ms: int) -> bool:
         """Return whether a decision comes too late for this agent."""
@@ -127,11 +144,13 @@ def list_waiting_agents(session: Session, item_ids: Sequence[int]) -> dict[int, 
     return {
         row.item_id or 0: WaitingAgent(
             row.asker or _("An agent"),
+            row.asked_ms,
             row.deadline_ms,
             row.heartbeat_ms if row.beats and row.answer is None else None,
+            read_undo_time(terms, undo_ms),
             row.answer is not None,
         )
-        for row in session.exec(_ASKED, params={"items": list(item_ids)})
+        for row, terms, undo_ms in session.exec(_ASKED, params={"items": list(item_ids)})
     }
 
 

@@ -46,7 +46,7 @@ class ReviewTerms:
 
     def undo_time(self, run: tables.Run) -> int:
         """Return the time in ms in which a decision can be undone: the rule's, else the run's, or a longer one."""
-        return max(run.undo_ms if self.undo_ms is None else self.undo_ms, self.least_undo_ms)
+        return combine_undo_times(run.undo_ms, self.undo_ms, self.least_undo_ms)
 
     def refusal(self, decision: str, reviewer: str, roles: Collection[str], door: str = Door.BROWSER) -> str | None:
         """Explain why this reviewer may not make the decision; return None if the reviewer may make it."""
@@ -75,6 +75,17 @@ class ReviewTerms:
     def _admits(self, reviewer: str, roles: Collection[str]) -> bool:
         named = {reviewer, *map(str, roles), *(f"{ROLE}{role}" for role in roles)}
         return self.who == (OTHERS,) or reviewer in self.members or bool(named & {*(self.who or ())} - {OTHERS})
+
+
+def combine_undo_times(run_ms: int, rule_ms: int | None, least_ms: int) -> int:
+    """Return the time in ms in which a decision can be undone: the rule's, else the run's, or the least time."""
+    return max(run_ms if rule_ms is None else rule_ms, least_ms)
+
+
+def read_undo_time(terms: str, run_ms: int) -> int:
+    """Return the time in ms in which a decision under an item's stored terms can be undone."""
+    stated = orjson.loads(terms)
+    return combine_undo_times(run_ms, stated.get("undo_ms"), stated.get("least_undo_ms", 0))
 
 
 def get_review_terms(session: Session, item_id: int) -> ReviewTerms:

@@ -1,5 +1,7 @@
 """Items arrive by themselves: in the Inbox, on the Review page, in the title of the tab, and as a notification."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from console.gate import Gate
@@ -89,3 +91,19 @@ def test_a_hidden_tab_counts_and_notifies_only_where_it_was_asked_to(ask, serve,
     page.get_by_text("Refund order 15.").wait_for()
     page.keyboard.type("15")
     assert find.input_value() == "order 15"
+
+
+def test_the_time_left_counts_down_and_its_end_is_said_at_once(data_dir, serve, open_page, settled):
+    with ThreadPoolExecutor() as agent:
+        address, page = serve(), open_page()
+        let_in(page, address, role="reviewer")
+        page.goto(f"{address}/review")
+        page.get_by_text("Nothing to review yet").wait_for()
+        settled(page)
+        gate = Gate("desk", "full-validation", undo_s=1)
+        agent.submit(gate.check, "Refund order 12.", [], "refund_order(12)", timeout_s=7)
+        page.locator(".ia-task", has_text="Refund order 12.").wait_for()
+        page.locator(".ia-wait-soon .ia-left", has_text="only 0:0").wait_for(timeout=9_000)
+        page.locator(".ia-wait-late", has_text="an approval may come too late").wait_for(timeout=5_000)
+        page.get_by_text("stopped waiting: your decision is recorded").wait_for(timeout=3_000)
+        page.locator(".ia-stamp", has_text="agent stopped waiting").first.wait_for(timeout=3_000)

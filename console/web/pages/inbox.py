@@ -21,7 +21,7 @@ from console.web.widgets.browser import set_cookie
 from console.web.widgets.markup import plain, show_html
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.pending_rows import show_pending_rows
-from console.web.widgets.status import age, show_budget_meter
+from console.web.widgets.status import age, count_down, show_budget_meter
 from storage import tables
 from storage.tables import ItemStatus, RunKind
 
@@ -309,5 +309,6 @@ if waiting.matching:
 else:
     with reading() as session:
         show_empty_inbox(session, only, identity, waiting, pulse.undecided)
+count_down()
 with notices:
     watch_arrivals(tuple(names), pulse, offers=True)

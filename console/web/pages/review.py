@@ -25,6 +25,7 @@ from console.web.sign_in import current_identity
 from console.web.widgets import boundary
 from console.web.widgets.arrival_watch import watch_arrivals
 from console.web.widgets.messages import show_empty_state
+from console.web.widgets.status import count_down
 from storage import tables
 from storage.queue import NoClaim
 
@@ -98,4 +99,5 @@ else:
 # Send the rest after the browser has drawn the item: sent together, the item would appear later.
 time.sleep(0.03)
 boundary.draw_part(boundary.FURTHER, draw_further_steps, None)
+boundary.draw_part(boundary.STATUS, count_down, None)
 item_address.name_in_address(claim.item_id)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from console.language import _, digits
+from console.language import _, digits, gettext_noop
 from console.review.inbox import WaitingAgent
+from console.web.widgets.browser import component
 from console.web.widgets.markup import plain, show_html
 from storage.queue import Claim
 
@@ -39,23 +40,58 @@ _SILENT_MS = 10_000
 
 
 def waiter_html(waiter: WaitingAgent, now_ms: int) -> str:
-    """Return the waiting agent and its deadline as HTML; for a silent agent, add the time since it was last seen."""
-    until, left = "", ""
+    """Return the waiting agent and the time left for an approval as HTML, which the browser counts down.
+
+    For a silent agent, add the time since it was last seen.
+    """
+    agent = f"<b>{plain(waiter.agent)}</b>"
     if waiter.is_gone(now_ms):
-        said = _("{agent} stopped waiting: your decision is recorded, but the action will not run")
-    elif waiter.deadline_ms is None:
-        said = _("{agent} waits")
-    else:
-        is_far = waiter.deadline_ms - now_ms >= _DAY // 2
-        when = datetime.fromtimestamp(waiter.deadline_ms / 1_000, UTC)
-        until = f"{when:%Y-%m-%d %H:%M}" if is_far else f"{when:%H:%M:%S}"
-        until, left = f"{until} UTC", age(waiter.deadline_ms - now_ms)
-        said = _("{agent} waits until {time} ({left})")
-    told = plain(said).format(agent=f"<b>{plain(waiter.agent)}</b>", time=until, left=left)
+        return plain(_(_GONE)).format(agent=agent)
+    told = plain(_("{agent} waits")).format(agent=agent)
+    if waiter.deadline_ms is not None:
+        told = _countdown_html(waiter, agent, now_ms)
     silent_ms = 0 if waiter.heard_ms is None else now_ms - waiter.heard_ms
     if silent_ms < _SILENT_MS:
         return told
     return plain(_("{agent_waits}, last seen {age} ago")).format(agent_waits=told, age=age(silent_ms))
+
+
+def _countdown_html(waiter: WaitingAgent, agent: str, now_ms: int) -> str:
+    deadline_ms, last_ms = waiter.deadline_ms or 0, waiter.last_approval_ms or 0
+    when = datetime.fromtimestamp(deadline_ms / 1_000, UTC)
+    until = f"{when:%Y-%m-%d %H:%M}" if deadline_ms - now_ms >= _DAY // 2 else f"{when:%H:%M:%S}"
+    state = "late" if last_ms <= now_ms else "soon" if (waiter.warning_ms or 0) <= now_ms else "left"
+    left = plain(_(_COUNTDOWN[state])).format(time=time_left(last_ms - now_ms))
+    ends = {"left": deadline_ms, "approve": last_ms, "warn": waiter.warning_ms or 0}
+    counted = "".join(f' data-{name}="{at_ms - now_ms}"' for name, at_ms in ends.items())
+    waits = plain(_("{agent} waits until {time}")).format(agent=agent, time=f"{until} UTC")
+    return (
+        f'<span class="ia-wait ia-wait-{state}"{counted}>{waits}: '
+        f'<span class="ia-left" role="timer">{left}</span></span>'
+    )
+
+
+_COUNTDOWN = {
+    "left": gettext_noop("{time} left to approve, then the action will not run"),
+    "soon": gettext_noop("only {time} left to approve, then the action will not run"),
+    "late": gettext_noop("an approval may come too late; without a decision the action will not run"),
+}
+"""The words of the countdown before its last quarter, in it, and after the last moment for an approval."""
+_GONE = gettext_noop("{agent} stopped waiting: your decision is recorded, but the action will not run")
+
+
+def count_down() -> None:
+    """Count down the time left of each waiting agent on the page; draw the page again when an agent's time ends."""
+    words = {name: _(sentence) for name, sentence in _COUNTDOWN.items()} | {"gone": _(_GONE)}
+    component("countdown")(key="countdown", data=words, on_ended_change=lambda: None)
+
+
+def time_left(left_ms: int) -> str:
+    """Return the time left as minutes and seconds below one hour, else in the largest unit that fits."""
+    if left_ms >= _HOUR:
+        return age(left_ms)
+    seconds = max(left_ms, 0) // 1_000
+    return f"{seconds // 60}:{seconds % 60:02d}"
 
 
 def age(elapsed_ms: int) -> str:

@@ -33,8 +33,8 @@ def desk(open_page):
     ("deadline_s", "heard_s", "beats", "said", "unsaid"),
     [
         (1_790, 0, True, "waits until", "last seen"),
-        (1_790, -20, True, "UTC (29 min), last seen 2", "stopped waiting"),
-        (1_790, -20, False, "UTC (29 min)", "last seen"),
+        (1_790, -20, True, "then the action will not run</span></span>, last seen 2", "stopped waiting"),
+        (1_790, -20, False, "29:4", "last seen"),
         (-5, 0, True, "stopped waiting: your decision is recorded, but the action will not run", "waits until"),
     ],
 )

@@ -2,7 +2,8 @@
 
 import pytest
 
-from console.web.widgets.status import budget_meter_html
+from console.review.inbox import WaitingAgent
+from console.web.widgets.status import budget_meter_html, waiter_html
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,23 @@ def test_a_capped_meter_is_announced(parse):
     attributes = parse(budget_meter_html(50, 12)).elements[0][1]
     assert attributes["role"] == "meter"
     assert (attributes["aria-valuenow"], attributes["aria-valuemax"]) == ("12", "50")
+
+
+@pytest.mark.parametrize(
+    ("at_s", "state", "said"),
+    [
+        (0, "left", "1:20 left to approve, then the action will not run"),
+        (59, "left", "0:21 left to approve"),
+        (60, "soon", "only 0:20 left to approve"),
+        (80, "late", "an approval may come too late; without a decision the action will not run"),
+        (101, "gone", "shop stopped waiting"),
+    ],
+)
+def test_the_time_for_an_approval_ends_before_the_deadline_by_the_undo_time(parse, at_s, state, said):
+    """An agent asks at 0 s, waits until 100 s, and a decision can be undone for 20 s."""
+    waiter = WaitingAgent("shop", 0, 100_000, None, 20_000)
+    page = parse(waiter_html(waiter, at_s * 1_000))
+    assert said in page.text
+    assert [attributes["class"] for _tag, attributes in page.elements if "ia-wait" in attributes.get("class", "")] == (
+        [] if state == "gone" else [f"ia-wait ia-wait-{state}"]
+    )
