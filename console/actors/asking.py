@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from console.llm import LLM, Message, Reply, Sampling, connect
+from console.llm.declined import find_refusal
+from console.llm.errors import ModelRefused
 from console.settings import settings
 
 T = TypeVar("T")
@@ -51,18 +53,29 @@ class ModelCalls:
     usage: ModelUsage = field(default_factory=ModelUsage)
 
     async def read(self, messages: Sequence[Message], parse: Callable[[str], T | None]) -> T | None:
-        """Return the parsed reply, or None if three replies could not be parsed."""
+        """Return the parsed reply, or None if three replies could not be parsed.
+
+        Raise ModelRefused if each of the three refused to answer.
+        """
+        refusals = []
         for take in range(RE_ASKS + 1):
-            found = parse(await self.text(messages, take))
+            reply = await self._reply(messages, take)
+            found = parse(reply.text.strip())
             if found is not None:
                 return found
+            refusals.append(find_refusal(reply))
+        if all(refusals):
+            raise ModelRefused(f"The model declined to answer: {refusals[-1]}")
         return None
 
     async def text(self, messages: Sequence[Message], take: int = 0) -> str:
         """Return the text of a reply; different values of `take` give separate replies."""
+        return (await self._reply(messages, take)).text.strip()
+
+    async def _reply(self, messages: Sequence[Message], take: int) -> Reply:
         reply = await self.llm.complete(messages, replace(self.sampling, seed=self.seed + take, take=take))
         self.usage.add(reply)
-        return reply.text.strip()
+        return reply
 
 
 def user_chat(text: str) -> list[Message]:

@@ -18,6 +18,7 @@ from console.actors.asking import NO_ACTION, ModelCalls, ModelUsage, user_chat, 
 from console.actors.move import Actor, ActorView, Move, format_memory
 from console.actors.replies import read_list
 from console.llm import LLM, Message, Sampling
+from console.llm.errors import ModelRefused
 from console.llm.prompts import name_for, render
 from console.trajectory import Step
 
@@ -35,9 +36,9 @@ async def act(llm: LLM, view: ActorView) -> Move:
     chat = [*build_chat(view), *_thinking(view, view.steps[-1].observation if view.steps else "")]
     thought = await calls.text(chat)
     chat += [{"role": "assistant", "content": thought}, {"role": "user", "content": render_prompt(view, "action")}]
-    wording = await calls.text(chat)
+    wording = await calls.read(chat, lambda reply: None if react.refuses(reply) else reply) or NO_ACTION
     formal = user_chat(render_prompt(view, "formalizer", world=_world(view.environment), action=wording))
-    action = await calls.read(formal, lambda reply: react.read_move(reply).action or None)
+    action = await calls.read(formal, react.read_action)
     return Move(thought, action or NO_ACTION, {KEY: {"wording": wording}, "usage": asdict(calls.usage)})
 
 
@@ -179,7 +180,10 @@ async def update_plan(
     calls = ModelCalls(llm, 0, _REFLECTING, usage=usage)
     world = _world(environment)
     asked = render(name_for(KEY, environment, "update"), world=world, plan=plan, experiences=experiences)
-    return await calls.read(user_chat(asked), read_plan)
+    try:
+        return await calls.read(user_chat(asked), read_plan)
+    except ModelRefused:
+        return None
 
 
 def read_plan(reply: str) -> list[PlanLine] | None:

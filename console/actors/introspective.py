@@ -1,7 +1,8 @@
 """The introspective Actor: it plans, lists remedies, acts, goes back and replans (Devil's Advocate, Alg. 1).
 
 If an action missed its purpose, the Actor goes back and tries the latest remedy, or revises the plan if none is left.
-It never goes back over an irreversible action. The algorithm leaves two cases open: here, a revised plan starts from
+It never goes back over an irreversible action. Its next trial of a task knows the plan, history and notes of the last
+one. The algorithm leaves two cases open: here, a revised plan starts from
 the present state with an empty stack, and a completed plan without a completed task is revised.
 """
 
@@ -15,13 +16,14 @@ from typing import Any, TypeVar
 from console.actors import react
 from console.actors.asking import NO_ACTION, ModelCalls, user_chat, with_chosen_model
 from console.actors.move import Actor, ActorView, Move, format_memory
-from console.actors.react import read_move
-from console.actors.replies import NO, NOT_NEEDED, YES, read_conclusion, read_field, read_list
-from console.environments.going_back import list_standing_steps, refusal
+from console.actors.replies import NO, NOT_NEEDED, YES, read_conclusion, read_list
+from console.environments.going_back import NOTE, list_standing_steps, refusal
 from console.llm import LLM, Sampling
+from console.llm.declined import is_refusal
 from console.llm.messages import Message
 from console.llm.prompts import name_for, render
 from console.trajectory import Step
+from console.trajectory.checkpoints import is_critical
 
 T = TypeVar("T")
 KEY = "introspective"
@@ -140,29 +142,30 @@ class PlannerTurn:
 
     @property
     def now(self) -> str:
-        """The present observation."""
-        return self.view.steps[-1].observation if self.view.steps else self.view.opening
+        """The present observation; a note leaves it as it is."""
+        seen = (step.observation for step in reversed(self.view.steps) if NOTE not in step.extra)
+        return next(seen, self.view.opening)
 
     async def plan(self, failed: str) -> list[str]:
         """Request the subtasks; return the task itself if the reply contains no list."""
-        found = await self._read("plan", read_plan, failed_plan=failed, plan="", screen=self.now)
-        return found or [self.view.instruction]
+        earlier = {} if self.view.steps else self.view.earlier
+        last = {"last_plan": earlier.get("plan", ""), "last_history": _listed(earlier.get("history", ()))}
+        asked = {"failed_plan": failed, "plan": "", "screen": self.now, **last}
+        return await self._read("plan", read_plan, **asked) or [self.view.instruction]
 
     async def action(self) -> tuple[str, list[Message]]:
-        """Request the first attempt and return it with its chat; store notes and ask again."""
-        for _ in range(_NOTES_AT_MOST):
-            chat = user_chat(self._filled("action", subtask=self.state.current, screen=self.now))
-            action = await self.calls.read(chat, read_action)
-            note = _NOTE.fullmatch(action or "")
-            if note is None:
-                return action or NO_ACTION, [*chat, {"role": "assistant", "content": action or NO_ACTION}]
-            self.state.notes.append(note[1].strip())
-        return NO_ACTION, []
+        """Request the first attempt, which may be a note, and return it with its chat."""
+        chat = user_chat(self._filled("action", subtask=self.state.current, screen=self.now))
+        action = await self.calls.read(chat, react.read_action) or NO_ACTION
+        last = self.view.steps[-_NOTES_AT_MOST:]
+        if read_note(action) and len(last) == _NOTES_AT_MOST and all(NOTE in step.extra for step in last):
+            action = NO_ACTION
+        return action, [*chat, {"role": "assistant", "content": action}]
 
     async def remedy(self, chat: list[Message]) -> str | None:
         """Request an alternative to all actions in the chat and append it; return None if the reply is empty."""
         chat.append({"role": "user", "content": render("introspective/generic/remedy")})
-        action = read_action(await self.calls.text(chat))
+        action = react.read_action(await self.calls.text(chat))
         chat.append({"role": "assistant", "content": action or NO_ACTION})
         return action
 
@@ -187,12 +190,12 @@ class PlannerTurn:
 
     async def answer(self) -> str:
         """Return the answer to the finished task."""
-        return _ANSWER.split(await self.calls.text(user_chat(self._filled("answer", screen=self.now))))[-1].strip()
+        return _ANSWER.split(await self._read("answer", read_answer, screen=self.now) or "")[-1].strip()
 
     async def mapped(self, attempt: PlannedAttempt) -> str:
         """Adapt the attempt's action to the present page; return it unchanged if the reply is unreadable."""
         shown = {"before": self.seen(attempt.state), "after": self.now}
-        return await self._read("map", read_action, action=attempt.action, **shown) or attempt.action
+        return await self._read("map", react.read_action, action=attempt.action, **shown) or attempt.action
 
     async def _read(self, step: str, parse: Callable[[str], T | None], **values: str) -> T | None:
         return await self.calls.read(user_chat(self._filled(step, **values)), parse)
@@ -204,10 +207,20 @@ class PlannerTurn:
             "instruction": view.instruction,
             "memory": format_memory(view.memory),
             "plan": state.numbered(),
-            "history": "\n".join(f"- {line}" for line in state.history),
-            "notes": "\n".join(f"- {note}" for note in state.notes),
+            "history": _listed(state.history),
+            "notes": _listed(state.notes),
         }
         return render(name_for("introspective", view.environment, step), **{**known, **values})
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def read_note(action: str) -> str:
+    """Return what an action notes for later, or "" if the action does something else."""
+    found = _NOTE.fullmatch(action)
+    return found[1].strip() if found else ""
 
 
 def read_plan(reply: str) -> list[str] | None:
@@ -216,9 +229,9 @@ def read_plan(reply: str) -> list[str] | None:
     return [text for _, text in found] if found else None
 
 
-def read_action(reply: str) -> str | None:
-    """Parse the action of a reply or of its JSON field `action`; return None if the action is empty."""
-    return read_field(reply, "action") or read_move(reply).action or None
+def read_answer(reply: str) -> str | None:
+    """Return a reply as it is, or None if it refuses to answer."""
+    return None if is_refusal(reply) else reply
 
 
 def read_alignment(reply: str) -> tuple[bool, str] | None:
@@ -246,30 +259,37 @@ _SAMPLING = Sampling(temperature=1.0, max_tokens=512)
 
 async def act(llm: LLM, view: ActorView) -> Move:
     """Return the next move, after an aligned action with 4 + R calls; raise ModelError if a reply is not usable."""
-    state = read_state(view.steps) or PlanningState()
+    state = read_state(view.steps) or PlanningState(notes=list(view.earlier.get("notes", ())))
     calls = ModelCalls(llm, view.seed + _A_STEP * len(view.steps), _SAMPLING)
     turn = PlannerTurn(calls, view, state, list_standing_steps(view.surroundings, view.steps))
-    if not view.steps or state.doing is None:
+    if not view.steps:
         return await _plan(turn, failed="")
+    if state.doing is None:
+        return await _propose(turn)
     return await (_arrive(turn, state.doing) if state.going_back else _reflect(turn, state.doing))
 
 
 async def _plan(turn: PlannerTurn, failed: str) -> Move:
     state = turn.state
     state.plan, state.subtask, state.stack = await turn.plan(failed), 0, []
-    await _propose(turn)
-    return await _try(turn)
+    return await _propose(turn, planned=True)
 
 
-async def _propose(turn: PlannerTurn) -> None:
+async def _propose(turn: PlannerTurn, *, planned: bool = False) -> Move:
+    """Note something, or list an attempt with its remedies and try it; `planned` is true after a new plan."""
     state = turn.state
     action, chat = await turn.action()
+    if note := read_note(action):
+        state.notes.append(note)
+        state.doing = None
+        return _move(turn, action, planned=planned)
     known = [action]
     for _ in range(REMEDIES if action != NO_ACTION else 0):
         remedy = await turn.remedy(chat)
         if remedy and remedy not in known:
             known.append(remedy)
     state.stack += [PlannedAttempt(turn.here, one, state.subtask) for one in [*known[1:], action]]
+    return await _try(turn, planned=planned)
 
 
 async def _reflect(turn: PlannerTurn, doing: PlannedAttempt) -> Move:
@@ -285,11 +305,10 @@ async def _reflect(turn: PlannerTurn, doing: PlannedAttempt) -> Move:
     state.subtask += await turn.subtask_done()
     if state.subtask >= len(state.plan):
         return await _revise(turn)
-    await _propose(turn)
-    return await _try(turn)
+    return await _propose(turn)
 
 
-async def _try(turn: PlannerTurn) -> Move:
+async def _try(turn: PlannerTurn, *, planned: bool = False) -> Move:
     """Try the attempt on top of the stack, going back to its state if necessary; replan if the stack is empty."""
     state, view = turn.state, turn.view
     while state.stack:
@@ -299,7 +318,7 @@ async def _try(turn: PlannerTurn) -> Move:
             continue
         state.doing, state.subtask = attempt, attempt.subtask
         if attempt.state == turn.here:
-            return _move(turn, attempt.action)
+            return _move(turn, attempt.action, planned=planned)
         state.backtracks, state.going_back = state.backtracks + 1, True
         return _move(turn, view.surroundings.back)
     return await _finish(turn) if await turn.completed() else await _revise(turn)
@@ -335,18 +354,28 @@ async def _finish(turn: PlannerTurn) -> Move:
     return _move(turn, state.doing.action)
 
 
-def _move(turn: PlannerTurn, action: str) -> Move:
+def _move(turn: PlannerTurn, action: str, *, planned: bool = False) -> Move:
+    """Return the move; its thought has the whole plan if the plan is new or the action is critical."""
     state = turn.state
     thought = f"Subtask {state.subtask + 1} of {len(state.plan)}: {state.current}"
     if state.going_back and state.doing:
         thought = f"The action missed its purpose. I go back to try {state.doing.action} instead."
-    return Move(thought, action, _extra(turn))
+    elif planned or is_critical(action, turn.view.critical):
+        thought = f"{thought}\nThe plan:\n{state.numbered()}"
+    extra = _extra(turn)
+    return Move(thought, action, {**extra, NOTE: True} if read_note(action) else extra)
 
 
 def _extra(turn: PlannerTurn) -> dict[str, object]:
     state = turn.state
     remedies = [] if state.going_back else state.remedies(turn.here)
     return {KEY: write_state(state, turn.view.steps), "remedies": remedies, "usage": asdict(turn.calls.usage)}
+
+
+def carry(steps: Sequence[Step]) -> dict[str, Any]:
+    """Return the last plan, the history and the notes of a trial, for the next trial of the task."""
+    state = read_state(steps)
+    return {"plan": state.numbered(), "history": state.history, "notes": state.notes} if state else {}
 
 
 INTROSPECTIVE = Actor(
@@ -356,5 +385,6 @@ INTROSPECTIVE = Actor(
     with_chosen_model(react.reflect),
     "asks a model, which lists remedies and goes back",
     {"any": ACTIONS_A_TRIAL},
+    carry,
 )
 """The Actor with the model of the settings."""

@@ -30,7 +30,8 @@ class ActorView:
 
     `memory` holds the last entries, oldest first: feedback of a reviewer, or the plan that the Actor wrote after a
     rejection. `critical` holds the patterns of actions that the gate may hold. `plan` is the plan for tasks of this
-    type; `explores` is true in a trial from which a plan is learnt.
+    type; `explores` is true in a trial from which a plan is learnt. `task_type` is the type of the task, and `earlier`
+    is what the Actor itself keeps of its last trial of this task (see `Actor.carry`).
     """
 
     environment: str
@@ -43,6 +44,8 @@ class ActorView:
     critical: tuple[str, ...] = ()
     plan: str = ""
     explores: bool = False
+    task_type: str = ""
+    earlier: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,8 @@ class Reflection:
 class Actor:
     """An Actor: `act` returns the next move; `reflect` writes a plan for the memory after binary feedback.
 
-    `step_caps` replaces the environment's limit of actions per trial: by environment, or under `any`.
+    `step_caps` replaces the environment's limit of actions per trial: by environment, or under `any`. `carry` returns
+    what the next trial of the task gets to know of the steps of this one, as JSON.
     """
 
     name: str
@@ -83,6 +87,7 @@ class Actor:
     reflect: Callable[[Reflection], Awaitable[str]]
     description: str = ""
     step_caps: Mapping[str, int] = field(default_factory=dict)
+    carry: Callable[[Sequence[Step]], Mapping[str, Any]] = lambda steps: {}
 
     def step_cap(self, environment: str) -> int | None:
         """Return the Actor's own limit of actions in this environment, or None if the Actor has no own limit."""

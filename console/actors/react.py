@@ -1,20 +1,30 @@
-"""ReAct: an Actor that uses a model to think and act, and that remembers earlier lessons (Reflexion memory)."""
+"""ReAct: an Actor that uses a model to think and act, and that remembers earlier lessons (Reflexion memory).
+
+Each step takes one call with thought and action, and in HotPotQA a call for each, as in the reference loop.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
-from console.actors.asking import with_chosen_model
+from console.actors import asking
+from console.actors.asking import ModelCalls, with_chosen_model
 from console.actors.move import Actor, ActorView, Move, Reflection, format_memory
+from console.actors.replies import read_json
 from console.llm import LLM, Message, Sampling
-from console.llm.prompts import name_for, render
+from console.llm.declined import is_refusal
+from console.llm.errors import ModelRefused
+from console.llm.prompts import has_template, name_for, render
 from console.trajectory import Step
 
 RE_ASKS = 6
 """How often a reply shorter than `SHORTEST` characters is requested again (InferAct's reference loop)."""
 SHORTEST = 5
 _MOVE_TOKENS, _PLAN_TOKENS = 300, 500
+TWO_CALLS = frozenset({"hotpotqa"})
+"""Environments in which thought and action of a step are separate calls."""
 
 _LABEL = re.compile(
     r"^[\s>*_#`-]*(thought|action|observation)\s*\d*\s*[*_`]*\s*:[*_]*[^\S\n]*", re.IGNORECASE | re.MULTILINE
@@ -25,8 +35,21 @@ _PLAN_LABEL = re.compile(r"^[\s*_#]*(?:new\s+)?plan\s*[*_]*\s*:[\s*_]*", re.IGNO
 
 
 async def act(llm: LLM, view: ActorView) -> Move:
-    """Return the model's next move; raise ModelError if the model gives no usable reply."""
-    return read_move(await _reply(llm, build_chat(view), _MOVE_TOKENS, view.seed))
+    """Return the model's next move with its usage; raise ModelError if the model gives no usable reply."""
+    calls, chat = ModelCalls(llm, view.seed, Sampling(max_tokens=_MOVE_TOKENS)), build_chat(view)
+    if view.environment in TWO_CALLS:
+        thought = _thought(_until(await _reply(calls, _with_question(chat, "thought")), "action", "observation"))
+        told = [*_with_question(chat, "thought"), {"role": "assistant", "content": f"Thought: {thought}"}]
+        action = read_move(await _reply(calls, [*told, *asking.user_chat(render("react/any/action"))])).action
+    else:
+        move = read_move(await _reply(calls, chat))
+        thought, action = move.thought, move.action
+    return Move(thought, action, {"usage": asdict(calls.usage)})
+
+
+def _with_question(chat: Sequence[Message], step: str) -> list[Message]:
+    *before, last = chat
+    return [*before, {**last, "content": f"{last['content']}\n\n{render(f'react/any/{step}')}"}]
 
 
 async def reflect(llm: LLM, reflection: Reflection) -> str:
@@ -38,7 +61,7 @@ async def reflect(llm: LLM, reflection: Reflection) -> str:
         rejected_action=reflection.rejected_action,
         memory=format_memory(reflection.memory),
     )
-    reply = await _reply(llm, [{"role": "user", "content": prompt}], _PLAN_TOKENS, 0)
+    reply = await _reply(ModelCalls(llm, 0, Sampling(max_tokens=_PLAN_TOKENS)), asking.user_chat(prompt))
     return " ".join(_PLAN_LABEL.sub("", reply.strip()).split())
 
 
@@ -50,7 +73,7 @@ def build_chat(view: ActorView) -> list[Message]:
         instruction=view.instruction,
         opening=view.opening,
     )
-    system = render(name_for("react", view.environment, "system"))
+    system = render(name_for("react", view.environment, "system"), examples=_examples(view))
     messages: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": task}]
     for step in view.steps:
         move, seen = _turn(step)
@@ -58,14 +81,22 @@ def build_chat(view: ActorView) -> list[Message]:
     return messages
 
 
+def _examples(view: ActorView) -> str:
+    """Return the examples for tasks of the view's type, else those of the environment; empty if there are none."""
+    names = [f"react/{view.environment}/{step}" for step in (f"examples_{view.task_type}", "examples")]
+    return next((render(name) for name in names if has_template(name)), "")
+
+
 def read_move(reply: str) -> Move:
     """Parse the thought and the action of a reply; without a labelled action, use the last line.
 
-    Text after the first action is dropped, because an observation in a reply is invented. An invalid action is kept.
+    Text after the first action is dropped, because an observation in a reply is invented. An invalid action is kept. A
+    JSON object gives its fields `thought` and `action`.
     """
-    text = _FENCE.sub("", reply).strip()
-    invented = (label.start() for label in _LABEL.finditer(text) if label[1].lower() == "observation")
-    text = text[: next(invented, len(text))]
+    document = read_json(reply)
+    if isinstance(document, Mapping) and isinstance(document.get("action"), str):
+        return Move(str(document.get("thought") or "").strip(), _bare(document["action"]))
+    text = _until(_FENCE.sub("", reply).strip(), "observation")
     labels = list(_LABEL.finditer(text))
     at = next((index for index, label in enumerate(labels) if label[1].lower() == "action"), None)
     if at is None:
@@ -73,6 +104,11 @@ def read_move(reply: str) -> Move:
         return Move(_thought("\n".join(before)), _bare(_LABEL.sub("", last)))
     end = labels[at + 1].start() if at + 1 < len(labels) else len(text)
     return Move(_thought(text[: labels[at].start()]), _bare(_first_call(text[labels[at].end() : end])))
+
+
+def _until(text: str, *labels: str) -> str:
+    """Return the text before the first of these labels."""
+    return text[: next((found.start() for found in _LABEL.finditer(text) if found[1].lower() in labels), len(text))]
 
 
 def _thought(text: str) -> str:
@@ -97,14 +133,26 @@ def _bare(action: str) -> str:
     return text.removeprefix(">").strip()
 
 
-async def _reply(llm: LLM, messages: Sequence[Message], max_tokens: int, seed: int) -> str:
-    """Request replies and return the first that is long enough, or the last one."""
-    text = ""
+def refuses(reply: str) -> bool:
+    """Return whether a reply refuses to act: it refuses in words and labels no action."""
+    return is_refusal(reply) and not any(label[1].lower() == "action" for label in _LABEL.finditer(reply))
+
+
+def read_action(reply: str) -> str | None:
+    """Parse the action of a reply; return None if the reply refuses to act or has no action."""
+    return None if refuses(reply) else read_move(reply).action or None
+
+
+async def _reply(calls: ModelCalls, messages: Sequence[Message]) -> str:
+    """Return the first reply that is long enough, or the last one; raise ModelRefused after three refusals."""
+    text, refusals = "", 0
     for take in range(RE_ASKS + 1):
-        reply = await llm.complete(messages, Sampling(max_tokens=max_tokens, seed=seed + take, take=take))
-        text = reply.text.strip()
-        if len(text) >= SHORTEST:
+        text = await calls.text(messages, take)
+        refusals += refuses(text)
+        if len(text) >= SHORTEST and not refuses(text):
             break
+        if refusals > asking.RE_ASKS or (refuses(text) and take == RE_ASKS):
+            raise ModelRefused(f"The model declined to answer: {text.splitlines()[0]}")
     return text
 
 

@@ -43,13 +43,6 @@ def read_list(reply: str) -> list[tuple[int, str]] | None:
     return [(int(number), text) for number, text in _ITEM.findall(reply)] or None
 
 
-def read_field(reply: str, name: str) -> str | None:
-    """Return the text under this name of a reply that is a JSON object; return None for any other reply."""
-    document = read_json(reply)
-    value = document.get(name) if isinstance(document, Mapping) else None
-    return value.strip() if isinstance(value, str) else None
-
-
 def read_conclusion(reply: str) -> tuple[str, str] | None:
     """Return (YES, NO or NOT_NEEDED, the other words), or None if the reply does not conclude.
 

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from console import runs
-from console.cli.output import Json, RunName, emit_json, plain_rows, say, show_table, split_names
-from console.cli.run import parse_task_counts, play_run
+from console.cli.output import Json, RunName, emit_json, plain_rows, progress, say, show_table, split_names
+from console.cli.run import parse_task_counts
 from console.database import database_url, reading
-from console.review.simulated import simulate
-from console.runs.status import run_status
-from console.trials import engine
-from console.trials.start import RunSettings, start_run
-from storage.tables import RunKind
-
-if TYPE_CHECKING:
-    pass
+from console.trials import quota_loop
 
 _PUBLISHED = "published"
-_FEEDBACK = ("binary", "nl")
-_SEES_ALL = "full-validation"
-"""This detector has no quota: the oracle sees every action (InferAct, section 5.2)."""
 _COUNTS = ("tp", "fp", "fn", "tn", "n", "budget", "kept", "lost", "caught")
 _CURVE = "curve"
 
@@ -112,24 +102,30 @@ def fp_first(
     actor: Annotated[str, typer.Option(help="With --env: the Actor.")] = "scripted",
     trials: Annotated[int, typer.Option(min=1, help="Trials after the first one.")] = 3,
     seed: Annotated[int, typer.Option(help="Random seed of tasks and inspection order.")] = 0,
+    reviewer: Annotated[
+        str, typer.Option(help="With --env: oracle, noisy, or model-user, a user played by a model.")
+    ] = "oracle",
+    model: Annotated[str | None, typer.Option(help="With --reviewer model-user: the model.")] = None,
     as_json: Json = False,
 ) -> None:
     """Simulate a quota that false positives use up first: remaining true positives, and success over trials."""
     from console.detection import oversight  # numpy and scipy, which few commands need
 
     given = list(confusion or ([] if env else [_PUBLISHED]))
-    played = _play_all(env, tasks, method, actor, budget, trials, seed) if env else []
-    names = [name for name in given if name != _PUBLISHED and not _is_file(name)]
+    playing = {"actor": actor, "seed": seed, "reviewer": reviewer, "model": model}
+    played = _play_all(env, tasks, method, budget, trials, playing) if env else []
     # Both forms of feedback share their first trial, so one matrix serves both.
+    firsts = played[:: len(quota_loop.FEEDBACK)]
+    names = [name for name in given if name != _PUBLISHED and not _is_file(name)]
     with reading() as session:
-        pools = [oversight.read_pool(session, runs.get(session, name)) for name in [*names, *played[:: len(_FEEDBACK)]]]
+        pools = [oversight.read_pool(session, runs.get(session, name)) for name in [*names, *firsts]]
     rows: list[dict[str, Any]] = oversight.read_published_matrices() if _PUBLISHED in given else []
     rows += [
         row for name in given if name != _PUBLISHED and _is_file(name) for row in oversight.read_matrices(Path(name))
     ]
     rows += [row for pool in pools for row in oversight.tabulate_matrices(pool) if row["detector"] == pool.routing]
     kept = plain_rows(oversight.quota_table(rows, budget))
-    success = _success([*names, *played], trials)
+    success = quota_loop.list_success([*names, *played], trials)
     if as_json:
         emit_json({"budget": budget, "kept": kept, "success": success})
         return
@@ -140,54 +136,16 @@ def _is_file(name: str) -> bool:
     return Path(name).suffix.lower() == ".csv" or Path(name).is_file()
 
 
-def _play_all(env: str, tasks: str, method: str, actor: str, budget: str, trials: int, seed: int) -> list[str]:
+def _play_all(env: str, tasks: str, method: str, budget: str, trials: int, settings: Mapping[str, Any]) -> list[str]:
     """Play one run per environment, detector and feedback, or continue it; return the names of the runs."""
     detectors = split_names(method, "detector with --method")
-    cap, percent = runs.parse_budget(budget)
-    played = []
-    for environment, count in parse_task_counts(env, tasks).items():
-        for detector, feedback in product(detectors, _FEEDBACK):
-            limited = detector != _SEES_ALL
-            size = budget.replace("%", "pct") if limited else "all"
-            name = f"fp-first {environment} {count} {actor} {detector} {feedback} {size} {trials} seed {seed}"
-            settings = RunSettings(
-                budget_cap=cap if limited else None,
-                budget_percent=percent if limited else None,
-                feedback_mode=feedback,
-                trials=trials + 1,
-                halted_free=True,
-                undo_ms=0,
-                seed=seed,
-            )
-            with reading() as session:
-                known = runs.find(session, name) is not None
-            if not known:
-                start_run(name, {environment: count}, actor_name=actor, detector_name=detector, **settings)
-            play_run(name, engine.resume)
-            # In each trial: inspect within the quota, release the rest, retry the tasks with feedback.
-            for trial in range(trials + 1):
-                simulate.simulate(name, simulate.SimulationPlan(order="fp-first", seed=seed))
-                engine.release_undecided(name, trial=trial)
-                play_run(name, engine.advance)
-            played.append(name)
-    return played
-
-
-def _success(names: Sequence[str], trials: int) -> list[dict[str, Any]]:
-    """Return the share of tasks solved by each trial of live runs, one row per trial; release undecided actions."""
-    rows = []
-    for name in names:
-        with reading() as session:
-            run = runs.get(session, name)
-            counted = run_status(session, run)["trials"] if run.kind == RunKind.LIVE else []
-            about = {"method": run.detector, "feedback": run.feedback_mode, "environment": run.environment}
-        for trial in range(trials + 1 if counted else 0):
-            # A trial without any attempt leaves the results of the previous one.
-            last = counted[min(trial, len(counted) - 1)]
-            solved = last["success_paper"]
-            share = None if solved is None else solved / last["run_tasks"]
-            rows.append({"run": name, **about, "trial": trial, "success": share, "tasks": last["run_tasks"]})
-    return rows
+    runs.parse_budget(budget)
+    loops = [
+        quota_loop.QuotaLoop(environment, count, detector, feedback, budget=budget, trials=trials, **settings)
+        for environment, count in parse_task_counts(env, tasks).items()
+        for detector, feedback in product(detectors, quota_loop.FEEDBACK)
+    ]
+    return [quota_loop.play_loop(loop, lambda name: progress(f"{name}: trials")) for loop in loops]
 
 
 def _print(kept: Sequence[dict[str, Any]], success: Sequence[dict[str, Any]], trials: int) -> None:

@@ -10,6 +10,8 @@ from console.trajectory.checkpoints import is_critical, is_thought
 
 REFUSED = "not_run"
 """Key in the `extra` of a step that never reached the world."""
+NOTE = "note"
+"""Key in the `extra` of a move that only notes something for later, and so never reaches the world."""
 
 
 def list_standing_steps(environment: Environment, steps: Sequence[Step]) -> tuple[int, ...]:

@@ -36,12 +36,13 @@ _REFUSAL = re.compile("|".join(_REFUSALS), re.IGNORECASE | re.DOTALL)
 def find_refusal(reply: Reply) -> str:
     """Return the first sentence of a reply that refuses to answer in words, or "" if the reply is something else."""
     texts = [text.strip() for text in reply.texts]
-    if not all(_is_refusal(text) for text in texts):
+    if not all(is_refusal(text) for text in texts):
         return ""
     first = " ".join(re.split(r"(?<=[.!?。！？])\s*", texts[0], maxsplit=1)[0].split())
     return first if len(first) <= _SHOWN else first[: _SHOWN - 1].rstrip() + "…"
 
 
-def _is_refusal(text: str) -> bool:
+def is_refusal(text: str) -> bool:
+    """Return whether a reply refuses to answer in words."""
     plain = text[:_OPENING].replace("’", "'")
     return 0 < len(text) <= _LONGEST_REFUSAL and bool(_REFUSAL.search(plain)) and not _LABELLED.search(text)

@@ -46,6 +46,11 @@ def name_for(method: str, environment: str, step: str) -> str:
     return own if _path(own) else f"{method}/{ANY_TASK}/{step}"
 
 
+def has_template(name: str) -> bool:
+    """Return whether a template with this name exists."""
+    return _path(name) is not None
+
+
 def find_template(name: str) -> Path:
     """Return the file of a template; raise Unknown with similar names if the template does not exist."""
     path = _path(name)

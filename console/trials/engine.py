@@ -104,7 +104,7 @@ async def _rounds(context: RoundContext, progress: Progress | None, onward: bool
     started = []
     if onward and not context.options.explores:
         await store_memories(context)
-        started = add_next_trials(run, done)
+        started = add_next_trials(context)
         open_trial_budgets(run)
     carry_over_solved(run, done)
     await _play_all(context, [(id, None) for id in started], progress)

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import insert
 from sqlmodel import Session, col, select
 
-from console.actors import Reflection
+from console.actors import Actor, Reflection
 from console.actors.move import MEMORY_WINDOW
 from console.auth import audit_log
 from console.database import now_ms, reading, writing
@@ -26,7 +26,6 @@ from storage import tables
 from storage.tables import ItemStatus
 
 WORDS, REFLECTION = "words", "reflection"
-_SHOWN = ("decision_id", "trial", "origin", "text")
 _SHOWN = ("decision_id", "trial", "origin", "text")
 UNSOLVED = (Outcome.REJECTED, Outcome.FAILED, Outcome.HALTED)
 
@@ -139,12 +138,13 @@ _AGAIN = (Outcome.FAILED, Outcome.HALTED)
 """Outcomes that a run without feedback retries."""
 
 
-def add_next_trials(run: tables.Run, done: Advance) -> list[int]:
+def add_next_trials(context: RoundContext) -> list[int]:
     """Add the next trial of every task to be retried, up to the run's limit; return the new trajectory ids."""
+    run, done = context.run, context.done
     with writing() as session:
         last = list_latest_trials(session, run)
         wanted = [row for row in last if row.trial + 1 < run.trials and _retries(session, run, row)]
-        made = insert_trials(session, run, [_again(session, row) for row in wanted], now_ms())
+        made = insert_trials(session, run, [_again(session, row, context.actor) for row in wanted], now_ms())
         done.revealed += len(made)
         if made:
             audit_log.record(session, run, "next trial", now_ms(), detail={"tasks": len(made)})
@@ -172,7 +172,9 @@ def _retries(session: Session, run: tables.Run, last: tables.Trajectory) -> bool
     return last.outcome in UNSOLVED and session.exec(learnt).first() is not None
 
 
-def _again(session: Session, last: tables.Trajectory) -> tuple[int, Trajectory]:
+def _again(session: Session, last: tables.Trajectory, actor: Actor) -> tuple[int, Trajectory]:
     task = session.get_one(tables.Task, last.task_id)
     trial = last.trial + 1
-    return last.task_id, new_trial(task_spec(task), trial, list_memory_texts(session, last.task_id, trial))
+    body = session.get_one(tables.TrajectoryBody, last.id).body
+    memory = list_memory_texts(session, last.task_id, trial)
+    return last.task_id, new_trial(task_spec(task), trial, memory, actor.carry(from_json(body).steps))

@@ -16,14 +16,15 @@ from sqlmodel import Session
 from console.actors import ActorView, Move
 from console.database import now_ms
 from console.environments.environment import Environment, TaskSpec, World
-from console.environments.going_back import REFUSED, list_standing_steps, refusal
+from console.environments.going_back import NOTE, REFUSED, list_standing_steps, refusal
 from console.errors import Refused
+from console.llm.errors import ModelRefused
 from console.runs import trajectory_rows
 from console.trajectory import Label, Outcome, Step, Trajectory
 from console.trajectory.checkpoints import is_critical
 from console.trials import store
 from console.trials.round import RoundContext
-from console.trials.start import STEP_CAP
+from console.trials.start import EARLIER, STEP_CAP
 from console.trials.store import Trial, to_storable_text
 
 _IN_VAIN = "Nothing happens."
@@ -131,6 +132,8 @@ async def _face(context: RoundContext, trial: Trial, world: World, move: Move) -
     """Run the move if it is allowed; return True if the trial is over or held."""
     if move.done is not None:
         return await _end_as_done(context, trial, move)
+    if move.extra.get(NOTE):
+        return await _add(context, trial, Step(move.thought, move.action, "Noted.", {**move.extra, REFUSED: True}))
     where, steps = context.environment(trial), trial.record.steps
     goes_back = bool(where.back) and move.action == where.back
     before = list_standing_steps(where, steps)[:-1] if goes_back else ()
@@ -215,6 +218,14 @@ async def _end_as_done(context: RoundContext, trial: Trial, move: Move) -> bool:
     return True
 
 
+async def _halt(context: RoundContext, trial: Trial, reason: str) -> None:
+    """End a trial as halted, without an action, because the model declined to choose one."""
+    halted = _after(context, trial.record, trial.record.steps, Outcome.HALTED, {})
+    trial.record = store.end_trial(halted, Outcome.HALTED, reason)
+    await context.group_commit.write(lambda session: _record(session, context, trial, None))
+    await inspect_end(context, trial)
+
+
 def _after(
     context: RoundContext, record: Trajectory, steps: tuple[Step, ...], outcome: Outcome | None, info: Mapping[str, Any]
 ) -> Trajectory:
@@ -247,12 +258,17 @@ async def _next_move(context: RoundContext, trial: Trial) -> Move | None:
         critical=tuple(context.patterns),
         plan=context.plan(trial),
         explores=context.options.explores,
+        task_type=context.environment(trial).task_type(trial.task),
+        earlier=record.extra.get(EARLIER, {}),
     )
     try:
         move = await context.actor.act(view)
         done = None if move.done is None else store.to_storable_text(move.done)
         extra = store.to_storable_extra(move.extra)
         return Move(store.to_storable_text(move.thought), store.to_storable_text(move.action), extra, done)
+    except ModelRefused as refusal:
+        await _halt(context, trial, str(refusal))
+        return None
     except Exception as failure:
         # The model may recover later: the trial stays as it is stored.
         context.done.interrupt(f"The Actor {context.actor.name} failed ({_words(failure)}).")

@@ -27,6 +27,8 @@ from storage.tables import RunKind
 
 STEP_CAP = "step_cap"
 """The option of a task that overrides the environment's number of actions per trial."""
+EARLIER = "earlier"
+"""The key of a trial's `extra` with what its Actor keeps of the last trial of the task."""
 
 
 def insert_tasks(session: Session, run: tables.Run, tasks: Sequence[TaskSpec]) -> list[int]:
@@ -47,10 +49,18 @@ def insert_tasks(session: Session, run: tables.Run, tasks: Sequence[TaskSpec]) -
     return list(session.execute(statement, rows).scalars())
 
 
-def new_trial(task: TaskSpec, trial: int, memory: Sequence[str] = ()) -> Trajectory:
-    """Return a trial that has not begun."""
+def new_trial(
+    task: TaskSpec, trial: int, memory: Sequence[str] = (), earlier: Mapping[str, Any] | None = None
+) -> Trajectory:
+    """Return a trial that has not begun; `earlier` is what the Actor keeps of its last trial."""
     return Trajectory(
-        task.task_id, task.environment, task.instruction, trial=trial, outcome=Outcome.RUNNING, memory=tuple(memory)
+        task.task_id,
+        task.environment,
+        task.instruction,
+        trial=trial,
+        outcome=Outcome.RUNNING,
+        memory=tuple(memory),
+        extra={EARLIER: dict(earlier)} if earlier else {},
     )
 
 

@@ -56,7 +56,8 @@ class Scripted:
 
 def acting(module, endpoint, caps=None):
     """The Actor of that module, which asks the endpoint and keeps no reply."""
-    return Actor(module.__name__.rpartition(".")[2], "Test", *_functions(module, endpoint), step_caps=caps or {})
+    carry = getattr(module, "carry", lambda steps: {})
+    return Actor(module.__name__.rpartition(".")[2], "Test", *_functions(module, endpoint), "", caps or {}, carry)
 
 
 def _functions(module, endpoint):

@@ -10,6 +10,8 @@ from console.actors import introspective
 from console.actors.introspective import read_alignment, read_plan, read_state, read_verdict
 from console.actors.move import ActorView
 from console.environments.environment import Environment
+from console.environments.going_back import NOTE, REFUSED
+from console.llm.errors import ModelRefused
 from console.trajectory import Step
 from tests.console.actors.talking import Scripted, acting
 from tests.fakes.endpoint import serving
@@ -47,7 +49,9 @@ def play(script, *, actions, where=SITE, memory=()):
             move = asyncio.run(actor.act(view))
             if move.done is not None:
                 break
-            steps.append(Step(move.thought, move.action, world.step(move.action), move.extra))
+            seen = "Noted." if NOTE in move.extra else world.step(move.action)
+            extra = {**move.extra, REFUSED: True} if NOTE in move.extra else move.extra
+            steps.append(Step(move.thought, move.action, seen, extra))
         assert endpoint.requests == len(script.asked)
     return steps, world.calls, move
 
@@ -178,13 +182,67 @@ def test_an_empty_remedy_is_none():
     assert steps[0].extra["remedies"] == ["r2"]
 
 
-def test_notes_are_kept_and_the_action_asked_for_again():
-    script = Scripted(action=["note_down[the lamp costs 9]", "a1"], remedy=["r1", "r2"])
-    steps, calls, _ = play(script, actions=1)
-    assert calls == ["a1"]
-    assert script.asked == ["plan", "action", "action", "remedy", "remedy"]
+def test_a_note_is_a_step_that_leaves_the_world_as_it_is():
+    script = Scripted(action=["note_down[the lamp costs 9]", "a1", "a2"], remedy=["r1", "r2"])
+    steps, calls, _ = play(script, actions=3)
+    assert [step.action for step in steps] == ["note_down[the lamp costs 9]", "a1", "a2"]
+    assert calls == ["a1", "a2"]
+    assert script.asked == ["plan", "action", "action", "remedy", "remedy", *TURN]
     assert "the lamp costs 9" in script.texts[2]
+    assert "Noted." not in "".join(script.texts)
     assert state(steps)["notes"] == ["the lamp costs 9"]
+
+
+def test_after_three_notes_in_a_row_a_fourth_is_no_action():
+    script = Scripted(action=["note_down[again]"])
+    steps, calls, _ = play(script, actions=4)
+    assert [step.action for step in steps[:3]] == ["note_down[again]"] * 3
+    assert steps[3].action.startswith("think[")
+    assert calls == [steps[3].action]
+
+
+def test_a_reviewer_sees_the_plan_when_it_is_new_and_before_a_critical_action():
+    script = Scripted(action=["a1", "a2", "pay"], remedy=["r1", "r2"], subtask=["NO", "YES"])
+    steps, *_ = play(script, actions=3)
+    plan = "The plan:\n1. find it\n2. take it"
+    assert [plan in step.thought for step in steps] == [True, False, True]
+    assert steps[2].thought.startswith("Subtask 2 of 2: take it")
+
+
+def test_the_next_trial_knows_the_plan_the_history_and_the_notes_of_the_last_one():
+    script = Scripted(action=["note_down[it is on shelf 3]", "a1", "a2"], remedy=["r1", "r2"])
+    steps, *_ = play(script, actions=3)
+    kept = orjson.loads(orjson.dumps(introspective.carry(steps)))
+    with serving(again := Scripted(action=["b1", "b2"], remedy=["r1", "r2"])) as endpoint:
+        actor = acting(introspective, endpoint)
+        view = ActorView("site", "get the lamp", "page", (), surroundings=SITE, earlier=kept)
+        move = asyncio.run(actor.act(view))
+        later = Step(move.thought, move.action, "page b1", move.extra)
+        asyncio.run(actor.act(ActorView("site", "get the lamp", "page", (later,), surroundings=SITE, earlier=kept)))
+    first, *others = again.texts
+    for known in ("you had this plan:\n1. find it\n2. take it", "- The action is to look.", "- it is on shelf 3"):
+        assert known in first
+    assert not any("you had this plan" in text for text in others)
+    assert "- it is on shelf 3" in others[-1]
+
+
+def test_a_refusal_is_no_action_and_costs_three_requests():
+    with serving("I'm sorry, but I can't help with that.") as endpoint:
+        view = ActorView("site", "get the lamp", "page", (), surroundings=SITE)
+        actor = acting(introspective, endpoint)
+        with pytest.raises(ModelRefused, match="I'm sorry"):
+            asyncio.run(actor.act(view))
+        assert endpoint.requests == 3
+
+
+def test_an_action_that_is_refused_after_the_plan_is_not_executed():
+    script = Scripted(action=["I'm sorry, but I cannot assist with this request."])
+    view = ActorView("site", "get the lamp", "page", (), surroundings=SITE)
+    with serving(script) as endpoint:
+        actor = acting(introspective, endpoint)
+        with pytest.raises(ModelRefused):
+            asyncio.run(actor.act(view))
+    assert script.asked == ["plan", "action", "action", "action"]
 
 
 def test_a_long_page_is_summarised_before_it_is_described():

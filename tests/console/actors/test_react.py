@@ -1,6 +1,7 @@
 """The model as Actor, against a real server: what it is told, how its replies are read, and a whole trial."""
 
 import asyncio
+import re
 from functools import partial
 
 import pytest
@@ -8,8 +9,9 @@ import pytest
 from console.actors.move import Actor, ActorView, Move, Reflection
 from console.actors.react import REACT, act, build_chat, read_move, reflect
 from console.environments import ENVIRONMENTS
+from console.environments.alfworld.tasks import WORDINGS
 from console.llm import LLM, ClientOptions
-from console.llm.errors import ModelUnavailable, NoModel
+from console.llm.errors import ModelRefused, ModelUnavailable, NoModel
 from console.settings import settings
 from console.trajectory import Step
 from tests.fakes.answers import Fault
@@ -50,6 +52,9 @@ def with_actor(endpoint, use, **options):
         ('Thought: pay\nAction: pay({\n  "to": "a"\n})\nDone.', "pay", 'pay({\n  "to": "a"\n})'),
         ("I would rather not say.", "", "I would rather not say."),
         ("Thought: I see: a lamp\nAction: Finish[yes: it is]", "I see: a lamp", "Finish[yes: it is]"),
+        ('{"thought": "I look.", "action": "search[lamp]"}', "I look.", "search[lamp]"),
+        ('```json\n{"action": "search[lamp]"}\n```', "", "search[lamp]"),
+        ('{"name": "search", "arguments": {"q": "lamp"}}', "", '{"name": "search", "arguments": {"q": "lamp"}}'),
         ("", "", ""),
         ("Action:", "", ""),
         ("Observation: made up", "", ""),
@@ -94,7 +99,7 @@ def test_a_reply_that_is_too_short_is_asked_for_again():
 def test_it_is_asked_for_again_six_times_and_no_more(tmp_path):
     with serving("no") as endpoint:
         move = with_actor(endpoint, lambda actor: actor.act(VIEW), cache_dir=tmp_path)
-        assert move == Move("", "no")
+        assert (move.thought, move.action) == ("", "no")
         assert endpoint.requests == 7
         with_actor(endpoint, lambda actor: actor.act(VIEW), cache_dir=tmp_path)
         assert endpoint.requests == 7
@@ -127,9 +132,12 @@ def test_a_whole_trial_is_played():
     task = ENVIRONMENTS["hotpotqa"].tasks(3, 1)[0]
     subject = task.gold["supporting_facts"][0]["title"]
     script = in_turn(
-        f"Thought: I open it.\nAction: Search[{subject}]",
+        "Thought: I open it.",
+        f"Action: Search[{subject}]",
+        "I wonder.",
         "I am not sure.",
         f"Thought: That is it.\nAction: Finish[{task.gold['answer']}]",
+        f"Finish[{task.gold['answer']}]",
     )
     world = ENVIRONMENTS["hotpotqa"].start(task)
 
@@ -146,7 +154,39 @@ def test_a_whole_trial_is_played():
         steps, info = with_actor(endpoint, play)
     assert "Invalid action" in steps[1].observation
     assert info["success"]
-    assert [len(ask.messages) for ask in endpoint.asks] == [2, 4, 6]
+    assert [step.thought for step in steps] == ["I open it.", "I wonder.", "That is it."]
+    assert [len(ask.messages) for ask in endpoint.asks] == [2, 4, 4, 6, 6, 8]
+    assert endpoint.asks[0].messages[0]["content"].count("\nQuestion: ") == 6
+
+
+def test_a_step_tells_what_its_calls_used():
+    with serving("Action: search[lamp]") as endpoint:
+        shop = with_actor(endpoint, lambda actor: actor.act(VIEW))
+        reader = with_actor(endpoint, lambda actor: actor.act(ActorView("hotpotqa", "who?", "Question: who?", ())))
+    assert (shop.extra["usage"]["requests"], reader.extra["usage"]["requests"]) == (1, 2)
+    assert shop.extra["usage"]["prompt_tokens"] > 0
+
+
+@pytest.mark.parametrize("task_type", WORDINGS)
+def test_a_household_task_is_shown_two_examples_of_its_own_type(task_type):
+    told = build_chat(ActorView("alfworld", "a chore", "a room", (), task_type=task_type))[0]["content"]
+    tasks = re.findall(r"^Your task is to: (.*)$", told, re.MULTILINE)
+    assert len(tasks) == 2
+    assert all(any(re.fullmatch(re.sub(r"{\w+}", ".+", form), one) for form in WORDINGS[task_type]) for one in tasks)
+
+
+@pytest.mark.parametrize("environment", ["webshop", "hotpotqa"])
+def test_a_refusal_in_words_is_never_an_action(environment):
+    with serving("I'm sorry, but I can't help with that.") as endpoint:
+        with pytest.raises(ModelRefused, match="I'm sorry, but I can't help"):
+            with_actor(endpoint, lambda actor: actor.act(ActorView(environment, "a task", "a start", ())))
+        assert endpoint.requests == 3
+
+
+def test_a_thought_that_says_cannot_beside_an_action_is_no_refusal():
+    with serving("Thought: I am sorry, I cannot do that here.\nAction: go to shelf 1") as endpoint:
+        move = with_actor(endpoint, lambda actor: actor.act(VIEW))
+    assert move.action == "go to shelf 1"
 
 
 def test_the_registered_actor_asks_the_model_of_the_settings(monkeypatch):

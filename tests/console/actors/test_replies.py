@@ -3,7 +3,8 @@
 import pytest
 
 from console.actors.autoplan import read_plan
-from console.actors.introspective import read_action, read_alignment, read_verdict
+from console.actors.introspective import read_alignment, read_verdict
+from console.actors.react import read_action
 from console.actors.replies import read_list
 
 

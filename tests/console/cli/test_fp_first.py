@@ -3,9 +3,13 @@
 import json
 
 import pytest
+from sqlmodel import select
 
 from console.cli import run_command
+from console.database import reading
 from console.trajectory import Label
+from storage import tables
+from tests.fakes.endpoint import serving
 from tests.verdicts import a_run, judge
 
 PLAYED = ("--env", "webshop", "--tasks", "12", "--method", "rules", "--budget", "50%", "--trials", "2")
@@ -63,6 +67,19 @@ def test_the_same_command_again_plays_nothing_and_says_the_same(fp_first):
     assert first == again
     assert "webshop: % of tasks solved by trial N" in again[1]
     assert "N=2" in again[1]
+
+
+def test_a_model_can_play_the_user_whose_feedback_comes_back(fp_first, monkeypatch):
+    with serving("Feedback: that is not the colour that I asked for.") as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        options = ("--env", "webshop", "--tasks", "4", "--method", "full-validation", "--trials", "1")
+        code, out, _ = fp_first(*options, "--reviewer", "model-user", "--model", "llama", "--json")
+        assert endpoint.requests > 0
+    name = json.loads(out)["success"][-1]["run"]
+    assert (code, name[-10:]) == (0, "model-user")
+    with reading() as session:
+        texts = set(session.exec(select(tables.Decision.feedback_text)).all())
+    assert "that is not the colour that I asked for." in texts
 
 
 @pytest.mark.parametrize(

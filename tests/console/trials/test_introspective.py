@@ -149,3 +149,40 @@ def test_a_refused_step_is_not_repeated_when_the_trial_is_taken_up_again(data_di
         engine.advance("run", actor_and_environments=cast)
     assert record().outcome == "succeeded"
     assert [step.observation.partition(":")[0] for step in record().steps][0::2] == ["1", "2"]
+
+
+def test_a_note_never_reaches_the_world_and_the_trial_resumes_over_it(shop):
+    model = Scripted(
+        action=["note_down[white ones]", SEARCH, OPEN, BUY], remedy=["s1", "s2", "o1", "o2", ""], align=["ok\nYES"]
+    )
+    with serving(model) as endpoint:
+        cast = shop(endpoint)
+        run, claim = claimed()
+        decisions.submit(review_queue(), run, claim, "ann", decisions.ReviewDecision("approve"), now_ms())
+        engine.advance("run", actor_and_environments=cast)
+    noted, *others = record().steps
+    assert (noted.observation, [step.action for step in others]) == ("Noted.", [SEARCH, OPEN, BUY])
+    assert record().outcome in ("succeeded", "failed")
+
+
+def test_a_rejected_trial_is_known_to_the_next_one(shop):
+    model = script(align=["ok\nYES"])
+    with serving(model) as endpoint:
+        cast = shop(endpoint)
+        run, claim = claimed()
+        assert record().extra["pending_thought"].endswith("The plan:\n1. find it\n2. take it")
+        decisions.submit(review_queue(), run, claim, "ann", decisions.ReviewDecision("reject", "too dear"), now_ms())
+        engine.advance("run", actor_and_environments=cast)
+    plans = [text for kind, text in zip(model.asked, model.texts, strict=True) if kind == "plan"]
+    assert ["you had this plan" in text for text in plans] == [False, True]
+    assert "too dear" in plans[1]
+    assert record(1).extra["earlier"]["plan"] == "1. find it\n2. take it"
+
+
+def test_a_trial_whose_model_declines_halts_without_an_action(shop):
+    with serving("I'm sorry, but I can't help with that.") as endpoint:
+        shop(endpoint)
+        assert endpoint.requests == 3
+    ended = record()
+    assert (ended.outcome, ended.steps) == ("halted", ())
+    assert ended.extra["reason"] == "The model declined to answer: I'm sorry, but I can't help with that."
