@@ -9,7 +9,9 @@ import os
 import runpy
 import signal
 import sys
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(
@@ -41,7 +43,8 @@ class Forked:
     def __init__(self, arguments, *, cwd, env, output, program=None):
         given = (program and str(program), list(map(str, arguments)), str(cwd), dict(env), str(output))
         self._process = _FORKING.Process(target=_run, args=given, daemon=True)
-        self._process.start()
+        with _without_main():
+            self._process.start()
         self.pid = self._process.pid
 
     def poll(self):
@@ -62,6 +65,17 @@ class Forked:
 
     def kill(self):
         self.send_signal(signal.SIGKILL)
+
+
+@contextmanager
+def _without_main():
+    """The new process would run the main module again, and Streamlit's tests put the page there that they run."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _run(program, arguments, cwd, env, output):

@@ -137,3 +137,6 @@ def start(url, tmp_path):
     for process in running:
         process.kill()
         process.wait(30)
+    # Shown where the test fails.
+    for output in tmp_path.glob("*.log"):
+        print(output.read_text())
