@@ -45,6 +45,9 @@ Explain = Annotated[bool, typer.Option("--explain", help="Show how one record is
 Whole = Annotated[
     bool, typer.Option("--whole", help="Import each session as one trajectory, not one per request of the user.")
 ]
+KeepSecrets = Annotated[
+    bool, typer.Option("--keep-secrets", help="Store keys, tokens and passwords instead of masking them.")
+]
 
 
 @app.command("import", epilog="Example: inferact trajectory import logs/*.txt --run hotpot --budget 50%")
@@ -66,6 +69,7 @@ def import_logs(
     dry_run: DryRun = False,
     record: Annotated[int, typer.Option(help="With --explain: the number of the record, from 1.")] = 1,
     whole: Whole = False,
+    keep_secrets: KeepSecrets = False,
     as_json: Json = False,
 ) -> None:
     """Import agent logs into a run; each file is imported completely or not at all, and duplicates are skipped."""
@@ -76,7 +80,7 @@ def import_logs(
     if run is None and not dry_run:
         raise BadInput("Name the run for these logs: --run NAME.")
     runs.parse_budget(budget)
-    choice = ImportChoice(is_partial_accepted=accept_partial, is_dry=dry_run, is_whole=whole)
+    choice = ImportChoice(accept_partial, is_dry=dry_run, is_whole=whole, has_secrets=keep_secrets)
     reports = [report for path in _files(paths) for report in _import_one(path, run or "", format, choice)]
     if dry_run or run is None:
         _show_reports(reports, as_json)

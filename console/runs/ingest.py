@@ -189,6 +189,7 @@ def import_file(
             }
             told |= {"extended": report.extended} if report.extended else {}
             told |= {"partial": report.fault} if report.fault else {}
+            told |= {"masked": report.secrets} if report.secrets else {}
             if report.touched or not known_as:
                 audit_log.record(session, run, "imported", now_ms(), subject=path.name, detail=told)
     finally:
@@ -239,6 +240,8 @@ def list_lines(report: FileReport) -> list[tuple[bool, str]]:
     account += [(True, f"  Not complete: {report.fault}")] if report.fault else []
     lost = [(True, f"  {_counted(what, one)}") for what, one in report.left_out.items()]
     decided = [(True, f"  {counted(report.decisions, 'imported decision')}")] if report.decisions else []
+    masked = f"  {counted(report.secrets, 'secret')} masked (keys, tokens, passwords); --keep-secrets leaves them"
+    decided += [(True, masked)] if report.secrets else []
     notes = [(True, f"  line {note['line']}: {note['reason']}") for note in report.notes]
     return [(True, said), (True, became), *account, *decided, *lost, *notes]
 

@@ -28,6 +28,7 @@ from console.runs.importers.parts.intake import media_type_of, plain_list, plain
 from console.runs.importers.parts.json_records import Record
 from console.runs.importers.records import Found
 from console.runs.ingest import insert_fresh, widen_critical
+from console.runs.secret_masking import Masker
 from console.runs.trajectory_rows import prepare, store_pictures
 from storage import tables
 from storage.queue.transaction import Transaction
@@ -125,7 +126,7 @@ def _row(span: Mapping[str, Any], at_ms: int) -> dict[str, Any] | None:
     if not (_TRACE.fullmatch(trace_id) and _SPAN.fullmatch(span_id)):
         return None
     parent = word(span.get("parentSpanId")).lower()
-    body = {**span, "traceId": trace_id, "spanId": span_id, "parentSpanId": parent}
+    body = Masker().mask_value({**span, "traceId": trace_id, "spanId": span_id, "parentSpanId": parent})
     known = {"trace_id": trace_id, "span_id": span_id, "is_root": not parent, "received_ms": at_ms}
     return {**known, "body": orjson.dumps(body).decode()}
 
@@ -171,7 +172,8 @@ def _build(session: Session, run: tables.Run, trace_id: str, at_ms: int) -> list
     session.connection().execute(_SPANS.values(built_ms=at_ms), {"spans": ids})
     if not isinstance(entry, Found):
         return []
-    record = entry.trajectory
+    # A secret that one span names may stand in another one without its name.
+    record = Masker().mask_record(entry.trajectory, entry.trajectory.to_json())
     widen_critical(session, run, {record.environment})
     store_pictures(session, _pictures(entry.pictures))
     ready = prepare(record, (*runs.patterns(run), *environment(record.environment).critical))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +19,7 @@ from console.runs.importers import IMPORTERS, UNKNOWN, read_log, readings, writt
 from console.runs.importers.parts.coverage import Coverage, OwnAccount, measure, refusal
 from console.runs.importers.parts.explained import Explained
 from console.runs.importers.records import Duplicate, Found, LeftOut, Skipped
+from console.runs.secret_masking import Masker
 from console.runs.trajectory_rows import decided_steps, prepare
 from console.trajectory.calls import read_action
 from console.trajectory.checkpoints import is_thought
@@ -57,6 +58,8 @@ class FileReport:
     touched: list[int] = field(default_factory=list)
     """The ids of the new and the extended trajectories."""
     coverage: Coverage | None = None
+    secrets: int = 0
+    """The places at which a key, a token or a password was masked."""
     fault: str = ""
     """Why the reading is not complete, or ""; a run takes such a file only if that is accepted."""
 
@@ -64,7 +67,7 @@ class FileReport:
         """Return the report as `trajectory import --json` prints it."""
         told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _UNTOLD}
         left_out = [{"what": what, "count": one.count, "line": one.line} for what, one in self.left_out.items()]
-        later = {"extended": told.pop("extended"), "fault": told.pop("fault")}
+        later = {name: told.pop(name) for name in ("extended", "fault", "secrets")}
         coverage = self.coverage.to_dict() if self.coverage else None
         return told | {"left_out": left_out, **later, "coverage": coverage}
 
@@ -86,6 +89,8 @@ class Spool:
     """Decisions made elsewhere: per line the digest of a trajectory and its decisions."""
     critical: dict[str, None] = field(default_factory=dict)
     """Patterns of the calls that the log itself marks as writing."""
+    masker: Masker | None = field(default_factory=Masker)
+    """Masks the secrets of the file's records; None leaves them."""
 
     def close(self) -> None:
         """Delete the temporary files."""
@@ -96,13 +101,14 @@ class Spool:
 
 @dataclass(frozen=True, slots=True)
 class ImportChoice:
-    """Whether a file is imported although its reading is not complete, whether it is only read (`is_dry`), and whether
-    a session is one trajectory (`is_whole`).
+    """Whether a file is imported although its reading is not complete, whether it is only read (`is_dry`), whether a
+    session is one trajectory (`is_whole`), and whether keys and tokens stay as they are (`has_secrets`).
     """
 
     is_partial_accepted: bool = False
     is_dry: bool = False
     is_whole: bool = False
+    has_secrets: bool = False
 
 
 USUAL = ImportChoice()
@@ -160,7 +166,8 @@ def _read_as(
     report = FileReport(path=str(path))
     report.format, records = read_log(path, format, progress, whole=choice.is_whole)
     importer = IMPORTERS[report.format]
-    spool, account = Spool(report), OwnAccount() if importer.accounts else Explained()
+    spool = Spool(report, masker=None if choice.has_secrets else Masker())
+    account = OwnAccount() if importer.accounts else Explained()
     try:
         for record in records:
             report.read += 1
@@ -216,8 +223,12 @@ def _spool(record: Found | Skipped | Duplicate, spool: Spool, patterns: Sequence
         name = record.trajectory.environment
         report.environments.add(name)
         spool.critical |= dict.fromkeys(record.critical)
+        patterns = (*patterns, *environment(name).critical, *spool.critical)
         try:
-            ready = prepare(record.trajectory, (*patterns, *environment(name).critical, *spool.critical))
+            ready = prepare(record.trajectory, patterns)
+            told = record.trajectory
+            if spool.masker and (masked := spool.masker.mask_record(told, ready.body)) is not told:
+                record, ready = replace(record, trajectory=masked), prepare(masked, patterns)
         except orjson.JSONEncodeError as deep:
             raise UnreadableFile(report.path, _TOO_DEEP, record.line) from deep
         spool.lines.write(orjson.dumps([ready.task, ready.row]) + b"\n" + ready.body.encode() + b"\n")
@@ -234,6 +245,7 @@ def _tally(record: Found, digest: str, spool: Spool) -> None:
     """Count the record in the report; keep its pictures and decisions for the transaction."""
     report, steps = spool.report, record.trajectory.steps
     report.trajectories += 1
+    report.secrets = spool.masker.masked if spool.masker else 0
     for step in steps:
         made, answered = count_acts(step.action)
         report.calls += made

@@ -1,0 +1,247 @@
+"""Keys, tokens and passwords in logs: found by their shape, and masked before a record is stored.
+
+The same secret has the same mask in every log of an installation, so that equal values stay equal. The mask is a keyed
+hash; it does not show the secret to a reader who guesses.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from console.auth.kept_secrets import kept_secret
+from console.trajectory import Trajectory, from_dict
+
+_KEY = "masks.secret"
+_MASK = "[masked"
+_ANY = "secret"
+"""The kind of a secret whose own shape does not show what it is."""
+_SECRET_NAME = re.compile(
+    r"(?:pass(?:word|wd|phrase)|pwd|secret|(?:api|access|account|private|signing|encryption|secret)[_-]?key|"
+    r"(?:auth|access|refresh|bearer|session|id)[_-]?token|credentials?)\Z",
+    re.IGNORECASE,
+)
+_REFERRING = re.compile(
+    r"(?:\W*\Z|[$<{%]|[xX*.•]+\Z|(?:os|process|env|self|args|config|settings|options|request|this)\.|"
+    r"(?:none|null|true|false|undefined|string|optional|required|redacted|example|changeme|placeholder)\b|your[-_ ]|"
+    r"[\w.\-]*(?:password|passwd|secret|token|credential|api_?key)[\w.\-]*\Z|\[masked)",
+    re.IGNORECASE,
+)
+"""Values behind the name of a secret that only refer to it: a variable, a type, a placeholder, a mask."""
+_ELSEWHERE = re.compile(r"(?=.*\d)\S{6,}\Z|\S{12,}\Z")
+"""Secrets that are masked wherever else they stand in a file, also without their name."""
+_MOST, _LONGEST_NAME = 1_000, 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A shape of secrets, in the group `secret` of the pattern, which begins at one of the `hints` (lower case)."""
+
+    name: str
+    hints: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+_WORD = r"(?<![A-Za-z0-9])"
+_QUOTED = (
+    r"(?:\"(?P<double>(?:[^\"\\\n]|\\.){4,256})\"|\\+\"(?P<escaped>[^\"\\\n]{4,256})\\+\"|"
+    r"\\*'(?P<single>[^'\\\n]{4,256})\\*')"
+)
+_BARE = r"(?P<secret>[^\s\"'`,;&|()\[\]{}<>\\]{5,256}+(?<![.:!?]))(?![(\[{<])"
+_KINDS = (
+    _Kind(
+        "private-key",
+        ("-----begin",),
+        re.compile(
+            r"(?P<secret>-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+            r"(?:.*?-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|.*))",
+            re.DOTALL,
+        ),
+    ),
+    _Kind(
+        "key",
+        (
+            *(
+                "sk-",
+                "sk_",
+                "rk_",
+                "ghp_",
+                "gho_",
+                "ghu_",
+                "ghs_",
+                "ghr_",
+                "github_pat_",
+                "glpat-",
+                "xox",
+                "aiza",
+                "ya29.",
+            ),
+            *("hf_", "gsk_", "npm_", "pypi-", "sg.", "whsec_", "lsv2_", "nvapi-", "xai-", "tvly-", "dop_v1_"),
+        ),
+        re.compile(
+            _WORD + r"(?P<secret>sk-(?=[\w-]*\d)[A-Za-z0-9_-]{20,}|(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{10,}|"
+            r"gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{22,}|glpat-[\w-]{20,}|xox[abeoprs]-[\w-]{10,}|"
+            r"AIza[\w-]{35}|ya29\.[\w-]{20,}|hf_[A-Za-z0-9]{30,}|gsk_[A-Za-z0-9]{20,}|npm_[A-Za-z0-9]{36}|"
+            r"pypi-[\w-]{40,}|SG\.[\w-]{16,}\.[\w-]{16,}|whsec_[\w+/=-]{20,}|lsv2_[a-z]{2}_\w{20,}|nvapi-[\w-]{20,}|"
+            r"xai-[\w-]{20,}|tvly-[\w-]{16,}|dop_v1_[a-f0-9]{30,})"
+        ),
+    ),
+    _Kind(
+        "aws-key",
+        ("akia", "asia", "abia", "acca"),
+        re.compile(_WORD + r"(?P<secret>A(?:KIA|SIA|BIA|CCA)[0-9A-Z]{16})(?![0-9A-Za-z])"),
+    ),
+    _Kind("jwt", ("eyj",), re.compile(_WORD + r"(?P<secret>eyJ[\w-]{8,}\.eyJ[\w-]{4,}\.[\w-]*)")),
+    _Kind(
+        _ANY,
+        ("bearer", "authorization"),
+        re.compile(
+            _WORD + r"(?:bearer|authorization\\*[\"']?[ \t]*[:=][ \t]*\\*[\"']?(?:basic|token))[ \t]+"
+            r"(?P<secret>[\w.~+/=-]{12,})",
+            re.IGNORECASE,
+        ),
+    ),
+    _Kind(
+        _ANY,
+        ("://",),
+        re.compile(r"://[^\s/:@\"'<>]{0,64}:(?!\[masked|[$<{*%])(?P<secret>[^\s/@\"'<>]{2,256})@(?=[\w\[])"),
+    ),
+    _Kind(
+        _ANY,
+        ("--pass", "--token", "--api-key", "--secret", "--access-key"),
+        re.compile(
+            r"--(?:password|passwd|token|api-key|secret|access-key)(?:=|[ \t]+)[\"']?(?P<secret>[^\s\"'`]{6,256})",
+            re.IGNORECASE,
+        ),
+    ),
+    _Kind(
+        _ANY,
+        ("password", "passwd", "passphrase", "pwd", "secret", "key", "token", "credential"),
+        re.compile(
+            r"(?P<name>password|passwd|passphrase|pwd|secret|key|token|credentials?)\\*[\"']?[ \t]*"
+            rf"(?::=|=>|=(?!=)|:(?!:))[ \t]*(?:{_QUOTED}|{_BARE})",
+            re.IGNORECASE,
+        ),
+    ),
+)
+_Hint = tuple[_Kind, str]
+_HINTS: tuple[_Hint, ...] = tuple((kind, hint) for kind in _KINDS for hint in kind.hints)
+_TOKEN = re.compile(r"(?=.*\d)(?=.*[a-z])[\w.-]{16,}\Z")
+"""The value of a name that ends in `token` without saying what for, if it is one that a machine made."""
+_LETTERS = re.compile(r"[A-Za-z_.]+\Z")
+
+
+def mask_of(secret: str) -> str:
+    """Return the mask that stands for a secret, such as `[masked key 3f09ac12d4]`."""
+    kind = next((one.name for one in _KINDS if one.name != _ANY and one.pattern.fullmatch(secret)), _ANY)
+    digest = hmac.new(kept_secret(_KEY).encode(), secret.encode(errors="surrogatepass"), "sha256").hexdigest()
+    return f"{_MASK} {kind} {digest[:10]}]"
+
+
+@dataclass(slots=True)
+class Masker:
+    """Masks the secrets of one log; `masked` counts the places, `found` holds the mask of each secret."""
+
+    masked: int = 0
+    found: dict[str, str] = field(default_factory=dict)
+    _elsewhere: dict[str, str] = field(default_factory=dict)
+    _hints: tuple[_Hint, ...] = _HINTS
+
+    def mask_text(self, text: str) -> str:
+        """Return the text with its secrets masked."""
+        if spans := sorted(_spans(text, self._hints)):
+            parts, end = [], 0
+            for start, stop in spans:
+                if start >= end:
+                    parts += [text[end:start], self._mask(text[start:stop])]
+                    end = stop
+            text = "".join([*parts, text[end:]])
+        for secret, mask in self._elsewhere.items():
+            if secret in text:
+                self.masked += text.count(secret)
+                text = text.replace(secret, mask)
+        return text
+
+    def mask_value(self, value: Any) -> Any:
+        """Return a JSON value with the secrets in its texts masked; a text under the name of a secret is one."""
+        if isinstance(value, str):
+            return self.mask_text(value)
+        if isinstance(value, Mapping):
+            if value.keys() == {"key", "value"} and _is_secret_name(value["key"]):
+                return {"key": value["key"], "value": self._mask_all(value["value"])}
+            return {
+                self.mask_text(key): self._mask_all(held) if _is_secret_name(key) else self.mask_value(held)
+                for key, held in value.items()
+            }
+        return [self.mask_value(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+    def mask_record(self, record: Trajectory, body: str) -> Trajectory:
+        """Return the trajectory, whose canonical JSON is `body`, with its secrets masked, or itself if it has none."""
+        lowered = body.lower()
+        # Most texts of a record are short, and most hints stand in none of them.
+        self._hints = tuple(one for one in _HINTS if one[1] in lowered)
+        before, masked = self.masked, self.mask_value(record.to_dict()) if self._hints or self._elsewhere else None
+        if masked is not None and self.masked > before:
+            # A value that has its name only later in the record is masked in the second pass.
+            record = from_dict(self.mask_value(masked))
+        self._hints = _HINTS
+        return record
+
+    def _mask_all(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.mask_value(value) if len(value) < 4 or _REFERRING.match(value) else self._mask(value)
+        if isinstance(value, Mapping):
+            return {key: self._mask_all(held) for key, held in value.items()}
+        return [self._mask_all(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+    def _mask(self, secret: str) -> str:
+        self.masked += 1
+        mask = self.found.get(secret)
+        if mask is None:
+            mask = self.found[secret] = mask_of(secret)
+            if _ELSEWHERE.match(secret) and len(self._elsewhere) < _MOST:
+                self._elsewhere[secret] = mask
+        return mask
+
+
+def _spans(text: str, hints: Iterable[_Hint]) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of the secrets in a text by their shape; they may overlap."""
+    lowered = text.lower()
+    if len(lowered) != len(text):
+        lowered = "".join(low if len(low := one.lower()) == 1 else one for one in text)
+    for kind, hint in hints:
+        at = lowered.find(hint)
+        while at >= 0:
+            match = kind.pattern.match(text, at)
+            if match is not None and (span := _span(kind, match, text)):
+                yield span
+            at = lowered.find(hint, at + len(hint))
+
+
+def _span(kind: _Kind, match: re.Match[str], text: str) -> tuple[int, int] | None:
+    """Return (start, end) of the secret in a match, or None if its value only refers to a secret."""
+    group = next(name for name, held in match.groupdict().items() if held is not None and name != "name")
+    value = match[group]
+    if kind.name == _ANY and (value.startswith(_MASK) or _REFERRING.match(value)):
+        return None
+    if "name" in kind.pattern.groupindex:
+        name = text[max(0, match.start() - _LONGEST_NAME) : match.end("name")]
+        if not _SECRET_NAME.search(name) and not (match["name"].lower() == "token" and _TOKEN.match(value)):
+            return None
+        if group == "secret" and _LETTERS.match(value) and not _is_assigned(match):
+            return None
+    return match.span(group)
+
+
+def _is_assigned(match: re.Match[str]) -> bool:
+    """Return whether a bare word follows `password=` without blanks; elsewhere it may be code or prose."""
+    return (
+        match["name"].lower().startswith("pass") and match.start("secret") == match.end("name") + 1 and "=" in match[0]
+    )
+
+
+def _is_secret_name(name: object) -> bool:
+    return isinstance(name, str) and _SECRET_NAME.search(name) is not None
