@@ -62,14 +62,15 @@ def show_page(identity: Identity | None) -> None:
         st.Page("console/web/pages/export.py", title="Export", url_path="export"),
     ]
     sessions = st.Page("console/web/pages/people.py", title=_("People"), url_path="people")
+    notices = st.Page("console/web/pages/notices.py", title=_("Notices"), url_path="notices")
     takes_part = st.Page(study, title=_("Study"), url_path="participate", visibility="hidden")
     if taking_part:
         home = st.Page(study, title=_("Study"), url_path="study", default=True)
-        pages = [home, takes_part, *refuse_pages([*reviewers[1:], *researchers, sessions, handbook])]
+        pages = [home, takes_part, *refuse_pages([*reviewers[1:], *researchers, sessions, notices, handbook])]
     elif identity is not None and identity.has(Role.RESEARCHER):
-        pages = [*reviewers, *researchers, sessions, handbook, takes_part]
+        pages = [*reviewers, *researchers, sessions, notices, handbook, takes_part]
     else:
-        pages = [*reviewers, sessions, handbook, takes_part, *refuse_pages(researchers)]
+        pages = [*reviewers, sessions, notices, handbook, takes_part, *refuse_pages(researchers)]
     pages += find_missing_page(pages)
     page = st.navigation(pages, position="hidden" if identity is None or taking_part else "top")
     if identity is None:

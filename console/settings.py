@@ -61,6 +61,14 @@ class Settings(BaseSettings):
     """The address that receives every decision on an agent's action."""
     webhook_secret: SecretStr | None = None
     """The signing secret of webhooks: `whsec_` and base64 (Standard Webhooks), or any other text as it is."""
+    smtp_url: SecretStr | None = None
+    """The mail server of notices: smtp://NAME:PASSWORD@HOST:587 (STARTTLS) or smtps://NAME:PASSWORD@HOST."""
+    mail_from: str = ""
+    """The sender of mails, such as console@example.org."""
+    notice_hosts: str = ""
+    """The hosts to which people may send their notices, separated by commas: mail domains, `host` or `host:port`."""
+    notice_arguments: bool = False
+    """Whether notices contain the arguments of the action; without it they name run, tool, agent and deadline."""
     oidc_metadata_url: str | None = None
     """The metadata of the OpenID provider: its address with /.well-known/openid-configuration."""
     oidc_client_id: str | None = None

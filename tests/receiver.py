@@ -4,6 +4,9 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+HANG = 0
+"""In place of a status: the server says nothing until it is closed, and then hangs up."""
+
 
 class Receiver:
     """A server that keeps what it is sent and answers as it is told to, the last answer again and again."""
@@ -11,6 +14,7 @@ class Receiver:
     def __init__(self):
         self.got, self.answers, self.answering = [], [200], threading.Event()
         self.answering.set()
+        self.closing = threading.Event()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -19,6 +23,10 @@ class Receiver:
                 outer.got.append((self.path, dict(self.headers.items()), body))
                 outer.answering.wait(30)
                 status = outer.answers.pop(0) if len(outer.answers) > 1 else outer.answers[0]
+                if status == HANG:
+                    outer.closing.wait(30)
+                    self.close_connection = True
+                    return
                 self.send_response(status)
                 if 300 <= status < 400:
                     self.send_header("Location", "/elsewhere")
@@ -41,9 +49,10 @@ class Receiver:
 def receiving():
     """A receiver at work."""
     found = Receiver()
-    threading.Thread(target=found.server.serve_forever, daemon=True).start()
+    threading.Thread(target=found.server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield found
     finally:
+        found.closing.set()
         found.server.shutdown()
         found.server.server_close()

@@ -26,6 +26,7 @@ from console.cli import (
     detect,
     export,
     follow,
+    notice,
     output,
     oversight,
     person,
@@ -91,6 +92,7 @@ app.command("chart", epilog="Example: inferact chart roc-curve roc.csv --out roc
 )
 app.add_typer(agent.app, name="agent", rich_help_panel=_ADMINISTER)
 app.command("worker", epilog="Example: inferact worker --once", rich_help_panel=_ADMINISTER)(serve.run_worker)
+app.add_typer(notice.app, name="notice", rich_help_panel=_ADMINISTER)
 app.add_typer(person.app, name="person", rich_help_panel=_ADMINISTER)
 app.add_typer(prompt.app, name="prompt", rich_help_panel=_ADMINISTER)
 app.add_typer(db.app, name="db", rich_help_panel=_ADMINISTER)

@@ -17,7 +17,7 @@ import typer
 from console.actors import ACTORS
 from console.auth import audit_log
 from console.cli.output import Json, emit, emit_json, noun, run_by_default, say, show_table
-from console.database import database_url, now_ms, writing
+from console.database import database_url, now_ms, reading, writing
 from console.detection.detectors import DETECTORS
 from console.detection.fitness import measure_fitness
 from console.environments import ENVIRONMENTS
@@ -25,6 +25,7 @@ from console.errors import BadInput, Refused
 from console.gate.served_console import add_client_path
 from console.language import counted
 from console.llm.client import find_capabilities
+from console.review.notices import health
 from console.runs.export.layouts import LAYOUTS
 from console.runs.importers import IMPORTERS
 from console.settings import list_all, settings
@@ -185,12 +186,27 @@ def doctor(as_json: Json = False) -> None:
     from console.analysis.charts import CHARTS
 
     plugins = [asdict(one) for one in list_all((DETECTORS, IMPORTERS, ENVIRONMENTS, ACTORS, LAYOUTS, CHARTS))]
+    undelivered = _list_undelivered() if not problems else []
     if as_json:
-        emit_json({**facts, "detectors": detectors, "plugins": plugins})
+        emit_json({**facts, "detectors": detectors, "plugins": plugins, "undelivered": undelivered})
     else:
         _print_facts(facts, detectors, plugins)
-    if problems or clashes:
-        raise Refused((problems or clashes)[0])
+        say("\n".join(["\nMessages that were not delivered:", *undelivered]) if undelivered else "")
+    if problems or clashes or undelivered:
+        raise Refused((problems or clashes or undelivered)[0])
+
+
+def _list_undelivered() -> list[str]:
+    """Return a sentence for each channel whose messages are not delivered, and for an invalid setting of messages."""
+    # Brings an HTTP client, which only this command should pay for.
+    from console.server import notices
+
+    try:
+        notices.check_settings()
+    except BadInput as invalid:
+        return [str(invalid)]
+    with reading() as session:
+        return health.describe_problems(session)
 
 
 def _print_facts(

@@ -11,7 +11,7 @@ from console.auth.people import Role, roles_of, roles_text
 from console.cli.output import say
 from console.database import database_url, now_ms, reading, writing
 from console.server import serve
-from console.server.site import Site, site_at
+from console.server.site import Site, running_address, site_at
 from console.settings import settings
 from storage.engine import mask_password
 
@@ -48,7 +48,7 @@ def get_site(host: str | None, port: int | None, public_url: str | None) -> Site
 
 def get_running_site(host: str | None, port: int | None, public_url: str | None) -> Site:
     """Return the site from these options, or the site of the running server if no option is given."""
-    running = serve.running_address() if (host, port, public_url) == (None, None, None) else None
+    running = running_address() if (host, port, public_url) == (None, None, None) else None
     if running is not None:
         return Site(settings().host, settings().port, running)
     if (host, port, public_url, settings().public_url) == (None, None, None, None):

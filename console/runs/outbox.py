@@ -45,6 +45,8 @@ class Claimed:
     subject_id: int
     attempts: int
     created_ms: int
+    failure: str = ""
+    """The reason for the failure of the last attempt, empty if there was none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +87,19 @@ def claim_messages(session: Session, channel: str, now_ms: int, limit: int) -> l
     for one in taken:
         one.attempts, one.next_ms = one.attempts + 1, now_ms + _HELD_MS
         session.add(one)
-    return [Claimed(one.id or 0, one.event, one.subject_id, one.attempts, one.created_ms) for one in taken]
+    return [Claimed(one.id or 0, one.event, one.subject_id, one.attempts, one.created_ms, one.failure) for one in taken]
 
 
 def has_due_message(session: Session, channel: str, now_ms: int) -> bool:
     """Return whether the channel has a message to send now."""
     return session.exec(select(tables.Outbox.id).where(_is_due(channel, now_ms)).limit(1)).first() is not None
+
+
+def list_due_channels(session: Session, now_ms: int) -> set[str]:
+    """Return the channels that have a message to send now."""
+    row = tables.Outbox
+    due = select(row.channel).where(col(row.delivered_ms).is_(None), row.next_ms <= now_ms)
+    return set(session.exec(due.distinct()))
 
 
 def store_outcomes(session: Session, results: Sequence[tuple[Claimed, str | None]], now_ms: int) -> None:
@@ -148,6 +157,11 @@ def count_undelivered(session: Session) -> dict[str, int]:
     return dict(session.exec(dead).all())
 
 
+def count_failed(session: Session) -> int:
+    """Return the number of messages whose last attempt failed."""
+    return session.exec(select(func.count()).select_from(tables.Outbox).where(_is_undelivered())).one()
+
+
 def close_subjects(session: Session, subject_ids: Sequence[int], channel: str | None = None) -> None:
     """Mark that no later event of these subjects follows, on this channel or on all."""
     row = tables.Outbox
@@ -155,6 +169,14 @@ def close_subjects(session: Session, subject_ids: Sequence[int], channel: str | 
     if channel is not None:
         chosen &= col(row.channel) == channel
     session.execute(update(row).where(chosen).values(is_open=False))
+
+
+def drop_waiting(session: Session, channel: str, reason: str) -> None:
+    """Mark the channel's undelivered messages as not needed, and that no event follows."""
+    row = tables.Outbox
+    session.execute(update(row).where(col(row.channel) == channel, col(row.is_open)).values(is_open=False))
+    waiting = (col(row.channel) == channel) & col(row.delivered_ms).is_(None) & (col(row.next_ms) < _FAR_MS)
+    session.execute(update(row).where(waiting).values(next_ms=_FAR_MS, failure=f"{NOT_NEEDED}{reason}"[:_REASON]))
 
 
 def remove_messages(session: Session, events: Iterable[str], subject_ids: Any) -> None:

@@ -12,7 +12,7 @@ import re
 import socket
 import tomllib
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,17 +21,16 @@ from starlette.middleware import Middleware
 
 from console.auth.agents import settings_token
 from console.auth.audit_log import By, Door, acting
-from console.auth.kept_secrets import kept_secret, path_of, private_file
+from console.auth.kept_secrets import kept_secret
 from console.database import database_url
 from console.errors import Refused
 from console.server import shutdown
-from console.server.site import Site
+from console.server.site import Site, written_address
 
 if TYPE_CHECKING:
     from streamlit import App
 
 _ROOT = Path(__file__).resolve().parents[1]
-_ADDRESS = "server.address"
 _SECRET = re.compile(r"(?P<before>/invite/|[?&](?:key|invitation)=|Bearer )[\w.-]+|agent_[\w-]{16,}")
 _PING_S = 30
 _LAST_ANSWERS_S = 5
@@ -80,11 +79,11 @@ def arguments(host: str, port: int) -> list[str]:
 def refuse_to_serve(host: str, port: int) -> None:
     """Raise Refused if the port is in use, or BadInput if a setting is invalid."""
     # Commands that only ask for an address need neither.
-    from console.server import webhooks
+    from console.server import notices
     from console.server.sign_in import organisation
 
     settings_token()
-    webhooks.receiver()
+    notices.check_settings()
     organisation.provider()
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -92,26 +91,6 @@ def refuse_to_serve(host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as taken:
             raise Refused(f"Cannot listen on {host}:{port} ({taken.strerror}); choose another with --port.") from taken
-
-
-@contextmanager
-def written_address(site: Site) -> Iterator[None]:
-    """Write the site's address to the data directory while it is served, for the links that commands print."""
-    path = path_of(_ADDRESS)
-    with private_file(path) as file:
-        file.write(site.base.encode())
-    try:
-        yield
-    finally:
-        # A server that started later has written its own.
-        if running_address() == site.base:
-            path.unlink(missing_ok=True)
-
-
-def running_address() -> str | None:
-    """Return the address that the running server of this data directory wrote, or None if no server is running."""
-    path = path_of(_ADDRESS)
-    return path.read_text("utf-8").strip() or None if path.exists() else None
 
 
 def mask_tokens(text: str) -> str:
@@ -180,7 +159,7 @@ def serve(site: Site, script: Path | None = None) -> None:
 
 @asynccontextmanager
 async def _lifespan(_app: App) -> AsyncIterator[None]:
-    from console.server import webhooks
+    from console.server import notices
 
     await asyncio.to_thread(database_url)
     for name in _WARM:
@@ -188,7 +167,7 @@ async def _lifespan(_app: App) -> AsyncIterator[None]:
     # Imported modules stay, so later collections may skip them.
     gc.collect()
     gc.freeze()
-    sending = asyncio.create_task(webhooks.keep_sending())
+    sending = asyncio.create_task(notices.keep_sending())
     try:
         with shutdown.handle_signals():
             yield

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from console.auth.kept_secrets import path_of, private_file
 from console.errors import BadInput, Refused
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_ADDRESS = "server.address"
 _USUAL_PORT = {"http": 80, "https": 443}
 
 
@@ -70,6 +74,26 @@ def site_at(host: str, port: int, public_url: str | None) -> Site:
             f"Serving on {host}, beyond this machine, needs a public address: add --public-url https://console.example."
         )
     return Site(host, port, _origin(public_url) if public_url else None)
+
+
+@contextmanager
+def written_address(site: Site) -> Iterator[None]:
+    """Write the site's address to the data directory while it is served, for the links that commands print."""
+    path = path_of(_ADDRESS)
+    with private_file(path) as file:
+        file.write(site.base.encode())
+    try:
+        yield
+    finally:
+        # A server that started later has written its own.
+        if running_address() == site.base:
+            path.unlink(missing_ok=True)
+
+
+def running_address() -> str | None:
+    """Return the address that the running server of this data directory wrote, or None if no server is running."""
+    path = path_of(_ADDRESS)
+    return path.read_text("utf-8").strip() or None if path.exists() else None
 
 
 def _origin(url: str) -> str:

@@ -11,6 +11,7 @@ import base64
 import binascii
 import logging
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -32,7 +33,8 @@ _PREFIX = "whsec_"
 _SHORTEST = 16
 """The fewest bytes of a secret."""
 _AT_ONCE = 8
-_WHOLE_S = 10.0
+WHOLE_S = 10.0
+"""The longest time of one attempt, in seconds."""
 _EVERY_S = 0.5
 _GONE = 410
 
@@ -60,7 +62,7 @@ def receiver() -> Receiver | None:
             "INFERACT_WEBHOOK_URL needs INFERACT_WEBHOOK_SECRET, because the console sends only signed webhooks; set "
             "both."
         )
-    return Receiver(url, _key(secret.get_secret_value()))
+    return Receiver(url, read_secret(secret.get_secret_value()))
 
 
 def signature(secret: bytes, message_id: str, timestamp_s: int, body: bytes) -> str:
@@ -68,7 +70,8 @@ def signature(secret: bytes, message_id: str, timestamp_s: int, body: bytes) -> 
     return Webhook(secret).sign(message_id, datetime.fromtimestamp(timestamp_s, UTC), body.decode())
 
 
-def _key(secret: str) -> bytes:
+def read_secret(secret: str) -> bytes:
+    """Return the key of a secret in the form of the setting; raise BadInput if it is invalid."""
     key = secret.encode()
     if secret.startswith(_PREFIX):
         try:
@@ -143,22 +146,40 @@ def _settle(results: list[tuple[DecisionMessage, str | None]]) -> None:
 
 async def _attempt(client: httpx.AsyncClient, to: Receiver, message: DecisionMessage) -> str | None:
     """Send one webhook; return None if the receiver accepted it, otherwise the reason for the failure."""
+    return await _post(client, to.url, message.body, _headers(to.secret, message.message_id, message.body))
+
+
+async def post_signed(url: str, secret: bytes, message_id: str, body: bytes) -> str | None:
+    """Send a body, signed as Standard Webhooks 1.0; return None if it was accepted, otherwise the reason."""
+    return await post(url, body, _headers(secret, message_id, body))
+
+
+async def post(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
+    """Send a body without following redirects; return None if it was accepted, otherwise the reason."""
+    async with _client() as client:
+        return await _post(client, url, body, headers)
+
+
+def _headers(secret: bytes, message_id: str, body: bytes) -> dict[str, str]:
     at_s = int(time.time())
-    headers = {
+    return {
         "Content-Type": "application/json",
-        "webhook-id": message.message_id,
+        "webhook-id": message_id,
         "webhook-timestamp": str(at_s),
-        "webhook-signature": signature(to.secret, message.message_id, at_s, message.body),
+        "webhook-signature": signature(secret, message_id, at_s, body),
     }
+
+
+async def _post(client: httpx.AsyncClient, url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
     try:
         # A receiver may answer byte by byte, so the whole attempt has a timeout as well.
         async with (
-            asyncio.timeout(_WHOLE_S),
-            client.stream("POST", to.url, content=message.body, headers=headers) as response,
+            asyncio.timeout(WHOLE_S),
+            client.stream("POST", url, content=body, headers=headers) as response,
         ):
             status = response.status_code
     except TimeoutError:
-        return f"no answer within {_WHOLE_S:g} seconds"
+        return f"no answer within {WHOLE_S:g} seconds"
     except (httpx.HTTPError, httpx.InvalidURL) as failure:
         return f"{type(failure).__name__}: {failure}"
     if 200 <= status < 300:

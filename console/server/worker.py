@@ -1,4 +1,4 @@
-"""The worker: a loop that releases expired claims, expires abandoned items, advances runs and sends webhooks."""
+"""The worker: a loop that releases expired claims, expires abandoned items, advances runs and sends messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from console.database import database_url, now_ms, reading, review_queue, writin
 from console.errors import ConsoleError
 from console.gate.policy import policy_store
 from console.runs import live_traces, outbox
-from console.server import webhooks
+from console.server import notices
 from console.settings import settings
 from console.trials import replay
 from storage import tables
@@ -36,8 +36,8 @@ _log = logging.getLogger(__name__)
 
 
 def work(tell: Tell, *, once: bool = False, every_s: float = 1.0) -> None:
-    """Run until SIGINT or SIGTERM, or for one round with `once`; raise BadInput if the webhook settings are invalid."""
-    webhooks.receiver()
+    """Run until SIGINT or SIGTERM, or for one round with `once`; raise BadInput if a setting of messages is invalid."""
+    notices.check_settings()
     database_url()
     if not once:
         tell("Working. Stop with Ctrl+C.")
@@ -45,10 +45,10 @@ def work(tell: Tell, *, once: bool = False, every_s: float = 1.0) -> None:
     with _interruptible(), start_blocking_portal() as portal:
         if once:
             _round(tell, rested)
-            portal.call(webhooks.send_due)
+            portal.call(notices.send_due)
             return
         # In its own loop, so that a slow receiver and a long trial do not delay each other.
-        sending = portal.start_task_soon(webhooks.keep_sending)
+        sending = portal.start_task_soon(notices.keep_sending)
         try:
             with suppress(KeyboardInterrupt):
                 while True:

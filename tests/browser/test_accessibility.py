@@ -32,6 +32,7 @@ TITLES = {
     "studies?study=pilot": "Studies",
     "export?run=kettles": "Export",
     "people": "People",
+    "notices": "Notices",
     "help": "Help",
 }
 FURTHER = {
@@ -44,7 +45,7 @@ FURTHER = {
 APP = Path(__file__).parents[2] / "streamlit_app.py"
 OF_A_STUDY, TWICE = {"participate", "study"}, {"home"}
 STRANGERS = ("sign-in", "invite/{token}", "sessions", "join")
-REVIEWERS = (*STRANGERS, "inbox", "review?run=kettles", "answers?run=kettles", "people", "help")
+REVIEWERS = (*STRANGERS, "inbox", "review?run=kettles", "answers?run=kettles", "people", "notices", "help")
 
 
 @pytest.fixture

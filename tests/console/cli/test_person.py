@@ -12,8 +12,7 @@ from console.cli import run_command
 from console.cli.serve import create_link
 from console.database import now_ms, reading, writing
 from console.errors import Refused
-from console.server.serve import written_address
-from console.server.site import site_at
+from console.server.site import site_at, written_address
 from storage import tables
 from tests.signing_in import signed_in
 

@@ -1,0 +1,295 @@
+"""Notices: a person's own channels, the messages that did not arrive, and the health of reviews for operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import time
+
+import streamlit as st
+
+from console.auth.people import Identity, Role
+from console.database import Session, now_ms, reading, writing
+from console.errors import ConsoleError, Unknown
+from console.language import _, digits, gettext_noop, language, ngettext
+from console.review.access import list_reviewable_runs
+from console.review.notices import channels, health
+from console.review.notices.channels import ChannelKind, ChannelWish
+from console.review.notices.health import ReviewHealth, UndeliveredMessage
+from console.runs import outbox
+from console.runs.outbox import ITEM_CLOSED, ITEM_EVENTS, ITEM_PENDING, ITEM_REMINDER
+from console.web.flash import finish, flash, refusals_shown, show_messages
+from console.web.sign_in import current_identity
+from console.web.widgets.markup import plain, show_html
+from console.web.widgets.messages import refusal_words, show_empty_state
+from console.web.widgets.status import age
+from storage import tables
+
+_MOST = 20
+_KINDS = {
+    ChannelKind.MAIL: gettext_noop("Mail"),
+    ChannelKind.SLACK: gettext_noop("Slack webhook"),
+    ChannelKind.WEBHOOK: gettext_noop("Signed webhook"),
+    ChannelKind.APPRISE: gettext_noop("Apprise (ntfy, Telegram, Teams, ...)"),
+}
+_EXAMPLES = {
+    ChannelKind.MAIL: "name@example.org",
+    ChannelKind.SLACK: "https://hooks.slack.com/services/…",
+    ChannelKind.WEBHOOK: "https://example.org/hook",
+    ChannelKind.APPRISE: "ntfys://ntfy.sh/topic",
+}
+_EVENTS = {
+    ITEM_PENDING: gettext_noop("New item"),
+    ITEM_REMINDER: gettext_noop("Reminder before the deadline"),
+    ITEM_CLOSED: gettext_noop("Item closed"),
+}
+
+
+def show_own_channels(identity: Identity) -> None:
+    """Draw the person's channels with their buttons, and the form that adds a channel."""
+    with reading() as session:
+        own = channels.list_channels(session, identity.name)
+        runs = {run.id or 0: run.name for run in list_reviewable_runs(session, identity.name)}
+    offered = channels.list_offered_kinds()
+    if not own and not offered:
+        show_empty_state(
+            _("Notices are not set up"),
+            _("The operator allows no address yet: the setting is INFERACT_NOTICE_HOSTS."),
+        )
+    elif not own:
+        show_empty_state(_("No channels yet"), _("Add a channel below to be told when an agent waits for you."))
+    for row in own:
+        _show_channel(identity, row, runs)
+    _show_secret()
+    if offered:
+        _show_form(identity, offered, runs)
+    st.caption(_("Notifications of this browser are turned on in the Inbox."))
+
+
+def show_own_messages(identity: Identity) -> None:
+    """Draw the person's messages that were not delivered, if there are any."""
+    with reading() as session:
+        found = health.list_undelivered(session, identity.name, _MOST)
+    if found:
+        st.header(_("Not delivered to you"), anchor=False)
+        _show_messages(found, "own")
+
+
+def show_health() -> None:
+    """Draw the health of all reviews and notices, and the messages of everyone that were not delivered."""
+    st.header(_("Health"), anchor=False)
+    with reading() as session:
+        at_ms = now_ms()
+        found, letters = health.measure_health(session, at_ms), health.list_undelivered(session, limit=_MOST)
+    _show_figures(found, at_ms)
+    if found.dead:
+        st.button(_("Retry all"), key="retry-all", on_click=_act, args=(_retry, None))
+    _show_messages(letters, "all")
+
+
+def _show_figures(found: ReviewHealth, at_ms: int) -> None:
+    since = age(at_ms - found.since_ms) if found.since_ms is not None else _("none")
+    figures = (
+        (_("Longest wait"), since, ngettext("{count} agent is waiting", "{count} agents are waiting", found.waiting)),
+        (_("Expired undecided"), digits(found.expired), _("in the last 24 hours")),
+        (_("Not delivered"), digits(found.undelivered), _("{count} given up")),
+        (_("Channels"), digits(found.channels), _("of all people")),
+    )
+    counts = (found.waiting, 0, found.dead, 0)
+    with st.container(horizontal=True, key="notice-health"):
+        for (label, value, detail), count in zip(figures, counts, strict=True):
+            told = detail.format(count=digits(count))
+            show_html(f'<div class="ia-health"><p>{plain(label)}</p><b>{plain(value)}</b><p>{plain(told)}</p></div>')
+
+
+def _show_channel(identity: Identity, row: tables.NoticeChannel, runs: dict[int, str]) -> None:
+    channel_id = row.id or 0
+    with st.container(border=True, key=f"channel-{channel_id}"):
+        name, address = _(_KINDS[ChannelKind(row.kind)]), channels.describe_address(row)
+        show_html(f'<p class="ia-letter"><b>{plain(name)}</b> {plain(address)}</p>')
+        st.text(_describe(row, runs))
+        if row.failure:
+            reason = row.failure.removeprefix(outbox.GIVEN_UP)
+            show_html(f'<p class="ia-warned">{plain(_("Last failure: {reason}").format(reason=reason))}</p>')
+        with st.container(horizontal=True):
+            for label, key, act in (
+                (_("Send a test"), "test", _send_test),
+                (_("Unmute") if row.muted else _("Mute"), "mute", _unmute if row.muted else _mute),
+                (_("Remove"), "remove", _remove),
+            ):
+                st.button(label, key=f"{key}-{channel_id}", on_click=_act, args=(act, identity.name, channel_id))
+            with st.popover(_("Change…"), key=f"changing-{channel_id}"), st.form(f"change-{channel_id}", border=False):
+                wish = _wish_fields(f"change-{channel_id}", row.kind, row.address, row, runs)
+                if st.form_submit_button(_("Save changes"), type="primary"):
+                    _save_change(identity.name, channel_id, wish)
+
+
+def _describe(row: tables.NoticeChannel, runs: dict[int, str]) -> str:
+    chosen = [runs[id] for id in channels.read_run_ids(row) if id in runs]
+    parts = [_("Muted") if row.muted else _("On")]
+    parts.append(", ".join(chosen) if channels.read_run_ids(row) else _("all runs with waiting agents"))
+    parts.append(", ".join(_(_EVENTS[event]) for event in row.events.split(",")))
+    if row.quiet:
+        parts.append(_("quiet {hours} ({zone})").format(hours=row.quiet.replace("-", "–"), zone=row.time_zone))
+    if row.used_ms is not None:
+        parts.append(_("last message {time} ago").format(time=age(now_ms() - row.used_ms)))
+    return " · ".join(parts)
+
+
+def _show_form(identity: Identity, offered: list[ChannelKind], runs: dict[int, str]) -> None:
+    st.header(_("Add a channel"), anchor=False)
+    kind = st.segmented_control(
+        _("Kind"), offered, default=offered[0], format_func=lambda one: _(_KINDS[one]), key="channel-kind"
+    )
+    if kind is None:
+        return
+    with st.form("add-channel", border=False, clear_on_submit=False):
+        address = st.text_input(_("Address"), placeholder=_EXAMPLES[kind], key="channel-address", max_chars=500)
+        wish = _wish_fields("add", kind, address, None, runs)
+        if st.form_submit_button(_("Add channel"), type="primary"):
+            with refusals_shown():
+                _add(identity.name, wish)
+
+
+def _wish_fields(
+    key: str, kind: str, address: str, row: tables.NoticeChannel | None, runs: dict[int, str]
+) -> ChannelWish:
+    """Draw the fields of a channel beside its address, and return what they hold."""
+    known = [id for id in channels.read_run_ids(row) if id in runs] if row else []
+    chosen = st.multiselect(
+        _("Runs"),
+        list(runs),
+        default=known,
+        format_func=runs.__getitem__,
+        key=f"{key}-runs",
+        placeholder=_("all runs with waiting agents"),
+    )
+    events = st.multiselect(
+        _("Events"),
+        list(ITEM_EVENTS),
+        default=row.events.split(",") if row else list(ITEM_EVENTS),
+        format_func=lambda event: _(_EVENTS[event]),
+        key=f"{key}-events",
+        placeholder="–",
+    )
+    start, end = row.quiet.split("-") if row and row.quiet else ("22:00", "07:00")
+    is_quiet = st.checkbox(_("Quiet hours: send nothing between these times"), bool(row and row.quiet), key=f"{key}-q")
+    with st.container(horizontal=True):
+        begins = st.time_input(_("From"), time.fromisoformat(start), key=f"{key}-from", step=900)
+        ends = st.time_input(_("Until"), time.fromisoformat(end), key=f"{key}-until", step=900)
+        zones = list(channels.list_time_zones())
+        here = row.time_zone if row else (st.context.timezone or "UTC")
+        at = zones.index(here) if here in zones else 0
+        zone = st.selectbox(_("Time zone"), zones, at, key=f"{key}-zone")
+    quiet = f"{begins:%H:%M}-{ends:%H:%M}" if is_quiet and begins and ends else ""
+    return ChannelWish(kind, address, tuple(chosen), tuple(events), quiet, zone, language())
+
+
+def _show_secret() -> None:
+    """Draw the secret of a webhook that was just added; the page shows the secret once."""
+    if secret := st.session_state.pop("channel_secret", None):
+        st.text(_("The signing secret of the new webhook. Copy it now: it is shown only once."))
+        st.code(secret, language=None, wrap_lines=True)
+
+
+def _show_messages(found: list[UndeliveredMessage], key: str) -> None:
+    """Draw one row for all messages with the same channel and reason, with a button that retries them."""
+    groups: dict[tuple[str, str, bool], list[UndeliveredMessage]] = {}
+    for one in found:
+        groups.setdefault((one.channel, one.letter.reason, one.letter.next_ms is None), []).append(one)
+    for (channel, reason, is_dead), members in groups.items():
+        many = ngettext("{count} message", "{count} messages", len(members)).format(count=digits(len(members)))
+        about = members[0].about if len(members) == 1 else many
+        told = f"{channel} · {about} · {reason.removeprefix(outbox.GIVEN_UP)}"
+        told = told if is_dead else f"{told} · {_('will be sent again')}"
+        ids = [one.letter.message_id for one in members]
+        with st.container(horizontal=True, vertical_alignment="center", key=f"letter-{key}-{ids[0]}"):
+            show_html(f'<p class="ia-letter">{plain(told)}</p>')
+            if is_dead:
+                st.button(_("Retry"), key=f"retry-{key}-{ids[0]}", on_click=_act, args=(_retry, ids))
+
+
+def _act(work: Callable[..., str], *values: object) -> None:
+    """Do the work of a button as the signed-in person, and store its result for the next run of the page."""
+    with refusals_shown():
+        try:
+            if done := work(*values):
+                flash((True, done))
+        except ConsoleError as refusal:
+            flash((False, refusal_words(refusal)))
+
+
+def _send_test(person: str, channel_id: int) -> str:
+    # It brings an HTTP client, which the page needs for this alone.
+    from console.server import notices
+
+    failure = notices.send_test(channel_id, person)
+    if failure is None:
+        return _("The test was sent. Look whether it arrived.")
+    flash((False, _("The test was not delivered: {reason}").format(reason=failure.removeprefix(outbox.GIVEN_UP))))
+    return ""
+
+
+def _mute(person: str, channel_id: int) -> str:
+    with writing() as session:
+        channels.mute_channel(session, person, channel_id, True, now_ms())
+    return _("The channel is muted.")
+
+
+def _unmute(person: str, channel_id: int) -> str:
+    with writing() as session:
+        channels.mute_channel(session, person, channel_id, False, now_ms())
+    return _("The channel is on again, for items from now on.")
+
+
+def _remove(person: str, channel_id: int) -> str:
+    with writing() as session:
+        channels.remove_channel(session, person, channel_id, now_ms())
+    return _("The channel was removed.")
+
+
+def _retry(message_ids: list[int] | None) -> str:
+    with writing() as session:
+        _refuse_others(session, message_ids)
+        count = health.retry_undelivered(session, now_ms(), message_ids)
+    told = ngettext("{count} message will be sent again.", "{count} messages will be sent again.", count)
+    return told.format(count=digits(count))
+
+
+def _refuse_others(session: Session, message_ids: list[int] | None) -> None:
+    """Raise Unknown if a reviewer retries a message of another person."""
+    identity = current_identity()
+    if identity is not None and not _operates(identity):
+        own = {one.letter.message_id for one in health.list_undelivered(session, identity.name)}
+        if message_ids is None or not own.issuperset(message_ids):
+            raise Unknown("message", message_ids[0] if message_ids else "*")
+
+
+def _add(person: str, wish: ChannelWish) -> None:
+    with writing() as session:
+        row = channels.add_channel(session, person, wish, now_ms())
+        if row.secret:
+            st.session_state["channel_secret"] = row.secret
+    finish(_("The channel was added. Send a test to see whether notices arrive."))
+
+
+def _save_change(person: str, channel_id: int, wish: ChannelWish) -> None:
+    with refusals_shown():
+        with writing() as session:
+            channels.change_channel(session, person, channel_id, wish, now_ms())
+        finish(_("The changes are saved."))
+
+
+def _operates(identity: Identity) -> bool:
+    return identity.has(Role.RESEARCHER) or identity.has(Role.ADMIN)
+
+
+identity = current_identity()
+if identity is None:
+    st.stop()
+st.title(_("Notices"))
+show_messages()
+show_own_channels(identity)
+if _operates(identity):
+    show_health()
+else:
+    show_own_messages(identity)
