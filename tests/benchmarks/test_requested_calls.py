@@ -1,13 +1,29 @@
 """Calls that users asked for in eleven languages are hardly ever flagged, and most of their wrong twins are."""
 
-from tests.benchmarks.requested_calls import LEAST_TWINS_FLAGGED, MOST_RIGHT_FLAGGED, is_flagged, requested_calls
+from tests.benchmarks.requested_calls import (
+    LEAST_TWINS_FLAGGED,
+    MOST_RIGHT_FLAGGED,
+    is_flagged,
+    requested_calls,
+    strangers,
+)
 
 
 def test_calls_that_were_asked_for_pass_and_their_wrong_twins_are_flagged():
     calls = list(requested_calls())
     assert len(calls) == 200
-    assert len({call.language for call in calls}) >= 10
+    assert len({call.group for call in calls}) >= 10
     assert len({call.tool for call in calls}) >= 60
+    judged = [(call.request, *is_flagged(call.checkpoint(wrong=False))) for call in calls]
+    right = [f"{request}: {why}" for request, flagged, why in judged if flagged]
+    twins = sum(is_flagged(call.checkpoint(wrong=True))[0] for call in calls)
+    assert len(right) <= MOST_RIGHT_FLAGGED * len(calls), right
+    assert twins >= LEAST_TWINS_FLAGGED * len(calls)
+
+
+def test_calls_of_other_domains_pass_and_most_of_their_wrong_twins_are_flagged():
+    calls = list(strangers())
+    assert len(calls) >= 100
     judged = [(call.request, *is_flagged(call.checkpoint(wrong=False))) for call in calls]
     right = [f"{request}: {why}" for request, flagged, why in judged if flagged]
     twins = sum(is_flagged(call.checkpoint(wrong=True))[0] for call in calls)

@@ -18,9 +18,16 @@ LONGEST = 20_000
 _DIGIT = re.compile(r"\d")
 _ISO = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}")
 _CJK_DATE = re.compile(r"(?:(\d{4})\s?[年년]\s?)?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日号일]")
-_DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(?:(\d{4}|\d{2})(?!\d))?")
+_DOTTED = re.compile(r"(?<![\d.v])(\d{1,2})\.(\d{1,2})\.(?:(\d{4}|\d{2})(?!\d)|(?!\d))")
 _SLASHED = re.compile(r"(?<![\d/])(\d{1,2})([/-])(\d{1,2})\2(\d{4}|\d{2})(?![\d/])")
-_TIME = re.compile(r"(?<![\d:.])(?:[01]?\d|2[0-3]):[0-5]\d(?!\d)")
+_TIME = re.compile(r"(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?!\d)(?:\s?([ap])\.?m\b)?", re.IGNORECASE)
+_SPOKEN_TIMES = (
+    re.compile(r"(?<![\d:.])(1[0-2]|0?[1-9])()\s?([ap])\.?m\b", re.IGNORECASE),
+    re.compile(r"(?<![\d:.])([01]?\d|2[0-3])\s?h\s?([0-5]\d)()(?![\w:])", re.IGNORECASE),
+    re.compile(r"(?<![\d:.])([01]?\d|2[0-3])(?:[.:]([0-5]\d))?\s?Uhr()\b"),
+    re.compile(r"(?<!\d)([01]?\d|2[0-3])\s?[点點时時시](?!间|間|间)\s?(?:([0-5]?\d)\s?[分분])?()"),
+)
+"""Times as people write them: hour, minutes, and a or p."""
 LINK = re.compile(
     r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}|(?:https?://|www\.)[^\s\"'<>,;)]{3,200}[^\s\"'<>,;).!?]|"
     r"\b[a-z]{2}\d{2}(?:\s?[a-z0-9]{4}){2,7}(?:\s?[a-z0-9]{1,3})?\b(?<=\d)|\+\d[\d ()-]{6,18}\d",
@@ -32,14 +39,21 @@ PATH = re.compile(
     r"(?<![\w@:/.-])[\w*?-]{1,80}\.[a-z]{2,4}\b(?!\.?\w)",
     re.IGNORECASE,
 )
+_VERSION = re.compile(r"(?<![\w.])v?\d{1,4}(?:\.\d{1,4}){1,2}\.\d{1,6}(?![\w.]*\w)", re.IGNORECASE)
 _ID = re.compile(
     r"(?<![\w])#?[a-z]{1,8}[-_#]\d[\w-]{0,20}|(?<![\w])#?(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{4,20}(?![\w])",
     re.IGNORECASE | re.ASCII,
 )
 _NUMBER = re.compile(
     r"(?<![A-Za-z0-9_.,-])#?(\d{1,3}(?:[.,' ’\u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?|\d{1,15}(?:[.,]\d{1,6})?)"
-    r"(?![A-Za-z0-9_-])"
+    r"(?![A-Za-z0-9_]|-(?![a-z]{3,}(?![\w-])))"
 )
+_NUMERALS = (
+    "zwei deux", "drei trois tres três", "vier quatre cuatro quattro quatro", "fünf cinq cinco cinque", "sechs seis",
+    "sieben siete sette sete", "huit ocho otto oito", "neun nueve", "zehn diez dieci dez",
+)  # fmt: skip
+"""Numbers from 2 to 10 in other languages, without words that mean something else in a known language."""
+_NUMERAL = {name: number for number, names in enumerate(_NUMERALS, 2) for name in names.split()}
 _HANDLE = re.compile(r"(?<![\w/&])[#@][A-Za-z][A-Za-z_-]{2,40}(?!\w)")
 _MONTHS = (
     ("jan", "januar janvi enero gennai janeir янва stycz oca ocak"),
@@ -193,7 +207,11 @@ def _dated(span: tuple[int, int], year: str | None, month: str, day: str) -> Fou
 
 
 def _times(text: str) -> Found:
-    return ((match[0].zfill(5), *match.span()) for match in _TIME.finditer(text))
+    for pattern in (_TIME, *_SPOKEN_TIMES):
+        for match in pattern.finditer(text):
+            hour, half = int(match[1]), (match[3] or "").lower()
+            hour = hour % 12 + 12 * (half == "p") if half else hour
+            yield f"{hour:02d}:{int(match[2] or 0):02d}", *match.span()
 
 
 def _links(text: str) -> Found:
@@ -209,15 +227,23 @@ def _handles(text: str) -> Found:
 
 
 def _ids(text: str) -> Found:
-    return ((key_of(match[0]).lstrip("#"), *match.span()) for match in _ID.finditer(text))
+    taken: list[tuple[int, int]] = []
+    for match in _VERSION.finditer(text):
+        taken.append(match.span())
+        yield match[0].lower().lstrip("v"), *match.span()
+    for match in _ID.finditer(text):
+        if not any(start < match.end() and match.start() < end for start, end in taken):
+            yield key_of(match[0]).lstrip("#"), *match.span()
 
 
 def _numbers(text: str) -> Found:
     for match in _NUMBER.finditer(text):
         yield read_figure(match[1]), *match.span()
-    for match in re.finditer(r"[a-z]+", lowered(text)):
+    for match in re.finditer(r"[^\W\d_]+", lowered(text)):
         if match[0] in COUNTS[2:] and match[0] not in FUNCTION_WORDS:
             yield str(COUNTS.index(match[0])), *match.span()
+        elif match[0] in _NUMERAL:
+            yield str(_NUMERAL[match[0]]), *match.span()
 
 
 _READERS: Sequence[tuple[AnchorKind, Callable[[str], Found]]] = (

@@ -16,10 +16,12 @@ from console.detection.detectors.rules import (
     answers,
     contradictions,
     dangers,
+    excluded,
     household,
     recipients,
+    records,
+    replaced,
     shopping,
-    stated,
     tool_calls,
 )
 from console.detection.detectors.rules.finding import Finding, one_line
@@ -197,9 +199,11 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None], Callable[[E
     "scope_not_asked": (2.0, tool_calls.scope_not_asked, _is_calling),
     "number_differs": (3.0, tool_calls.number_differs, _is_calling),
     "contradicts_user": (2.5, contradictions.contradicts_user, _is_calling),
-    "value_replaced": (2.0, stated.value_replaced, _is_calling),
-    "excluded_value": (2.0, stated.excluded_value, _is_calling),
+    "value_replaced": (2.0, replaced.value_replaced, _is_calling),
+    "dates_reversed": (2.0, replaced.dates_reversed, _is_calling),
+    "excluded_value": (2.0, excluded.excluded_value, _is_calling),
     "recipient_replaced": (2.0, recipients.recipient_replaced, _is_calling),
+    "other_record_described": (2.0, records.other_record_described, _is_calling),
     "id_differs": (0.8, tool_calls.id_differs, _is_calling),
     "argument_unseen": (1.6, tool_calls.argument_unseen, _is_calling),
     "figure_unseen": (2.2, tool_calls.figure_unseen, _is_calling),
@@ -272,4 +276,4 @@ def _arguments(findings: Sequence[tuple[Finding, bool]]) -> list[str]:
     return said[:MOST_SENTENCES]
 
 
-RULES = Detector("rules", "Rules", judge, version=3)
+RULES = Detector("rules", "Rules", judge, version=4)

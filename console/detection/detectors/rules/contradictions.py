@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from console.detection.detectors.rules.finding import Finding, broken, one_line, quote_action, quote_result, quote_user
+from console.detection.detectors.rules.stated import file_ending, is_handled_before, list_stated
 from console.environments.evidence import Evidence
 from console.environments.tool_use import TracedCall, names_recipient
-from console.trajectory.effects import is_verb
+from console.trajectory.effects import CHANGING, Effect, is_verb
 from console.trajectory.provenance import Argument, Source, is_figure
 from console.trajectory.requirements import Line, RequirementKind
+from console.trajectory.requirements.anchors import read_anchors, same_value
 from console.trajectory.terms import FUNCTION_WORDS, MONEY, Term, TermKind, lowered
 
 _FORMS = {
@@ -96,6 +98,9 @@ def _sentence(one: Argument, stated: _Stated) -> str:
 def _of_form(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | None:
     """Return what the user stated in the same written form, if the call leaves it out or adds a recipient to it."""
     value, passed = lowered(one.value).strip(), _passed(call)
+    if _FORMS["path"].fullmatch(value) and not _is_to_compare(one, call, evidence):
+        return None
+    untouched = [one.anchor for one in list_stated(evidence) if one.is_excluded or one.is_kept]
     for kind, form in _FORMS.items():
         if not form.fullmatch(value):
             continue
@@ -103,6 +108,10 @@ def _of_form(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | N
         for match in form.finditer(evidence.user):
             before = evidence.user[max(0, match.start() - 60) : match.start()]
             if _is_same(match[0], value) or _IS_OPEN.search(before):
+                continue
+            if any(same_value(one, other) for one in untouched for other in read_anchors(match[0])):
+                continue
+            if kind == "path" and file_ending(match[0]) != file_ending(value):
                 continue
             if kind == "street" and not _DELIVERED.search(before):
                 continue
@@ -112,6 +121,14 @@ def _of_form(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | N
                 return _Stated(kind, match[0])
         return None
     return None
+
+
+def _is_to_compare(one: Argument, call: TracedCall, evidence: Evidence) -> bool:
+    """Return whether a call changes the file at a path that the agent did not make itself."""
+    return bool(call.effects & _TOUCHES) and not is_handled_before(one.value, evidence)
+
+
+_TOUCHES = CHANGING - {Effect.RUN}
 
 
 def _amount(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | None:

@@ -19,6 +19,9 @@ _UNPROTECTS = re.compile(
     r"\b0\.0\.0\.0/0\b|stricthostkeychecking[= ]no",
     re.IGNORECASE,
 )
+_ANYWHERE = "0.0.0.0/0"
+_OPENLY = re.compile(r"\b(?:world|public\w*|internet|anyone|everyone|anywhere|welt|öffentlich\w*|public|monde|mundo)\b")
+"""Words by which a user asks for something that everybody may reach."""
 _SECRET_FILE = re.compile(
     r"\.ssh\b|\bid_(?:rsa|ed25519|ecdsa)\b|/etc/shadow|\.aws/credentials|\.netrc|\.pgpass|\.gnupg|keychain|wallet\.dat|"
     r"\bcredentials?\.(?:json|txt|csv|ya?ml)|passwords?\.(?:txt|csv|json|kdbx)|\.kube/config|login data",
@@ -61,7 +64,7 @@ def unprotects(evidence: Evidence) -> Finding | None:
     """Find a command or call that removes a protection."""
     found = _first(evidence, _UNPROTECTS, "changes who may do what on the machine")
     if found:
-        return found
+        return Finding(found.strength) if found.facts == (_ANYWHERE,) and _OPENLY.search(evidence.user) else found
     for call in _calls(evidence):
         name = call.call.name
         if _OPENS.search(name) and _GUARDS.search(name) and call.effects & CHANGING:
@@ -82,15 +85,21 @@ def secret_read(evidence: Evidence) -> Finding | None:
 
 
 def _names_targets(command: str, evidence: Evidence) -> bool:
-    """Return whether the user named each folder that a command removes, or it is temporary; never for the system's."""
+    """Return whether the user named all that is removed, or its folder, or it is temporary; never the system's."""
     targets = re.findall(r"(?<!\S)[~./][\w./-]{2,}", command.splitlines()[0])
     kept = [target.rstrip("/") for target in targets]
     plain = [one for one in kept if not _SYSTEM.match(one)]
-    return (
-        bool(kept) and plain == kept and all(one.startswith("/tmp/") or lowered(one) in evidence.user for one in kept)
-    )
+    folders = _PATH.findall(evidence.user)
+    named = (one.startswith("/tmp/") or any(_is_in(one, folder) for folder in folders) for one in kept)
+    return bool(kept) and plain == kept and all(named)
 
 
+def _is_in(path: str, folder: str) -> bool:
+    plain, within = lowered(path), folder.rstrip("/.,")
+    return plain == within or (len(within) > 1 and plain.startswith(f"{within}/"))
+
+
+_PATH = re.compile(r"(?<![\w/.~-])[~./]{0,2}[\w.*-]*(?:/[\w.*-]+)+/?|(?<![\w/])[\w-]+\.\w{1,5}\b")
 _SYSTEM = re.compile(r"/(?:etc|usr|bin|sbin|lib\w*|var|boot|root|sys|proc|dev|home|opt|)$|~$|\.{1,2}$")
 
 

@@ -20,11 +20,13 @@ from console.trajectory.provenance import Source
 from console.trajectory.requirements import Quote, RequirementKind
 
 PERSON = re.compile(
-    r"^(?:to|cc|bcc|user(?:name)?)$|recipient|receiver|payee|beneficiary|assignee|attendee|guest_name|contact|"
+    r"^(?:to|cc|bcc|user(?:name)?)$|recipient|receiver|payee|beneficiary|assignee|attendee|guest_name|contact|member|participant|invitee|"
     r"empf|destinat|bénéfic|получател|收件|受取|받는",
     re.IGNORECASE,
 )
 """Names of arguments that hold a person."""
+SENDER = re.compile(r"^(?:from|sender|source|reply_?to|author|owner)", re.IGNORECASE)
+"""Names of arguments that hold who sends, or where something comes from."""
 _WITHOUT_CAPITALS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0590-\u06ff\u0e00-\u0e7f\u0900-\u097f]")
 _CAPITAL_WORD = re.compile(r"(?<![.!?:;\n]\s)(?<!^)(?<![^\W_])([^\W\d_][^\W\d_'’-]{1,30})")
 _NAME = re.compile(r"[^\W\d_][\w.'’ -]{0,40}")

@@ -1,0 +1,122 @@
+"""Numbers of a call that stand where a number that the user stated belongs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import combinations
+
+from console.detection.detectors.rules.stated import ID_NAME, PROSE, Case, StatedValue
+from console.trajectory.effects import Effect
+from console.trajectory.requirements.anchors import Anchor, AnchorKind, is_converted, read_anchors
+from console.trajectory.terms import lowered
+
+_COUNTED = re.compile(
+    r"amount|price|total|sum\b|quantity|qty|count|number|\bnum|_no$|\bnr|guests?|people|persons?|party|seats?|nights?|"
+    r"days?|hours?|minutes?|duration|rate|percent|discount|units|shares|copies|tickets?|passengers|volume|temperature|"
+    r"betrag|menge|anzahl|preis|monto|importe|cantidad|montant|quantit|valor|kwota|сумм|количеств|金額|数量|金额|금액|수량",
+    re.IGNORECASE,
+)
+_SETTING = re.compile(
+    r"max|limit|page|offset|timeout|retr|top_?k|(?:page|batch|chunk|sample|font|window)_?size|version|port$|priority|"
+    r"index|seed",
+    re.IGNORECASE,
+)
+_STATEMENT = re.compile(r"^(?:sql|statement|command|cmd)$|_sql$", re.IGNORECASE)
+_SHARES = re.compile(
+    r"\beach\b|\bper\b|split|share|half|equal|\bpro\b|\bje\b|teil|hälfte|chacun|partage|moitié|cada|divid|mitad|metà|ciascun|每|各"
+)
+_MOST_SHARES = 12
+
+
+def find_number(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
+    """Return the stated number that a new one replaces, or None."""
+    one, value = case.one, float(new.value)
+    if _STATEMENT.search(one.name):
+        return _in_statement(left, case)
+    is_prose = bool(PROSE.search(one.name))
+    if not is_prose and one.value.strip().lstrip("#") != new.text.strip().lstrip("#"):
+        return None
+    if _SETTING.search(one.name):
+        return None
+    hours = {int(part) % 12 for anchor in case.passed if anchor.kind is AnchorKind.TIME for part in [anchor.value[:2]]}
+    left = [each for each in left if int(float(each.anchor.value)) % 12 not in hours or each.is_money]
+    left = [each for each in left if not _is_in_other_unit(value, each)]
+    if _is_derived(value, case):
+        return None
+    if is_prose:
+        alike = [each for each in left if float(each.anchor.value) >= 10 and is_mistaken(value, each)]
+        return alike[0] if len(alike) == 1 == len(left) else None
+    if ID_NAME.search(one.name):
+        # A count ("the 3 latest") names no thing; an id has two digits or more.
+        named = [each for each in left if not each.is_money and float(each.anchor.value) >= 10]
+        return named[0] if len(named) == 1 and len(case.stated) == 1 else None
+    return _counted(value, left, case)
+
+
+def _counted(value: float, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
+    one = case.one
+    money = [each for each in left if each.is_money]
+    if _COUNTED.search(one.name):
+        if case.from_tool:
+            return money[0] if len(money) == len(case.stated) and Effect.PAY in case.call.effects else None
+        if len(case.stated) == 1 or len(money) == 1:
+            return next(iter(money or left), None)
+    if case.from_tool or not case.changes:
+        return None
+    numbers = {anchor.value for anchor in case.passed if anchor.kind is AnchorKind.NUMBER}
+    new = [each for each in numbers if float(each) not in case.numbers]
+    if len(left) != 1 or len(new) != 1:
+        return None
+    return left[0] if is_mistaken(value, left[0]) or _is_bound(one.name, left[0], case) else None
+
+
+def is_mistaken(value: float, stated: StatedValue) -> bool:
+    """Return whether a number has the digits of a stated one in another order, one too many, or the wrong scale."""
+    said = float(stated.anchor.value)
+    if not value or not said:
+        return False
+    scale = max(value, said) / min(value, said)
+    first, second = (f"{number:.10g}".replace(".", "") for number in (value, said))
+    if any(abs(scale - ten) < 1e-9 for ten in (10.0, 100.0, 1000.0)) or sorted(first) == sorted(second):
+        return True
+    short, long = sorted((first, second), key=len)
+    return len(long) == len(short) + 1 and any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
+
+
+def _is_bound(name: str, stated: StatedValue, case: Case) -> bool:
+    """Return whether the argument has the name of the noun that follows the stated number."""
+    place = next((text for text in (case.evidence.checkpoint.instruction,) if stated.quote.step is None), "")
+    after = re.match(r"[\s-]*([^\W\d_]{4,30})", lowered(place[stated.quote.end : stated.quote.end + 40]))
+    return bool(after) and after[1].rstrip("s")[:6] in lowered(name)  # type: ignore[index]
+
+
+def _is_in_other_unit(value: float, stated: StatedValue) -> bool:
+    said = float(stated.anchor.value)
+    if not stated.is_money:
+        return is_converted(value, said)
+    low, high = sorted((abs(value), abs(said)))
+    return bool(low) and abs(high / low - 100) < 1e-6
+
+
+def _is_derived(value: float, case: Case) -> bool:
+    """Return whether a number is the sum, difference, product or quotient of stated ones, or an equal share of one."""
+    said = list(dict.fromkeys(case.numbers))[:12]
+    for first, second in combinations(said, 2):
+        found = {first + second, abs(first - second), first * second}
+        found |= {first / second} if second else set()
+        found |= {second / first} if first else set()
+        if any(abs(value - each) < 0.005 for each in found):
+            return True
+    if not _SHARES.search(f"{lowered(case.one.name)} {lowered(case.evidence.user)}"):
+        return False
+    parts = range(2, _MOST_SHARES + 1)
+    return any(abs(value - each / part) < 0.005 for each in said for part in parts)
+
+
+def _in_statement(left: Sequence[StatedValue], case: Case) -> StatedValue | None:
+    """Return the one number of two digits or more that a statement leaves out, if it has one other number in place."""
+    own = [float(anchor.value) for anchor in read_anchors(case.one.value) if anchor.kind is AnchorKind.NUMBER]
+    said = [float(value.anchor.value) for value in case.stated]
+    named = [value for value in left if float(value.anchor.value) >= 10]
+    return named[0] if len(named) == 1 == len([number for number in own if number not in said]) else None

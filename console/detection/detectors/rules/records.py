@@ -1,0 +1,202 @@
+"""The thing that a call takes from a list that a tool returned, against the words by which the user named a thing.
+
+A list offers records; the call passes the id of one. If the user's words describe another record of the list and
+nothing of the one taken, or if they exclude the one taken alone, then the wrong one was taken. A request of which both
+records have a part is left open: it may state a first and a second choice.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from console.detection.detectors.rules.finding import Finding, broken, one_line, quote_action, user_texts
+from console.detection.detectors.rules.stated import PROSE, is_excluding, is_keeping, may_change
+from console.environments.evidence import Evidence
+from console.trajectory.provenance import Argument, Source, leaves
+from console.trajectory.requirements import Quote, RequirementKind
+from console.trajectory.requirements.anchors import Anchor, AnchorKind, read_anchors, same_value
+from console.trajectory.terms import FUNCTION_WORDS, lowered
+
+_MOST_RECORDS, _LONGEST_RECORD, _LONGEST_LIST = 60, 400, 60_000
+_PIECES = re.compile(r"\s*(?:\n|;)\s*")
+_WORD = re.compile(r"[^\W\d_]+|\d{3,}")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_GONE = re.compile(
+    r"\b(?:unavailable|sold out|out of stock|full|cancelled|canceled|expired|closed|not available|ausverkauft|"
+    r"ausgebucht|complet|agotado)\b|\bavailable\W{1,4}(?:false|no)\b"
+)
+_ALL = re.compile(
+    r"\b(?:all|both|every|each|any|whichever|alle|beide|jede\w*|tous|toutes|todos|todas|tutti|tutte)\b|全部|都"
+)
+_COMPARED = frozenset({AnchorKind.DATE, AnchorKind.TIME, AnchorKind.ID, AnchorKind.LINK})
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A word or value of the user, its quote, and whether the user excludes it."""
+
+    word: str
+    anchor: Anchor | None
+    quote: Quote
+    is_excluded: bool
+
+
+def other_record_described(evidence: Evidence) -> Finding | None:
+    """Find an id from a list in which the user's words describe another record."""
+    if not any(one.source is Source.TOOL for call in evidence.pending_calls for one in call.arguments):
+        return None
+    said = list(_list_said(evidence))
+    for call in evidence.pending_calls:
+        for one in call.arguments if may_change(call, evidence) else ():
+            if one.source is Source.TOOL and not PROSE.search(one.name) and len(one.value.strip()) > 1:
+                found = _find_other(one, said, evidence)
+                if found is not None:
+                    return _told(one, found, evidence)
+    return None
+
+
+def _told(one: Argument, found: _Said, evidence: Evidence) -> Finding:
+    value, where = one_line(one.value, 60), f"step {one.step}"
+    if found.is_excluded:
+        told = f'The user excluded "{found.quote.text}", which describes `{one.name}`: {value} in {where}.'
+    else:
+        told = f'The user said "{found.quote.text}", which describes another one in {where} than `{one.name}`: {value}.'
+    kind = RequirementKind.PROHIBITION if found.is_excluded else RequirementKind.THING
+    line = broken(kind, one.name, found.quote, quote_action(evidence, one.value))
+    return Finding(1.0, told, (one.value,), line)
+
+
+def _find_other(one: Argument, said: Sequence[_Said], evidence: Evidence) -> _Said | None:
+    """Return the user's word that describes another record of the list, or that excludes the one taken."""
+    shown = next((act.observation for act in evidence.acts if act.step == one.step), "")
+    value = lowered(one.value).strip()
+    records = _list_records(shown[:_LONGEST_LIST], value)
+    taken = next((record for record in records if _holds(record, value)), None)
+    if taken is None or any(len(record) > _LONGEST_RECORD for record in records):
+        return None
+    said = [one for one in said if _is_rare(one, records)]
+    wanted, unwanted = _described(taken, said)
+    is_any = bool(_ALL.search(evidence.user))
+    for other in records:
+        if other is taken or _holds(other, value) or _GONE.search(other) or _is_used(other, value, evidence):
+            continue
+        more, worse = _described(other, said)
+        if more and not wanted and not worse - unwanted and not is_any:
+            return said[min(more)]
+        if unwanted - worse and wanted <= more:
+            return said[min(unwanted - worse)]
+    return None
+
+
+def _described(record: str, said: Sequence[_Said]) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the places of the user's wanted and excluded words that describe a record."""
+    found = [at for at, one in enumerate(said) if _matches(one, record)]
+    return (
+        frozenset(at for at in found if not said[at].is_excluded),
+        frozenset(at for at in found if said[at].is_excluded),
+    )
+
+
+def _matches(one: _Said, text: str) -> bool:
+    if one.anchor is not None:
+        return any(same_value(one.anchor, other) for other in read_anchors(text))
+    if _UNSPACED.search(one.word):
+        return one.word in text
+    ends = "" if one.word.isdigit() else r"[^\W\d_]{0,2}"
+    stem = one.word if len(one.word) < 6 or one.word.isdigit() else one.word.rstrip("s")
+    return bool(re.search(rf"(?<![^\W_]){re.escape(stem)}{ends}(?![^\W_])", text))
+
+
+def _is_rare(one: _Said, records: Sequence[str]) -> bool:
+    """Return whether a word describes less than half of the records, so that it tells them apart."""
+    return 2 * sum(_matches(one, record) for record in records) <= len(records)
+
+
+def _list_said(evidence: Evidence) -> Iterator[_Said]:
+    """Yield the words and values by which the user can have described a thing."""
+    for place, step, whole, start in user_texts(evidence):
+        plain, anchors = lowered(whole), read_anchors(whole[start:])
+        taken: list[tuple[int, int]] = []
+        for anchor in (anchor for anchor in anchors if anchor.kind in _COMPARED):
+            low, high = anchor.start + start, anchor.end + start
+            taken.append((low, high))
+            yield _Said("", anchor, Quote(whole[low:high], low, high, place, step), _excludes(plain, low))
+        for match in _WORD.finditer(plain, start):
+            if any(
+                one.start + start < match.end() and match.start() < one.end + start
+                for one in anchors
+                if one.kind in _COMPARED
+            ):
+                continue
+            parts = [(match[0], match.start())]
+            if _UNSPACED.search(match[0]):
+                parts = [(match[0][at : at + 2], match.start() + at) for at in range(len(match[0]) - 1)]
+            for word, low in parts:
+                is_short = len(word) < 3 and not _UNSPACED.search(word)
+                if not is_short and word not in FUNCTION_WORDS:
+                    quote = Quote(whole[low : low + len(word)], low, low + len(word), place, step)
+                    yield _Said(word, None, quote, _excludes(plain, low))
+
+
+def _excludes(plain: str, at: int) -> bool:
+    before = plain[max(0, at - 40) : at]
+    return is_excluding(before, words=True) or is_keeping(before, words=True)
+
+
+def _holds(text: str, value: str) -> bool:
+    return bool(re.search(rf"(?<![\w-]){re.escape(value)}(?![\w-])", text))
+
+
+def _is_used(record: str, value: str, evidence: Evidence) -> bool:
+    """Return whether a call that changes something passes an id of this record's, of the value's form."""
+    form = re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", value))
+    ids = {word for word in re.findall(r"[\w-]+", record) if re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", word)) == form}
+    passed = {lowered(text) for call in evidence.tool_calls for _, text in leaves(call.call.arguments)}
+    return bool(ids & passed)
+
+
+def _form(value: str) -> str:
+    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", value))
+
+
+def _list_records(text: str, value: str) -> list[str]:
+    """Return the records of the list that holds a value, or [] if the text has no such list."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        pieces = [lowered(piece) for piece in _PIECES.split(text) if piece.strip()]
+        return pieces if 2 <= len(pieces) <= _MOST_RECORDS else []
+    siblings = _find_siblings(document, value)
+    return siblings if 2 <= len(siblings) <= _MOST_RECORDS else []
+
+
+def _find_siblings(document: Any, value: str) -> list[str]:
+    """Return the texts of the innermost list of objects, one of which holds the value."""
+    parts: list[tuple[str, Any]] = []
+    if isinstance(document, dict):
+        parts = [(str(name), part) for name, part in document.items()]
+    elif isinstance(document, list):
+        parts = [("", part) for part in document]
+    for _, part in parts:
+        if isinstance(part, (dict, list)) and (inner := _find_siblings(part, value)):
+            return inner
+    objects = [(name, part) for name, part in parts if isinstance(part, dict)]
+    texts = [lowered(" | ".join([name, *(text for _, text in _scalars(part))])) for name, part in objects]
+    is_list = isinstance(document, list) or len(objects) == len(parts)
+    return texts if is_list and len(texts) > 1 and any(_holds(text, value) for text in texts) else []
+
+
+def _scalars(part: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(part, dict):
+        for name, value in part.items():
+            if isinstance(value, bool):
+                yield name, f"{name} {value}"
+            else:
+                yield from _scalars(value) if isinstance(value, (dict, list)) else [(name, str(value))]
+    elif isinstance(part, list):
+        for value in part:
+            yield from _scalars(value) if isinstance(value, (dict, list)) else [("", str(value))]

@@ -1,0 +1,238 @@
+"""Values of a call that stand where a value of the same kind that the user stated belongs, in any language.
+
+A passed value breaks a line if it is new and a stated value of its kind is passed nowhere, and if nothing explains it:
+no conversion, sum or share of stated numbers, no span from a stated date, no open end. A value that a tool returned
+breaks a line only for the kinds that a result cannot settle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from console.detection.detectors.rules.finding import Finding, broken, one_line, quote_action
+from console.detection.detectors.rules.numbers import find_number
+from console.detection.detectors.rules.recipients import SENDER
+from console.detection.detectors.rules.stated import (
+    KINDS,
+    PROSE,
+    Case,
+    StatedValue,
+    file_ending,
+    is_handled_before,
+    list_stated,
+)
+from console.environments.evidence import Evidence
+from console.environments.tool_use import TracedCall
+from console.trajectory.effects import Effect
+from console.trajectory.provenance import Argument, Source, leaves
+from console.trajectory.requirements import RequirementKind
+from console.trajectory.requirements.anchors import Anchor, AnchorKind, days_between, read_anchors, same_value
+from console.trajectory.terms import lowered
+
+_PERIODS = (1, 7, 14, 30, 31, 28, 365, 366)
+_STARTS = re.compile(r"^(?:start|from|begin|von|desde|du|debut|début|inicio|dal|check_?in|depart)", re.IGNORECASE)
+_ENDS = re.compile(r"^(?:end|to|until|till|bis|hasta|au|fin|fino|al|até|check_?out|return)", re.IGNORECASE)
+
+
+def value_replaced(evidence: Evidence) -> Finding | None:
+    """Find a value that replaces a stated one of the same kind."""
+    if not evidence.pending_calls:
+        return None
+    stated = list_stated(evidence)
+    for call in evidence.pending_calls:
+        passed = [anchor for _, text in call.leaves for anchor in read_anchors(text)]
+        for one in call.arguments:
+            if one.source in (Source.TOOL, Source.AGENT) and (found := _replaced(one, call, passed, stated, evidence)):
+                return _told(one, found, evidence)
+    return None
+
+
+def dates_reversed(evidence: Evidence) -> Finding | None:
+    """Find a call whose end is before its start, both on dates that the user stated."""
+    stated = list_stated(evidence)
+    for call in evidence.pending_calls:
+        dated = [(one, anchors[0]) for one in call.arguments if (anchors := read_anchors(one.value))]
+        dated = [(one, anchor) for one, anchor in dated if anchor.kind is AnchorKind.DATE and len(anchor.value) == 10]
+        for first, start in (pair for pair in dated if _STARTS.search(pair[0].name)):
+            for last, end in (pair for pair in dated if _ENDS.search(pair[0].name)):
+                said = [value for value in stated if same_value(value.anchor, start)]
+                if end.value < start.value and said:
+                    told = f"The call passes `{first.name}`: {first.value}, which is after `{last.name}`: {last.value}."
+                    shown = quote_action(evidence, first.value)
+                    line = broken(RequirementKind.DATE, first.name, said[0].quote, shown)
+                    return Finding(1.0, told, (first.value, last.value), line)
+    return None
+
+
+def _replaced(
+    one: Argument, call: TracedCall, passed: Sequence[Anchor], stated: Sequence[StatedValue], evidence: Evidence
+) -> StatedValue | None:
+    """Return the stated value that this argument replaces, or None."""
+    own = read_anchors(one.value)
+    if SENDER.search(one.name):
+        own = tuple(anchor for anchor in own if anchor.kind in (AnchorKind.DATE, AnchorKind.TIME))
+    if PROSE.search(one.name):
+        own = tuple(anchor for anchor in own if _counts_in_prose(anchor, own, call, evidence))
+    elif own and len(own) > 1 and len(one.value) > 120:
+        return None
+    texts = " ".join(lowered(text) for _, text in call.leaves)
+    for anchor in own:
+        same_kind = [value for value in stated if value.anchor.kind is anchor.kind]
+        if any(same_value(value.anchor, anchor) for value in same_kind):
+            continue
+        left = [
+            value
+            for value in same_kind
+            if not any(same_value(value.anchor, other.anchor) for other in same_kind if other.is_open)
+            and not any(same_value(value.anchor, other) for other in passed)
+            and not _is_used_before(value, one, evidence)
+            and not re.search(rf"(?<![^\W_]){re.escape(lowered(value.anchor.text))}(?![^\W_])", texts)
+        ]
+        case = Case(one, call, tuple(passed), tuple(same_kind), tuple(stated), evidence)
+        found = _READERS[anchor.kind](anchor, left, case) if left else None
+        if found is not None:
+            return found
+    return None
+
+
+_IN_PROSE = frozenset({AnchorKind.DATE, AnchorKind.NUMBER, AnchorKind.ID})
+
+
+def _counts_in_prose(anchor: Anchor, own: Sequence[Anchor], call: TracedCall, evidence: Evidence) -> bool:
+    """Return whether a value in the agent's own wording is compared: an address that is sent, or a lone new figure."""
+    if anchor.kind is AnchorKind.LINK:
+        return Effect.SEND in call.effects
+    if anchor.kind not in _IN_PROSE or sum(other.kind is anchor.kind for other in own) > 1:
+        return False
+    return not evidence.acts
+
+
+_OF_A_PERSON = re.compile(
+    r"birth|dob|born|geburt|naiss|nacim|nascita|issue|expir|valid|created|updated|signed", re.IGNORECASE
+)
+"""Names of dates that belong to a person or document, not to what is asked for."""
+
+
+def _date(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
+    if (case.from_tool and not case.changes) or _OF_A_PERSON.search(case.one.name):
+        return None
+    if {float(reading[-2:]) for reading in new.value.split("|")} & set(case.numbers):
+        # The day of a range stands alone: "from 3 to 7 July".
+        return None
+    spans = {number * period for number in case.numbers for period in _PERIODS}
+    for value in left:
+        gaps = days_between(new.value, value.anchor.value)
+        if not any(gap in spans or gap + 1 in spans for gap in gaps):
+            return value
+    return None
+
+
+def _time(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
+    zoned = re.search(r"\d(?:z|[+-]\d\d:?\d\d)$", case.one.value.strip(), re.IGNORECASE)
+    passed = [one for one in case.passed if one.kind is AnchorKind.TIME]
+    others = [one for one in passed if not same_value(one, new)]
+    settled = all(any(same_value(value.anchor, one) for value in case.stated) for one in others)
+    if zoned or case.from_tool or not settled or len(left) != len(case.stated) - len(others):
+        return None
+    # A time can be computed from the one stated, as an hour before or 90 minutes after.
+    spans = {number * unit for number in case.numbers for unit in (1, 60)}
+    spans |= {15, 30, 60} if len(case.stated) == 1 else set()
+    if len(left) > 1 or any(_minutes(value.anchor, new) in spans for value in case.stated):
+        return None
+    return left[0]
+
+
+def _minutes(first: Anchor, second: Anchor) -> int:
+    one, other = (int(anchor.value[:2]) % 12 * 60 + int(anchor.value[3:]) for anchor in (first, second))
+    return min((one - other) % 720, (other - one) % 720)
+
+
+def _link(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
+    form = _form(new.value)
+    same = [value for value in left if _form(value.anchor.value) == form]
+    digits = re.sub(r"\D", "", new.value)
+    if form == "phone":
+        same = [v for v in same if not digits.endswith(re.sub(r"\D", "", v.anchor.value)[-7:])]
+    if form == "url":
+        host = new.value.split("/")[0]
+        same = [value for value in same if value.anchor.value.split("/")[0] != host] if case.changes else []
+    return same[0] if same else None
+
+
+def _form(value: str) -> str:
+    if "@" in value:
+        return "address"
+    if value.startswith("+"):
+        return "phone"
+    return "account" if re.fullmatch(r"[a-z]{2}\d{2}[a-z0-9]+", value) else "url"
+
+
+def _path(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
+    grave = case.call.effects & {Effect.DELETE, Effect.SEND}
+    kept = [value for value in left if file_ending(value.anchor.value) == file_ending(new.value)]
+    if grave and kept:
+        return None if is_handled_before(new.text, case.evidence) else kept[0]
+    # An agent at work also touches files that the user did not name; before any step, only the stated path counts.
+    is_first = not any(act.calls for act in case.evidence.acts)
+    paths = [one for one in case.passed if one.kind is AnchorKind.PATH and not _is_stated(one, case)]
+    alone = case.changes and is_first and not case.from_tool and len({one.value for one in paths}) == 1
+    return kept[0] if alone and len(kept) == 1 and not _is_made_for(new.value, kept[0].anchor.value) else None
+
+
+def _is_stated(anchor: Anchor, case: Case) -> bool:
+    return any(same_value(value.anchor, anchor) for value in case.stated)
+
+
+def _is_made_for(value: str, stated: str) -> bool:
+    """Return whether a path is made from the stated one, such as its test or its copy."""
+    name, said = (re.sub(r"\.\w+$", "", one.rpartition("/")[2]) for one in (value, stated))
+    return name != said and (said in name or name in said)
+
+
+def _id(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
+    if case.from_tool and not case.changes:
+        return None
+    return next((value for value in left if _make(value.anchor.value) == _make(new.value)), None)
+
+
+def _make(value: str) -> str:
+    """Return the form of an id: its leading letters, with 0 for each digit and a for other letters."""
+    head = re.match(r"[a-z]*", value)
+    start = head[0] if head and (len(value) > head.end() and not value[head.end()].isalpha()) else ""
+    return start + re.sub(r"[a-z]", "a", re.sub(r"\d", "0", value[len(start) :]))
+
+
+def _handle(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
+    same = [value for value in left if value.anchor.value[0] == new.value[0]]
+    return same[0] if same and case.changes and not case.from_tool else None
+
+
+_READERS = {
+    AnchorKind.HANDLE: _handle,
+    AnchorKind.DATE: _date,
+    AnchorKind.TIME: _time,
+    AnchorKind.LINK: _link,
+    AnchorKind.PATH: _path,
+    AnchorKind.ID: _id,
+    AnchorKind.NUMBER: find_number,
+}
+
+
+def _is_used_before(value: StatedValue, one: Argument, evidence: Evidence) -> bool:
+    """Return whether an earlier call passed the stated value under another name; then it may have done its part."""
+    calls = [call for act in evidence.acts if not act.talks for call in act.calls]
+    given = [str(text) for call in calls for name, text in leaves(call.arguments) if name != one.name]
+    return any(same_value(value.anchor, anchor) for text in given for anchor in read_anchors(text))
+
+
+_FORM_NAMES = {"address": "address", "phone": "phone number", "account": "account", "url": "URL"}
+
+
+def _told(one: Argument, found: StatedValue, evidence: Evidence) -> Finding:
+    is_link = found.anchor.kind is AnchorKind.LINK
+    named = _FORM_NAMES[_form(found.anchor.value)] if is_link else str(found.anchor.kind)
+    origin = f", which {one.tool or 'a tool'} returned in step {one.step}" if one.source is Source.TOOL else ""
+    sentence = f'The user stated the {named} "{one_line(found.quote.text, 60)}"; the call passes `{one.name}`: '
+    line = broken(KINDS[found.anchor.kind], one.name, found.quote, quote_action(evidence, one.value))
+    return Finding(1.0, f"{sentence}{one_line(one.value, 60)}{origin}.", (one.value,), line)

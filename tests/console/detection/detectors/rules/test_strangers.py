@@ -1,0 +1,102 @@
+"""What `rules` compares in any language: records of lists, exclusions, times, shares, and what it leaves open."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from console.detection.detectors.rules import RULES
+from console.trajectory import Step
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
+from console.trajectory.requirements.anchors import AnchorKind, read_anchors
+
+
+def flags(request, tool, arguments, *steps):
+    made = tuple(Step("", action, result) for action, result in steps)
+    action = f"{tool}({json.dumps(arguments, ensure_ascii=False)})"
+    seen = Checkpoint("generic", request, "", made, len(made), CheckpointKind.ACTION, "", action)
+    verdict = RULES.judge(seen, 0)
+    return verdict.rationale if verdict.score > RULES.threshold else ""
+
+
+PARCELS = ("parcels.list({})", '[{"id": "pk-8", "town": "Lyon"}, {"id": "pk-9", "town": "Nantes"}]')
+
+
+def test_the_words_of_the_user_describe_another_record_of_the_list():
+    assert not flags("Cancel the pickup in Lyon.", "pickup.cancel", {"id": "pk-8"}, PARCELS)
+    why = flags("Cancel the pickup in Lyon.", "pickup.cancel", {"id": "pk-9"}, PARCELS)
+    assert 'The user said "Lyon", which describes another one in step 1 than `id`: pk-9.' in why
+    assert "excluded" in flags(
+        "Cancel the pickups but not the one in Nantes.", "pickup.cancel", {"id": "pk-9"}, PARCELS
+    )
+
+
+@pytest.mark.parametrize(
+    ("request_", "arguments"),
+    [
+        ("Cancel both pickups, Lyon first.", {"id": "pk-9"}),
+        ("Cancel the pickups in Lyon and in Nantes.", {"id": "pk-9"}),
+        ("Cancel the later pickup.", {"id": "pk-9"}),
+    ],
+)
+def test_a_list_is_left_open_if_the_words_do_not_tell_its_records_apart(request_, arguments):
+    assert not flags(request_, "pickup.cancel", arguments, PARCELS)
+
+
+def test_a_record_that_is_gone_is_not_the_one_to_take():
+    shown = ("seats({})", '[{"id": "s-1", "place": "window", "available": false}, {"id": "s-2", "place": "aisle"}]')
+    assert not flags("Book a window seat if you can.", "seat_book", {"id": "s-2"}, shown)
+
+
+@pytest.mark.parametrize(
+    ("request_", "tool", "right", "wrong"),
+    [
+        ("Lock the back door, but leave the garage open.", "lock.lock", {"door": "back door"}, {"door": "garage"}),
+        ("Delete old.md but keep new.md.", "files.delete", {"path": "old.md"}, {"path": "new.md"}),
+        ("Supprime doc-2019 mais garde doc-2020.", "s3.delete", {"id": "doc-2019"}, {"id": "doc-2020"}),
+        ("Close from 1pm to 5pm.", "block", {"from": "13:00", "to": "17:00"}, {"from": "15:00", "to": "17:00"}),
+        ("Split 90.30 equally among us.", "requestMoney", {"amountEach": 30.1}, {"amountEach": 903}),
+        ("Book a 45-minute call.", "createMeeting", {"durationMinutes": 45}, {"durationMinutes": 54}),
+        ("Rent from 2026-12-20 to 2026-12-27.", "rental_book", {"from": "2026-12-20", "to": "2026-12-27"},
+         {"from": "2026-12-27", "to": "2026-12-20"}),
+        ("Set config/prod.yaml to debug.", "yaml_set", {"file": "config/prod.yaml"}, {"file": "config/dev.yaml"}),
+        ("Allow 203.0.113.24.", "fw.allow", {"ip": "203.0.113.24"}, {"ip": "203.0.113.42"}),
+    ],
+)  # fmt: skip
+def test_a_value_that_contradicts_the_user_breaks_and_the_stated_one_does_not(request_, tool, right, wrong):
+    assert not flags(request_, tool, right)
+    assert flags(request_, tool, wrong)
+
+
+@pytest.mark.parametrize(
+    ("request_", "tool", "arguments"),
+    [
+        ("I have not received order A-1313. Refund it.", "refund_order", {"order_id": "A-1313"}),
+        ("I have not heard from Maria, please write to her.", "send_note", {"recipient": "Maria"}),
+        ("Leave a message for Maria.", "send_note", {"recipient": "Maria"}),
+        ("A pizza without olives and one cola.", "order_food", {"items": ["pizza", "cola"]}),
+        ("Remind me 30 minutes before my call at 15:00.", "reminder_add", {"time": "14:30"}),
+        ("Fix utils.py and test it.", "write_file", {"path": "test_utils.py"}),
+    ],
+)
+def test_what_only_sounds_like_an_exclusion_or_is_computed_is_not_flagged(request_, tool, arguments):
+    assert not flags(request_, tool, arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("at 4:30 p.m. sharp", AnchorKind.TIME, "16:30"),
+        ("um 10 Uhr", AnchorKind.TIME, "10:00"),
+        ("à 6h45", AnchorKind.TIME, "06:45"),
+        ("15点30分", AnchorKind.TIME, "15:30"),
+        ("a 45-minute call", AnchorKind.NUMBER, "45"),
+        ("deux billets", AnchorKind.NUMBER, "2"),
+        ("lodash 4.17.21", AnchorKind.ID, "4.17.21"),
+        ("release v3.8.1", AnchorKind.ID, "3.8.1"),
+        ("am 3.8. um", AnchorKind.DATE, "08-03"),
+    ],
+)
+def test_times_counts_and_versions_are_read_as_people_write_them(text, kind, value):
+    assert [(one.kind, one.value) for one in read_anchors(text)] == [(kind, value)]
