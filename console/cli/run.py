@@ -25,6 +25,7 @@ from console.cli.output import (
     split_names,
 )
 from console.database import database_url, now_ms, reading, writing
+from console.detection import batch
 from console.environments import ENVIRONMENTS, list_playable
 from console.errors import BadInput, Refused
 from console.language import counted
@@ -247,6 +248,23 @@ def budget(
     """Set the inspection budget of every trial of a run; the budget cannot be lower than the inspections used."""
     wanted = runs.set_budget(run, cap)
     emit({"run": run, "cap": wanted}, as_json, runs.budget_sentence(run, wanted))
+
+
+@app.command("audit", epilog='Example: inferact run audit hotpot "20% budget"')
+def audit(
+    run: RunName,
+    share: Annotated[
+        str,
+        typer.Argument(help='A share of the unflagged actions, such as 5%, or of the budget: "20% budget". 0: none.'),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Draw random audits from the unflagged actions of a run, so that `inferact certify` can bound what is missed."""
+    counts = batch.set_audits(run, share)
+    told = f"{counts['drawn']:,} of {counted(counts['population'], 'unflagged action')} drawn for an audit."
+    if not counts["population"]:
+        told = "Audits are drawn when the actions are judged." if counts["probability"] else "Audits are off."
+    emit({"run": run, **counts}, as_json, told)
 
 
 @app.command("rename", epilog="Example: inferact run rename shop shop-pilot")

@@ -20,6 +20,7 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.auth import audit_log
 from console.database import now_ms, reading, review_queue, writing
+from console.detection import audit_draws
 from console.detection.concurrent import ConcurrentJudge, Job
 from console.detection.detectors import UNPARSED, Detector, detector
 from console.detection.detectors.shared.model_clients import ModelOptions, Setup
@@ -191,6 +192,8 @@ def run_detection(
 def queue_flagged(run: tables.Run, options: RunOptions) -> int:
     """Queue flagged and halted trajectories, withdraw other pending items, and return the number of new items."""
     queue, run_id = review_queue(), run.id or 0
+    with writing() as session:
+        audit_draws.draw_again(session, run, options, now_ms())
     with reading() as session:
         cap = runs.cap(session, run)
         items = flagged_and_halted_items(session, run, options, now_ms())
@@ -203,6 +206,22 @@ def queue_flagged(run: tables.Run, options: RunOptions) -> int:
         queue.cancel(item_ids=withdrawn, now_ms=now_ms())
     runs.open_budgets(queue, run_id, sorted(trials), cap)
     return queue.put(items)
+
+
+def set_audits(run_name: str, wanted: str) -> dict[str, float]:
+    """Set the share of unflagged actions that are audited, and queue the drawn actions of a run that is judged already.
+
+    Return `probability`, and the counts `population` and `drawn`. Raise BadInput or Refused, as `audit_draws` does.
+    """
+    with writing() as session:
+        run = runs.get(session, run_name)
+        options = audit_draws.set_audits(session, run, wanted, now_ms())
+        session.flush()
+        session.expunge(run)
+    if not is_judged_beforehand(run) and run.detector:
+        queue_flagged(run, options)
+    with reading() as session:
+        return {"probability": options.audited, **audit_draws.count_draws(session, run)}
 
 
 def detect(run_name: str, methods: Sequence[str], **options: Any) -> list[DetectionReport]:

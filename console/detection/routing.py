@@ -7,12 +7,13 @@ verdicts. In other runs `batch.queue_flagged` updates the queue after each detec
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from random import Random
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, and_, col, select
 
 from console import runs
+from console.detection import audit_draws
 from console.detection.detectors import detector
 from console.errors import Refused
 from console.runs import RunOptions, costs
@@ -81,11 +82,6 @@ def flagged_item(
     return NewItem(*place, priority, run.reviews_per_item, verdict.id, at_ms)
 
 
-def is_audited(run: tables.Run, options: RunOptions, task_key: str, trial: int) -> bool:
-    """Return whether the trial's action is reviewed even if unflagged: random by seed, task and trial."""
-    return options.audited > 0 and Random(f"{run.seed} audit {task_key} {trial}").random() < options.audited
-
-
 def halted_item(run: tables.Run, trial: int, trajectory_id: int, step: int, at_ms: int) -> NewItem:
     """Return the review item of a trial that halted after `step` steps; no detector judged it."""
     place = (run.id or 0, trial, trajectory_id, step, HALTED)
@@ -102,38 +98,58 @@ def flagged_and_halted_items(session: Session, run: tables.Run, options: RunOpti
         .order_by(col(record.id))
     )
     ended = [halted_item(run, trial, id or 0, n_steps, at_ms) for trial, id, n_steps in session.exec(halted)]
-    return [*_flagged_items(session, run, options, at_ms), *ended]
+    flagged = list(_flagged_items(session, run, options, at_ms))
+    audits = _audit_items(session, run, options, at_ms)
+    if run.study_id is not None:
+        return [*sorted([*flagged, *audits], key=lambda item: item.trajectory_id), *ended]
+    return [*audit_draws.place_audits(flagged, audits, runs.cap(session, run), run.seed), *ended]
+
+
+def _audit_items(session: Session, run: tables.Run, options: RunOptions, at_ms: int) -> list[NewItem]:
+    """Return an item for each unflagged checkpoint that is drawn for an audit."""
+    if not options.audited or options.every_action:
+        return []
+    draw, verdict, record = tables.AuditDraw, tables.Verdict, tables.Trajectory
+    at_place = [col(getattr(verdict, name)) == getattr(draw, name) for name in ("trajectory_id", "step", "kind")]
+    statement = (
+        select(verdict, record.trial)
+        .join(draw, and_(*at_place))
+        .join(record, col(record.id) == draw.trajectory_id)
+        .where(draw.run_id == run.id, verdict.detector == run.detector, draw.number < draw.probability)
+        .order_by(col(draw.id))
+    )
+    plain = replace(options, costs={})
+    return [
+        flagged_item(run, plain, trial, found, partial(_checkpoint, session, found), at_ms)
+        for found, trial in session.exec(statement)
+    ]
 
 
 def _flagged_items(session: Session, run: tables.Run, options: RunOptions, at_ms: int) -> Iterator[NewItem]:
-    """Yield an item for the first flagged checkpoint of each trajectory, or for its first if it is audited.
+    """Yield an item for the first flagged checkpoint of each trajectory.
 
     If the run reviews every action, yield an item for each checkpoint.
     """
-    verdict, record, task = tables.Verdict, tables.Trajectory, tables.Task
+    verdict, record = tables.Verdict, tables.Trajectory
     statement = (
-        select(verdict, record.trial, task.task_key)
+        select(verdict, record.trial)
         .join(record, col(record.id) == verdict.trajectory_id)
-        .join(task, col(task.id) == record.task_id)
         .where(verdict.run_id == run.id, verdict.detector == run.detector)
         .order_by(col(verdict.trajectory_id), col(verdict.flagged).desc(), col(verdict.step))
     )
-    if not options.audited and not options.every_action:
+    if not options.every_action:
         statement = statement.where(col(verdict.flagged).is_(True))
     previous = None
-    for found, trial, key in session.exec(statement):
+    for found, trial in session.exec(statement):
         is_next = options.every_action or found.trajectory_id != previous
         if is_next and not (options.narrowed and _is_uncritical(session, run, found)):
             previous = found.trajectory_id
-            if options.every_action or found.flagged or is_audited(run, options, key, trial):
-                yield flagged_item(run, options, trial, found, partial(_checkpoint, session, found), at_ms)
+            yield flagged_item(run, options, trial, found, partial(_checkpoint, session, found), at_ms)
 
 
 def _is_uncritical(session: Session, run: tables.Run, verdict: tables.Verdict) -> bool:
     """Return whether the run's patterns no longer match the judged action."""
-    body = session.get_one(tables.TrajectoryBody, verdict.trajectory_id).body
-    critical = {(found.index, str(found.kind)) for found in runs.run_checkpoints(run, from_json(body))}
-    return (verdict.step, verdict.kind) not in critical
+    return not audit_draws.is_critical(session, run, verdict.trajectory_id, verdict.step, verdict.kind)
 
 
 def _checkpoint(session: Session, verdict: tables.Verdict) -> Checkpoint:

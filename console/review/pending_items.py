@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
@@ -16,8 +16,9 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.database import now_ms
 from console.review.access import list_assignees
+from console.review.blinding import HIDDEN
 from console.review.notes import Escalation, list_escalations
-from console.runs import is_current
+from console.runs import is_current, run_options
 from storage import tables
 from storage.queue import HALTED
 from storage.queue.offers import list_live_items
@@ -58,7 +59,10 @@ class PendingFilter:
 
 @dataclass(frozen=True, slots=True)
 class PendingItem:
-    """A row of the list of pending items; `score` is None for a halted trial, which has no verdict."""
+    """A row of the list of pending items; `score` is None for a halted trial, which has no verdict.
+
+    `is_hidden`: the run hides what the detector said.
+    """
 
     item: tables.Item
     task_id: str
@@ -68,6 +72,7 @@ class PendingItem:
     turn: OfferOrder
     escalation: Escalation | None
     assignee: str | None
+    is_hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +147,19 @@ def list_pending_over_runs(
     mine = {id for id, who in list_assignees(session, [row.id for part in parts for row in part.offered]).items()}
     offered = _order([part.offered for part in parts], ranks, mine)[:most]
     unread = [row for part in parts for row in part.unread][:MOST_UNREAD]
-    found = _items(session, [*offered, *unread])
+    hiding = {run.id for run in found_runs if run_options(run).view.get("score") == HIDDEN}
+    found = [_hide(row) if row.item.run_id in hiding else row for row in _items(session, [*offered, *unread])]
     answered = _own(session, ids, reviewer, SlotStatus.DECIDED, col(tables.Item.open_slots) > 0)
     held = _own(session, ids, reviewer, SlotStatus.CLAIMED, col(tables.Item.open_slots) == 0)
     matching, beyond, total = (sum(getattr(part, name) for part in parts) for name in ("matching", "beyond", "total"))
     return PendingItems(
         found[: len(offered)], found[len(offered) :], matching, beyond, total, answered=answered, held=held
     )
+
+
+def _hide(row: PendingItem) -> PendingItem:
+    """Return the row without what the detector said."""
+    return replace(row, score=None, rationale=None, is_hidden=row.item.verdict_id is not None)
 
 
 def _order(parts: list[list[_Row]], live: Mapping[int, int], mine: Container[int]) -> list[_Row]:

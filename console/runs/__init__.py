@@ -114,8 +114,8 @@ class RunOptions:
     """The options of one run; the JSON keys are the fields' names, and options at their defaults may be missing.
 
     `view` controls a reviewer's page: score, explanation, detector, highlights and earlier are `shown` or `hidden`,
-    brief is `none` or `target`, and `alias` is the displayed name of the detector. Only runs of studies have a view;
-    parts missing from the view are shown.
+    brief is `none` or `target`, and `alias` is the displayed name of the detector. Only runs of studies and blind runs
+    with audits have a view; parts missing from the view are shown.
     `costs` are the stated costs of wrong actions (`console.runs.costs`); if no costs are stated, items rank by score.
     `reasons` are the reasons that reviewers can select, instead of the environment's reasons.
     `goes_on`: the agents start the next trial automatically when the reviewers are done, as in the demo.
@@ -125,7 +125,7 @@ class RunOptions:
     `plans` are the ids of the run's plan versions by type of task (empty: every type); `explores` marks a run whose
     trials are used to learn a plan.
     `rates_answers`: its items are answers that people rate as correct or incorrect.
-    `audited` is the share (0 to 1) of unflagged actions that are reviewed nevertheless.
+    `audited` is the probability (0 to 1) with which each unflagged action is reviewed nevertheless.
     `every_action`: each critical action is reviewed, not only the first that a detector flags in a trajectory.
     `traced_by` is the agent whose live traces the run holds.
     `unknown` are keys of an older or newer console; they are written back unchanged.

@@ -70,7 +70,7 @@ def remove_trajectories(session: Session, ids: Sequence[int]) -> None:
     for chosen in _chunks(ids):
         tasks = list(session.exec(select(record.task_id).where(col(record.id).in_(chosen)).distinct()))
         remove_items(session, select(item.id).where(col(item.trajectory_id).in_(chosen)))
-        for table in (tables.Ask, tables.Intent, tables.Verdict, tables.TrajectoryBody):
+        for table in (tables.Ask, tables.Intent, tables.AuditDraw, tables.Verdict, tables.TrajectoryBody):
             session.execute(delete(table).where(col(table.trajectory_id).in_(chosen)))
         session.execute(delete(record).where(col(record.id).in_(chosen)))
         remove_empty_tasks(session, tasks)

@@ -15,7 +15,8 @@ from sqlmodel import Session
 from console import runs
 from console.actors import Actor
 from console.database import now_ms, review_queue, writing
-from console.detection.routing import flagged_item, halted_item, is_audited
+from console.detection import audit_draws
+from console.detection.routing import flagged_item, halted_item
 from console.detection.verdicts import find_verdict, judge_by_routing, store_verdict
 from console.environments.environment import Environment
 from console.runs import RunOptions, trajectory_rows
@@ -154,12 +155,19 @@ class RoundContext:
         if known is None:
             row = await loop.run_in_executor(self.pool, judge_by_routing, run, trial.id, seen, now_ms())
             known = await self.group_commit.write(lambda session: store_verdict(session, run, trial.id, seen, row))
-        waits = known.flagged or is_audited(run, self.options, trial.record.task_id, trial.record.trial)
-        if waits:
-            item = flagged_item(run, self.options, trial.record.trial, known, lambda: seen, now_ms())
+        record = trial.record
+        draw = audit_draws.build_draw(run, self.options, known, record.task_id, record.trial, now_ms())
+        if draw is not None:
+            number, probability = draw.number, draw.probability
+            await self.group_commit.write(lambda session: audit_draws.store_draw(session, draw))
+        is_audit = draw is not None and number < probability
+        if known.flagged or is_audit:
+            item = flagged_item(run, self.options, record.trial, known, lambda: seen, now_ms())
+            if is_audit and run.study_id is None:
+                item = audit_draws.place_live_audit(item, known.threshold, number, probability)
             await self.group_commit.queue(item)
             self.done.queued += 1
-        return waits
+        return known.flagged or is_audit
 
 
 def _hold(session: Session, context: RoundContext, trial: Trial, seen: Checkpoint) -> tables.Verdict | None:

@@ -20,6 +20,7 @@ from storage.tables.people import Agent, AgentOwner, GroupMember, Invitation, Pe
 from storage.tables.queue import (
     IS_CURRENT,
     UNREVIEWED,
+    AuditDraw,
     Budget,
     Decision,
     DecisionKind,

@@ -216,6 +216,25 @@ class ItemReviewer(Table, table=True):
     assigned_ms: int = Field(sa_type=BigInteger)
 
 
+class AuditDraw(NumberedTable, table=True):
+    """One unflagged action, with the random number (0 to 1) that decided whether it is audited.
+
+    The action is audited if the number is below the `probability`; the number of an action never changes.
+    """
+
+    __tablename__ = "audit_draw"
+    __table_args__ = (UniqueConstraint("trajectory_id", "step", "kind"), Index("ix_audit_draw_run", "run_id"))
+
+    run_id: int = Field(foreign_key="run.id")
+    trajectory_id: int = Field(foreign_key="trajectory.id")
+    step: int
+    kind: str
+    score: float
+    probability: float
+    number: float
+    at_ms: int = Field(sa_type=BigInteger)
+
+
 class Decision(NumberedTable, table=True):
     """One revision of a reviewer's decision; a later revision or an undo marks it superseded.
 

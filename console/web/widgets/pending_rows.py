@@ -96,9 +96,9 @@ def _rows(rows: Sequence[PendingItem], look: _Look, label: str) -> str:
 def _row(row: PendingItem, look: _Look) -> str:
     item, now_ms, run = row.item, look.now_ms, look.runs[row.item.run_id]
     waiter = look.waiters.get(item.id or 0)
-    missing = _("declined") if item.verdict_id else _("halted")
+    missing = "–" if row.is_hidden else _("declined") if item.verdict_id else _("halted")
     score, css = (missing, "ia-score ia-score-halted") if row.score is None else (f"{row.score:.2f}", "ia-score")
-    why = (row.rationale or _("The trial halted. It needs feedback.")).splitlines()[0]
+    why = "" if row.is_hidden else (row.rationale or _("The trial halted. It needs feedback.")).splitlines()[0]
     assigned = _("assigned to {name}").format(name=row.assignee) if row.assignee else ""
     own = _("agent stopped waiting") if waiter and waiter.is_gone(now_ms) else _(_IN_WORDS[row.turn])
     stamps = [row.escalation.badge if row.escalation else "", assigned, own]

@@ -25,6 +25,9 @@ LINES = (
     Told("limit", "price lower than 30.00 dollars", "broken", "[Buy Now]", 2),
 )
 
+LAST = 5
+"""A seed with which the audit comes after the flagged items."""
+
 
 @pytest.fixture
 def judged(tmp_path, monkeypatch):
@@ -32,7 +35,8 @@ def judged(tmp_path, monkeypatch):
     records = [purchase(0, wrong=True), purchase(1, wrong=True), purchase(2, wrong=False)]
     ingest.import_file(write_log(tmp_path / "log.jsonl", *records), "kettles", "auto", lambda _: None)
     with writing() as session:
-        runs.get(session, "kettles").options = orjson.dumps({"audited": 1.0}).decode()
+        run = runs.get(session, "kettles")
+        run.options, run.seed = orjson.dumps({"audited": 1.0}).decode(), LAST
 
     def script(ask):
         return telling(LINES[:1] if "number 2" in ask.text else LINES)(ask)
