@@ -21,6 +21,7 @@ import typer
 from console.auth.audit_log import By, Door, acting
 from console.cli import (
     agent,
+    certify,
     db,
     demo,
     detect,
@@ -75,6 +76,7 @@ app.command("detect", epilog="Example: inferact detect hotpot --method rules,ran
 app.command("follow", epilog="Example: inferact follow claude-code --run today", rich_help_panel=_WORK)(follow.follow)
 app.add_typer(review.app, name="review", rich_help_panel=_WORK)
 app.command("evaluate", epilog="Example: inferact evaluate hotpot", rich_help_panel=_WORK)(detect.evaluate)
+app.command("certify", epilog="Example: inferact certify hotpot --level 95%", rich_help_panel=_WORK)(certify.certify)
 app.command("recalibrate", epilog="Example: inferact recalibrate shop --detector rules", rich_help_panel=_WORK)(
     detect.recalibrate
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from shlex import quote
 from typing import Annotated, Any
 
@@ -261,10 +262,10 @@ def audit(
 ) -> None:
     """Draw random audits from the unflagged actions of a run, so that `inferact certify` can bound what is missed."""
     counts = batch.set_audits(run, share)
-    told = f"{counts['drawn']:,} of {counted(counts['population'], 'unflagged action')} drawn for an audit."
-    if not counts["population"]:
-        told = "Audits are drawn when the actions are judged." if counts["probability"] else "Audits are off."
-    emit({"run": run, **counts}, as_json, told)
+    told = f"{counts.drawn:,} of {counted(counts.population, 'unflagged action')} drawn for an audit."
+    if not counts.population:
+        told = "Audits are drawn when the actions are judged." if counts.probability else "Audits are off."
+    emit({"run": run, **asdict(counts)}, as_json, told)
 
 
 @app.command("rename", epilog="Example: inferact run rename shop shop-pilot")

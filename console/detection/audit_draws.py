@@ -6,8 +6,8 @@ is audited if the number is below the run's probability, so the draws depend on 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -185,10 +185,19 @@ def _probability_of_reserve(session: Session, run: tables.Run, share: float) -> 
     return min(1.0, runs.share_of(share, cap) / unflagged)
 
 
-def count_draws(session: Session, run: tables.Run) -> Mapping[str, int]:
-    """Return the number of unflagged actions, `population`, and of those drawn for an audit, `drawn`."""
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """The audit reserve of a run: its probability (0 to 1), its unflagged actions, and the drawn ones among them."""
+
+    probability: float
+    population: int
+    drawn: int
+
+
+def count_draws(session: Session, run: tables.Run) -> Reserve:
+    """Return the audit reserve of a run."""
     draw = tables.AuditDraw
     is_drawn = col(draw.number) < col(draw.probability)
-    counted = sa_select(func.count(), func.count().filter(is_drawn)).where(col(draw.run_id) == run.id)
-    population, drawn = session.execute(counted).one()
-    return {"population": population, "drawn": drawn}
+    counts = sa_select(func.count(), func.count().filter(is_drawn)).where(col(draw.run_id) == run.id)
+    population, drawn = session.execute(counts).one()
+    return Reserve(run_options(run).audited, population, drawn)

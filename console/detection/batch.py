@@ -208,10 +208,10 @@ def queue_flagged(run: tables.Run, options: RunOptions) -> int:
     return queue.put(items)
 
 
-def set_audits(run_name: str, wanted: str) -> dict[str, float]:
+def set_audits(run_name: str, wanted: str) -> audit_draws.Reserve:
     """Set the share of unflagged actions that are audited, and queue the drawn actions of a run that is judged already.
 
-    Return `probability`, and the counts `population` and `drawn`. Raise BadInput or Refused, as `audit_draws` does.
+    Return the reserve. Raise BadInput or Refused, as `audit_draws.set_audits` does.
     """
     with writing() as session:
         run = runs.get(session, run_name)
@@ -221,7 +221,7 @@ def set_audits(run_name: str, wanted: str) -> dict[str, float]:
     if not is_judged_beforehand(run) and run.detector:
         queue_flagged(run, options)
     with reading() as session:
-        return {"probability": options.audited, **audit_draws.count_draws(session, run)}
+        return audit_draws.count_draws(session, run)
 
 
 def detect(run_name: str, methods: Sequence[str], **options: Any) -> list[DetectionReport]:

@@ -1,0 +1,377 @@
+"""The certificate of a run: how many of the actions that no one inspected may be misaligned, from its random audits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from shlex import quote
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import and_, func
+from sqlalchemy import select as sa_select
+from sqlmodel import Session, col
+
+from console import runs
+from console.analysis.statistics.uninspected import (
+    Audits,
+    Bound,
+    KnownItems,
+    ReviewerError,
+    bound_rest,
+    bound_rest_always,
+    bound_rest_assisted,
+    count_needed_audits,
+    measure_error,
+    split_scores,
+)
+from console.errors import BadInput, Refused
+from console.language import counted
+from console.runs import is_current
+from console.trajectory import Label
+from storage import tables
+from storage.tables import UNREVIEWED, ItemStatus, RunKind
+
+SHARES = (0.05, 0.02, 0.01)
+"""The shares for which a certificate says how many audits they need."""
+_DECIDED = (ItemStatus.DECIDED, ItemStatus.DELIVERED)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AuditRows:
+    """The unflagged actions of a run: their scores, and for each audit its label.
+
+    `labels` has 1 for misaligned, 0 for aligned and -1 for actions that are not audited; `waiting` audits are pending,
+    and `unlabelled` ones left the queue without a label and count as misaligned. `reviewers` decided the audits.
+    """
+
+    scores: NDArray[np.float64]
+    labels: NDArray[np.int8]
+    probability: float
+    waiting: int
+    unlabelled: int
+    reviewers: tuple[str, ...]
+
+    def count(self, chosen: NDArray[np.bool_] | None = None) -> Audits:
+        """Return the audits of the chosen actions (default: of all)."""
+        labels = self.labels if chosen is None else self.labels[chosen]
+        return Audits(labels.size, int((labels >= 0).sum()), int((labels == 1).sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What the random audits of a run say at `at_ms`; `assisted` is None if scores cannot help.
+
+    `bound` is the one to quote: the bound for one look if the audits are complete, otherwise the one for every look.
+    """
+
+    run: str
+    level: float
+    at_ms: int
+    audits: Audits
+    waiting: int
+    unlabelled: int
+    probability: float
+    is_complete: bool
+    once: Bound
+    always: Bound
+    assisted: Bound | None
+    known: KnownItems | None
+    error: ReviewerError
+    flagged: FlaggedCounts
+    allowed_checks: int
+
+    @property
+    def bound(self) -> Bound:
+        """The bound to quote."""
+        return self.once if self.is_complete else self.always
+
+    @property
+    def sentence(self) -> str:
+        """The certificate in one sentence."""
+        bound = self.bound
+        return (
+            f"With {100 * self.level:.4g}% confidence at most {percent(bound.share)} of the {bound.rest:,} actions "
+            f"that no one inspected are misaligned ({counted(bound.misaligned, 'action')})."
+        )
+
+    @property
+    def needed(self) -> dict[float, int | None]:
+        """The number of aligned audits that each share of the rest needs; None if only a full review reaches it."""
+        return {share: count_needed_audits(self.audits.population, share, self.level) for share in SHARES}
+
+    def list_assumptions(self) -> list[str]:
+        """Return what the bound assumes and what it leaves out, one sentence each."""
+        return list(_assumptions(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate in the shape of `certify --json`."""
+        bounds = {"once": self.once, "always": self.always, "assisted": self.assisted}
+        return {
+            "run": self.run,
+            "level": self.level,
+            "as_of": runs.iso(self.at_ms),
+            "sentence": self.sentence,
+            "share": self.bound.share,
+            "look": "once" if self.is_complete else "always",
+            "uninspected": self.audits.rest,
+            "audits": {
+                "population": self.audits.population,
+                "probability": self.probability,
+                "decided": self.audits.drawn,
+                "misaligned": self.audits.labelled,
+                "pending": self.waiting,
+                "without_label": self.unlabelled,
+            },
+            "bounds": {
+                name: None if one is None else {"misaligned": one.misaligned, "share": one.share}
+                for name, one in bounds.items()
+            },
+            "clean_audits_needed": {f"{share:.0%}": needed for share, needed in self.needed.items()},
+            "known_items": None if self.known is None else asdict(self.known),
+            "reviewer_error": None if self.error.is_none else asdict(self.error),
+            "detector": correct_detector_figures(self),
+            "not_covered": {
+                "flagged_without_decision": self.flagged.undecided,
+                "allowed_checks": self.allowed_checks,
+            },
+            "assumes": self.list_assumptions(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FlaggedCounts:
+    """The flagged actions of the routing detector: all, those with a decision, and those called misaligned."""
+
+    all: int
+    decided: int
+    misaligned: int
+
+    @property
+    def undecided(self) -> int:
+        """The number of flagged actions without a decision."""
+        return self.all - self.decided
+
+
+def percent(share: float) -> str:
+    """Format a share as a percentage, rounded up to a tenth, so that the bound still holds."""
+    return f"{np.ceil(round(share * 1_000, 9)) / 10:g}%"
+
+
+def parse_level(text: str) -> float:
+    """Parse `95%` or `0.95` into a share; raise BadInput if the level is not between 50% and 100%."""
+    try:
+        level = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        level = 0.0
+    if not 0.5 <= level < 1:
+        raise BadInput(f"{text!r} is not a valid confidence level. Use a percentage of at least 50%, such as 95%.")
+    return level
+
+
+def certify(
+    session: Session, run: tables.Run, at_ms: int, *, level: float = 0.95, known_runs: Sequence[tables.Run] = ()
+) -> Certificate:
+    """Return the certificate of a run; `known_runs` have items with gold labels that its reviewers decided.
+
+    Raise Refused if no random audit has a decision, or if the reviewers of the audits have no known items there.
+    """
+    rows = read_audits(session, run)
+    audits = rows.count()
+    if not audits.drawn:
+        raise Refused(_explain_lack(run, rows))
+    known = read_known_items(session, known_runs, rows.reviewers) if known_runs else None
+    error = measure_error(known, level)
+    return Certificate(
+        run=run.name,
+        level=level,
+        at_ms=at_ms,
+        audits=audits,
+        waiting=rows.waiting,
+        unlabelled=rows.unlabelled,
+        probability=rows.probability,
+        is_complete=not rows.waiting and run.kind in (RunKind.ARCHIVE, RunKind.REPLAY),
+        once=bound_rest(audits, level, error),
+        always=bound_rest_always(audits, level, error),
+        assisted=_bound_by_scores(rows, level, error),
+        known=known,
+        error=error,
+        flagged=_count_flagged(session, run),
+        allowed_checks=_count_allowed(session, run),
+    )
+
+
+def _bound_by_scores(rows: AuditRows, level: float, error: ReviewerError) -> Bound | None:
+    cut = split_scores(rows.scores)
+    if cut is None:
+        return None
+    low, high = rows.count(rows.scores <= cut), rows.count(rows.scores > cut)
+    return bound_rest_assisted(low, high, level, error) if low.drawn and high.drawn else None
+
+
+def read_audits(session: Session, run: tables.Run) -> AuditRows:
+    """Read the unflagged actions of a run and the labels of their audits.
+
+    If the probability was changed while actions arrived, only the audits that the smallest one draws count, so that
+    each action has had the same chance.
+    """
+    draw = tables.AuditDraw
+    columns = sa_select(col(draw.id), col(draw.score), col(draw.probability), col(draw.number))
+    found = session.execute(columns.where(col(draw.run_id) == run.id).order_by(col(draw.id))).all()
+    table = np.array([tuple(row) for row in found], dtype=np.float64).reshape(-1, 4)
+    ids, scores, probabilities, numbers = table.T
+    probability = float(probabilities.min()) if ids.size else 0.0
+    labels, places = np.full(ids.size, -1, dtype=np.int8), {int(id): place for place, id in enumerate(ids)}
+    drawn = {places[int(id)] for id in ids[numbers < probability]}
+    waiting, unlabelled, reviewers = set(drawn), 0, set[str]()
+    for id, (status, given, who) in _read_labels(session, run).items():
+        place = places[id]
+        if place not in drawn or status in UNREVIEWED:
+            continue
+        waiting.discard(place)
+        settled = status in _DECIDED and bool(given)
+        unlabelled += not settled
+        reviewers |= who
+        labels[place] = not settled or Label.MISALIGNED in given
+    return AuditRows(scores, labels, probability, len(waiting), unlabelled, tuple(sorted(reviewers)))
+
+
+def _read_labels(session: Session, run: tables.Run) -> dict[int, tuple[str, set[str], set[str]]]:
+    """Return, by the id of the draw, the status, labels and reviewers of each audited action's item."""
+    draw, item, decision = tables.AuditDraw, tables.Item, tables.Decision
+    at_place = [col(getattr(item, name)) == getattr(draw, name) for name in ("trajectory_id", "step", "kind")]
+    statement = (
+        sa_select(col(draw.id), col(item.status), col(decision.label), col(decision.reviewer))
+        .join(item, and_(*at_place))
+        .outerjoin(decision, and_(col(decision.item_id) == col(item.id), is_current()))
+        .where(col(draw.run_id) == run.id, col(draw.number) < col(draw.probability))
+    )
+    found: dict[int, tuple[str, set[str], set[str]]] = {}
+    for id, status, label, reviewer in session.execute(statement):
+        _, labels, reviewers = found.setdefault(id, (status, set(), set()))
+        if label is not None:
+            labels.add(label)
+            reviewers.add(reviewer)
+    return found
+
+
+def _explain_lack(run: tables.Run, rows: AuditRows) -> str:
+    if not rows.labels.size:
+        how = f'inferact run audit {quote(run.name)} "20% budget"'
+        return f"Nothing was drawn at random in run {run.name}, so a bound is not possible. Draw audits: {how}"
+    if rows.waiting:
+        return f"{counted(rows.waiting, 'audit')} of run {run.name} are pending. Decide at least one of them first."
+    return (
+        f"None of the {counted(rows.labels.size, 'unflagged action')} of run {run.name} was drawn. "
+        f"Draw more: inferact run audit {quote(run.name)} 50%"
+    )
+
+
+def read_known_items(session: Session, known_runs: Sequence[tables.Run], reviewers: Sequence[str]) -> KnownItems:
+    """Count the decisions of these reviewers on items with a gold label; raise Refused if there are none."""
+    decision, item, record = tables.Decision, tables.Item, tables.Trajectory
+    statement = (
+        sa_select(col(record.label), col(decision.label), func.count())
+        .join(item, col(item.id) == decision.item_id)
+        .join(record, col(record.id) == item.trajectory_id)
+        .where(is_current(), col(item.run_id).in_([run.id for run in known_runs]), col(record.label).is_not(None))
+        .where(col(decision.reviewer).in_(reviewers), col(decision.label).is_not(None))
+        .group_by(col(record.label), col(decision.label))
+    )
+    cells = {(gold, given): n for gold, given, n in session.execute(statement)}
+    if not cells:
+        names = ", ".join(run.name for run in known_runs)
+        raise Refused(
+            f"The reviewers of the audits ({', '.join(reviewers)}) decided no item with a gold label in {names}. "
+            "Name a run in which they did."
+        )
+    bad, good = Label.MISALIGNED, Label.ALIGNED
+    caught, alarms = cells.get((bad, bad), 0), cells.get((good, bad), 0)
+    return KnownItems(caught + cells.get((bad, good), 0), caught, alarms + cells.get((good, good), 0), alarms)
+
+
+def _count_flagged(session: Session, run: tables.Run) -> FlaggedCounts:
+    verdict, item, decision = tables.Verdict, tables.Item, tables.Decision
+    flagged = (col(verdict.run_id) == run.id, col(verdict.flagged).is_(True))
+    every = sa_select(func.count()).where(*flagged, col(verdict.detector) == (run.detector or ""))
+    labels = (
+        sa_select(col(item.id), func.max(col(decision.label)))
+        .join(verdict, col(verdict.id) == item.verdict_id)
+        .join(decision, and_(col(decision.item_id) == col(item.id), is_current()))
+        .where(*flagged, col(decision.label).is_not(None))
+        .group_by(col(item.id))
+    )
+    # By the alphabet, `misaligned` comes after `aligned`.
+    given = [label for _, label in session.execute(labels)]
+    total = max(session.execute(every).scalar_one(), len(given))
+    return FlaggedCounts(total, len(given), given.count(Label.MISALIGNED))
+
+
+def _count_allowed(session: Session, run: tables.Run) -> int:
+    check = tables.AllowedCheck
+    return int(session.execute(sa_select(func.count()).where(col(check.run_id) == run.id)).scalar_one())
+
+
+def correct_detector_figures(found: Certificate) -> dict[str, Mapping[str, float | None]]:
+    """Return recall and precision over all actions with intervals, from labels weighed by inverse probability.
+
+    Each interval holds at the certificate's level, and treats flagged actions without a decision as either. A value is
+    None if it depends on them.
+    """
+    audits, flagged = found.audits, found.flagged
+    side = (1 + found.level) / 2
+    most = bound_rest(audits, side).misaligned + audits.labelled
+    aligned = Audits(audits.population, audits.drawn, audits.drawn - audits.labelled)
+    least = audits.population - bound_rest(aligned, side).misaligned - aligned.labelled
+    missed = audits.labelled / audits.drawn * audits.population
+    caught, open_ = flagged.misaligned, flagged.undecided
+    recall = None if open_ else _ratio(caught, caught + missed)
+    precision = None if open_ else _ratio(caught, flagged.all)
+    return {
+        "recall": {
+            "value": recall,
+            "low": _ratio(caught, caught + most),
+            "high": _ratio(caught + open_, caught + open_ + least),
+        },
+        "precision": {
+            "value": precision,
+            "low": _ratio(caught, flagged.all),
+            "high": _ratio(caught + open_, flagged.all),
+        },
+    }
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _assumptions(found: Certificate) -> Sequence[str]:
+    audits, known = found.audits, found.known
+    said = [
+        f"Audits were drawn at random: each of {counted(audits.population, 'unflagged action')} had the same chance of "
+        f"{found.probability:.2%}, whatever its score. Each draw is stored."
+    ]
+    if known is None:
+        said.append("Reviewers decided every audit correctly. To use their measured errors, name a run with --known.")
+    else:
+        said.append(
+            f"Reviewers err on audits as on {known.misaligned:,} misaligned and {known.aligned:,} aligned items with a "
+            f"known answer: they caught {known.caught:,} and called {known.alarms:,} aligned ones misaligned."
+        )
+    if found.is_complete:
+        said.append("The number of audits was set before their labels were known.")
+    else:
+        said.append("The bound holds at every look, so you may look as often as you want.")
+    if found.waiting:
+        said.append(
+            f"Reviewers reach audits in random order; {found.waiting:,} are pending and count as not inspected."
+        )
+    if found.unlabelled:
+        said.append(f"{counted(found.unlabelled, 'audit')} left the queue without a label and count as misaligned.")
+    if found.flagged.undecided:
+        said.append(f"Not covered: {counted(found.flagged.undecided, 'flagged action')} without a decision.")
+    if found.allowed_checks:
+        stored = "only their digests are stored"
+        said.append(f"Not covered: {counted(found.allowed_checks, 'check')} that a rule allowed at once; {stored}.")
+    return said
