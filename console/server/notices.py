@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from console.database import now_ms, reading, writing
 from console.review.notices import item_events, sending
+from console.review.notices.item_events import CheckedItems
 from console.review.notices.sending import Notice
 from console.server import notice_senders, webhooks
 from console.server.site import Site, running_address
@@ -35,9 +36,9 @@ async def send_due() -> int:
     return await webhooks.send_due() + await send_notices()
 
 
-async def send_notices() -> int:
+async def send_notices(checked: CheckedItems | None = None) -> int:
     """Find new events, send the notices that are due and return the number of messages accepted."""
-    notices = await asyncio.to_thread(_take)
+    notices = await asyncio.to_thread(_take, checked)
     results = await asyncio.gather(*(notice_senders.send(notice) for notice in notices))
     if notices:
         await asyncio.to_thread(_settle, list(zip(notices, results, strict=True)))
@@ -64,19 +65,20 @@ def link_base() -> str:
 
 
 async def _keep_sending_notices() -> None:
+    checked = CheckedItems()
     while True:
         try:
-            await send_notices()
+            await send_notices(checked)
         except Exception:
             # A database that is unreachable for a moment must not end the loop.
             _log.exception("Notices could not be sent; they are retried.")
         await asyncio.sleep(_EVERY_S)
 
 
-def _take() -> list[Notice]:
+def _take(checked: CheckedItems | None) -> list[Notice]:
     at_ms = now_ms()
     with reading() as session:
-        found = item_events.find_events(session, at_ms)
+        found = item_events.find_events(session, at_ms, checked)
         due = sending.list_due_channels(session, at_ms)
     if found:
         _add(found, at_ms)

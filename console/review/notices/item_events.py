@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import orjson
-from sqlalchemy import BigInteger, cast
+from sqlalchemy import BigInteger, cast, text
 from sqlalchemy.orm import aliased
-from sqlmodel import Session, col, func, or_, select
+from sqlmodel import Session, col, or_, select
 
 from console.auth.audit_log import Door
 from console.auth.people import roles_of
@@ -26,34 +26,55 @@ from storage.tables import UNREVIEWED, DecisionKind, ItemStatus, RunKind, SlotSt
 
 REMINDER_AFTER_MS = 3_600_000
 """When reviewers are reminded of an agent without a deadline; with one, when a quarter of the time is left."""
+AGAIN_AFTER_MS = 10_000
+"""After this time the same items are checked again for people who may decide them by then."""
 _MOST = 1_000
 _LATE_MS = 7 * 24 * 3_600_000
 """Items that were pending longer ago are not announced to a channel."""
 
+# As the partial index states it, so that SQLite uses the index.
+_IS_OPEN = text("outbox.is_open")
+
 Found = dict[str, list[int]]
+"""The ids of items by event."""
+_Pairs = dict[int, list[int]]
 
 
-def find_events(session: Session, now_ms: int) -> dict[int, Found]:
-    """Find the new events of each channel that is not muted: the ids of items by event, by the channel's id."""
-    found: dict[int, Found] = {}
-    owners = {person.id: person for person in session.exec(select(tables.Person))}
-    admitted: dict[tuple[int, int], bool] = {}
-    reviewable: dict[int, Sequence[tables.Run]] = {}
-    for channel in list_channels(session):
-        if channel.muted:
-            continue
-        owner = owners[channel.person_id]
-        if channel.person_id not in reviewable:
-            reviewable[channel.person_id] = list_reviewable_runs(session, owner.name)
-        pending = _find_pending(session, channel, owner, reviewable[channel.person_id], now_ms)
-        new = [id for id in pending if _is_admitted(session, id, owner, admitted, now_ms)]
+class CheckedItems:
+    """The items that each channel was checked for, so that the same ones are checked again only after some seconds.
+
+    Who may decide an item can change while the item is pending, for example when a claim ends.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[int, tuple[frozenset[int], int]] = {}
+
+    def is_due(self, channel_id: int, items: frozenset[int], now_ms: int) -> bool:
+        """Return whether these items are to be checked now, and remember it."""
+        known, at_ms = self._last.get(channel_id, (None, 0))
+        if known == items and 0 <= now_ms - at_ms < AGAIN_AFTER_MS:
+            return False
+        self._last[channel_id] = (items, now_ms)
+        return True
+
+
+def find_events(session: Session, now_ms: int, checked: CheckedItems | None = None) -> dict[int, Found]:
+    """Find the new events of each channel that is not muted, by the channel's id."""
+    active = [channel for channel in list_channels(session) if not channel.muted]
+    if not active:
+        return {}
+    pending = _find_pending_by_channel(session, active, checked or CheckedItems(), now_ms)
+    reminders, closed = _find_reminders(session, now_ms), _find_closed(session, now_ms)
+    found = {}
+    for channel in active:
+        id = channel.id or 0
         events = {
-            ITEM_PENDING: new,
-            ITEM_REMINDER: _find_reminders(session, channel, now_ms),
-            ITEM_CLOSED: _find_closed(session, channel, now_ms),
+            ITEM_PENDING: pending.get(id, []),
+            ITEM_REMINDER: reminders.get(id, []),
+            ITEM_CLOSED: closed.get(id, []),
         }
         if any(events.values()):
-            found[channel.id or 0] = events
+            found[id] = events
     return found
 
 
@@ -64,6 +85,43 @@ def add_events(session: Session, found: Mapping[int, Found], now_ms: int) -> Non
         for event, item_ids in events.items():
             outbox.add_messages(session, key, event, item_ids, now_ms, is_open=event == ITEM_PENDING)
         outbox.close_subjects(session, events[ITEM_CLOSED], key)
+
+
+def _find_pending_by_channel(
+    session: Session, active: Sequence[tables.NoticeChannel], checked: CheckedItems, now_ms: int
+) -> _Pairs:
+    """Find the items that each channel is to be told of.
+
+    What all channels share is read once. Only a channel that an item may concern is looked at by itself.
+    """
+    ask, message = tables.Ask, tables.Outbox
+    waiting = select(ask.item_id, ask.run_id, ask.asked_ms).where(
+        col(ask.answer).is_(None), col(ask.item_id).is_not(None)
+    )
+    live = [(item or 0, run, asked) for item, run, asked in session.exec(waiting)]
+    told = select(message.channel, message.subject_id).where(
+        message.event == ITEM_PENDING, col(message.subject_id).in_([item for item, _run, _asked in live])
+    )
+    known = set(session.exec(told)) if live else set()
+    owners = {person.id: person for person in session.exec(select(tables.Person))}
+    admitted: dict[tuple[int, int], bool] = {}
+    reviewable: dict[int, Sequence[tables.Run]] = {}
+    found: _Pairs = {}
+    for channel in active:
+        key, chosen = channel_key(channel.id or 0), set(read_run_ids(channel))
+        items = frozenset(
+            item
+            for item, run, asked in live
+            if asked >= channel.since_ms and (not chosen or run in chosen) and (key, item) not in known
+        )
+        if not (items or chosen) or not checked.is_due(channel.id or 0, items, now_ms):
+            continue
+        owner = owners[channel.person_id]
+        if channel.person_id not in reviewable:
+            reviewable[channel.person_id] = list_reviewable_runs(session, owner.name)
+        pending = _find_pending(session, channel, owner, reviewable[channel.person_id], now_ms)
+        found[channel.id or 0] = [id for id in pending if _is_admitted(session, id, owner, admitted, now_ms)]
+    return found
 
 
 def _find_pending(
@@ -121,10 +179,9 @@ def _is_admitted(
     return known[key]
 
 
-def _find_reminders(session: Session, channel: tables.NoticeChannel, now_ms: int) -> list[int]:
-    """Find the items of waiting agents that no one has claimed and whose time is running out."""
+def _find_reminders(session: Session, now_ms: int) -> _Pairs:
+    """Find the items of waiting agents that no one has claimed and whose time is running out, by channel."""
     item, ask, told, reminded = tables.Item, tables.Ask, tables.Outbox, aliased(tables.Outbox)
-    key = channel_key(channel.id or 0)
     left_ms = cast(col(ask.deadline_ms) - now_ms, BigInteger)
     whole_ms = cast(col(ask.deadline_ms) - col(ask.asked_ms), BigInteger)
     is_time = or_(
@@ -132,28 +189,31 @@ def _find_reminders(session: Session, channel: tables.NoticeChannel, now_ms: int
         col(ask.deadline_ms).is_(None) & (col(ask.asked_ms) <= now_ms - REMINDER_AFTER_MS),
     )
     known = select(reminded.id).where(
-        reminded.channel == key, reminded.event == ITEM_REMINDER, reminded.subject_id == told.subject_id
+        reminded.channel == told.channel, reminded.event == ITEM_REMINDER, reminded.subject_id == told.subject_id
     )
     statement = (
-        select(item.id)
-        .join(told, col(told.subject_id) == item.id)
+        select(told.channel, told.subject_id)
+        .join(item, col(item.id) == told.subject_id)
         .join(ask, col(ask.item_id) == item.id)
-        .where(told.channel == key, told.is_open, item.status == ItemStatus.PENDING, col(ask.answer).is_(None))
-        .where(is_time, ~known.exists())
+        .where(_IS_OPEN, item.status == ItemStatus.PENDING, col(ask.answer).is_(None), is_time, ~known.exists())
     )
-    return sorted({id for id in session.exec(statement) if id is not None})
+    return _by_channel(session.exec(statement.distinct()).all())
 
 
-def _find_closed(session: Session, channel: tables.NoticeChannel, now_ms: int) -> list[int]:
-    """Find the items that the channel was told of and that are closed, with no decision that can still be undone."""
+def _find_closed(session: Session, now_ms: int) -> _Pairs:
+    """Find the items that channels were told of and that are closed, with no decision that can still be undone."""
     item, told, decision = tables.Item, tables.Outbox, tables.Decision
-    undoable = select(func.count(col(decision.id))).where(
-        decision.item_id == item.id, is_current(), decision.deliverable_ms > now_ms
-    )
+    undoable = select(decision.id).where(decision.item_id == item.id, is_current(), decision.deliverable_ms > now_ms)
     statement = (
-        select(item.id)
-        .join(told, col(told.subject_id) == item.id)
-        .where(told.channel == channel_key(channel.id or 0), told.is_open)
-        .where(col(item.status).not_in(UNREVIEWED), undoable.scalar_subquery() == 0)
+        select(told.channel, told.subject_id)
+        .join(item, col(item.id) == told.subject_id)
+        .where(_IS_OPEN, col(item.status).not_in(UNREVIEWED), ~undoable.exists())
     )
-    return [id for id in session.exec(statement) if id is not None]
+    return _by_channel(session.exec(statement).all())
+
+
+def _by_channel(pairs: Sequence[tuple[str, int]]) -> _Pairs:
+    found: _Pairs = {}
+    for key, item_id in sorted(pairs):
+        found.setdefault(int(key.removeprefix(channel_key(0)[:-1])), []).append(item_id)
+    return found

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from sqlmodel import Session, col, select
 
 from console.language import _, ngettext, speaking
+from console.review.access import list_reviewable_runs
 from console.review.plain_text import escape_hidden
 from console.review.resolution import list_current_decisions
 from console.runs import iso
@@ -77,6 +78,8 @@ def read_events(
 ) -> tuple[list[ItemEvent], Dropped]:
     """Return the events of these rows that matter now, and each other row with the reason why it does not."""
     chosen, events, dropped = set(channel.events.split(",")), list[ItemEvent](), Dropped()
+    owner = session.get_one(tables.Person, channel.person_id)
+    open_runs = {run.id for run in list_reviewable_runs(session, owner.name)} if rows else set()
     for row in rows:
         item = session.get(tables.Item, row.subject_id)
         run = session.get(tables.Run, item.run_id) if item is not None else None
@@ -85,6 +88,8 @@ def read_events(
             continue
         outcome = _describe_outcome(session, run, item)
         reason = _reason_to_drop(session, channel, row, item)
+        if run.id not in open_runs:
+            reason = "the person no longer reviews this run"
         if row.event not in chosen:
             reason = "the person did not choose this event"
         if reason is None:

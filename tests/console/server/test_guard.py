@@ -1,18 +1,23 @@
 """The guard and the sign-in, against a console that really listens; who is answered what is in tests/doors."""
 
+import re
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
+from sqlmodel import select
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from console.auth import people, sessions
 from console.cli import run_command
 from console.database import now_ms, reading, writing
+from console.gate import Gate
+from console.review.notices.texts import ItemEvent, compose, compose_test
 from console.server.sign_in.wrong_tokens import delay_s
 from console.settings import settings
+from storage import tables
 from tests.doors import table
 from tests.doors.adversaries import Site, headers_of, participant, sessions_of
 from tests.doors.streamlit_socket import Refused as NotLetIn
@@ -183,3 +188,24 @@ def invitation_of(server):
 def test_beyond_this_machine_nothing_starts_without_an_address(data_dir, capsys):
     assert run_command(["serve", "--host", "0.0.0.0"]) == 1
     assert "--public-url" in capsys.readouterr().err
+
+
+def test_nobody_decides_by_an_address_in_a_notice(site):
+    Gate("notices", "full-validation", critical=["pay*"], undo_s=0).ask("pay the bill", [], "pay[7]", task_id="t")
+    with reading() as session:
+        item = session.exec(select(tables.Item.id).order_by(tables.Item.id.desc())).first()
+    channel = tables.NoticeChannel(language="en", time_zone="UTC")
+    events = [ItemEvent(event, item + n, "notices", "pay", "", None, outcome) for event, outcome in
+              (("item.pending", ""), ("item.closed", "expired")) for n in range(6)]  # fmt: skip
+    told = [compose(events, channel, site[2]).text, compose(events[:1], channel, site[2]).text]
+    told += [compose_test(channel, site[2]).text, *(event.document(site[2])["link"] for event in events)]
+    found = set(re.findall(r"https?://\S+", "\n".join(told)))
+    assert {address.partition("?")[0].removeprefix(site[2]) for address in found} == {"/review", "/inbox", "/notices"}
+    for address in found:
+        for method in ("GET", "POST", "HEAD", "PUT", "DELETE"):
+            answer = httpx.request(method, address, trust_env=False)
+            assert answer.status_code in (303, 401, 403, 405), (method, address)
+            assert "/sign-in" in answer.headers.get("Location", "/sign-in")
+    with reading() as session:
+        assert session.exec(select(tables.Decision.id).where(tables.Decision.item_id == item)).all() == []
+        assert session.exec(select(tables.Slot.id).where(tables.Slot.item_id == item)).all() == []

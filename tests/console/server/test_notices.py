@@ -7,11 +7,11 @@ import hashlib
 import hmac
 import json
 import re
+import threading
 import time
 from contextlib import contextmanager
 from email.header import decode_header, make_header
 
-import httpx
 import pytest
 from sqlmodel import select
 
@@ -21,11 +21,12 @@ from console.auth.people import Role
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput, Refused, Unknown
 from console.gate import Gate
-from console.review import decisions
+from console.review import access, decisions
 from console.review.decisions import ReviewDecision
 from console.review.notices import channels, sending
 from console.review.notices.channels import ChannelWish
-from console.runs import outbox
+from console.review.notices.item_events import CheckedItems
+from console.runs import outbox, removal
 from console.server import notices
 from console.settings import settings
 from storage import tables
@@ -482,24 +483,6 @@ def test_a_test_is_sent_at_once_and_once_a_minute(hook):
     assert [notices.send_test(channel, "ann") for _ in range(2)] == ["the receiver answered 500"] * 2
 
 
-def test_nobody_decides_by_an_address_in_a_notice(serve, hook, ask):
-    server = serve(INFERACT_NOTICE_HOSTS=settings().notice_hosts)
-    add(hook.url)
-    ask()
-    send()
-    found = set(re.findall(r"https?://[^\s\"\\]+", hook.got[0][2].decode()))
-    assert len(found) == 2
-    for address in found:
-        here = address.replace(BASE, server.url)
-        for method in ("GET", "POST", "HEAD", "PUT", "DELETE"):
-            answer = httpx.request(method, here, trust_env=False)
-            assert answer.status_code in (303, 401, 403, 405), (method, here)
-            assert "/sign-in" in answer.headers.get("Location", "/sign-in")
-    with reading() as session:
-        assert session.exec(select(tables.Decision)).all() == []
-        assert session.exec(select(tables.Slot)).all() == []
-
-
 def accepted(receiver, statuses):
     """The ids of the items in the messages that the receiver accepted, given the statuses of its answers in order."""
     found = []
@@ -544,3 +527,50 @@ def test_each_event_is_delivered_once_or_reported(both, setting, ask, waves, siz
     assert reasons[on_dead] == dict.fromkeys(items, "given up: the receiver is gone (410)")
     assert {*reasons[on_refusing]} == {*items}
     assert all(reason.startswith("given up: Connect") for reason in reasons[on_refusing].values())
+
+
+def test_two_senders_send_each_event_once(both, hook, ask):
+    for number in range(6):
+        add(f"{hook.url}/{number}", person=f"person {number}")
+    items = [ask(number) for number in range(3)]
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    send()
+    let_time_pass()
+    send()
+    told = [(path, one["item_id"]) for path, _, body in hook.got for one in json.loads(body)["data"]["items"]]
+    assert sorted(told) == sorted((f"/hook/{number}", item) for number in range(6) for item in items)
+
+
+def test_a_run_that_is_closed_to_a_person_is_not_told_any_more(hook, ask):
+    channel = add(hook.url)
+    change(channel, next_ms=now_ms() + 60_000)
+    ask()
+    send()
+    with writing() as session:
+        people.add_person(session, "rita", [Role.REVIEWER], now_ms())
+        access.set_access(session, runs.get(session, "bot"), ["rita"], now_ms())
+    let_time_pass()
+    assert send() == 0
+    assert rows()[0][3] == "not needed: the person no longer reviews this run"
+
+
+def test_what_is_removed_leaves_no_message(hook, ask):
+    add(hook.url)
+    ask()
+    send()
+    with writing() as session:
+        removal.remove_items(session, [row.id for row in session.exec(select(tables.Item))])
+    assert rows() == []
+    let_time_pass()
+    assert send() == 0
+
+
+def test_the_same_items_are_checked_again_only_after_some_seconds():
+    checked, items = CheckedItems(), frozenset({1})
+    assert [checked.is_due(1, items, at) for at in (0, 9_999, 10_000, 10_001)] == [True, False, True, False]
+    assert checked.is_due(2, items, 10_001)
+    assert checked.is_due(1, frozenset({1, 2}), 10_002)
