@@ -37,6 +37,7 @@ from console.language import counted
 from console.llm import ClientUsage
 from console.review import line_corrections
 from console.runs import costs
+from console.studies.design.factors import study_threshold
 from console.trajectory.requirements import Standing
 
 _BUILT_IN = f"{', '.join(DETECTORS.built_in)}, or one of a plug-in"
@@ -297,15 +298,15 @@ app = typer.Typer(help="List detectors, or fit a stack of detectors.", invoke_wi
 @run_by_default(app)
 def list_detectors(as_json: Json = False) -> None:
     """List the detectors and the fitted stacks."""
-    rows = [
-        {"detector": name, "title": one.title, "asks_a_model": one.ask is not None, "threshold": one.threshold}
-        for name, one in DETECTORS.items()
+    columns = ("detector", "title", "asks_a_model", "threshold", "threshold_in_studies")
+    told = [
+        (name, one.title, one.ask is not None, one.threshold, study_threshold(one)) for name, one in DETECTORS.items()
     ]
-    rows += [
-        {"detector": f"stacked@{path.stem}", "title": f"Stacked ({path.stem})", "asks_a_model": None, "threshold": 0.5}
+    told += [
+        (f"stacked@{path.stem}", f"Stacked ({path.stem})", None, 0.5, 0.5)
         for path in sorted(stacked.folder().glob("*.json"))
     ]
-    emit_table(rows, ("detector", "title", "asks_a_model", "threshold"), as_json)
+    emit_table([dict(zip(columns, row, strict=True)) for row in told], columns, as_json)
 
 
 @app.command("lines", epilog="Example: inferact detector lines support --json")
