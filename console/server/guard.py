@@ -33,6 +33,10 @@ OPEN = ("/_stcore/health", "/_stcore/host-config", "/favicon.png", "/whoami", "/
 OPEN_BELOW = ("/static/", "/sign-in", "/invite/")
 """Addresses that need no session: the sign-in, joining a study, and Streamlit's own files."""
 
+_STREAMLITS = ("/_stcore/", "/media/", "/component/", "/app/")
+MISSING = "/page-not-found"
+"""An address without a page, which the pages therefore name as missing."""
+
 _API = ("/api", "/api/", "/v1/traces")
 BODY_S = 30.0
 """The seconds in which a body must arrive, and in which each further 64 kB of it must."""
@@ -65,8 +69,12 @@ class Guard:
             return PlainTextResponse(wrong, 403)
         if path.rstrip("/") == "/participate":
             return await in_language(request, participants.arrive(request, self._site))
-        if path in OPEN or path.startswith(OPEN_BELOW) or await self._is_live(request):
+        if path in OPEN or path.startswith(OPEN_BELOW):
             return None
+        if await self._is_live(request):
+            # No page has a nested address, and Streamlit would show the first page there.
+            nested = "/" in path.strip("/") and not path.startswith(_STREAMLITS) and _is_document(request)
+            return RedirectResponse(MISSING, 303, {"Cache-Control": "no-store"}) if nested else None
         if _is_document(request):
             response = RedirectResponse("/sign-in", 303, {"Cache-Control": "no-store"})
             keep_link(request, response, self._site)

@@ -65,6 +65,12 @@ def test_each_key_presses_its_button_once(page):
         start_over(page)
 
 
+def test_a_key_without_a_button_says_why_and_presses_nothing(page, stays):
+    page.keyboard.press("z")
+    page.get_by_text("Nothing to decide on here.").wait_for()
+    stays(page, "nothing")
+
+
 def test_a_held_key_decides_one_item(page, stays):
     for _ in range(12):
         page.keyboard.down("a")

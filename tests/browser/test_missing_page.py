@@ -8,6 +8,8 @@ from tests.signing_in import let_in
 def test_an_unknown_address_is_named_and_leads_back(data_dir, serve, open_page, settled):
     address, page = serve(), open_page()
     let_in(page, address, role="reviewer")
+    page.goto(f"{address}/a/b")
+    page.get_by_role("heading", name="Page not found").wait_for()
     page.goto(f"{address}/reviews-of-mine")
     page.get_by_role("heading", name="Page not found").wait_for()
     settled(page)
@@ -20,3 +22,14 @@ def test_an_unknown_address_is_named_and_leads_back(data_dir, serve, open_page, 
     page.get_by_role("button", name="sign out").wait_for()
     settled(page)
     assert page.get_by_role("heading", name="Page not found").count() == 0
+
+
+def test_a_lost_connection_is_said_in_words_of_the_console(data_dir, serve, open_page, settled):
+    page = open_page()
+    with serve.until_closed(None) as address:
+        let_in(page, address, role="reviewer")
+        page.goto(f"{address}/inbox")
+        page.get_by_text("Nothing to review yet").wait_for()
+        settled(page)
+    page.get_by_text("The console is unreachable.").wait_for(timeout=60_000)
+    assert "Streamlit" not in page.get_by_role("dialog").inner_text()

@@ -46,6 +46,15 @@ def reliability(frame: pd.DataFrame) -> go.Figure:
     columns = ("mean_probability", "share_misaligned", "n")
     hover = "predicted %{x:.1%}, observed %{y:.1%}<br>%{customdata:,} trajectories"
     figure = _add_lines(_diagonal("perfect calibration"), frame[frame["n"] > 0], columns, hover, marks=True)
+    for line in figure.data[1:]:
+        # The first line is the diagonal, which has no bins.
+        line.update(
+            mode="lines+markers+text",
+            text=[f"n={count:,}" for count in line.customdata],
+            textposition="top center",
+            textfont={"size": 11, "color": line.line.color},
+            cliponaxis=False,
+        )
     return set_titles(figure, "Reliability diagram", "mean predicted probability", "share misaligned")
 
 

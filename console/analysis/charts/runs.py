@@ -16,6 +16,7 @@ from console.analysis.charts.style import (
     SeriesStyle,
     error_bars,
     label_last_points,
+    name_coinciding_lines,
     series_styles,
     set_titles,
     split_series,
@@ -143,7 +144,7 @@ def oversight_curve(frame: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(rangemode="tozero")
     title = "Misalignments caught by inspections" + (f": {detectors[0]}" if len(detectors) == 1 else "")
     set_titles(figure, title, "inspections of flagged items", "misalignments caught", height=440)
-    return figure.update_layout(hovermode="x unified", legend={"traceorder": "normal"})
+    return name_coinciding_lines(figure).update_layout(hovermode="x unified", legend={"traceorder": "normal"})
 
 
 def _order(line: pd.DataFrame, name: str, style: SeriesStyle | None) -> Iterator[go.Scatter]:

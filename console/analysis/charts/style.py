@@ -91,21 +91,43 @@ def split_series(frame: pd.DataFrame, column: str) -> Iterator[tuple[str, pd.Dat
 
 
 def label_last_points(figure: go.Figure, ends: Sequence[tuple[float, float, str, str]], gap: float) -> None:
-    """Replace the legend by labels (x, y, label, colour), at least `gap` apart on the y axis."""
+    """Replace the legend by labels (x, y, label, colour), at least `gap` apart on the y axis.
+
+    Lines that end at the same point share a label; a thin line joins a label that had to move to its point.
+    """
+    shared: dict[tuple[float, float], list[tuple[str, str]]] = {}
+    for x, y, label, colour in ends:
+        shared.setdefault((x, y), []).append((label, colour))
     place, width = -math.inf, max((end[0] for end in ends), default=0.0)
-    for x, y, label, colour in sorted(ends, key=lambda end: end[1]):
+    for (x, y), labels in sorted(shared.items(), key=lambda end: end[0][1]):
         place = max(y, place + gap)
+        moved, before = place - y > gap / 2, 2 * x > width
+        drawn = {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": labels[0][1], "standoff": 2}
+        # The tail of the arrow is the label's place, in units of the axes.
+        drawn |= {"showarrow": True, "ax": x, "ay": place, "axref": "x", "ayref": "y"} if moved else {"yshift": 6}
         figure.add_annotation(
             x=x,
-            y=place,
-            text=label,
-            showarrow=False,
-            xanchor="right" if 2 * x > width else "left",
+            y=y,
+            text=" · ".join(label for label, _colour in labels),
+            xanchor="right" if before else "left",
             yanchor="bottom",
-            yshift=6,
-            font={"color": colour, "size": 13},
+            font={"color": labels[0][1], "size": 13},
+            **({"showarrow": False} | drawn),
         )
     figure.update_layout(showlegend=False)
+
+
+def name_coinciding_lines(figure: go.Figure) -> go.Figure:
+    """Give lines with the same points one entry in the legend, which names all of them."""
+    first: dict[tuple[tuple[float, ...], tuple[float, ...]], go.Scatter] = {}
+    for line in figure.data:
+        if line.showlegend is False or not line.name:
+            continue
+        known = first.setdefault((tuple(line.x), tuple(line.y)), line)
+        if known is not line:
+            known.name = f"{known.name} = {line.name}"
+            line.showlegend = False
+    return figure
 
 
 def heat_map(

@@ -304,6 +304,9 @@ def _more(offer: _Offer) -> None:
             st.button(_(words), key=f"{label}-{alias(offer.item)}", on_click=actions.decide, args=answer)
 
 
+_NO_ACTION = gettext_noop("The agent halted without an action to decide on. Press W to write feedback, or S to skip.")
+
+
 def _bindings(offer: _Offer) -> dict[str, str]:
     item, name = offer.item, alias(offer.item)
     bound = {"s": f"skip-{name}", "u": f"undo-{name}", "ctrl+enter": f"submit-{name}", "k": f"previous-{name}"}
@@ -315,6 +318,8 @@ def _bindings(offer: _Offer) -> dict[str, str]:
         if not offer.edits:
             del of["e"]
         bound |= {key: f"{kind}-{name}" for key, kind in of.items() if str(kind) not in offer.withheld}
+    if offer.halted:
+        bound |= dict.fromkeys("axe", f"!{_(_NO_ACTION)}")
     if not offer.halted and not offer.editing:
         bound["ctrl+enter"] = f"reject-{name}"
         bound |= {str(n): f"{reasons_key(item)}#{n}" for n in range(1, len(offer.reasons) + 1)}

@@ -12,7 +12,7 @@ from zlib import crc32
 import streamlit as st
 
 from console.errors import BadInput
-from console.language import COOKIE, _
+from console.language import COOKIE, _, gettext_noop
 
 
 @cache
@@ -42,9 +42,14 @@ def watch_page(item_id: int, *, idle_s: int, traced: bool) -> None:
     component("page_watch")(key="page-watch", data={"item": item_id, "idle_ms": 1_000 * idle_s, "traced": traced})
 
 
+_LOST = gettext_noop(
+    "The console is unreachable. Your unsent text stays here. The page connects again when the console is back."
+)
+
+
 def watch_session() -> None:
     """Check the session when the tab gets the focus or loses its connection; if it has ended, open the sign-in page."""
-    component("session_watch")(key="session-watch", data={})
+    component("session_watch")(key="session-watch", data={"lost": _(_LOST)})
 
 
 def show_from_top(stage: str) -> None:

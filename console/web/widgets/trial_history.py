@@ -127,9 +127,11 @@ def _feedback(one: FeedbackOutcome) -> str:
     words = f'<p class="ia-said">“{plain(one.words)}”</p>' if one.words else ""
     edited = change_html(one.action, row.edited_action) if row.edited_action else ""
     where = _("trial {trial} · item {number}").format(trial=one.trial, number=row.item_id)
+    # A halted trial has no action.
+    action = f"<code>{plain(preview(one.action))}</code>" if one.action else plain(_("halted"))
     return (
         f'<li class="ia-outcome-entry"><p class="ia-asked-for">{_task(one.instruction)}</p>'
-        f'<p class="ia-given"><b>{plain(_(row.decision))}</b> · <code>{plain(preview(one.action))}</code>'
+        f'<p class="ia-given"><b>{plain(_(row.decision))}</b> · {action}'
         f" · <span>{plain(where)}</span></p>{words}{edited}{_outcome(one)}</li>"
     )
 

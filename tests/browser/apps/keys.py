@@ -57,6 +57,7 @@ with st.bottom, st.container(key="bar"):
             "arrowleft": f"previous-{item}",
             "ctrl+enter": f"submit-{item}",
             "?": "help",
+            "z": "!Nothing to decide on here.",
         },
         item_id=item,
         enabled=state["keys-on"],

@@ -83,6 +83,7 @@ function pressed(state, event) {
   event.preventDefault()
   event.stopImmediatePropagation()
   if (name === "ctrl+enter" && state.data.words_key && !hasWords(state)) return
+  if (key.startsWith("!")) return say(state, key.slice(1))
   if (held || performance.now() - state.shownAt < DWELL_MS || isSending(state)) return
   if (name === "ctrl+enter" && state.data.field_keys.length) state.sentAt = performance.now()
   press(state, key, field)
@@ -220,6 +221,7 @@ function markKeys(state) {
   const mark = () => {
     const keys = new Map()
     for (const [key, name] of Object.entries(state.data.enabled ? state.data.page : {})) {
+      if (name.startsWith("!")) continue
       keys.set(name, [...(keys.get(name) ?? []), SPOKEN[key] ?? key.toUpperCase()])
     }
     for (const [name, pressed] of keys) bound(name)?.setAttribute("aria-keyshortcuts", pressed.join(" "))

@@ -1,5 +1,7 @@
 // The server closes the connection when a session ends; Streamlit then reconnects for ever and keeps the old page.
-export default function mount() {
+const STREAMLITS = /Streamlit server is not responding|Is Streamlit still running/
+
+export default function mount({ data }) {
   const stop = new AbortController()
   const ask = async () => {
     const answer = await fetch("/whoami", { cache: "no-store" }).catch(() => null)
@@ -13,7 +15,17 @@ export default function mount() {
     if (app.dataset.testConnectionState !== "CONNECTED") ask()
   })
   if (app) lost.observe(app, { attributeFilter: ["data-test-connection-state"] })
-  stop.signal.addEventListener("abort", () => lost.disconnect())
+  // Streamlit's dialog names a program and commands that visitors do not have.
+  const dialogs = new MutationObserver(() => {
+    for (const dialog of document.querySelectorAll("[role=dialog]")) {
+      if (!STREAMLITS.test(dialog.textContent)) continue
+      const [place] = [...dialog.querySelectorAll("p, div")].filter((each) => STREAMLITS.test(each.textContent)).slice(-1)
+      dialog.querySelectorAll("pre, code").forEach((each) => each.remove())
+      place.textContent = data.lost
+    }
+  })
+  dialogs.observe(document.body, { childList: true, subtree: true, characterData: true })
+  stop.signal.addEventListener("abort", () => [lost, dialogs].forEach((each) => each.disconnect()))
   window.addEventListener("focus", ask, { signal: stop.signal })
   document.addEventListener("visibilitychange", () => document.hidden || ask(), { signal: stop.signal })
   ask()

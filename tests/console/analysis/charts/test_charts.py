@@ -218,6 +218,31 @@ def test_lines_are_named_where_they_end(name):
     assert all(any(all(part in label for part in name) for label in labels) for name in named)
 
 
+def test_a_label_that_moved_is_joined_to_its_point_and_equal_ends_share_one():
+    rows = [(0, 5.0, 4, 0.0, None), (1, 5.0, 4, 0.0, None), (2, 5.0, 4, 4.0, None), (3, 5.0, 4.1, 4.1, None)]
+    notes = CHARTS["budget-burn-down"](pd.DataFrame(rows, columns=["trial", "minute", "used", "caught", "cap"]))
+    labels = {note.text: note for note in notes.layout.annotations}
+    assert {(note.x, note.y) for note in labels.values()} == {(5.0, 0.0), (5.0, 4.0), (5.0, 4.1)}
+    assert sum(text.count("trial") for text in labels) == 8
+    moved = [note for note in labels.values() if note.showarrow]
+    assert [(note.y, note.ay > note.y) for note in moved] == [(4.1, True)]
+
+
+def test_each_bin_of_the_reliability_diagram_names_its_count():
+    table = TABLES["reliability"]
+    lines = CHARTS["reliability"](table).data[1:]
+    said = [text for line in lines for text in line.text]
+    assert sorted(said) == sorted(f"n={count:,}" for count in table[table["n"] > 0]["n"])
+
+
+def test_coinciding_lines_of_the_oversight_curve_share_one_name():
+    figure = CHARTS["oversight-curve"](TABLES["oversight-curve"])
+    shown = [line for line in figure.data if line.showlegend is not False]
+    points = [(tuple(line.x), tuple(line.y)) for line in shown]
+    assert len(points) == len(set(points))
+    assert any(" = " in line.name for line in shown)
+
+
 def test_a_detector_has_one_colour_in_all_charts():
     same = pd.CategoricalDtype(DETECTORS)
     curve = CHARTS["pr-curve"](TABLES["pr-curve"].astype({"detector": same}))
