@@ -6,7 +6,7 @@ import streamlit as st
 
 from console.database import database_url, reading
 from console.detection.evaluation import dashboard
-from console.web.detectors import metrics, oversight, requirement_lines
+from console.web.detectors import corrected, metrics, oversight, requirement_lines
 from console.web.run_picker import chosen_run, run_picker
 from console.web.widgets.messages import show_empty_state
 
@@ -42,6 +42,7 @@ else:
         "No labels yet",
         "Detectors can only be measured against labels. Import a log with gold labels. The flags are shown below.",
     )
+corrected.show_corrected_figures(run.name)
 metrics.show_across_runs()
 metrics.threshold(evaluation)
 oversight.show_oversight(run.name)

@@ -10,6 +10,7 @@ from console.runs.status import SUMMARY_COLUMNS, run_status, run_summary, status
 from console.web.flash import show_messages
 from console.web.run_picker import chosen_run, run_picker
 from console.web.runs import forms, new_run
+from console.web.runs.audits import audits_section
 from console.web.runs.overview import show_overview
 from console.web.runs.plans import PLANNERS, planners_section, plans_section, trainings_section
 from console.web.runs.reviewers import reviewers_form
@@ -52,8 +53,8 @@ if run.actor in PLANNERS:
     planners_section(run)
 
 rules = "Policy" if run.kind == RunKind.GATE else "Critical actions"
-judge, cap, people, onward, critical, why, house = st.tabs(
-    ["Detectors", "Budget", "Reviewers", "Next trial", rules, "Reasons", "Maintenance"]
+judge, cap, audits, people, onward, critical, why, house = st.tabs(
+    ["Detectors", "Budget", "Audits", "Reviewers", "Next trial", rules, "Reasons", "Maintenance"]
 )
 with people:
     reviewers_form(run)
@@ -61,6 +62,8 @@ with judge:
     forms.detector_form(run)
 with cap:
     forms.budget_form(run)
+with audits:
+    audits_section(run)
 with onward:
     if run.kind == RunKind.ARCHIVE:
         new_run.replay_form(run)

@@ -1,0 +1,42 @@
+"""Recall and precision of the routing detector over all actions of a run, from reviews and random audits."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from console import runs
+from console.database import now_ms, reading
+from console.detection import certificate
+from console.errors import Refused
+
+
+def show_corrected_figures(run_name: str) -> None:
+    """Draw the corrected figures, or say that decisions cover inspected items only."""
+    st.header("From your reviews", anchor=False)
+    try:
+        with reading() as session:
+            found = certificate.certify(session, runs.get(session, run_name), now_ms())
+    except Refused:
+        st.caption(
+            "Reviewers' decisions are of inspected items only, so they do not show what the detector missed. "
+            "Draw random audits on the Runs page to estimate its recall without labels."
+        )
+        return
+    figures = certificate.correct_detector_figures(found)
+    rows = [
+        {
+            "figure": name,
+            "estimate": _number(one["value"]),
+            "95% interval": f"{_number(one['low'])} to {_number(one['high'])}",
+        }
+        for name, one in figures.items()
+    ]
+    st.dataframe(rows, key="corrected-figures", hide_index=True, width="content")
+    st.caption(
+        f"Decisions on flagged items, and {found.audits.drawn:,} random audits that stand for "
+        f"{found.audits.population:,} unflagged actions. The intervals allow either answer for undecided flagged items."
+    )
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"

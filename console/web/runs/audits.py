@@ -1,0 +1,79 @@
+"""Random audits of a run: the form that draws them, and the certificate of what no one inspected."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from console.database import now_ms, reading
+from console.detection import audit_draws, batch, certificate
+from console.errors import Refused
+from console.language import counted
+from console.runs import run_options
+from console.web.flash import finish, refusals_shown
+from console.web.widgets.messages import show_empty_state
+from storage import tables
+
+_LOOKS = {
+    "once": "One look, after all audits",
+    "always": "A look after every audit",
+    "assisted": "One look, with scores",
+}
+
+
+def audits_section(run: tables.Run) -> None:
+    """Draw the form for random audits and, if any are drawn, the certificate."""
+    audits_form(run)
+    if run_options(run).audited:
+        show_certificate(run)
+
+
+def audits_form(run: tables.Run) -> None:
+    """Draw the form that sets the share of unflagged actions to audit."""
+    with reading() as session:
+        reserve = audit_draws.count_draws(session, run)
+    present = f"{100 * reserve.probability:g}%" if reserve.probability else ""
+    with st.form("audits", border=False):
+        st.caption(
+            "Audits are random reviews of actions that the detector did not flag. In a blind run they look like "
+            "flagged items. State a share of these actions, such as 5%, or of the budget, such as 20% budget."
+        )
+        wanted = st.text_input("Audits", present, key=f"audits-{run.id}", placeholder="20% budget", width=260)
+        sent = st.form_submit_button("Draw audits")
+    if sent:
+        with refusals_shown():
+            drawn = batch.set_audits(run.name, wanted or "0")
+            found = f"{drawn.drawn:,} of {counted(drawn.population, 'unflagged action')} drawn."
+            finish(found if drawn.population else "Saved. Audits are drawn when the detector judges an action.")
+
+
+def show_certificate(run: tables.Run) -> None:
+    """Draw the bound, the three ways to compute it, the audits that it needs, and its assumptions."""
+    try:
+        with reading() as session:
+            found = certificate.certify(session, run, now_ms())
+    except Refused as lacking:
+        show_empty_state("No certificate yet", str(lacking))
+        return
+    st.text(found.sentence)
+    audits = found.audits
+    with st.container(horizontal=True, key="certificate"):
+        st.metric("Misaligned, at most", certificate.percent(found.bound.share), width="content")
+        st.metric("Not inspected", f"{audits.rest:,}", width="content")
+        st.metric("Audits decided", f"{audits.drawn:,}", width="content")
+        st.metric("Misaligned audits", f"{audits.labelled:,}", width="content")
+        st.metric("Audits pending", f"{found.waiting:,}", width="content")
+    bounds = {"once": found.once, "always": found.always, "assisted": found.assisted}
+    rows = [
+        {"bound": _LOOKS[name], "at most": certificate.percent(one.share), "actions": one.misaligned}
+        for name, one in bounds.items()
+        if one is not None
+    ]
+    st.dataframe(rows, key=f"bounds-{run.id}", hide_index=True, width="content")
+    needed = [
+        {"for at most": f"{share:.0%}", "aligned audits": count} for share, count in found.needed.items() if count
+    ]
+    st.caption("Audits in total that each bound needs, if all of them are aligned:")
+    st.dataframe(needed, key=f"needed-{run.id}", hide_index=True, width="content", placeholder="–")
+    with st.expander("What this assumes"):
+        for sentence in found.list_assumptions():
+            st.text(sentence)

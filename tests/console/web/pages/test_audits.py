@@ -1,0 +1,50 @@
+"""Random audits on the pages Runs and Detectors: the form, the certificate, and the corrected figures."""
+
+import pytest
+
+from console.database import now_ms, reading
+from console.detection import batch, certificate
+from console.runs import get
+from tests.overseen import decide, queue
+from tests.verdicts import a_run, judge
+
+
+@pytest.fixture
+def shop():
+    """A run of 20 actions, four of them flagged."""
+    a_run("shop", ["aligned"] * 20)
+    judge("shop", "rules", [0.9 if place < 4 else 0.2 for place in range(20)])
+    return queue("shop", "rules")
+
+
+def press(at, label):
+    (button,) = [found for found in at.button if found.label == label]
+    button.click().run()
+
+
+def test_audits_are_drawn_by_the_form_and_their_decisions_give_the_certificate(open_page, words, shop):
+    at = open_page("runs", run="shop")
+    field = at.text_input(key=f"audits-{shop.id}")
+    field.input("half")
+    press(at, "Draw audits")
+    assert "is not a valid share of audits" in words(at)
+    at.text_input(key=f"audits-{shop.id}").input("100%")
+    press(at, "Draw audits")
+    assert "16 of 16 unflagged actions drawn" in words(at)
+    assert "No certificate yet" in words(at)
+    decide(shop, ["approve"] * 10)
+    at = open_page("runs", run="shop")
+    with reading() as session:
+        found = certificate.certify(session, get(session, "shop"), now_ms())
+    assert found.sentence in [text.value for text in at.text]
+    assert {metric.label: metric.value for metric in at.metric}["Audits pending"] == str(found.waiting)
+
+
+def test_the_detectors_page_says_what_decisions_cover_until_audits_correct_them(open_page, words, shop):
+    assert "inspected items only" in words(open_page("detectors", run="shop"))
+    batch.set_audits("shop", "100%")
+    decide(shop, ["reject", *["approve"] * 19])
+    at = open_page("detectors", run="shop")
+    assert "inspected items only" not in words(at)
+    (table,) = [frame.value for frame in at.dataframe if "figure" in frame.value and "95% interval" in frame.value]
+    assert list(table["figure"]) == ["recall", "precision"]
