@@ -18,6 +18,7 @@ from sqlmodel import Session, col, select
 from console.errors import BadInput, Refused
 from console.language import _
 from console.runs import is_current
+from console.trajectory.checkpoints import CheckpointKind
 from console.trajectory.requirements import Line, RequirementTable, Standing
 from storage import tables
 
@@ -29,6 +30,18 @@ def read_table(verdict: tables.Verdict | None) -> RequirementTable | None:
     if verdict is None or not verdict.requirements:
         return None
     return RequirementTable.from_dict(orjson.loads(verdict.requirements))
+
+
+def read_record_table(session: Session, run: tables.Run, trajectory_id: int) -> RequirementTable | None:
+    """Return the table of a record's first critical action, of the routing detector if it has one, or None."""
+    verdict = tables.Verdict
+    statement = (
+        select(verdict)
+        .where(verdict.run_id == run.id, verdict.trajectory_id == trajectory_id, verdict.kind == CheckpointKind.ACTION)
+        .where(col(verdict.requirements).is_not(None))
+        .order_by(col(verdict.step), col(verdict.detector) != (run.detector or ""), col(verdict.id))
+    )
+    return read_table(session.exec(statement.limit(1)).first())
 
 
 def key_of(line: Line) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -10,6 +11,7 @@ from console import runs
 from console.database import reading
 from console.errors import Unknown
 from console.language import counted
+from console.review.line_corrections import read_record_table
 from console.review.presentation import record_presentation
 from console.runs import trajectory_list, trajectory_rows
 from console.trajectory import Label, Outcome
@@ -31,6 +33,7 @@ def show(run: tables.Run, opened: int) -> None:
             history = replay.list_lineage(session, run, trajectory_list.task_of(session, run, opened))
             record = trajectory_list.load(session, opened)
             before = trajectory_list.load_previous(session, opened)
+            table = read_record_table(session, run, opened)
     except Unknown as refusal:
         with reading() as session:
             found = session.get(tables.Trajectory, opened)
@@ -44,7 +47,7 @@ def show(run: tables.Run, opened: int) -> None:
     if before is not None:
         with st.expander("Changes since the previous trial"):
             show_html(diff_of_actions([step.action for step in before.steps], [step.action for step in record.steps]))
-    show_presentation(record_presentation(record, runs.patterns(run)))()
+    show_presentation(replace(record_presentation(record, runs.patterns(run)), requirements=table))()
 
 
 def _close() -> None:

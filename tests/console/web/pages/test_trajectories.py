@@ -1,5 +1,7 @@
 """The Trajectories page: narrowing the list, opening one."""
 
+import re
+
 import pytest
 
 from console.database import reading
@@ -61,6 +63,20 @@ def test_an_address_opens_a_record_in_place_of_the_list(open_page, words, kettle
     assert "Outcome" in words(at)
     at.button(key="back").click().run()
     assert len(listed(at)) == 6
+
+
+def test_a_judged_record_shows_the_requirement_table_as_review_does(open_page, words, kettles):
+    with reading() as session:
+        first = session.connection().exec_driver_sql("select min(id) from trajectory").scalar()
+    at = open_page("trajectories", run=kettles, id=str(first))
+    shown = words(at)
+    (table,) = re.findall(r'<table class="ia-lines">.*?</table>', shown, re.DOTALL)
+    statuses = re.findall(r'class="ia-standing">([^<]+)<', shown)
+    assert statuses[0] == "broken"
+    assert "price lower than 30.00 dollars" in table
+    # Below the table, the request's terms are not listed once more.
+    assert 'class="ia-terms"' not in shown
+    assert re.search(r'<a class="ia-tostep" href="#[\w-]+">step 2</a>', shown)
 
 
 def test_an_unknown_record_is_told_in_a_sentence(open_page, words, kettles):
