@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -46,11 +47,20 @@ def export_file(
     of = {"run": run} if study is None else {"study": study}
     if kind in export.LAYOUTS:
         layout, asked = export.LAYOUTS[kind], asked_for or []
-        count = export.export_layout(database_url(), kind, run or "", out, asked, licence)
+        lost = Counter[str]()
+        count = export.export_layout(database_url(), kind, run or "", out, asked, licence, lost)
+        lacks = f" Not in it: {', '.join(counted(number, noun) for noun, number in lost.items())}." if lost else ""
         emit(
-            {"kind": kind, "run": run or "", "out": str(out), layout.unit: count, "with": asked},
+            {
+                "kind": kind,
+                "run": run or "",
+                "out": str(out),
+                layout.unit: count,
+                "with": asked,
+                "left_out": dict(lost),
+            },
             as_json,
-            f"{count} {layout.unit} in {out} ({layout.title})."
+            f"{count} {layout.unit} in {out} ({layout.title}).{lacks}"
             if count
             else f"{out} is empty: {run} has no {layout.unit} for {kind}. See the handbook for what this file needs.",
         )

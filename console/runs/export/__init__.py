@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 from zipfile import ZipFile
 
+import orjson
 from sqlmodel import col, select
 
 from console.auth import audit_log
@@ -63,10 +65,17 @@ def download(
 
 
 def export_layout(
-    url: str, layout: str, run_name: str, path: Path, asked_for: Collection[str] = (), licence: str = "unknown"
+    url: str,
+    layout: str,
+    run_name: str,
+    path: Path,
+    asked_for: Collection[str] = (),
+    licence: str = "unknown",
+    left_out: Counter[str] | None = None,
 ) -> int:
     """Write a run in the layout of another tool and return the number of units written; on error, write no file.
 
+    Add what the file does not hold of the trajectories to `left_out`, by its noun.
     A zipped folder is unpacked to a new folder if the path has no suffix. Raise Unknown for an unknown layout, run or
     option, BadInput if the suffix is wrong or the path cannot be written, and errors of the layout.
     """
@@ -79,12 +88,32 @@ def export_layout(
     target = path.with_name(f"{path.name}.zip") if unpacked else path
     with atomic_file(target) as stream:
         count = chosen.write(source, stream)
+        stream.flush()
+        _check_units(_part_of(target), chosen, count)
         _tell(url, run_name, layout, chosen.suffix, count, None, asked_for)
+    if left_out is not None:
+        left_out.update(source.left_out)
     if unpacked:
         with ZipFile(target) as archive:
             archive.extractall(path)
         target.unlink()
     return count
+
+
+def _check_units(path: Path, layout: Layout, count: int) -> None:
+    """Read the written file again; raise Refused if it does not hold as many units as were written."""
+    if layout.suffix == "jsonl":
+        with path.open("rb") as stream:
+            held = sum(isinstance(orjson.loads(line), dict) for line in stream)
+    elif layout.suffix == "json":
+        held = len(orjson.loads(path.read_bytes()))
+    elif layout.suffix == "eval":
+        with ZipFile(path) as archive:
+            held = sum(name.startswith("samples/") for name in archive.namelist())
+    else:
+        return
+    if held != count:
+        raise Refused(f"The file holds {held} {layout.unit}, but {count} were written. Nothing was exported.")
 
 
 def download_layout(
@@ -132,7 +161,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
     Raise BadInput if the file cannot be written.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = _part_of(path)
     try:
         with private_file(part) as stream:
             yield stream
@@ -141,6 +170,11 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         raise BadInput(f"{path} cannot be written ({failed.strerror}). Choose another --out.") from failed
     finally:
         part.unlink(missing_ok=True)
+
+
+def _part_of(path: Path) -> Path:
+    """Return the path of a file that is being written."""
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 
 def _write(

@@ -20,6 +20,7 @@ from console.runs.importers.parts.conversation import (
     LoggedCall,
     Turn,
     entry_of,
+    restored,
     with_written_calls,
 )
 from console.runs.importers.parts.intake import Intake, as_text, plain_list, plain_object, word
@@ -31,6 +32,8 @@ from console.runs.importers.records import Entry, Importer, Progress
 _IDS = ("id", "task_id", "custom_id", "conversation_id", "thread_id", "session_id")
 _LISTS = ("messages", "items", "history", "conversation", "contents")
 _TOOLS = ("tools", "functions")
+_EXPORTED = ("opening", "outcome")
+"""Further fields that an export of the console writes."""
 _OWN = frozenset({"trial", "environment", "instruction", *_TOOLS, *_LISTS, *_IDS, *RESULT_FIELDS})
 _INNER = ("request", "values", "body", "result", "message")
 """Fields whose inner fields count as those of the record, unless it has a field of that name."""
@@ -52,10 +55,11 @@ def conversations(
                 "This record has no list of messages with roles. Fix the record or remove it, then import again."
             )
         named, own = fields.get("environment"), _OWN if any(fields.get(key) for key in _LISTS) else _OWN | _EXCHANGE
-        extra = {key: value for key, value in fields.items() if key not in own}
+        told = {name: fields.get(name) for name in _EXPORTED if "instruction" in fields and "trial" in fields}
+        extra = {key: value for key, value in fields.items() if key not in own and key not in told}
         for key in filter(lambda key: _holds_items(extra[key]), extra):
             intake.leave_out(f"list {key} of messages or items")
-        yield entry_of(
+        entry = entry_of(
             intake,
             read_turns(messages, intake),
             next((as_text(fields[key]) for key in _IDS if fields.get(key) is not None), _id_of(messages)),
@@ -66,6 +70,7 @@ def conversations(
             extra=extra | record.notes,
             tools=_offered(fields),
         )
+        yield restored(entry, told)
 
 
 def _holds_items(value: object) -> bool:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from console.environments import ENVIRONMENTS
 from console.errors import UnreadableFile
-from console.runs.importers.parts.conversation import Turn, entry_of
+from console.runs.importers.parts.conversation import Turn, entry_of, restored
 from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import elements, fields_before, parsed
 from console.runs.importers.parts.message_parts import read_turns, spoken_text
@@ -20,6 +21,8 @@ from console.trajectory import Outcome
 _NAME = "inspect"
 TRIAL = "inferact_trial"
 """The metadata key that holds the trial if the epoch does not; our own export writes it."""
+OPENING, OUTCOME = "inferact_opening", "inferact_outcome"
+"""Metadata keys of our own export, for what a sample of Inspect does not hold."""
 _ATTACHED = "attachment://"
 _VALUES = {"C": 1.0, "I": 0.0}
 _DECISIONS = {"approve": "approve", "modify": "edit", "reject": "reject", "terminate": "reject"}
@@ -48,17 +51,19 @@ def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any])
         )
     events = [*_flat(sample.get("events"))]
     turns = _decided(_turns(messages, events, intake), events)
-    epoch = number_of(sample.get("epoch"))
-    trial = plain_object(sample.get("metadata")).get(TRIAL)
-    return entry_of(
+    epoch, told = number_of(sample.get("epoch")), plain_object(sample.get("metadata"))
+    trial = told.get(TRIAL)
+    entry = entry_of(
         intake,
         turns,
         str(sample["id"]) if "id" in sample else None,
         _result(sample),
         instruction=_asked(sample.get("input"), intake),
+        environment=told["environment"] if OPENING in told and told.get("environment") in ENVIRONMENTS else "generic",
         trial=trial_of(trial if trial is not None or epoch is None else epoch - 1),
         extra=held_fields(header, "task", "model", "run_id", "created"),
     )
+    return restored(entry, {"opening": told.get(OPENING), "outcome": told.get(OUTCOME)})
 
 
 def _flat(events: object) -> Iterator[dict[str, Any]]:

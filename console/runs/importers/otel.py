@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from console.runs.importers.parts.conversation import entry_of
+from console.environments import ENVIRONMENTS
+from console.runs.importers.parts.conversation import entry_of, restored
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record, grouped, objects
+from console.runs.importers.parts.rewards import trial_of
 from console.runs.importers.parts.sessions import located
 from console.runs.importers.parts.spans import (
     MODEL_SPAN,
@@ -23,6 +26,8 @@ from console.runs.importers.parts.spans import (
 from console.runs.importers.records import Entry, Importer, Progress
 
 _NAME = "otel"
+_OWN = "inferact."
+"""The prefix of the attributes that an export of the console writes."""
 _BARE = ((".gen_ai.operation.name",), (".openinference.span.kind",))
 """The attributes of a span without the span."""
 _MARKS = ((".resourceSpans",), (".resource_spans",), (".scopeSpans",), (".traceId", ".spanId"), *_BARE)
@@ -50,11 +55,14 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         for span in _spans(record.value)
     )
     for trace_id, records in grouped(spans, path):
-        yield read_trace(path, trace_id, records)
+        yield read_trace(path, trace_id, records, is_file=True)
 
 
-def read_trace(path: Path, trace_id: str, records: Sequence[Record]) -> Entry:
-    """Return the trajectory of one trace, its spans ordered by time; a later version with more spans extends it."""
+def read_trace(path: Path, trace_id: str, records: Sequence[Record], *, is_file: bool = False) -> Entry:
+    """Return the trajectory of one trace, its spans ordered by time; a later version with more spans extends it.
+
+    The attributes of the console's own export name the task, and in a file also its outcome and label.
+    """
     intake = Intake(path, records[0].line, _NAME)
     facts = [(one, _attributes(one.value)) for one in records]
     agents = {str(one.value.get("spanId")): _agent(attributes) for one, attributes in facts}
@@ -63,7 +71,24 @@ def read_trace(path: Path, trace_id: str, records: Sequence[Record]) -> Entry:
         read_spans += [_conversation(one, told, number) for number, (one, told) in enumerate(facts, 1)]
     root = next((one.value for one in records if not one.value.get("parentSpanId")), records[0].value)
     extra = {"name": root["name"]} if isinstance(root.get("name"), str) else {}
-    entry = entry_of(intake, turns_of_spans([*filter(None, read_spans)], intake), trace_id or None, extra=extra)
+    last = facts[-1][1].get(f"{_OWN}observation")
+    if last and read_spans[-1] is not None and read_spans[-1].kind == MODEL_SPAN:
+        # What followed the agent's last words is in no later prompt.
+        heard = {"role": "user", "content": last}
+        read_spans[-1] = replace(read_spans[-1], given=[*plain_list(read_spans[-1].given), heard])
+    own = next((told for _, told in facts if f"{_OWN}task_id" in told), {})
+    told = {name.removeprefix(_OWN): value for name, value in own.items() if name.startswith(_OWN)}
+    entry = entry_of(
+        intake,
+        turns_of_spans([*filter(None, read_spans)], intake),
+        word(told.get("task_id")) or trace_id or None,
+        instruction=told.get("instruction"),
+        environment=told["environment"] if told.get("environment") in ENVIRONMENTS else "generic",
+        trial=trial_of(told.get("trial")),
+        extra=extra,
+    )
+    known = {"label": told.get("gold_label"), "outcome": told.get("outcome")} if is_file else {}
+    entry = restored(entry, {"opening": told.get("opening"), **known})
     return located(entry, trace_id, 1) if trace_id else entry
 
 

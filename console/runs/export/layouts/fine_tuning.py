@@ -24,7 +24,7 @@ from console.runs.export.layouts.parts.layout import (
     numbered,
     write_lines,
 )
-from console.trajectory import Step, Trajectory
+from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.calls import Call
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage.tables import DecisionKind
@@ -51,7 +51,8 @@ def _example(record: Trajectory, whole: bool) -> dict[str, Any]:
         example["tools"] = tools
     if not whole:
         return example
-    beside = {name: getattr(record, name) for name in ("trial", "environment", "instruction")}
+    beside = {name: getattr(record, name) for name in ("trial", "environment", "instruction", "opening")}
+    beside |= {"outcome": str(record.outcome)} if record.outcome is not Outcome.FINISHED else {}
     label = {"label": str(record.label)} if record.label else {}
     return {"id": record.task_id, **beside, **label, **example}
 

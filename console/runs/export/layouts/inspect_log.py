@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from console.errors import Refused
 from console.runs.export.layouts.parts.layout import GivenAnswer, Layout, Reviewed, RunRecords, given, numbered
-from console.runs.importers.inspect import TRIAL
+from console.runs.importers.inspect import OPENING, OUTCOME, TRIAL
 from console.trajectory import Label
 from console.trajectory.calls import Call, read_action
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
@@ -68,7 +68,11 @@ def _sample(source: RunRecords, one: Reviewed) -> dict[str, Any]:
         "target": "",
         "messages": list(_messages(one)),
         "events": [_approval(one, answer) for answer in one.answers if answer.kind is CheckpointKind.ACTION],
-        "metadata": {"environment": record.environment},
+        "metadata": {
+            "environment": record.environment,
+            OPENING: record.opening,
+            **({OUTCOME: str(record.outcome)} if "gold" in source.asked_for else {}),
+        },
         **({"scores": {"gold": {"value": _SCORES[label]}}} if label else {}),
     }
 

@@ -53,6 +53,7 @@ def _spans(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
         "inferact.trial": record.trial,
         "inferact.environment": record.environment,
         "inferact.instruction": record.instruction,
+        "inferact.opening": record.opening,
     }
     if "gold" in source.asked_for:
         about |= {"inferact.outcome": str(record.outcome), "inferact.gold_label": str(record.label or "")}

@@ -16,7 +16,7 @@ import orjson
 
 from console.runs.importers.parts.intake import Intake, plain_object, word
 from console.runs.importers.records import Entry, Found, Skipped, with_critical_action
-from console.trajectory import Outcome, Picture, Step, Trajectory, call_action
+from console.trajectory import Label, Outcome, Picture, Step, Trajectory, call_action
 from console.trajectory.calls import read_arguments, read_object
 from console.trajectory.messages import FIRST_WORDS, POLICY, join_paragraphs, read_call, respond_action
 from console.trajectory.tool_schemas import read_schemas
@@ -212,6 +212,17 @@ def found(intake: Intake, trajectory: Trajectory, *, critical: tuple[str, ...] =
         read_as=tuple(intake.read_as),
         critical=critical,
     )
+
+
+def restored(entry: Entry, told: Mapping[str, Any]) -> Entry:
+    """Return the entry with the opening, the outcome and the label that an export of the console wrote, if any."""
+    if not isinstance(entry, Found):
+        return entry
+    record, outcome, label = entry.trajectory, word(told.get("outcome")), word(told.get("label"))
+    opening = told["opening"] if isinstance(told.get("opening"), str) else record.opening
+    gold = {**record.gold, "label": label} if label in {*Label} else record.gold
+    outcome = outcome if outcome in {*Outcome} else record.outcome
+    return replace(entry, trajectory=replace(record, opening=opening, outcome=Outcome(outcome), gold=gold))
 
 
 def first_words(turns: Sequence[Turn]) -> str:

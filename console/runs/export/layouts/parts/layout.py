@@ -6,8 +6,9 @@ decisions of simulated reviewers. ASKED_FOR lists the options that include them 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, BinaryIO
 
@@ -67,6 +68,8 @@ class RunRecords:
     run: tables.Run
     asked_for: frozenset[str] = frozenset()
     licence: str = "unknown"
+    left_out: Counter[str] = field(default_factory=Counter)
+    """What the file does not hold of the trajectories that were read, by its noun."""
 
     def reviewed(self) -> Iterator[Reviewed]:
         """Yield the run's trajectories in order of their ids."""
@@ -114,7 +117,9 @@ class RunRecords:
         statement = select(row, body.body).join(body, col(body.trajectory_id) == row.id).where(col(row.id).in_(ids))
         for found, text in session.exec(statement.order_by(col(row.id))):
             key = found.id or 0
-            record = replace(from_json(text), source={}, extra={}, memory=(), outcome=Outcome(found.outcome))
+            whole = from_json(text)
+            self.left_out.update(_unwritten(whole))
+            record = replace(whole, source={}, extra={}, memory=(), outcome=Outcome(found.outcome))
             if "gold" not in self.asked_for:
                 record = replace(record, gold={}, outcome=Outcome.FINISHED)
             yield Reviewed(key, record, found.created_ms, tuple(answers.get(key, ())))
@@ -158,6 +163,14 @@ class RunRecords:
         )
         real = session.exec(statement).all()
         return {name: name if "names" in self.asked_for else f"reviewer {n}" for n, name in enumerate(real, start=1)}
+
+
+def _unwritten(record: Trajectory) -> dict[str, int]:
+    """Return the numbers of things in a trajectory that no layout holds."""
+    pictures = len(record.pictures) + sum(len(step.pictures) for step in record.steps)
+    told = {"picture": pictures, "memory": len(record.memory), "further field": len(record.extra)}
+    told["further field"] += sum(len(step.extra) for step in record.steps)
+    return {noun: count for noun, count in told.items() if count}
 
 
 @dataclass(frozen=True, slots=True)
