@@ -46,24 +46,7 @@ def export_file(
         )
     of = {"run": run} if study is None else {"study": study}
     if kind in export.LAYOUTS:
-        layout, asked = export.LAYOUTS[kind], asked_for or []
-        lost = Counter[str]()
-        count = export.export_layout(database_url(), kind, run or "", out, asked, licence, lost)
-        lacks = f" Not in it: {', '.join(counted(number, noun) for noun, number in lost.items())}." if lost else ""
-        emit(
-            {
-                "kind": kind,
-                "run": run or "",
-                "out": str(out),
-                layout.unit: count,
-                "with": asked,
-                "left_out": dict(lost),
-            },
-            as_json,
-            f"{count} {layout.unit} in {out} ({layout.title}).{lacks}"
-            if count
-            else f"{out} is empty: {run} has no {layout.unit} for {kind}. See the handbook for what this file needs.",
-        )
+        _export_layout(kind, run or "", out, asked_for or [], licence, as_json)
         return
     pictures = asked_for == [export.PICTURES]
     if asked_for and not (pictures and kind == "trajectories"):
@@ -76,6 +59,19 @@ def export_file(
     else:
         rows = export.export(database_url(), kind, run or "", out, pictures=pictures)
     emit({"kind": kind, **of, "out": str(out), "rows": rows}, as_json, f"{counted(rows, 'row')} of {kind} in {out}.")
+
+
+def _export_layout(kind: str, run: str, out: Path, asked: list[str], licence: str, as_json: bool) -> None:
+    layout, lost = export.LAYOUTS[kind], Counter[str]()
+    count = export.export_layout(database_url(), kind, run, out, asked, licence, lost)
+    lacks = f" Not in it: {', '.join(counted(number, noun) for noun, number in lost.items())}." if lost else ""
+    emit(
+        {"kind": kind, "run": run, "out": str(out), layout.unit: count, "with": asked, "left_out": dict(lost)},
+        as_json,
+        f"{count} {layout.unit} in {out} ({layout.title}).{lacks}"
+        if count
+        else f"{out} is empty: {run} has no {layout.unit} for {kind}. See the handbook for what this file needs.",
+    )
 
 
 def _of_study(name: str, out: Path) -> int:
