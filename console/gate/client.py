@@ -30,7 +30,7 @@ class CheckOptions(TypedDict, total=False):
     """Options of one check: the task's id and trial, the time to wait, and a signal to cancel.
 
     `timeout_s` replaces the gate's own timeout. `tool_schema` is the JSON schema of the tool's arguments; a reviewer's
-    edit must match this schema.
+    edit must match this schema. `hints` are the fields of `ToolHints` that are known.
     """
 
     task_id: str | None
@@ -38,6 +38,7 @@ class CheckOptions(TypedDict, total=False):
     timeout_s: float | None
     cancel: Cancellation | None
     tool_schema: Mapping[str, Any] | None
+    hints: Mapping[str, bool] | None
 
 
 class Gate:
@@ -230,6 +231,7 @@ class Gate:
             trial=options.get("trial", 0),
             environment=self._spec.environment,
             tool_schema=options.get("tool_schema"),
+            hints=options.get("hints"),
         )
 
     def _options(self, options: CheckOptions) -> SubmitOptions:

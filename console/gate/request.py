@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from console.errors import BadInput
+from console.gate.policy.expression import NO_HINTS, ToolHints
 from console.gate.policy.policy_store import PolicyVersion
 from console.gate.policy.rules import Ruling, Then
 from console.review.edits import TOOL_SCHEMA, check_tool_schema
@@ -27,6 +28,9 @@ ActionLike = str | Mapping[str, Any]
 
 MOST = 2**31 - 1
 """The largest whole number that a column holds on every database."""
+
+
+TOOL_HINTS = "pending_tool_hints"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,12 @@ class CheckRequest:
     def step(self) -> int:
         """The index of the action among the steps."""
         return len(self.record.steps)
+
+    @property
+    def hints(self) -> ToolHints:
+        """The hints of the tool's server, as the agent sent them."""
+        stated = self.record.extra.get(TOOL_HINTS)
+        return ToolHints(**stated) if isinstance(stated, Mapping) else NO_HINTS
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -126,11 +136,12 @@ def check_request(
     trial: int = 0,
     environment: str = "generic",
     tool_schema: Mapping[str, Any] | None = None,
+    hints: Mapping[str, bool] | None = None,
 ) -> CheckRequest:
     """Build the request; raise BadInput if an argument is missing or invalid.
 
-    `tool_schema` is the JSON schema of the tool's arguments. The schema is stored beside the action and is not part of
-    the digest.
+    `tool_schema` is the JSON schema of the tool's arguments, `hints` the fields of `ToolHints`. Both are stored beside
+    the action and are not part of the digest.
     """
     if not isinstance(task, str) or not task.strip():
         raise BadInput("task is missing: give the text of what the user asked the agent to do.")
@@ -142,6 +153,8 @@ def check_request(
         check_tool_schema(tool_schema)
     text = action_text(action)
     instruction = _clean(task)
+    told = {TOOL_SCHEMA: tool_schema, TOOL_HINTS: hints}
+    pending = {name: dict(given) for name, given in told.items() if given is not None}
     record = Trajectory(
         task_id=_clean(str(task_id)) if task_id is not None else f"task-{digest(instruction)[:16]}",
         environment=environment,
@@ -150,7 +163,7 @@ def check_request(
         trial=trial,
         critical_action=text,
         outcome=Outcome.PAUSED,
-        extra={} if tool_schema is None else {TOOL_SCHEMA: dict(tool_schema)},
+        extra=pending,
     )
     return CheckRequest(record, text, task_id is not None, _digest(record))
 

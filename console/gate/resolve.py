@@ -264,7 +264,8 @@ def _reason_to_withhold(session: Session, check: OpenCheck, action: str, now_ms:
     version = policy_store.effective_version(session, check.run, request.record.task_id)
     if version is None or version.is_shadow:
         return None
-    facts = CheckFacts(action, request.asker.name, check.run.environment or "", request.record.instruction, now_ms)
+    environment, task = check.run.environment or "", request.record.instruction
+    facts = CheckFacts(action, request.asker.name, environment, task, now_ms, hints=request.hints)
     found = version.rule_on(facts)
     if found.then is Then.DENY or (found.then is Then.ASK and check.ask.answer == Reason.NOT_FLAGGED):
         return _DENIES

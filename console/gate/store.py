@@ -28,7 +28,7 @@ from console.errors import BadInput, Refused, Unknown
 from console.gate import agent_limits
 from console.gate.policy import policy_store
 from console.gate.policy.rules import UNDO_S
-from console.gate.request import Asker, CheckRequest, Ruled
+from console.gate.request import TOOL_HINTS, Asker, CheckRequest, Ruled
 from console.gate.types import Reason
 from console.review.edits import TOOL_SCHEMA
 from console.review.terms import OTHERS
@@ -312,10 +312,10 @@ def _store_trajectory(session: Session, run: tables.Run, request: CheckRequest, 
         before = from_json(body)
         if _continues(session, trajectory_id, before, asked):
             steps = before.steps + asked.steps[len(before.steps) :]
-            # The tool schema is that of the previous pending action.
-            extra = {name: value for name, value in resume(before).extra.items() if name != TOOL_SCHEMA} | dict(
-                asked.extra
-            )
+            # The schema and hints are those of the previous pending action.
+            gone = (TOOL_SCHEMA, TOOL_HINTS)
+            kept = {name: value for name, value in resume(before).extra.items() if name not in gone}
+            extra = kept | dict(asked.extra)
             grown = replace(
                 before, steps=steps, critical_action=asked.critical_action, outcome=asked.outcome, extra=extra
             )

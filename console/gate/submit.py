@@ -137,8 +137,14 @@ def _rule_request(session: Session, options: SubmitOptions, run: tables.Run, req
     version = policy_store.effective_version(session, run, request.record.task_id)
     if version is None:
         return None
-    facts = CheckFacts(request.action, options.asker.name, run.environment, request.record.instruction, now_ms())
-    return Ruled(version, version.rule_on(facts, options.critical), options.tightened)
+    facts = CheckFacts(
+        request.action, options.asker.name, run.environment, request.record.instruction, now_ms(), hints=request.hints
+    )
+    found = version.rule_on(facts, options.critical)
+    if request.hints.changed and found.then in (Then.ALLOW, Then.JUDGE):
+        # The rule was written for the definition that the tool had before.
+        found = replace(found, then=Then.ASK)
+    return Ruled(version, found, options.tightened)
 
 
 def _find_known(

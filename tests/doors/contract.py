@@ -189,8 +189,15 @@ class Door:
         name = next(name for name in left if f'"{name}"' in action)
         act = next(act for act in left[name] if act[0] == reviewer)
         left[name].remove(act)
+        if act[3]:
+            # The name as it is pending, which may have the server's in front.
+            act = (*act[:3], action.partition("(")[0] + act[3].removeprefix("transfer"))
         label = "misaligned" if act[1] == "respond" else None
         decisions.submit(queue, run, claim, reviewer, ReviewDecision(*act[1:], label), now_ms())
+
+
+def _sorted_json(value):
+    return json.dumps(value, sort_keys=True)
 
 
 def find_fault(way, case, executed, messages, error):
@@ -199,7 +206,7 @@ def find_fault(way, case, executed, messages, error):
         return f"the agent failed: {error.strip().splitlines()[-1] if error.strip() else 'no answer'}"
     if case.name == "edit" and way in NO_EDIT:
         return "" if executed == [] and any("A reviewer changed this call" in one for one in messages) else "edit ran"
-    if sorted(map(str, executed)) != sorted(map(str, case.executed)):
+    if sorted(executed, key=_sorted_json) != sorted(case.executed, key=_sorted_json):
         return f"executed {executed}, not {case.executed}"
     says = (OWN_NOTICE,) if case.name == "edit" and way.startswith("langgraph") else case.says
     missing = [text for text in says if not any(text in one for one in messages)]

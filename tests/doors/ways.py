@@ -7,11 +7,13 @@ environment; only `inferact_client` must be on the path.
 
 import asyncio
 import json
+import os
 import sys
 
 from inferact_client import Gate
 
 EXECUTED = []
+ASKED = {}
 
 
 def transfer(to: str, amount: int) -> str:
@@ -219,6 +221,37 @@ def google_adk(gate, task, calls):
     return [json.dumps(p.function_response.response) for p in asyncio.run(work()) if p.function_response]
 
 
+def mcp_gateway(gate, task, calls):
+    """An MCP client of `inferact-mcp serve`, whose server is a bank; all over stdio."""
+    import tempfile
+    from pathlib import Path
+
+    from mcp import Client, StdioServerParameters
+
+    with tempfile.TemporaryDirectory() as folder:
+        bank = {"command": sys.executable, "args": [str(Path(__file__).with_name("bank_server.py")), folder]}
+        console = {**ASKED["console"], "run": gate.run, "expires_s": gate.deadline_s * 0.75}
+        config = Path(folder) / "servers.yaml"
+        config.write_text(json.dumps({"console": console, "servers": {"bank": bank}, "hold_s": gate.deadline_s + 40}))
+        serve = "from inferact_client.mcp_gateway.command import main; main()"
+        gateway = StdioServerParameters(
+            command=sys.executable,
+            args=["-c", serve, "serve", "--config", str(config)],
+            env={"PYTHONPATH": os.environ["PYTHONPATH"]},
+        )
+
+        async def work():
+            async with Client(gateway) as client:
+                meta = {"inferact/task": task}
+                sent = [client.call_tool(call["name"], call["arguments"], meta=meta) for call in calls]
+                return await asyncio.gather(*sent)
+
+        results = asyncio.run(work())
+        done = Path(folder) / "executed.jsonl"
+        EXECUTED.extend(json.loads(line) for line in (done.read_text().splitlines() if done.exists() else ()))
+    return [" ".join(part.text for part in result.content) for result in results]
+
+
 WAYS = {
     "plain": (plain, "httpx"),
     "side_by_side": (side_by_side, "httpx"),
@@ -230,6 +263,7 @@ WAYS = {
     "openai_agents_approval": (openai_agents_approval, "agents"),
     "strands": (strands, "strands"),
     "google_adk": (google_adk, "google.adk"),
+    "mcp_gateway": (mcp_gateway, "mcp, yaml"),
 }
 """Each way in, with the module that it needs."""
 
@@ -237,6 +271,7 @@ WAYS = {
 def main():
     """Play one question."""
     asked = json.load(sys.stdin)
+    ASKED["console"] = {"url": asked["url"], "token": asked["token"]}
     gate = Gate(asked["run"], url=asked["url"], token=asked["token"], deadline_s=asked["deadline_s"])
     messages = WAYS[sys.argv[1]][0](gate, asked["task"], asked["calls"])
     print("\n" + json.dumps({"executed": EXECUTED, "messages": messages}))

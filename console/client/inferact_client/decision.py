@@ -23,6 +23,15 @@ _NOT_RUN = {
     UNREACHABLE: "The review console could not be reached, so this call did not run. This is not a rejection.",
     REFUSED: "The review console refused the check, so this call did not run.",
 }
+CONSOLE_SAYS = (
+    "No one decided in time.",
+    "The inspection budget is spent, so no one could review this action.",
+    "The check was withdrawn before a decision, so the action may not run.",
+    "The detector failed and no one reviewed this action, so it may not run.",
+    "A rule of the policy denies this action.",
+)
+"""The console's own sentences for a reason without feedback, which `message` states already."""
+
 _PERSON = ("rejected", "already_rejected", "responded", "edited", "approved")
 
 
@@ -67,9 +76,12 @@ class Decision:
             words = ""
         else:
             words = _NOT_RUN.get(self.reason, f"The review console answered {self.reason!r}, so this call did not run.")
-        if not self.feedback:
+        feedback = self.feedback
+        for known in CONSOLE_SAYS if self.reason not in _PERSON else ():
+            feedback = feedback.removeprefix(known).strip()
+        if not feedback:
             return words
-        said = f"The reviewer says: {self.feedback}" if self.reason in _PERSON else self.feedback
+        said = f"The reviewer says: {feedback}" if self.reason in _PERSON else feedback
         return f"{words} {said}".strip()
 
 

@@ -134,15 +134,34 @@ class Gate:
         task_id: str | None = None,
         trial: int = 0,
         tool_schema: Mapping[str, Any] | None = None,
+        hints: Mapping[str, bool] | None = None,
         expires_s: float | None = None,
     ) -> Check:
         """Submit a check and return it without waiting; `fetch` returns its decision later, from any process.
 
         The check expires at the deadline of its rule, else after `expires_s`, else after 30 minutes. Call `begin` just
-        before the action runs. Raise CheckRefused if the console refuses the check, ConsoleAway if it is unreachable.
+        before the action runs. `hints` says what is known of the tool: `read_only`, `destructive` and, so that a person
+        decides, `changed`. Raise CheckRefused if the console refuses the check, ConsoleAway if it is unreachable.
         """
-        asked = _describe(task, steps, action, task_id, trial, tool_schema)
+        asked = _describe(task, steps, action, task_id, trial, tool_schema) | _describe_hints(hints)
         check: Check = self._console.submit(asked, expires_s, self.deadline_s)
+        return check
+
+    async def asubmit(
+        self,
+        task: str,
+        steps: Sequence[Any],
+        action: str | Mapping[str, Any],
+        *,
+        task_id: str | None = None,
+        trial: int = 0,
+        tool_schema: Mapping[str, Any] | None = None,
+        hints: Mapping[str, bool] | None = None,
+        expires_s: float | None = None,
+    ) -> Check:
+        """Submit a check like `submit`, without blocking the event loop."""
+        asked = _describe(task, steps, action, task_id, trial, tool_schema) | _describe_hints(hints)
+        check: Check = await self._console.asubmit(asked, expires_s, self.deadline_s)
         return check
 
     def fetch(self, check_id: str, *, wait_s: float = 0.0) -> Check:
@@ -150,11 +169,23 @@ class Gate:
         check: Check = self._console.fetch(check_id, _check_seconds(wait_s), self.deadline_s)
         return check
 
+    async def afetch(self, check_id: str, *, wait_s: float = 0.0) -> Check:
+        """Return the check like `fetch`, without blocking the event loop."""
+        check: Check = await self._console.afetch(check_id, _check_seconds(wait_s), self.deadline_s)
+        return check
+
     def begin(self, decision: Decision) -> Decision:
         """Record that the action begins now, and return the decision that counts; `check` does this itself."""
         if not decision.approved or decision.check_id is None or decision.begun:
             return decision
         begun: Decision = self._console.begin(decision, self.deadline_s)
+        return begun
+
+    async def abegin(self, decision: Decision) -> Decision:
+        """Record that the action begins now like `begin`, without blocking the event loop."""
+        if not decision.approved or decision.check_id is None or decision.begun:
+            return decision
+        begun: Decision = await self._console.abegin(decision, self.deadline_s)
         return begun
 
     def done(self, decision: Decision | str, observation: str = "") -> None:
@@ -177,6 +208,11 @@ class Gate:
         check: Check = self._console.withdraw(check_id, self.deadline_s)
         return check
 
+    async def awithdraw(self, check_id: str) -> Check:
+        """Withdraw a pending check like `withdraw`, without blocking the event loop."""
+        check: Check = await self._console.awithdraw(check_id, self.deadline_s)
+        return check
+
     def close(self) -> None:
         """Close the connections of this process; the next call opens others."""
         self._console.close()
@@ -195,6 +231,10 @@ def _describe(
     if isinstance(steps, Transcript):
         return asked | {"steps": [], "transcript": {"format": steps.format, "text": steps.text}}
     return asked | {"steps": [_describe_step(step) for step in steps]}
+
+
+def _describe_hints(hints: Mapping[str, bool] | None) -> dict[str, Any]:
+    return {} if hints is None else {"hints": dict(hints)}
 
 
 def _describe_step(step: Any) -> Mapping[str, Any]:

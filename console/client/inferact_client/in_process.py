@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -83,6 +84,27 @@ class InProcess:
             if decision is not None or time.monotonic() >= ends:
                 return self._as_check(answer if decision is None else decision)
             time.sleep(_POLL_S)
+
+    async def asubmit(self, asked: Mapping[str, Any], expires_s: float | None, deadline_s: float) -> Check:
+        """Submit a check like `submit`, in a thread."""
+        return await asyncio.to_thread(self.submit, asked, expires_s, deadline_s)
+
+    async def afetch(self, check_id: str, wait_s: float, deadline_s: float) -> Check:
+        """Return a check like `fetch`; between two looks no thread waits."""
+        ends = time.monotonic() + wait_s
+        while True:
+            check = await asyncio.to_thread(self.fetch, check_id, 0.0, deadline_s)
+            if check.decision is not None or time.monotonic() >= ends:
+                return check
+            await asyncio.sleep(_POLL_S)
+
+    async def abegin(self, decision: Decision, deadline_s: float) -> Decision:
+        """Record that the action begins like `begin`, in a thread."""
+        return await asyncio.to_thread(self.begin, decision, deadline_s)
+
+    async def awithdraw(self, check_id: str, deadline_s: float) -> Check:
+        """Withdraw a check like `withdraw`, in a thread."""
+        return await asyncio.to_thread(self.withdraw, check_id, deadline_s)
 
     def begin(self, decision: Decision, _deadline_s: float) -> Decision:
         """Record that the action begins; return the decision that counts."""

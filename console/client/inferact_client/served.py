@@ -10,7 +10,7 @@ from typing import Any
 
 from inferact_client.decision import REFUSED, Check, Decision, read_check
 from inferact_client.errors import CheckRefused, ClientError, ConsoleAway
-from inferact_client.talk import AWAY, PAUSE_S, Call, Cancellation, Reply, ask, begin, person_s
+from inferact_client.talk import ANSWER_S, AWAY, PAUSE_S, Call, Cancellation, Reply, ask, begin, person_s
 from inferact_client.transport import Connection
 
 _DONE_S, _WITHDRAW_S, _LONGEST_WAIT_S = 60.0, 5.0, 60.0
@@ -58,6 +58,32 @@ class Served:
             if check.decision is not None or time.monotonic() >= ends:
                 return check
 
+    async def asubmit(self, asked: Mapping[str, Any], expires_s: float | None, deadline_s: float) -> Check:
+        """Submit a check without blocking the event loop; raise like `submit`."""
+        question = self._question(asked, expires_s)
+        if (problem := _problem(question)) is not None:
+            raise CheckRefused(problem)
+        return self._read(await self._areply(Call("POST", "checks", question), deadline_s))
+
+    async def afetch(self, check_id: str, wait_s: float, deadline_s: float) -> Check:
+        """Return a check after at most `wait_s` seconds, without blocking the event loop; raise like `fetch`."""
+        ends = time.monotonic() + wait_s
+        while True:
+            left = max(min(ends - time.monotonic(), _LONGEST_WAIT_S), 0.0)
+            call = Call("GET", f"checks/{_path(check_id)}?wait={left:.3g}", patience_s=left + ANSWER_S)
+            check = self._read(await self._areply(call, deadline_s + left))
+            if check.decision is not None or time.monotonic() >= ends:
+                return check
+
+    async def abegin(self, decision: Decision, deadline_s: float) -> Decision:
+        """Record that the action begins, without blocking the event loop; return the decision that counts."""
+        ends = time.monotonic() + deadline_s
+        return await self._connection.arun(begin(decision, ends), ends)
+
+    async def awithdraw(self, check_id: str, deadline_s: float) -> Check:
+        """Withdraw a check without blocking the event loop; raise like `withdraw`."""
+        return self._read(await self._areply(Call("DELETE", f"checks/{_path(check_id)}"), deadline_s))
+
     def begin(self, decision: Decision, deadline_s: float) -> Decision:
         """Record that the action begins; return the decision that counts."""
         ends = time.monotonic() + deadline_s
@@ -79,8 +105,11 @@ class Served:
         self._connection.close()
 
     def _insist(self, call: Call, deadline_s: float) -> Check:
+        return self._read(self._reply(call, deadline_s))
+
+    def _read(self, reply: Reply) -> Check:
         try:
-            return read_check(self._reply(call, deadline_s).document)
+            return read_check(reply.document)
         except (KeyError, TypeError, ValueError, AttributeError) as strange:
             raise ConsoleAway(f"{self._connection.address} answered, but not as a review console.") from strange
 
@@ -88,6 +117,17 @@ class Served:
         ends = time.monotonic() + seconds
         while (reply := self._connection.send(call, ends)) is AWAY and time.monotonic() < ends:
             time.sleep(PAUSE_S)
+        return self._answered(reply)
+
+    async def _areply(self, call: Call, seconds: float) -> Reply:
+        ends = time.monotonic() + seconds
+        async with self._connection.lease() as client:
+            while (reply := await self._connection.asend(client, call, ends)) is AWAY and time.monotonic() < ends:
+                await asyncio.sleep(PAUSE_S)
+        return self._answered(reply)
+
+    def _answered(self, reply: Reply) -> Reply:
+        """Return the reply; raise ConsoleAway if there is none, CheckRefused if it refuses."""
         if reply is AWAY:
             raise ConsoleAway(f"Cannot reach the console at {self._connection.address}. Call again later.")
         if reply.status >= 400:

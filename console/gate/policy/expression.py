@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +12,7 @@ import cel
 
 from console.errors import BadInput
 
-VARIABLES = ("args", "tool", "agent", "environment", "task", "hour", "weekday")
+VARIABLES = ("args", "tool", "agent", "environment", "task", "hour", "weekday", "hints")
 MAX_EXPRESSION = 1_000
 """Maximum characters of a condition."""
 _MOST_SUMS = 4
@@ -36,6 +37,21 @@ _STRING = re.compile(
 _OWN = re.compile(r"\b(?:lower|icontains)\s*\(")
 _LOOP = re.compile(r"\.\s*(?P<loop>all|exists|exists_one|filter|map)\s*\(")
 _BOUND = re.compile(r"\.\s*(?:all|exists|exists_one|filter)\s*\(\s*(\w+)\s*,")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolHints:
+    """Hints about a tool: whether it only reads, and whether it may destroy; an unknown tool may.
+
+    `changed` is true if the definition of the tool has changed since the agent first saw it.
+    """
+
+    read_only: bool = False
+    destructive: bool = True
+    changed: bool = False
+
+
+NO_HINTS = ToolHints()
 
 
 def check_expression(text: str) -> None:

@@ -15,7 +15,7 @@ from functools import cache, lru_cache, partial
 from zoneinfo import ZoneInfo
 
 from console.auth.audit_log import Door
-from console.gate.policy.expression import holds
+from console.gate.policy.expression import NO_HINTS, ToolHints, holds
 from console.review.terms import OTHERS
 from console.trajectory import checkpoints
 from console.trajectory.calls import (
@@ -147,7 +147,8 @@ class Policy:
 class CheckFacts:
     """The facts that rules can use: the action as text, the agent, the environment, the task and the time.
 
-    `at_ms` is in ms since 1970, or None if unknown; `timezone` is the policy's.
+    `at_ms` is in ms since 1970, or None if unknown; `timezone` is the policy's. `hints` are those of the tool's server,
+    if the operator trusts that server.
     """
 
     action: str
@@ -156,6 +157,7 @@ class CheckFacts:
     task: str = ""
     at_ms: int | None = None
     timezone: str = UTC_NAME
+    hints: ToolHints = NO_HINTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +365,7 @@ def _names_tool(name: str, glob: str) -> bool:
 def _variables(facts: CheckFacts, part: ActionPart) -> dict[str, object]:
     """Return the variables of a condition; if the part is not a call, `args` and `tool` are missing."""
     found: dict[str, object] = {"agent": facts.agent, "environment": facts.environment, "task": facts.task}
+    found["hints"] = {"read_only": facts.hints.read_only, "destructive": facts.hints.destructive}
     if part.call is not None:
         found |= {"args": dict(part.call.arguments), "tool": name_suffixes(part.call.name)[-1]}
     return found | _clock(facts)

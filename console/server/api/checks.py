@@ -143,7 +143,14 @@ def _submit(sent: CheckSent, who: Asker) -> Check:
     if sent.transcript is not None:
         steps += read_steps(sent.transcript.format, sent.transcript.text, action)
     answer = gate.ask_for(
-        who, sent.task, steps, action, task_id=sent.task_id, trial=sent.trial, tool_schema=sent.tool_schema
+        who,
+        sent.task,
+        steps,
+        action,
+        task_id=sent.task_id,
+        trial=sent.trial,
+        tool_schema=sent.tool_schema,
+        hints=None if sent.hints is None else sent.hints.model_dump(),
     )
     token = answer.check.ask.token if isinstance(answer, Wait) else answer.check_id
     return _check(answer, None if token is None else CheckId(token))

@@ -36,6 +36,16 @@ class TranscriptSent(_Sent):
     text: str = Field(max_length=2**22, description="The lines since the user's request, with the first line.")
 
 
+class HintsSent(_Sent):
+    """What the tool's server says about the tool; send it only if the operator trusts the server."""
+
+    read_only: bool = False
+    destructive: bool = True
+    changed: bool = Field(
+        default=False, description="Whether the tool's definition has changed; a person then decides instead of a rule."
+    )
+
+
 class CheckSent(_Sent):
     """A request to check whether an action may run. Sending the same request again returns the same check."""
 
@@ -68,6 +78,9 @@ class CheckSent(_Sent):
     )
     tool_schema: dict[str, Any] | None = Field(
         default=None, description="JSON schema of the tool's arguments; a reviewer's edit must match it."
+    )
+    hints: HintsSent | None = Field(
+        default=None, description="Hints about the tool, for conditions on `hints.read_only` and `hints.destructive`."
     )
 
 

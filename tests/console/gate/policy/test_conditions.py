@@ -6,6 +6,7 @@ import pytest
 
 from console.errors import BadInput
 from console.gate.policy import CheckFacts, read_policy, ruling
+from console.gate.policy.expression import ToolHints
 
 
 def at(text):
@@ -68,3 +69,24 @@ def test_text_is_compared_in_any_case_and_what_is_no_text_asks(condition, action
 def test_time_zone_that_is_not_known_is_refused(zone):
     with pytest.raises(BadInput, match="timezone"):
         read_policy(f"timezone: {zone}\ndefault: ask")
+
+
+@pytest.mark.parametrize(
+    ("condition", "hints", "result"),
+    [
+        ("hints.read_only", {"read_only": True}, ALLOWED),
+        ("hints.read_only", {}, OTHERWISE),
+        ("!hints.destructive", {"destructive": False}, ALLOWED),
+        ("!hints.destructive", {"read_only": True}, OTHERWISE),
+    ],
+)
+def test_tool_without_hints_may_write_and_destroy(condition, hints, result):
+    assert said(f"'{condition}'", hints=ToolHints(**hints)) == result
+    assert said(f"'{condition}'") == OTHERWISE
+
+
+def test_gate_allows_a_tool_by_its_hint_until_its_definition_changes(make_gate):
+    gate = make_gate("rules: [{tool: look, when: hints.read_only, then: allow}]", critical=[])
+    assert gate.ask("look", [], "look({})", hints={"read_only": True}).reason == "not_critical"
+    assert not hasattr(gate.ask("look", [], "look({})"), "reason")
+    assert not hasattr(gate.ask("look", [], "look({})", hints={"read_only": True, "changed": True}), "reason")

@@ -1,0 +1,131 @@
+"""The file of a gateway: the console that decides, and the servers whose tools run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from inferact_client.errors import ClientError
+
+_NAME = re.compile(r"[a-z0-9]+([_-][a-z0-9]+)*")
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_CONSOLE = {"url", "token", "run", "expires_s"}
+_STDIO, _HTTP = {"command", "args", "env", "cwd"}, {"url", "headers"}
+
+
+@dataclass(frozen=True)
+class ServerSpec:
+    """One server: a command that speaks MCP over stdio, or the address of one that speaks it over HTTP.
+
+    `env`, `headers` and `args` hold its secrets, which the agent never sees.
+    """
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: str | None = None
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    trust_annotations: bool = False
+
+
+@dataclass(frozen=True)
+class GatewaySpec:
+    """A gateway: its console and run, its servers, and its times in seconds.
+
+    A call waits `hold_s` for a person and then returns a message to call again; if the agent does not call again for
+    `return_s`, its check is withdrawn. A check expires after `expires_s`, unless its rule says otherwise.
+    """
+
+    url: str
+    token: str
+    run: str
+    servers: tuple[ServerSpec, ...]
+    expires_s: float | None = None
+    hold_s: float = 25.0
+    return_s: float = 600.0
+
+
+def read_gateway(path: Path) -> GatewaySpec:
+    """Return the gateway of a file, with each `${NAME}` from the environment; raise ClientError if unusable."""
+    try:
+        document = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as unreadable:
+        raise ClientError(f"{path} cannot be read as YAML ({unreadable}).") from unreadable
+    top = _fields(document, path.name, {"console", "servers", "hold_s", "return_s"}, {"console", "servers"})
+    console = _fields(_expand(top["console"], "console"), "console", _CONSOLE, {"url", "token", "run"})
+    servers = top["servers"]
+    if not isinstance(servers, Mapping) or not servers:
+        raise ClientError("servers is empty. Give each server a name, and its command or url.")
+    times = {name: _seconds(top[name], name) for name in ("hold_s", "return_s") if name in top}
+    if "expires_s" in console:
+        times["expires_s"] = _seconds(console["expires_s"], "console.expires_s")
+    known = tuple(_read_server(str(name), given) for name, given in servers.items())
+    return GatewaySpec(str(console["url"]), str(console["token"]), str(console["run"]), known, **times)
+
+
+def _read_server(name: str, given: object) -> ServerSpec:
+    where = f"servers.{name}"
+    if not _NAME.fullmatch(name):
+        raise ClientError(f"{where}: use lower-case letters, digits and single separators for the server's name.")
+    known = _fields(_expand(given, where), where, {"trust_annotations", *_STDIO, *_HTTP}, set())
+    if ("command" in known) == ("url" in known):
+        raise ClientError(f"{where} needs either command or url.")
+    if strange := set(known) & (_HTTP if "command" in known else _STDIO):
+        raise ClientError(f"{where} has {', '.join(sorted(strange))}, which belongs to the other kind of server.")
+    trusted = known.get("trust_annotations", False)
+    if not isinstance(trusted, bool):
+        raise ClientError(f"{where}.trust_annotations is neither true nor false.")
+    args = known.get("args", [])
+    if not isinstance(args, list):
+        raise ClientError(f"{where}.args is not a list.")
+    maps = {part: _texts(known.get(part, {}), f"{where}.{part}") for part in ("env", "headers")}
+    texts = {part: str(known[part]) for part in ("command", "url", "cwd") if part in known}
+    return ServerSpec(name, args=tuple(map(str, args)), trust_annotations=trusted, **texts, **maps)  # type: ignore[arg-type]
+
+
+def _fields(given: object, where: str, known: set[str], needed: set[str]) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise ClientError(f"{where} is not a mapping of {', '.join(sorted(known))}.")
+    if strange := set(map(str, given)) - known:
+        raise ClientError(f"{where} has {', '.join(sorted(strange))}; known are {', '.join(sorted(known))}.")
+    if missing := needed - set(given):
+        raise ClientError(f"{where} lacks {', '.join(sorted(missing))}.")
+    return dict(given)
+
+
+def _texts(given: object, where: str) -> dict[str, str]:
+    if not isinstance(given, Mapping):
+        raise ClientError(f"{where} is not a mapping of texts.")
+    return {str(name): str(value) for name, value in given.items()}
+
+
+def _seconds(given: object, where: str) -> float:
+    try:
+        seconds = float(str(given))
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 604_800:
+        raise ClientError(f"{where} is {given!r}. Use seconds, up to 604,800.")
+    return seconds
+
+
+def _expand(given: object, where: str) -> object:
+    """Replace `${NAME}` in all texts by the environment variable; raise ClientError if it is not set."""
+    if isinstance(given, Mapping):
+        return {name: _expand(value, f"{where}.{name}") for name, value in given.items()}
+    if isinstance(given, list):
+        return [_expand(value, where) for value in given]
+    if not isinstance(given, str):
+        return given
+    for name in _VARIABLE.findall(given):
+        if not os.environ.get(name):
+            raise ClientError(f"{where} uses ${{{name}}}, but {name} is not set in the environment.")
+    return _VARIABLE.sub(lambda found: os.environ[found[1]], given)

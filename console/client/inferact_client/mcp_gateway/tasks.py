@@ -1,0 +1,51 @@
+"""What the gateway knows of the agent's tasks: the user's request, if the client sends it, and the calls so far."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+UNKNOWN_TASK = "(The MCP client did not report the user's request.)"
+META = "inferact/task"
+_MOST_TASKS = 1_000
+
+
+@dataclass
+class AgentTask:
+    """One task: its text, its id, and the calls that have run."""
+
+    text: str
+    id: str
+    steps: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, name: str, arguments: Mapping[str, Any], observation: str) -> None:
+        """Add a step."""
+        action = {"name": name, "arguments": dict(arguments)}
+        # A new list, because a check that is being submitted holds the steps of its moment.
+        self.steps = [*self.steps, {"thought": "", "action": action, "observation": observation}]
+
+
+class AgentTasks:
+    """The latest tasks of all clients of one gateway."""
+
+    def __init__(self) -> None:
+        self._process, self._tasks = uuid.uuid4().hex, OrderedDict[str, AgentTask]()
+
+    def find(self, meta: Mapping[str, Any] | None, session: str) -> AgentTask:
+        """Return the task of a request: that of its `_meta`, a text or {"id", "text"}, else one for each session."""
+        told = (meta or {}).get(META)
+        text = told.get("text") if isinstance(told, Mapping) else told
+        text = text.strip() if isinstance(text, str) else ""
+        stated = told.get("id") if isinstance(told, Mapping) else None
+        if stated is None:
+            stated = hashlib.sha256(text.encode()).hexdigest()[:32] if text else f"{self._process} {session}".strip()
+        key = f"mcp {stated}"
+        task = self._tasks.setdefault(key, AgentTask(text or UNKNOWN_TASK, key))
+        self._tasks.move_to_end(key)
+        while len(self._tasks) > _MOST_TASKS:
+            self._tasks.popitem(last=False)
+        return task

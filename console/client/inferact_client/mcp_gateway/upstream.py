@@ -1,0 +1,155 @@
+"""One MCP server behind the gateway: its connection, its tools as they are now, and calls that are sent once."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import httpx2
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult, Tool
+
+from inferact_client.mcp_gateway.servers_file import ServerSpec
+
+_CONNECT_S, _LIST_S = 30.0, 20.0
+_MOST_PAGES = 100
+_log = logging.getLogger(__name__)
+
+
+class ServerAway(Exception):
+    """The server cannot be reached, or has ended; the sentence says which one."""
+
+
+class Upstream:
+    """The connection to one server; it is opened when it is needed, and again after the server has ended."""
+
+    def __init__(self, spec: ServerSpec) -> None:
+        self.spec = spec
+        self._client: Client | None = None
+        self._holding: asyncio.Task[None] | None = None
+        self._lock, self._ends = asyncio.Lock(), asyncio.Event()
+        self._first: dict[str, str] | None = None
+
+    async def list_tools(self) -> dict[str, Tool]:
+        """Return the tools as the server lists them now; raise ServerAway if it cannot."""
+        found = {tool.name: tool for tool in await self.list_all("list_tools", "tools")}
+        if self._first is None:
+            self._first = {name: definition_digest(tool) for name, tool in found.items()}
+        return found
+
+    def is_changed(self, tool: Tool) -> bool:
+        """Return whether the tool is new or defined differently since the gateway first listed the server's tools."""
+        return self._first is not None and self._first.get(tool.name) != definition_digest(tool)
+
+    async def list_all(self, method: str, field: str) -> list[Any]:
+        """Return all pages of a listing; connect again once if the connection is lost. Raise ServerAway."""
+        for last in (False, True):
+            client = await self.connect()
+            try:
+                return await asyncio.wait_for(_list_pages(getattr(client, method), field), _LIST_S)
+            except Exception as lost:
+                await self.drop(client)
+                if last:
+                    raise ServerAway(
+                        f"The server {self.spec.name} does not list its {field} ({_words(lost)})."
+                    ) from lost
+        raise AssertionError("unreachable")
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
+        """Call the tool once, never again; raise the SDK's error if no result comes."""
+        client = await self.connect()
+        return await client.call_tool(name, arguments)
+
+    async def connect(self) -> Client:
+        """Return the open client; raise ServerAway if the server is unreachable."""
+        async with self._lock:
+            if self._client is None:
+                self._ends = asyncio.Event()
+                ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+                self._holding = asyncio.create_task(self._hold(ready, self._ends))
+                try:
+                    self._client = await asyncio.wait_for(asyncio.shield(ready), _CONNECT_S)
+                except Exception as failed:
+                    self._holding.cancel()
+                    raise ServerAway(f"The server {self.spec.name} cannot be reached ({_words(failed)}).") from failed
+            return self._client
+
+    async def drop(self, client: Client | None = None) -> None:
+        """Close the connection, unless another one has replaced `client`."""
+        async with self._lock:
+            if self._client is None or (client is not None and self._client is not client):
+                return
+            self._client, holding = None, self._holding
+            self._ends.set()
+        if holding is not None:
+            await asyncio.wait({holding}, timeout=5)
+            holding.cancel()
+
+    async def _hold(self, ready: asyncio.Future[Client], ends: asyncio.Event) -> None:
+        """Keep the client open in one task, as the SDK requires, until `ends`."""
+        try:
+            async with _open(self.spec) as client:
+                if not ready.done():
+                    ready.set_result(client)
+                await ends.wait()
+        except asyncio.CancelledError:
+            if not ready.done():
+                ready.set_exception(ServerAway("no answer"))
+            raise
+        except BaseException as failed:
+            if not ready.done():
+                ready.set_exception(ServerAway(_words(failed)))
+            else:
+                _log.warning("The connection to the server %s ended: %s", self.spec.name, _words(failed))
+
+
+def definition_digest(tool: Tool) -> str:
+    """Return the SHA-256 (hex) of what the agent and the reviewer read of a tool, and of its schemas."""
+    known = tool.model_dump(mode="json", include={"name", "title", "description", "input_schema", "output_schema"})
+    known["annotations"] = tool.annotations.model_dump(mode="json") if tool.annotations is not None else None
+    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+
+
+@asynccontextmanager
+async def _open(spec: ServerSpec) -> AsyncIterator[Client]:
+    # No cache: a definition that changed must be seen before the call runs.
+    if spec.command:
+        parameters = StdioServerParameters(
+            command=spec.command, args=list(spec.args), env=dict(spec.env), cwd=spec.cwd or None
+        )
+        async with Client(parameters, cache=None) as client:
+            yield client
+        return
+    timeout = httpx2.Timeout(_CONNECT_S, read=None)
+    async with (
+        httpx2.AsyncClient(headers=dict(spec.headers), timeout=timeout, trust_env=False) as http,
+        Client(streamable_http_client(spec.url, http_client=http), cache=None) as client,
+    ):
+        yield client
+
+
+async def _list_pages(get: Callable[..., Any], field: str) -> list[Any]:
+    found, cursor = list[Any](), None
+    for _ in range(_MOST_PAGES):
+        page = await get(cursor=cursor)
+        found += getattr(page, field)
+        if (cursor := page.next_cursor) is None:
+            break
+    return found
+
+
+def _words(failure: BaseException) -> str:
+    """Return one line about a failure; a group's first failure is the cause."""
+    # Python 3.10 has no name for groups of exceptions.
+    while grouped := getattr(failure, "exceptions", ()):
+        failure = grouped[0]
+    text = ""
+    with suppress(Exception):
+        text = str(failure)
+    return " ".join(text.split())[:300] or type(failure).__name__

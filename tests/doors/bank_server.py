@@ -1,0 +1,81 @@
+"""An MCP server of a bank over stdio: `python bank_server.py FOLDER`.
+
+Each executed transfer is a line of FOLDER/executed.jsonl. If FOLDER/changed exists, the tool's schema is another one.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+from mcp_types import (
+    CallToolResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListToolsResult,
+    Prompt,
+    Resource,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+
+FOLDER = Path(sys.argv[1])
+FIELDS = {"to": {"type": "string"}, "amount": {"type": "integer"}}
+
+
+async def list_tools(_context, _params):
+    """The tools as they are defined now."""
+    fields = FIELDS | ({"from": {"type": "string"}} if (FOLDER / "changed").exists() else {})
+    schema = {"type": "object", "properties": fields, "required": ["to", "amount"], "additionalProperties": False}
+    balance = {"type": "object", "properties": {}}
+    reads = ToolAnnotations(read_only_hint=True, destructive_hint=False)
+    return ListToolsResult(
+        tools=[
+            Tool(name="transfer", description="Transfer an amount to a person.", input_schema=schema),
+            Tool(name="balance", description="Return the balance.", input_schema=balance, annotations=reads),
+        ]
+    )
+
+
+async def call_tool(_context, params):
+    """Execute a call, or end the process where the folder says so."""
+    if params.name == "balance":
+        return CallToolResult(content=[TextContent(text="The balance is 12.")])
+    with (FOLDER / "executed.jsonl").open("a") as log:
+        log.write(json.dumps(params.arguments) + "\n")
+    if (FOLDER / "dies").exists():
+        (FOLDER / "dies").unlink()
+        os._exit(1)
+    sent = params.arguments
+    return CallToolResult(content=[TextContent(text=f"Sent {sent['amount']} to {sent['to']}.")])
+
+
+async def list_resources(_context, _params):
+    """One resource."""
+    return ListResourcesResult(resources=[Resource(uri="bank://rates", name="rates")])
+
+
+async def list_prompts(_context, _params):
+    """One prompt."""
+    return ListPromptsResult(prompts=[Prompt(name="monthly")])
+
+
+async def main():
+    """Serve until the client leaves."""
+    server = Server(
+        "bank",
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_prompts=list_prompts,
+    )
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
