@@ -1,6 +1,7 @@
 """Backups of the whole database, which can be made and restored while the console runs."""
 
 import os
+import re
 import secrets
 import sqlite3
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from storage.new_epoch import WentBack, begin_epoch
 from storage.private_files import create_private
 
 _TRIES = 5
+_DATED = re.compile(r"console-\d{8}T\d{6}Z\.db")
 _NO_ORIGIN = {"actor": "console", "door": "", "place": ""}
 
 
@@ -59,6 +61,29 @@ def backup(url: str, target_path: str | Path) -> Path:
     finally:
         unfinished.unlink(missing_ok=True)
     return target
+
+
+def name_in_folder(folder: str | Path, at: datetime) -> Path:
+    """Return the path of a backup in a folder of backups, named by its time; `remove_old` knows these names.
+
+    Raise StorageError if the path exists and is not a folder.
+    """
+    where = Path(folder).expanduser().absolute()
+    if where.exists() and not where.is_dir():
+        raise StorageError(f"{where} is not a folder; name a folder that keeps the backups.")
+    return where / f"console-{at.astimezone(UTC):%Y%m%dT%H%M%SZ}.db"
+
+
+def remove_old(made: Path, keep: int) -> list[Path]:
+    """Remove older backups beside the one just `made` so that `keep` are left, and return their paths.
+
+    Only files that `name_in_folder` named count; other files stay. The one just made stays even if the clock went back.
+    """
+    dated = sorted((path for path in made.parent.iterdir() if _DATED.fullmatch(path.name)), reverse=True)
+    old = [path for path in dated if path != made][keep - 1 :]
+    for path in old:
+        path.unlink(missing_ok=True)
+    return old
 
 
 def restore(

@@ -128,6 +128,12 @@ INSERT INTO main.agent_owner (agent_id, owner) {_OWNERS} WHERE true
 ON CONFLICT (agent_id) DO UPDATE SET owner = excluded.owner"""
 _DROP_OWNERS = f"DELETE FROM main.agent_owner WHERE agent_id NOT IN (SELECT id FROM ({_OWNERS}))"
 
+_MUTE = """
+UPDATE main.notice_channel AS c SET muted = 1 WHERE :all OR NOT EXISTS (
+    SELECT 1 FROM replaced.notice_channel r JOIN replaced.person rp ON rp.id = r.person_id
+    JOIN main.person p ON p.name_key = rp.name_key
+    WHERE p.id = c.person_id AND r.kind = c.kind AND r.address = c.address AND NOT r.muted)"""
+
 _PEOPLE = "SELECT name, roles, disabled_ms IS NOT NULL FROM {schema}.person ORDER BY name_key"
 
 _END_SESSIONS = "UPDATE main.person_session SET ended_ms = :now_ms WHERE ended_ms IS NULL AND expires_ms > :now_ms"
@@ -198,6 +204,8 @@ def begin_epoch(
         for statement in (_LEAVE_GROUPS, _TAKE_OWNERS, _DROP_OWNERS, _END_PARTICIPANTS):
             db.run(statement)
         db.run(_CLOSE_STUDIES)
+        # People who muted or removed a channel since the backup are not told again.
+        db.run(_MUTE, all=bool(unread))
         found = WentBack(
             epoch=epoch,
             **_void_checks(db, now_ms),

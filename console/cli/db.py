@@ -29,7 +29,7 @@ from console.review.notices import health
 from console.runs.export.layouts import LAYOUTS
 from console.runs.importers import IMPORTERS
 from console.settings import list_all, settings
-from storage.backup import backup, refuse_there, restore
+from storage.backup import backup, name_in_folder, refuse_there, remove_old, restore
 from storage.check import chain_end, check, epoch_of, parse_heads
 from storage.engine import mask_password
 from storage.new_epoch import WentBack
@@ -97,8 +97,16 @@ def _read_heads(head: str) -> list[tuple[int, str]]:
 
 
 @app.command("backup", epilog="Example: inferact db backup console-friday.db")
-def backup_database(target: Annotated[Path, typer.Argument(help="The file to create.")], as_json: Json = False) -> None:
+def backup_database(
+    target: Annotated[Path, typer.Argument(help="The file to create; with --keep, the folder of the backups.")],
+    keep: Annotated[
+        int | None,
+        typer.Option(min=1, help="Write a dated file into the folder, and remove all but the newest N of them."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Back up the database; the console can keep running."""
+    target = target if keep is None else name_in_folder(target, datetime.now(UTC))
     refuse_there(target.expanduser())
     # Recorded first, so that the copy contains the event.
     with writing() as session:
@@ -109,7 +117,10 @@ def backup_database(target: Annotated[Path, typer.Argument(help="The file to cre
         with writing() as session:
             audit_log.record(session, None, "backup failed", now_ms(), subject=str(target), detail={"why": str(failed)})
         raise
-    emit({"backup": str(target)}, as_json, f"Backed up to {target}.")
+    # Only after the new backup is complete and checked.
+    removed = remove_old(target, keep) if keep is not None else []
+    sentence = f"Backed up to {target}." + (f" Removed {counted(len(removed), 'old backup')}." if removed else "")
+    emit({"backup": str(target), "removed": [str(path) for path in removed]}, as_json, sentence)
 
 
 @app.command("restore", epilog="Example: inferact db restore console-friday.db")

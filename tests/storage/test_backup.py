@@ -4,13 +4,14 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from sqlmodel import select
 
 from storage import tables
-from storage.backup import backup, restore
+from storage.backup import backup, name_in_folder, remove_old, restore
 from storage.check import check
 from storage.engine import reading, writing
 from storage.errors import NewerSchema, NotOurs, OlderSchema, StorageError
@@ -40,6 +41,21 @@ def test_a_backup_never_writes_over_a_file(url, tmp_path):
     with pytest.raises(StorageError, match="already exists"):
         backup(url, there)
     assert there.read_text() == "mine"
+
+
+def test_only_dated_backups_are_removed_the_oldest_first_and_never_the_new_one(tmp_path):
+    start = datetime(2026, 3, 1, 23, 59, 59, tzinfo=UTC)
+    dated = [name_in_folder(tmp_path, start + timedelta(seconds=n)) for n in range(4)]
+    assert dated[1].name == "console-20260302T000000Z.db"
+    others = [tmp_path / name for name in ("console.db", "friday.db", "console-20260301T235959Z.db.bak")]
+    for path in (*dated, *others):
+        path.touch()
+    assert remove_old(dated[3], 4) == []
+    assert remove_old(dated[3], 2) == [dated[1], dated[0]]
+    assert remove_old(dated[2], 1) == [dated[3]]  # the clock went back
+    assert sorted(tmp_path.iterdir()) == sorted([dated[2], *others])
+    with pytest.raises(StorageError, match="is not a folder"):
+        name_in_folder(others[0], start)
 
 
 def test_what_cannot_be_backed_up(tmp_path):

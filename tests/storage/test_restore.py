@@ -320,6 +320,26 @@ def test_groups_and_owners_of_agents_are_not_those_of_the_backup(shop, staff, ke
     assert [row.owner for row in rows(shop.url, tables.AgentOwner)] == ["Bob"]
 
 
+def test_a_channel_that_was_muted_or_removed_since_stays_silent(shop, staff):
+    def channel(address):
+        return tables.NoticeChannel(person_id=1, kind="mail", address=address, events="item.pending", since_ms=1)
+
+    staff(
+        lambda session: session.add_all(
+            [channel("on@a.example"), channel("muted@a.example"), channel("gone@a.example")]
+        )
+    )
+    copy = shop.backup()
+    staff(lambda session: setattr(session.get(tables.NoticeChannel, 2), "muted", True))
+    staff(lambda session: session.delete(session.get(tables.NoticeChannel, 3)))
+    shop.restore(copy)
+    assert [(row.address, row.muted) for row in rows(shop.url, tables.NoticeChannel)] == [
+        ("on@a.example", False),
+        ("muted@a.example", True),
+        ("gone@a.example", True),
+    ]
+
+
 def test_access_of_another_database_is_not_kept(shop, staff, tmp_path, empty_database):
     other = f"sqlite:///{tmp_path / 'other.db'}"
     (tmp_path / "other.db").write_bytes(empty_database.read_bytes())

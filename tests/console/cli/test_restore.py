@@ -1,6 +1,7 @@
 """What `db restore` says: what went back, what ended, and what the operator has to do."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -57,3 +58,20 @@ def test_kept_access_is_not_said_to_end(copy, capsys):
     said = json.loads(capsys.readouterr().out)
     assert (said["access_kept"], said["sessions_ended"], said["tokens_ended"], said["epoch"]) == (True, 0, 0, 2)
     assert said["policies"] == ["shop-bot"]
+
+
+def test_a_folder_of_backups_keeps_the_newest(tmp_path, capsys):
+    with writing():
+        pass
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    old = [folder / f"console-2026010{day}T000000Z.db" for day in (1, 2, 3)]
+    for path in (*old, folder / "mine.db"):
+        path.touch()
+    capsys.readouterr()
+    assert run_command(["db", "backup", str(folder), "--keep", "2", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["removed"] == [str(old[1]), str(old[0])]
+    assert sorted(folder.iterdir()) == sorted([Path(said["backup"]), old[2], folder / "mine.db"])
+    assert run_command(["db", "backup", str(folder / "mine.db"), "--keep", "2"]) == 1
+    assert "is not a folder" in capsys.readouterr().err
