@@ -299,7 +299,7 @@ app = typer.Typer(help="List detectors, or fit a stack of detectors.", invoke_wi
 def list_detectors(as_json: Json = False) -> None:
     """List the detectors and the fitted stacks."""
     columns = ("detector", "title", "asks_a_model", "threshold", "threshold_in_studies")
-    told = [
+    told: list[tuple[object, ...]] = [
         (name, one.title, one.ask is not None, one.threshold, study_threshold(one)) for name, one in DETECTORS.items()
     ]
     told += [

@@ -62,6 +62,7 @@ def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any])
         environment=told["environment"] if OPENING in told and told.get("environment") in ENVIRONMENTS else "generic",
         trial=trial_of(trial if trial is not None or epoch is None else epoch - 1),
         extra=held_fields(header, "task", "model", "run_id", "created"),
+        tools=[tool for event in events if event.get("event") == "model" for tool in plain_list(event.get("tools"))],
     )
     return restored(entry, {"opening": told.get(OPENING), "outcome": told.get(OUTCOME)})
 

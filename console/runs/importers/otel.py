@@ -19,6 +19,7 @@ from console.runs.importers.parts.spans import (
     TOOL_SPAN,
     LoggedSpan,
     first_of,
+    offered_tools,
     tool_attributes,
     turns_of_spans,
     unpacked,
@@ -86,6 +87,7 @@ def read_trace(path: Path, trace_id: str, records: Sequence[Record], *, is_file:
         environment=told["environment"] if told.get("environment") in ENVIRONMENTS else "generic",
         trial=trial_of(told.get("trial")),
         extra=extra,
+        tools=offered_tools(attributes for _, attributes in facts),
     )
     known = {"label": told.get("gold_label"), "outcome": told.get("outcome")} if is_file else {}
     entry = restored(entry, {"opening": told.get("opening"), **known})

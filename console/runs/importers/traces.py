@@ -22,6 +22,7 @@ from console.runs.importers.parts.spans import (
     MODEL_SPAN,
     TOOL_SPAN,
     LoggedSpan,
+    offered_tools,
     tool_attributes,
     tool_name,
     turns_of_spans,
@@ -89,6 +90,7 @@ def _langfuse_entry(path: Path, record: Record) -> Entry:
         scored_result(told),
         instruction=unpacked(trace.get("input")),
         extra=held_fields(trace, "name", "sessionId", "userId", "tags") | record.notes,
+        tools=offered_tools(plain_object(unpacked(one.get("input"))) | _attributes(one) for one in found),
     )
 
 

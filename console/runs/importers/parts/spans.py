@@ -6,7 +6,7 @@ Each call appears once, even if a model wrote it, later prompts repeat it, and i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from console.runs.importers.parts.conversation import (
     joined_thoughts,
     read_written_calls,
 )
-from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.intake import Intake, plain_list, plain_object
 from console.runs.importers.parts.message_parts import read_turns, result_text
 
 _HOLDING = (
@@ -125,6 +125,44 @@ def unpacked(value: Any) -> Any:
         except orjson.JSONDecodeError:
             break
     return value
+
+
+_OFFERED = ("gen_ai.tool.definitions", "gen_ai.request.tools", "ai.prompt.tools", "llm.tools", "tools")
+"""The attributes with the list of the tools that a model was offered."""
+_OFFERED_ONE = re.compile(
+    r"(?:llm\.tools\.(\d+)\.tool\.json_schema|llm\.request\.functions\.(\d+)\.(name|description|parameters))$"
+)
+
+
+def offered_tools(spans: Iterable[Mapping[str, Any]]) -> list[Any]:
+    """Return the tools that the attributes of spans list, in the dialect of the log, those with parameters last.
+
+    The span of a tool that has a description offers that tool. The last of a name is the one that counts.
+    """
+    found = (tool for told in spans for tool in _offered_in(told) if isinstance(tool, dict) and tool)
+    return sorted(found, key=lambda tool: bool({"function", "parameters", "inputSchema", "input_schema"} & tool.keys()))
+
+
+def _offered_in(told: Mapping[str, Any]) -> list[Any]:
+    found = [_plain_tool(one) for name in _OFFERED for one in plain_list(unpacked(told.get(name)))]
+    numbered: dict[str, dict[str, Any]] = {}
+    for name, value in told.items():
+        if match := _OFFERED_ONE.match(name):
+            if match[1]:
+                found.append(_plain_tool(value))
+            else:
+                numbered.setdefault(match[2], {})[match[3]] = unpacked(value) if match[3] == "parameters" else value
+    found += numbered.values()
+    if isinstance(description := told.get("gen_ai.tool.description"), str) and told.get("gen_ai.tool.name"):
+        found.append({"name": told["gen_ai.tool.name"], "description": description})
+    return found
+
+
+def _plain_tool(offered: Any) -> Any:
+    """Return a tool without the wrappers of OpenInference."""
+    tool = plain_object(unpacked(offered))
+    inner = plain_object(tool.get("tool")) or tool
+    return unpacked(inner.get("json_schema", inner.get("tool.json_schema", inner)))
 
 
 class _Trace:
