@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from random import Random
+from random import Random, SystemRandom
 from typing import Any
 
 from sqlalchemy import delete, func, insert
@@ -34,7 +34,7 @@ def draw_number(run: tables.Run, task_key: str, trial: int, step: int, kind: str
 
 
 def build_draw(
-    run: tables.Run, options: RunOptions, verdict: tables.Verdict, task_key: str, trial: int, at_ms: int
+    run: tables.Run, options: RunOptions, verdict: tables.Verdict, number: float, at_ms: int
 ) -> tables.AuditDraw | None:
     """Return the draw of an unflagged action; None if the run has no audits or the action is flagged."""
     if verdict.flagged or not options.audited or verdict.score is None:
@@ -46,7 +46,7 @@ def build_draw(
         kind=verdict.kind,
         score=verdict.score,
         probability=options.audited,
-        number=draw_number(run, task_key, trial, verdict.step, verdict.kind),
+        number=number,
         at_ms=at_ms,
     )
 
@@ -133,6 +133,11 @@ def place_audits(flagged: Sequence[NewItem], audits: Sequence[NewItem], cap: int
 def place_live_audit(item: NewItem, threshold: float, number: float, probability: float) -> NewItem:
     """Return the item with a random priority in the range of flagged scores, whatever its own score."""
     return replace(item, priority=threshold + (1 - threshold) * min(number / probability, 1.0))
+
+
+def draw_secretly() -> float:
+    """Return a random number (0 to 1) that an agent cannot predict."""
+    return SystemRandom().random()
 
 
 def set_audits(session: Session, run: tables.Run, wanted: str, now_ms: int) -> RunOptions:

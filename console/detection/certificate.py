@@ -261,7 +261,9 @@ def _explain_lack(run: tables.Run, rows: AuditRows) -> str:
         how = f'inferact run audit {quote(run.name)} "20% budget"'
         return f"Nothing was drawn at random in run {run.name}, so a bound is not possible. Draw audits: {how}"
     if rows.waiting:
-        return f"{counted(rows.waiting, 'audit')} of run {run.name} are pending. Decide at least one of them first."
+        return (
+            f"Run {run.name} has {counted(rows.waiting, 'pending audit')} and none with a decision. Decide one first."
+        )
     return (
         f"None of the {counted(rows.labels.size, 'unflagged action')} of run {run.name} was drawn. "
         f"Draw more: inferact run audit {quote(run.name)} 50%"

@@ -96,6 +96,15 @@ class Ruled:
     version: PolicyVersion
     ruling: Ruling
     tightened: Tightened = field(default_factory=Tightened)
+    audited: float = 0.0
+    """The probability with which a person decides on an action that is judged and not flagged."""
+    number: float = 1.0
+    """The random number of the action, which is audited if the number is below the probability."""
+
+    @property
+    def is_audit(self) -> bool:
+        """Whether a person decides on the action even if it is not flagged."""
+        return self.number < self.audited
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -104,7 +113,7 @@ class Ruled:
 
     def asks(self, verdict: dict[str, Any]) -> bool:
         """Return whether a person has to decide."""
-        return bool(verdict["flagged"]) or self.ruling.then is Then.ASK
+        return bool(verdict["flagged"]) or self.ruling.then is Then.ASK or self.is_audit
 
     def reviews(self, run: tables.Run) -> int:
         """Return the number of required reviews: the highest that the run, the rule or the caller requires."""

@@ -23,6 +23,7 @@ from console.auth import agents, audit_log
 from console.auth.audit_log import By, Door, acting, current_origin
 from console.auth.people import find_person
 from console.database import now_ms, reading, writing
+from console.detection import audit_draws
 from console.detection.routing import flagged_item
 from console.errors import BadInput, Refused, Unknown
 from console.gate import agent_limits
@@ -227,6 +228,10 @@ def store_request(
     row = verdict | {"trajectory_id": trajectory_id}
     connection = session.connection()
     row["id"] = insert_row(connection, "verdict", row)
+    if ruled.audited:
+        draw = audit_draws.build_draw(run, run_options(run), tables.Verdict(**row), ruled.number, now_ms)
+        if draw is not None:
+            audit_draws.store_draw(session, draw)
     asked: dict[str, Any] = {
         "run_id": run.id,
         "digest": request.digest,
@@ -284,6 +289,8 @@ def _enqueue(
         audit_log.record(session, run, "detector failed", now_ms, by="gate", detail=detail)
     item = flagged_item(run, run_options(run), request.record.trial, verdict, lambda: request.checkpoint, now_ms)
     item = replace(item, reviews_required=ruled.reviews(run))
+    if ruled.is_audit and not verdict.flagged:
+        item = audit_draws.place_live_audit(item, verdict.threshold, ruled.number, ruled.audited)
     Transaction.joined(session).run_many(sql.PUT, [vars(item)])
     at = select(tables.Item.id).where(
         tables.Item.trajectory_id == item.trajectory_id, tables.Item.step == item.step, tables.Item.kind == item.kind

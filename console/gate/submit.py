@@ -11,6 +11,7 @@ from sqlmodel import Session
 
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
+from console.detection import audit_draws
 from console.detection.detectors import Detector, Verdict, detector
 from console.detection.routing import OWN_DETECTOR, routing_name
 from console.detection.verdicts import judge_as_row
@@ -35,6 +36,7 @@ from console.gate.store import (
 )
 from console.gate.types import GateDecision, Reason
 from console.gate.unsettled import NOT_BY_A_DETECTOR, explain_unsettled
+from console.runs import run_options
 from console.runs.trajectory_rows import intend
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
@@ -267,6 +269,9 @@ def _judge_new(
     """Judge and store the request; return its decision or `Wait`, or None if another process stored the request."""
     verdict = _judge(run, request, options.tightened)
     at_ms = now_ms()
+    audited = run_options(run).audited if ruled.ruling.then is Then.JUDGE else 0.0
+    if audited:
+        ruled = replace(ruled, audited=audited, number=audit_draws.draw_secretly())
     if ruled.asks(verdict):
         _open_budget(options.url, run, request.record.trial)
         review_queue(options.url).expire_overdue(run_id=run.id or 0, now_ms=at_ms)

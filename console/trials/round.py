@@ -156,7 +156,8 @@ class RoundContext:
             row = await loop.run_in_executor(self.pool, judge_by_routing, run, trial.id, seen, now_ms())
             known = await self.group_commit.write(lambda session: store_verdict(session, run, trial.id, seen, row))
         record = trial.record
-        draw = audit_draws.build_draw(run, self.options, known, record.task_id, record.trial, now_ms())
+        chance = audit_draws.draw_number(run, record.task_id, record.trial, seen.index, str(seen.kind))
+        draw = audit_draws.build_draw(run, self.options, known, chance, now_ms())
         if draw is not None:
             number, probability = draw.number, draw.probability
             await self.group_commit.write(lambda session: audit_draws.store_draw(session, draw))
