@@ -135,7 +135,7 @@ def _finality(words: Sequence[str]) -> str:
     if words[:1] and words[0] in _PROGRAMS and (told := shell_effects(" ".join(words)) & CHANGING):
         return IN_WORDS[gravest(told)]
     if words[:1] and (words[0] in _FINAL or words[:2] == ["roll", "back"]):
-        return "makes something final or takes it back"
+        return "makes something final, or undoes it"
     return ""
 
 
