@@ -91,10 +91,10 @@ def link_touched(cursor: Any, *, server: bool) -> None:
         _link_rows(cursor, touched, server)
 
 
-def link_all(connection: Connection) -> None:
-    """Link every row of the linked tables as it is now, for a database whose rows were not linked until now."""
+def link_all(connection: Connection, names: Iterable[str] = tuple(LINKED)) -> None:
+    """Link every row of these tables as it is now, for a database in which they were not linked until now."""
     cursor, server = connection.connection.cursor(), connection.dialect.name != "sqlite"
-    rows = [(name, key) for name in LINKED for key, *_ in connection.exec_driver_sql(select_rows(name))]
+    rows = [(name, key) for name in names for key, *_ in connection.exec_driver_sql(select_rows(name))]
     if rows:
         _link_rows(cursor, rows, server)
 

@@ -83,7 +83,8 @@ LINKED: dict[str, LinkedTable] = {
         left_out={"deliverable_ms": "the end of the undo time, which each next claim moves; delivery itself is linked"},
     ),
     "intent": LinkedTable(
-        what=("trajectory_id", "step", "action", "action_digest", "decision_id"), when=("started_ms", "finished_ms")
+        what=("trajectory_id", "step", "action", "action_digest", "decision_id", "result_digest"),
+        when=("started_ms", "finished_ms"),
     ),
     "policy": LinkedTable(who=("author",), what=("run_id", "version", "text", "digest"), when=("created_ms",)),
     "person": LinkedTable(who=("name", "name_key"), what=("roles",), when=("created_ms", "disabled_ms")),
@@ -99,6 +100,7 @@ LINKED: dict[str, LinkedTable] = {
     "agent": LinkedTable(
         who=("name", "name_key"), what=("token_hash",), when=("created_ms", "disabled_ms"), left_out=_SEEN
     ),
+    "run_access": LinkedTable(who=("entry", "entry_key"), what=("run_id",)),
     "group_member": LinkedTable(who=("name", "name_key", "person_id")),
     "agent_owner": LinkedTable(who=("agent_id", "owner")),
     "carried_check": LinkedTable(
@@ -130,7 +132,6 @@ NOT_LINKED = {
     "budget": "a sum: compared with its ledger, slots and decisions",
     "draft": "text that a reviewer has not submitted",
     "item_reviewer": "an order of work: who may decide follows from the rule and the run",
-    "run_access": "each change is an event with the reviewers before and after",
     "memory": "written from a linked decision, which keeps the original text",
     "run": "each change of its settings is an event with the settings before and after",
     "log_import": "each import is an event",
@@ -249,10 +250,11 @@ def note_changes_postgres(connection: Any, _record: object) -> None:
     connection.commit()
 
 
-def postgres_triggers(names: Iterable[str] = tuple(LINKED)) -> Iterator[str]:
+def postgres_triggers(names: Iterable[str] = tuple(LINKED), later: Collection[str] = ()) -> Iterator[str]:
     """Yield the statements that create the triggers of these tables in a server's schema.
 
-    A session without the temporary table notes nothing, so its changes are not linked.
+    `later` names columns that a later revision adds and notes. A session without the temporary table notes nothing, so
+    its changes are not linked.
     """
     yield f"""CREATE OR REPLACE FUNCTION note_row() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
@@ -263,7 +265,7 @@ def postgres_triggers(names: Iterable[str] = tuple(LINKED)) -> Iterator[str]:
             RETURN NULL;
         END $$"""
     for name in names:
-        columns = ", ".join(LINKED[name].columns)
+        columns = ", ".join(column for column in LINKED[name].columns if column not in later)
         yield (
             f"CREATE OR REPLACE TRIGGER note_{name} AFTER INSERT OR DELETE OR UPDATE OF {columns} "
             f"ON {name} FOR EACH ROW EXECUTE FUNCTION note_row()"

@@ -165,7 +165,7 @@ def check_request(
     told = {TOOL_SCHEMA: tool_schema, TOOL_HINTS: hints}
     pending = {name: dict(given) for name, given in told.items() if given is not None}
     record = Trajectory(
-        task_id=_clean(str(task_id)) if task_id is not None else f"task-{digest(instruction)[:16]}",
+        task_id=_clean(str(task_id)) if task_id is not None else derived_task_id(instruction),
         environment=environment,
         instruction=instruction,
         steps=tuple(_step(step, place) for place, step in enumerate(steps, 1)),
@@ -175,6 +175,11 @@ def check_request(
         extra=pending,
     )
     return CheckRequest(record, text, task_id is not None, _digest(record))
+
+
+def derived_task_id(instruction: str) -> str:
+    """Return the id of a task for which the agent gives none; tasks of the same text share it."""
+    return f"task-{digest(instruction)[:16]}"
 
 
 def bind_asker(request: CheckRequest, asker: Asker) -> CheckRequest:

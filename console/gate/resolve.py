@@ -15,7 +15,8 @@ from sqlmodel import Session, col, func, select
 from console.auth import audit_log
 from console.auth.people import roles_of
 from console.errors import Refused
-from console.gate.policy import CheckFacts, Ruling, Then, policy_store
+from console.gate.facts import check_facts
+from console.gate.policy import Ruling, Then, policy_store
 from console.gate.request import CheckRequest, state_terms
 from console.gate.store import FAILED, find_person_asking, intent_of, set_outcome
 from console.gate.types import GateDecision, Reason
@@ -264,9 +265,7 @@ def _reason_to_withhold(session: Session, check: OpenCheck, action: str, now_ms:
     version = policy_store.effective_version(session, check.run, request.record.task_id)
     if version is None or version.is_shadow:
         return None
-    environment, task = check.run.environment or "", request.record.instruction
-    facts = CheckFacts(action, request.asker.name, environment, task, now_ms, hints=request.hints)
-    found = version.rule_on(facts)
+    found = version.rule_on(check_facts(session, version, check.run, request, action, now_ms))
     if found.then is Then.DENY or (found.then is Then.ASK and check.ask.answer == Reason.NOT_FLAGGED):
         return _DENIES
     return _LEAVES_TO_OTHERS if action != request.action and _is_left_to_others(session, check, found) else None

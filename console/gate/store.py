@@ -36,6 +36,7 @@ from console.review.terms import OTHERS
 from console.runs import run_options
 from console.runs.trajectory_rows import Prepared, insert_row, prepare, write
 from console.trajectory import Outcome, Step, Trajectory, from_json
+from console.trajectory.checkpoints import digest
 from console.trials.store import UNKNOWN_EXECUTION, end_trial
 from storage import tables
 from storage.queue import statements as sql
@@ -173,7 +174,7 @@ def store_result(session: Session, run: tables.Run, intent_id: int, observation:
         raise Unknown("intent to run an action", intent_id)
     if intent.finished_ms is not None:
         return
-    intent.finished_ms = now_ms
+    intent.finished_ms, intent.result_digest = now_ms, digest(observation)
     session.add(intent)
     record = from_json(session.get_one(tables.TrajectoryBody, intent.trajectory_id).body)
     if len(record.steps) == intent.step:

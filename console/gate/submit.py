@@ -20,7 +20,8 @@ from console.gate import limits
 from console.gate.agent_limits import refuse_waiting
 from console.gate.checks import Cancellation, Wait, find_ask
 from console.gate.earlier import answered_before
-from console.gate.policy import CheckFacts, Then, policy_store
+from console.gate.facts import check_facts
+from console.gate.policy import Then, policy_store
 from console.gate.policy.rules import DEADLINE_S
 from console.gate.request import NOBODY, Asker, CheckRequest, Ruled, Tightened, bind_asker
 from console.gate.resolve import ANEW, OpenCheck, stored_answer
@@ -139,9 +140,7 @@ def _rule_request(session: Session, options: SubmitOptions, run: tables.Run, req
     version = policy_store.effective_version(session, run, request.record.task_id)
     if version is None:
         return None
-    facts = CheckFacts(
-        request.action, options.asker.name, run.environment, request.record.instruction, now_ms(), hints=request.hints
-    )
+    facts = check_facts(session, version, run, request, request.action, now_ms())
     found = version.rule_on(facts, options.critical)
     if request.hints.changed and found.then in (Then.ALLOW, Then.JUDGE):
         # The rule was written for the definition that the tool had before.

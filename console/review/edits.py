@@ -24,16 +24,15 @@ from console.errors import BadInput, Refused
 from console.language import _, gettext_noop
 from console.trajectory.calls import (
     BARE_WORD,
-    DUPLICATE_KEY,
     FENCE,
     NOT_JSON,
     OBJECT,
     OTHER_TEXT,
     PROMPT_MARK,
-    UNREADABLE,
     Call,
     read_calls,
 )
+from console.trajectory.strict_json import DUPLICATE_KEY, UNREADABLE
 
 TOOL_SCHEMA = "pending_tool_schema"
 """The key in a trajectory's `extra` of the JSON schema of the pending tool's arguments."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import json
-import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,10 +19,17 @@ from typing import Any
 
 import orjson
 
-MAX_ARGUMENTS = 65_536
-"""Maximum characters of arguments that are strict or that are parsed as Python."""
-MAX_VALUES = 2_000
-MAX_DEPTH = 32
+from console.trajectory.strict_json import (
+    DUPLICATE_KEY,
+    MAX_ARGUMENTS,
+    MAX_DEPTH,
+    TOO_LARGE,
+    UNREADABLE,
+    find_json_problem,
+    has_duplicate_key,
+    parse_number,
+)
+
 ARGUMENT = "argument"
 """The name for text in brackets and for arguments that cannot be parsed."""
 SHELLS = frozenset({"bash", "sh", "shell", "zsh", "console", "cmd", "powershell"})
@@ -42,7 +48,6 @@ _LOOSE = re.compile(
 _NEXT_LOOSE = re.compile(r"\n(?=[A-Za-z_]\w{2,80}\s*:?\s*\{)")
 _IN_JSON = re.compile(r"\"name\"\s*:\s*\"(?P<name>[\w./-]+)\"\s*,\s*\"(?:args|arguments|parameters)\"\s*:\s*(?=\{)")
 _FENCED = re.compile(r"```(?P<name>\w*)\n(?P<code>.*?)(?:```|$)", re.DOTALL)
-_KEY, _LONG = re.compile(r'"([^"]*)"\s*:'), re.compile(r"\d{19}")
 _MARKS = re.compile(r"(?:>+\s*)*")
 _SEQUENCE = re.compile(r"\[?\s*[A-Za-z_][\w.]*\(")
 _GIVEN = ("arguments", "args", "parameters", "input")
@@ -54,10 +59,7 @@ PROMPT_MARK = "a prompt mark stands before the call"
 FENCE = "the call is in a code fence"
 OTHER_TEXT = "other text stands beside the call"
 NOT_JSON = "the arguments are not one JSON object"
-UNREADABLE = "the arguments cannot be read"
-DUPLICATE_KEY = "a duplicate key is among the arguments"
 BARE_WORD = "a word stands among the arguments without quotes"
-TOO_LARGE = "the arguments are too long, too many or nested too deeply"
 BRACKETS = "brackets or line breaks stand within the brackets"
 OBJECT = "the call is written as a JSON object"
 
@@ -192,7 +194,8 @@ def _exact(text: str) -> Call | None:
         inside = match["argument"]
         if {"[", "]"} & {*inside} or len(inside.splitlines()) > 1:
             return None
-        return Call(match["name"], {ARGUMENT: inside}, TOO_LARGE if len(inside) > MAX_ARGUMENTS else "", text)
+        problem = TOO_LARGE if len(inside) > MAX_ARGUMENTS else DUPLICATE_KEY if has_duplicate_key(inside) else ""
+        return Call(match["name"], {ARGUMENT: inside}, problem, text)
     match = _CALLED.fullmatch(text)
     return _json_call(match["name"], match["arguments"], text) if match else None
 
@@ -231,37 +234,7 @@ def _json_call(name: str, given: str, text: str) -> Call | None:
         found = orjson.loads(given) if given[0] == "{" else None
     except orjson.JSONDecodeError:
         return None
-    return Call(name, found, _json_problem(given, found), text) if isinstance(found, dict) else None
-
-
-def _json_problem(given: str, found: object) -> str:
-    is_small = given.count("{") + given.count("[") < MAX_DEPTH and given.count(",") < MAX_VALUES // 2
-    if len(given) > MAX_ARGUMENTS or not (is_small or _is_bounded(found)):
-        return TOO_LARGE
-    keys = _KEY.findall(given)
-    if "\\" not in given and len({*keys}) == len(keys) and not _LONG.search(given):
-        return ""
-    faults: list[str] = []
-
-    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        if len(dict(pairs)) != len(pairs):
-            faults.append(DUPLICATE_KEY)
-        return {}
-
-    json.loads(given, object_pairs_hook=unique, parse_int=lambda digits: _number(digits, faults))
-    return faults[0] if faults else ""
-
-
-def _number(digits: str, faults: list[str]) -> float:
-    """Return the number that JSON stores for these digits; integers beyond 64 bits lose their last digits."""
-    is_whole = digits.lstrip("-").isdigit()
-    if is_whole and (len(digits) < 19 or (len(digits) < 21 and -(2**63) <= int(digits) < 2**64)):
-        return int(digits)
-    if is_whole:
-        faults.append(TOO_LARGE)
-    if not math.isfinite(number := float(digits)):
-        raise ValueError(UNREADABLE)
-    return number
+    return Call(name, found, find_json_problem(given, found), text) if isinstance(found, dict) else None
 
 
 def _parse(text: str, mode: str) -> ast.AST | None:
@@ -304,7 +277,7 @@ def _literal(node: ast.AST, faults: list[str], depth: int = 0) -> Any:
         case ast.Constant(value=bool() | None):
             return node.value
         case ast.Constant(value=int() | float() as value):
-            return _number(str(value), faults)
+            return parse_number(str(value), faults)
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
             return -_literal(node.operand, faults)
         case ast.List() | ast.Tuple():
@@ -362,19 +335,6 @@ def _without_marks(text: str) -> str:
 
 def _with_problem(calls: Iterable[Call], problem: str) -> tuple[Call, ...]:
     return tuple(call if call.problem else replace(call, problem=problem) for call in calls)
-
-
-def _is_bounded(found: object) -> bool:
-    level, values = [found], 0
-    for _ in range(MAX_DEPTH):
-        values += len(level)
-        if not level or values > MAX_VALUES:
-            break
-        holders = (
-            each.values() if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list))
-        )
-        level = [value for holder in holders for value in holder]
-    return not level and values <= MAX_VALUES
 
 
 @lru_cache(maxsize=4096)

@@ -15,7 +15,8 @@ from enum import StrEnum
 from functools import lru_cache
 
 from console.trajectory import Outcome, Picture, Step, Trajectory
-from console.trajectory.calls import ARGUMENT, UNREADABLE, Call, argument_text, read_action, read_line
+from console.trajectory.calls import ARGUMENT, Call, argument_text, read_action, read_line
+from console.trajectory.strict_json import UNREADABLE
 from console.trajectory.tool_schemas import ToolSchema
 
 _WORD = re.compile(r"[a-z]{2,}")

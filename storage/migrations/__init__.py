@@ -23,7 +23,7 @@ from storage.engine import (
     sqlite_path,
 )
 from storage.errors import NewerSchema, NoDatabase, NotOurs, OlderSchema, StorageError
-from storage.linked_rows import postgres_triggers
+from storage.linked_rows import LINKED, postgres_triggers
 from storage.private_files import create_private
 from storage.tables import DatabaseKey, Table
 from storage.tables.text_search import DEFINITION as TEXT_INDEX
@@ -31,8 +31,12 @@ from storage.tables.text_search import DEFINITION as TEXT_INDEX
 # Any fixed number will do: it keeps two servers from upgrading one PostgreSQL database at a time.
 _ADVISORY_LOCK = 7_142_026
 
-_LINKS_ROWS = "0014"
-"""The revision from which the audit chain covers rows; the rows of an older database are linked by its upgrade."""
+_LATER_LINKED = {"0025": ("run_access",)}
+_LINKED_SINCE = {
+    "0014": [name for name in LINKED if not any(name in names for names in _LATER_LINKED.values())],
+    **_LATER_LINKED,
+}
+"""The tables whose rows the audit chain covers from a revision on; the upgrade of an older database links its rows."""
 
 
 @lru_cache(maxsize=1)
@@ -97,8 +101,9 @@ def upgrade(url: str) -> None:
     with _alone_with(url) as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
-        if (found or "") < _LINKS_ROWS:
-            audit_chain.link_all(connection)
+        for since, names in _LINKED_SINCE.items():
+            if (found or "") < since:
+                audit_chain.link_all(connection, names)
         dangling = sqlite_path(url) and connection.exec_driver_sql("PRAGMA foreign_key_check").fetchone()
         if dangling:
             raise StorageError(

@@ -21,7 +21,10 @@ class Memory(NumberedTable, table=True):
 
 
 class Intent(NumberedTable, table=True):
-    """A critical action that is about to run; if it has no result, it is unknown whether the action ran."""
+    """A critical action that is about to run; if it has no result, it is unknown whether the action ran.
+
+    `result_digest` is the SHA-256 of the result as its agent reported it; the text is in the trajectory.
+    """
 
     __tablename__ = "intent"
     __table_args__ = (UniqueConstraint("trajectory_id", "step"),)
@@ -33,6 +36,7 @@ class Intent(NumberedTable, table=True):
     decision_id: int | None = Field(default=None, foreign_key="decision.id")
     started_ms: int = Field(sa_type=BigInteger)
     finished_ms: int | None = Field(default=None, sa_type=BigInteger)
+    result_digest: str | None = None
 
 
 class Ask(NumberedTable, table=True):

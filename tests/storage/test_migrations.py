@@ -155,6 +155,7 @@ def test_the_deliveries_of_webhooks_move_to_the_outbox(url, stock):
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript("""
             DROP VIEW webhook_delivery; DROP TABLE outbox; DROP TABLE notice_channel; DROP TABLE audit_draw;
+            ALTER TABLE intent DROP COLUMN result_digest;
             CREATE TABLE webhook_delivery (
                 id INTEGER NOT NULL PRIMARY KEY, decision_id INTEGER NOT NULL, url VARCHAR NOT NULL,
                 attempts INTEGER NOT NULL, next_ms BIGINT NOT NULL, delivered_ms BIGINT, failure VARCHAR NOT NULL);

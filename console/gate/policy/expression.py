@@ -22,7 +22,7 @@ _FUNCTIONS = frozenset(
     (
         *("size", "contains", "startsWith", "endsWith", "matches", "timestamp", "duration"),
         *("string", "int", "uint", "double", "type", "dyn"),
-        *("lower", "icontains"),
+        *("lower", "icontains", "results"),
     )
 )
 _OPERATORS = frozenset(
@@ -36,6 +36,9 @@ _STRING = re.compile(
 )
 _OWN = re.compile(r"\b(?:lower|icontains)\s*\(")
 _LOOP = re.compile(r"\.\s*(?P<loop>all|exists|exists_one|filter|map)\s*\(")
+_RESULTS = re.compile(r"(?P<before>\.\s*)?\bresults\s*\((?:\s*(?P<tool>\"_*\")\s*\))?")
+_TOOL = re.compile(r"[\w./:-]+")
+_RESULT_VARIABLE = "_result_{}"
 _BOUND = re.compile(r"\.\s*(?:all|exists|exists_one|filter)\s*\(\s*(\w+)\s*,")
 
 
@@ -61,6 +64,7 @@ def check_expression(text: str) -> None:
     references = _program(text).references()
     if any(found["odd"] for found in _STRING.finditer(text)):
         raise BadInput("Comments, raw and triple-quoted strings are not supported; write plain strings.")
+    _check_results(text)
     bare = _STRING.sub('""', text)
     _check_loops(bare)
     known = {*VARIABLES, *_TYPES, *_BOUND.findall(bare)}
@@ -70,15 +74,27 @@ def check_expression(text: str) -> None:
     for name in references["functions"]:
         if name not in _FUNCTIONS and name not in _OPERATORS:
             raise BadInput(f"{name!r} is not a supported function; use {', '.join(sorted(_FUNCTIONS))}.")
-    if not {*VARIABLES} & {*references["variables"]}:
+    if not {*VARIABLES} & {*references["variables"]} and not result_tools(text):
         raise BadInput(
             f"The condition uses no fact of the check, so its result never changes; use {', '.join(VARIABLES)}."
         )
 
 
-def holds(text: str, facts: Mapping[str, Any]) -> bool | None:
-    """Return whether the condition holds for these facts, or None if undecidable, as with a missing argument."""
+def result_tools(text: str) -> tuple[str, ...]:
+    """Return the tools whose earlier results a valid condition reads, each once."""
+    return _read_results(text)[1] if "results" in text else ()
+
+
+def holds(text: str, facts: Mapping[str, Any], results: Mapping[str, Any] | None = None) -> bool | None:
+    """Return whether the condition holds for these facts, or None if undecidable, as with a missing argument.
+
+    `results` holds the value of `results("tool")` by tool.
+    """
     try:
+        if tools := result_tools(text):
+            text = _read_results(text)[0]
+            known = {name: (results or {})[name] for name in tools if name in (results or {})}
+            facts = {**facts, **{_RESULT_VARIABLE.format(tools.index(name)): value for name, value in known.items()}}
         found = _program(text).execute(_context(text, facts))
     except (KeyboardInterrupt, SystemExit):
         raise
@@ -86,6 +102,31 @@ def holds(text: str, facts: Mapping[str, Any]) -> bool | None:
         # The evaluator is compiled code, whose panics are not Exceptions; after any failure the answer is unknown.
         return None
     return found if isinstance(found, bool) else None
+
+
+def _check_results(text: str) -> None:
+    """Raise BadInput if `results` is called with anything but the name of a tool between quotes."""
+    for found in _RESULTS.finditer(_blanked(text)):
+        name = text[found.start("tool") + 1 : found.end("tool") - 1] if found["tool"] else ""
+        if found["before"] or not _TOOL.fullmatch(name):
+            raise BadInput('results needs the name of one tool between quotes, such as results("get_order").')
+
+
+@lru_cache(maxsize=1_024)
+def _read_results(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the condition with a variable for each tool whose results it reads, and these tools."""
+    pieces, tools, end = list[str](), dict[str, None](), 0
+    for found in _RESULTS.finditer(_blanked(text)):
+        name = text[found.start("tool") + 1 : found.end("tool") - 1]
+        tools[name] = None
+        pieces += [text[end : found.start()], _RESULT_VARIABLE.format(list(tools).index(name))]
+        end = found.end()
+    return "".join([*pieces, text[end:]]), tuple(tools)
+
+
+def _blanked(text: str) -> str:
+    """Return the condition with strings of the same length in which every character is an underscore."""
+    return _STRING.sub(lambda found: f'"{"_" * (len(found[0]) - 2)}"', text)
 
 
 def _context(text: str, facts: Mapping[str, Any]) -> dict[str, Any] | cel.Context:

@@ -10,7 +10,7 @@ from sqlmodel import Session
 
 from console.auth.groups import list_groups
 from console.auth.people import Role, list_people, name_key, roles_of
-from console.gate.policy.expression import holds
+from console.gate.policy.expression import holds, result_tools
 from console.gate.policy.rules import LOOSENING, Policy, Rule, Then
 from console.trajectory.calls import name_segments
 
@@ -35,6 +35,7 @@ def list_warnings(policy: Policy, known: Known | None = None) -> list[str]:
         found += _overlaps(rule, policy.rules[:place])
         found += _unmet(rule, known)
         found += _faulty_conditions(rule)
+        found += _unrecorded(rule, policy)
     return found
 
 
@@ -156,6 +157,19 @@ def _faulty_conditions(rule: Rule) -> Iterator[str]:
             yield (
                 f"Rule {rule.name!r} limits args.{name} from above only, so a negative number passes; add "
                 f"args.{name} >= 0."
+            )
+
+
+def _unrecorded(rule: Rule, policy: Policy) -> Iterator[str]:
+    """Yield a warning per tool whose results the rule needs but that the policy allows at once, without a `begin`."""
+    for tool in result_tools(rule.when) if rule.then in LOOSENING else ():
+        naming = (each for each in policy.rules if any(_intersect(glob, tool) for glob in _tools(each)))
+        first = next(naming, None)
+        if (first.then if first else policy.default) is Then.ALLOW:
+            who = f"rule {first.name!r}" if first else "`default`"
+            yield (
+                f"Rule {rule.name!r} needs recorded results of {tool!r}, but {who} allows it at once, so none is "
+                "recorded. Use `then: judge` there."
             )
 
 

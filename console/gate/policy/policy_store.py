@@ -19,6 +19,7 @@ from console import runs
 from console.auth import audit_log
 from console.errors import BadInput, Refused, Unknown
 from console.gate.policy import replaced
+from console.gate.policy.expression import result_tools
 from console.gate.policy.replaced import EVERYWHERE
 from console.gate.policy.rules import CheckFacts, Policy, PolicyMode, Ruling, ruling, strictest
 from console.gate.policy.yaml_file import from_patterns, read_policy
@@ -60,6 +61,11 @@ class PolicyVersion:
     def is_shadow(self) -> bool:
         """Return whether all policies that apply are in shadow mode."""
         return all(one.policy.mode is PolicyMode.SHADOW for one in (self, *self.also))
+
+    @property
+    def reads_results(self) -> bool:
+        """Return whether a condition of the policies that apply reads earlier results."""
+        return any(result_tools(rule.when) for one in (self, *self.also) for rule in one.policy.rules)
 
     def rule_on(self, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:
         """Return the strictest ruling of the policies that apply, as `ruling` gives it for each.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -14,11 +14,12 @@ from sqlmodel import Session, col, select
 from console.detection.detectors import Detector, detector
 from console.detection.routing import OWN_DETECTOR, routing_name
 from console.detection.verdicts import judge_as_row
+from console.gate.policy.results import EarlierResult, EarlierResults
 from console.gate.policy.rules import CheckFacts, Policy, Ruling, Then, ruling
 from console.gate.unsettled import explain_unsettled
 from console.runs import patterns
 from console.trajectory import Label, Outcome, Trajectory, from_json
-from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, is_critical
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, digest, is_critical
 from console.trajectory.strict_yaml import read_yaml
 from storage import tables
 from storage.tables import RunKind
@@ -88,8 +89,11 @@ def replay_policy(session: Session, run: tables.Run, policy: Policy, examples: i
     by_tool: dict[str, Counter[Then]] = {}
     samples: list[_Sample] = []
     today = 0
-    for action, record, step, agent in _actions(session, run):
-        found = ruling(policy, CheckFacts(action, agent, run.environment or record.environment, record.instruction))
+    recorded = _recorded_results(session, run)
+    for action, record, step, agent, record_id in _actions(session, run):
+        results = _results_before(record, step, None if recorded is None else recorded.get(record_id, {}))
+        environment = run.environment or record.environment
+        found = ruling(policy, CheckFacts(action, agent, environment, record.instruction, results=results))
         seen = checkpoint_at(record, step, CheckpointKind.ACTION) if found.then is Then.JUDGE else None
         concern = _find_concern(run, judges, seen) if seen else None
         samples.append(_Sample(action, found, _ended_wrong(record), concern))
@@ -196,8 +200,35 @@ def _examples(samples: Sequence[_Sample], most: int) -> list[dict[str, Any]]:
     ]
 
 
-def _actions(session: Session, run: tables.Run) -> Iterator[tuple[str, Trajectory, int, str]]:
-    """Yield every action with its trajectory, its step and the agent that submitted it; a pending action once."""
+def _recorded_results(session: Session, run: tables.Run) -> dict[int, dict[int, str]] | None:
+    """Return the digests of the recorded results of a gate's run by trajectory and step; None for a log, which has all.
+
+    In a log, each result counts as recorded: it would be if the actions had begun at a gate.
+    """
+    if run.kind != RunKind.GATE:
+        return None
+    intent, record, found = tables.Intent, tables.Trajectory, dict[int, dict[int, str]]()
+    statement = select(intent.trajectory_id, intent.step, intent.result_digest).join(
+        record, col(record.id) == intent.trajectory_id
+    )
+    for record_id, step, result_digest in session.exec(statement.where(record.run_id == run.id)):
+        found.setdefault(record_id, {})[step] = result_digest or ""
+    return found
+
+
+def _results_before(record: Trajectory, step: int, recorded: Mapping[int, str] | None) -> EarlierResults:
+    before = [EarlierResult(each.action, each.observation) for each in record.steps[:step]]
+    if recorded is not None:
+        known = (one for place, one in enumerate(before) if recorded.get(place) == digest(one.text))
+        return EarlierResults(tuple(known), tuple(before))
+    return EarlierResults(tuple(before))
+
+
+def _actions(session: Session, run: tables.Run) -> Iterator[tuple[str, Trajectory, int, str, int]]:
+    """Yield every action with its trajectory, its step, the agent that submitted it and the trajectory's row id.
+
+    A pending action is yielded once.
+    """
     body, record, ask = tables.TrajectoryBody, tables.Trajectory, tables.Ask
     asked = select(ask.trajectory_id, ask.asker).where(ask.run_id == run.id)
     askers = {trajectory: asker for trajectory, asker in session.exec(asked) if asker}
@@ -206,21 +237,25 @@ def _actions(session: Session, run: tables.Run) -> Iterator[tuple[str, Trajector
         trajectory, agent = from_json(text), askers.get(record_id or 0, run.actor or "")
         taken = {place: step.action for place, step in enumerate(trajectory.steps) if step.action.strip()}
         for place, action in taken.items():
-            yield action, trajectory, place, agent
+            yield action, trajectory, place, agent, record_id or 0
         # A gate's trajectory names only a pending action; one from a log may name one of its steps.
         pending = trajectory.critical_action
         if pending and (run.kind == RunKind.GATE or pending not in taken.values()):
-            yield pending, trajectory, len(trajectory.steps), agent
+            yield pending, trajectory, len(trajectory.steps), agent, record_id or 0
 
 
 class _Case(BaseModel):
-    """A case as written in YAML: an action with its facts, the expected outcome and, if stated, the expected rule."""
+    """A case as written in YAML: an action with its facts, the expected outcome and, if stated, the expected rule.
+
+    `results` holds the latest recorded result of each tool, as text.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     action: str
     then: Then
     rule: str = ""
+    results: dict[str, str] = Field(default_factory=dict)
     task: str = ""
     agent: str = ""
     environment: str = ""
@@ -241,7 +276,8 @@ def run_cases(policy: Policy, text: str, where: str) -> list[dict[str, Any]]:
     """
     rows = []
     for number, case in enumerate(read_yaml(text, _Cases, where, hint=_CASES_HINT, aliases=False).cases, 1):
-        found = ruling(policy, CheckFacts(case.action, case.agent, case.environment, case.task))
+        known = EarlierResults(tuple(EarlierResult(f"{tool}({{}})", text) for tool, text in case.results.items()))
+        found = ruling(policy, CheckFacts(case.action, case.agent, case.environment, case.task, results=known))
         agrees = found.then is case.then and case.rule in ("", found.rule)
         expected = {"expected": str(case.then), "expected_rule": case.rule or None}
         ruled = {"then": str(found.then), "rule": found.rule, "agrees": agrees}

@@ -11,23 +11,23 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from zoneinfo import ZoneInfo
 
 from console.auth.audit_log import Door
-from console.gate.policy.expression import NO_HINTS, ToolHints, holds
+from console.gate.policy.expression import NO_HINTS, ToolHints, holds, result_tools
+from console.gate.policy.results import NO_RESULTS, EarlierResults
+from console.gate.policy.tool_names import is_like, names_suffix, names_tool
 from console.review.terms import OTHERS
-from console.trajectory import checkpoints
 from console.trajectory.calls import (
-    MAX_ARGUMENTS,
     ActionPart,
     Call,
     argument_text,
-    name_segments,
     name_suffixes,
     read_strictly,
 )
 from console.trajectory.checkpoints import is_critical
+from console.trajectory.strict_json import MAX_ARGUMENTS
 
 
 class Then(StrEnum):
@@ -148,7 +148,7 @@ class CheckFacts:
     """The facts that rules can use: the action as text, the agent, the environment, the task and the time.
 
     `at_ms` is in ms since 1970, or None if unknown; `timezone` is the policy's. `hints` are those of the tool's server,
-    if the operator trusts that server.
+    if the operator trusts that server. `results` are the earlier ones of the task.
     """
 
     action: str
@@ -158,6 +158,7 @@ class CheckFacts:
     at_ms: int | None = None
     timezone: str = UTC_NAME
     hints: ToolHints = NO_HINTS
+    results: EarlierResults = NO_RESULTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +259,8 @@ def _common(lists: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | None:
 def _rule_part(policy: Policy, facts: CheckFacts, part: ActionPart, whole: _Whole) -> Ruling:
     """Rule on one part by the first rule that matches; an earlier `judge` rule for a suffix of the name can tighten it.
 
-    `allow` and `judge` loosen the default, so they must name the tool itself; `judge` also tightens a later `allow`.
+    `allow` and `judge` loosen the default, so they must name the tool itself; `judge` also tightens a later `allow`. A
+    rule that matches only by results that the agent stated itself, or that are missing, can only tighten.
     """
     tool = name_suffixes(part.call.name)[-1] if part.call else ""
     tightened: list[Ruling] = []
@@ -267,8 +269,11 @@ def _rule_part(policy: Policy, facts: CheckFacts, part: ActionPart, whole: _Whol
         if matches is not False:
             found = _ruling_of(policy, rule if matches else replace(rule, then=Then.ASK), tool, part)
             return strictest([found, *tightened])
-        if rule.then is Then.JUDGE and (judged := _matches(rule, facts, part, whole, loosens=False)) is not False:
-            tightened.append(_ruling_of(policy, rule if judged else replace(rule, then=Then.ASK), tool, part))
+        if rule.then is Then.JUDGE or (rule.then is not Then.ALLOW and result_tools(rule.when)):
+            tight = _matches(rule, facts, part, whole, loosens=False, firmly=False)
+            if tight is not False:
+                then = rule.then if tight or rule.then is Then.DENY else Then.ASK
+                tightened.append(_ruling_of(policy, replace(rule, then=then), tool, part))
     return strictest([Ruling(policy.default, DEFAULT, tool, undo_s=policy.undo_s), *tightened])
 
 
@@ -294,11 +299,13 @@ def _amount(limit: Limit, part: ActionPart) -> float | None:
     return float(value)
 
 
-def _matches(rule: Rule, facts: CheckFacts, part: ActionPart, whole: _Whole, *, loosens: bool) -> bool | None:
-    """Return whether all conditions of the rule hold, or None if that is undecidable."""
-    if rule.agent and not _is_like((facts.agent,), rule.agent):
+def _matches(
+    rule: Rule, facts: CheckFacts, part: ActionPart, whole: _Whole, *, loosens: bool, firmly: bool = True
+) -> bool | None:
+    """Return whether all conditions of the rule hold, or None if that is undecidable; `firmly` as `_holds` reads it."""
+    if rule.agent and not is_like((facts.agent,), rule.agent):
         return False
-    if rule.environment and not _is_like((facts.environment,), rule.environment):
+    if rule.environment and not is_like((facts.environment,), rule.environment):
         return False
     if rule.pattern and not (_loosens(rule, part) if loosens else _tightens(rule, part, whole)):
         return False
@@ -307,10 +314,26 @@ def _matches(rule: Rule, facts: CheckFacts, part: ActionPart, whole: _Whole, *, 
     if rule.tool and part.call is None:
         return None
     if rule.tool and part.call:
-        named = _names_tool if loosens else _names_suffix
+        named = names_tool if loosens else names_suffix
         if not any(named(part.call.name, glob) for glob in rule.tool):
             return False
-    return holds(rule.when, _variables(facts, part)) if rule.when else True
+    return _holds(rule.when, facts, part, firmly=firmly) if rule.when else True
+
+
+def _holds(condition: str, facts: CheckFacts, part: ActionPart, *, firmly: bool) -> bool | None:
+    """Return whether the condition holds, or None if that is undecidable.
+
+    With `results`, it holds firmly if it holds for the latest recorded results; else, if it holds for any results, and
+    it is undecidable if the recorded ones do not decide it.
+    """
+    tools, variables = result_tools(condition), _variables(facts, part)
+    if not tools:
+        return holds(condition, variables)
+    recorded = holds(condition, variables, facts.results.latest(tools))
+    if firmly or recorded is not False:
+        return recorded is True if firmly else recorded
+    choices = facts.results.choices(tools)
+    return None if choices is None else any(holds(condition, variables, one) for one in choices)
 
 
 def _tightens(rule: Rule, part: ActionPart, whole: _Whole) -> bool:
@@ -320,7 +343,7 @@ def _tightens(rule: Rule, part: ActionPart, whole: _Whole) -> bool:
     return (
         is_critical(part.text, rule.pattern)
         or whole(rule.pattern)
-        or _is_like((part.text.strip(), *names), rule.pattern)
+        or is_like((part.text.strip(), *names), rule.pattern)
     )
 
 
@@ -329,37 +352,20 @@ def _loosens(rule: Rule, part: ActionPart) -> bool:
     call = part.call
     if call is None or not is_critical(part.text, rule.pattern):
         return call is None and is_critical(part.text, rule.pattern)
-    return any(is_critical(part.text, (each,)) and _pattern_names_tool(call, each.strip()) for each in rule.pattern)
+    return any(is_critical(part.text, (each,)) and _patternnames_tool(call, each.strip()) for each in rule.pattern)
 
 
-def _pattern_names_tool(call: Call, pattern: str) -> bool:
+def _patternnames_tool(call: Call, pattern: str) -> bool:
     """Return whether a pattern names the tool: `name`, `name.argument=value`, or as in `click[Buy *]`."""
     sign = re.search(r"[=(\[]", pattern)
     if sign is None:
-        return _names_tool(call.name, pattern)
+        return names_tool(call.name, pattern)
     head, rest = pattern[: sign.start()], pattern[sign.start() :]
     if sign[0] != "=":
-        return _names_tool(call.name, head.strip()) and _is_like(
-            (call.text.strip()[len(call.name) :].strip(),), (rest,)
-        )
+        return names_tool(call.name, head.strip()) and is_like((call.text.strip()[len(call.name) :].strip(),), (rest,))
     tool, _, argument = head.rpartition(".")
-    texts = (argument_text(value) for name, value in call.arguments.items() if _is_like((name,), (argument,)))
-    return _names_tool(call.name, tool) and _is_like(texts, (rest[1:],))
-
-
-def _names_suffix(name: str, glob: str) -> bool:
-    return _is_like(name_suffixes(name), (glob,))
-
-
-def _names_tool(name: str, glob: str) -> bool:
-    """Return whether a glob matches the last segment of the tool's name, or the full name segment by segment."""
-    wanted, segments = name_segments(glob), name_segments(name)
-    if len(wanted) == 1:
-        segments = segments[-1:]
-    return len(wanted) == len(segments) and all(
-        _is_like((segment,), (part,)) if at % 2 == 0 else segment == part
-        for at, (segment, part) in enumerate(zip(segments, wanted, strict=True))
-    )
+    texts = (argument_text(value) for name, value in call.arguments.items() if is_like((name,), (argument,)))
+    return names_tool(call.name, tool) and is_like(texts, (rest[1:],))
 
 
 def _variables(facts: CheckFacts, part: ActionPart) -> dict[str, object]:
@@ -377,12 +383,3 @@ def _clock(facts: CheckFacts) -> dict[str, object]:
         return {}
     now = datetime.fromtimestamp(facts.at_ms / 1_000, ZoneInfo(facts.timezone))
     return {"hour": now.hour, "weekday": now.isoweekday()}
-
-
-def _is_like(names: Iterable[str], globs: tuple[str, ...]) -> bool:
-    return any(_glob(globs).fullmatch(name) for name in names)
-
-
-@lru_cache(maxsize=1_024)
-def _glob(globs: tuple[str, ...]) -> re.Pattern[str]:
-    return checkpoints.globs(globs)

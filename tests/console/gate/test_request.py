@@ -1,5 +1,6 @@
 """The digest that binds a decision to exactly what was asked."""
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,6 +58,31 @@ def test_arguments_as_text_that_name_one_twice_stay_as_written_and_ask(arguments
     allow = Policy((Rule("pay", Then.ALLOW, tool=("pay",)),))
     assert ruling(allow, CheckFacts(action)).then is Then.ASK
     assert ruling(allow, CheckFacts(action_text({"name": "pay", "arguments": '{"amount": 1}'}))).then is Then.ALLOW
+
+
+NESTED = [
+    ('{"body": "{\\"amount\\": 1, \\"amount\\": 5000}"}', "ask"),
+    ('{"body": "[{\\"amount\\": 1, \\"amount\\": 5000}]"}', "ask"),
+    ('{"body": {"to": ["x", "{\\"amount\\": 1, \\"am\\\\u006funt\\": 2}"]}}', "ask"),
+    ('{"body": "{\\"in\\": \\"{\\\\\\"a\\\\\\":1,\\\\\\"a\\\\\\":2}\\"}"}', "ask"),
+    ('{"body": "{\\"amount\\": 1, \\"to\\": {\\"amount\\": 5000}}"}', "allow"),
+    ('{"body": "{amount: 1, amount: 5000}", "note": "\\"{\\""}', "allow"),
+    ('{"body": "' + '{\\"a\\":' * 900 + "1" + "}" * 900 + '"}', "allow"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "then"), NESTED)
+def test_a_json_text_as_an_argument_with_a_key_twice_asks(arguments, then):
+    """The tool that reads the text may take the first of the two, and a condition the last one."""
+    allow = Policy((Rule("pay", Then.ALLOW, tool=("pay",)),))
+    given = {"name": "pay", "arguments": arguments}, {"name": "pay", "arguments": orjson.loads(arguments)}
+    assert [str(ruling(allow, CheckFacts(action_text(each))).then) for each in given] == [then, then]
+
+
+def test_a_json_text_in_brackets_with_a_key_twice_asks():
+    allow = Policy((Rule("pay", Then.ALLOW, tool=("pay",)),))
+    texts = ('pay[{"amount": 1, "amount": 5000}]', 'pay[{"amount": 1}]')
+    assert [str(ruling(allow, CheckFacts(text)).then) for text in texts] == ["ask", "allow"]
 
 
 def test_call_may_come_with_its_arguments_as_text():

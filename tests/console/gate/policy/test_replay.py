@@ -170,7 +170,8 @@ cases:
 
 
 def test_the_cases_of_the_handbook_hold_for_its_policy():
-    policy, *_, cases = (text for language, text in fences("developer") if language == "yaml")
+    policy, *others = (text for language, text in fences("developer") if language == "yaml")
+    (cases,) = (text for text in others if text.startswith("cases:"))
     assert [row["agrees"] for row in run_cases(read_policy(policy), cases, "the handbook")] == [True, True]
 
 

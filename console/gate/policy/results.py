@@ -1,0 +1,82 @@
+"""Earlier results of tools in a task, as conditions read them: `results("get_order").status == "open"`.
+
+A result is recorded if its agent reported it after it began an action that the console let run; only recorded results
+can loosen. Any other result is the agent's own word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+import orjson
+
+from console.gate.policy.tool_names import names_suffix, names_tool
+from console.trajectory.calls import find_problem, read_calls, read_strictly
+from console.trajectory.strict_json import MAX_ARGUMENTS
+
+_MOST_CHOICES = 1_000
+"""The largest number of combinations of results for which a condition is evaluated."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierResult:
+    """The action that led to a result, and the result as text."""
+
+    action: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierResults:
+    """The results in a task so far, oldest first: those that the console recorded, and those that the agent stated."""
+
+    recorded: tuple[EarlierResult, ...] = ()
+    stated: tuple[EarlierResult, ...] = ()
+
+    def latest(self, tools: Sequence[str]) -> dict[str, Any]:
+        """Return the latest recorded result of each tool; a tool without a readable one is missing."""
+        found: dict[str, Any] = {}
+        for name in tools:
+            of_tool = [one.text for one in self.recorded if _is_only_call(one.action, name)]
+            if of_tool and (value := _read(of_tool[-1])) is not None:
+                found[name] = value
+        return found
+
+    def choices(self, tools: Sequence[str]) -> Iterator[dict[str, Any]] | None:
+        """Return every combination of results of these tools, stated or recorded; None if there are too many."""
+        number, lists = 1, []
+        for name in tools:
+            texts = dict.fromkeys(one.text for one in (*self.recorded, *self.stated) if _has_call(one.action, name))
+            lists.append([value for text in texts if (value := _read(text)) is not None])
+            number *= len(lists[-1])
+        if number > _MOST_CHOICES:
+            return None
+        return (dict(zip(tools, values, strict=True)) for values in product(*lists))
+
+
+NO_RESULTS = EarlierResults()
+
+
+def _is_only_call(action: str, tool: str) -> bool:
+    call = parts[0].call if len(parts := read_strictly(action)) == 1 else None
+    return call is not None and names_tool(call.name, tool)
+
+
+def _has_call(action: str, tool: str) -> bool:
+    return any(names_suffix(call.name, tool) for call in read_calls(action))
+
+
+@lru_cache(maxsize=64)
+def _read(text: str) -> Any:
+    """Return the value of a result that is JSON, else its text; None if it is not strict, too long or null."""
+    if len(text) > MAX_ARGUMENTS:
+        return None
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    return None if find_problem(f'{{"result":{text}}}') else value
