@@ -30,6 +30,7 @@ from console.cli import (
     notice,
     output,
     oversight,
+    paper,
     person,
     plan,
     policy,
@@ -85,6 +86,7 @@ app.add_typer(plan.app, name="plan", rich_help_panel=_WORK)
 app.add_typer(study.app, name="study", rich_help_panel=_WORK)
 app.add_typer(detect.app, name="detector", rich_help_panel=_WORK)
 app.add_typer(oversight.app, name="oversight", rich_help_panel=_WORK)
+app.add_typer(paper.app, name="paper", rich_help_panel=_WORK)
 app.command("tune", epilog="Example: inferact tune hotpot --method rules", rich_help_panel=_WORK)(detect.tune)
 app.command(
     "export", epilog="Example: inferact export decisions --run hotpot --out decisions.csv", rich_help_panel=_WORK
@@ -110,6 +112,9 @@ _STARTS_WORK = (
     "agent add",
     "person invite",
     "oversight fp-first",
+    "paper inferact",
+    "paper devils-advocate",
+    "paper autoplan",
     "study create",
     "study preset run",
 )

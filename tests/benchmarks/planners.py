@@ -1,16 +1,17 @@
-"""Does AutoPlan's loop learn? Success on unseen tasks by iteration, by batch size, and without flaw or revision.
+"""Does AutoPlan's loop learn from what it is shown? Success on unseen tasks, against three controls that must be worse.
 
 `python tests/benchmarks/planners.py [--quick]`; the last line is the result as JSON. The embedded household, tasks that
-heat something; the Actor `autoplan`, the training and the live engine are the product's own, the model is
-`planner_model.py` beside this file. Every arm updates its plan six times, draws its batches from the same 24 tasks of a
-seed, and is tested after the last update on 20 others of it, "batch 4" after each; figures are means over the seeds,
-with the standard deviation between them.
+heat something, the appliance not named; the Actor `autoplan`, the training and the live engine are the product's own,
+and `planner_model.py` beside this file takes the model's place. Every arm learns from the same tasks of a seed and is
+tested after the last update on others. The controls hide the observations of ended trials, invert their outcomes, or
+exchange flaws and revisions; p is two-sided, of an exact sign test over the seeds, ties left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import sys
@@ -25,42 +26,34 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
 HEAT = "pick_heat_then_place_in_recep"
-POOL, TESTED, UPDATES, SEEDS = 24, 20, 6, 10
+BATCH, POOL, TESTED, UPDATES, SEEDS, ALPHA = 4, 24, 12, 5, 30, 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One line of the table."""
+    """One line of the table; `control` spoils what the learner is shown of ended trials."""
 
     name: str
-    batch: int
-    flaw: bool = True
-    revision: bool = True
-    by_version: bool = False
+    control: str = ""
+    fine: bool = False
 
 
-ARMS = [
-    Arm("batch 2", 2),
-    Arm("batch 4", 4, by_version=True),
-    Arm("batch 8", 8),
-    Arm("batch 4, no flaw", 4, flaw=False),
-    Arm("batch 4, no revision", 4, revision=False),
-    Arm("batch 4, neither", 4, flaw=False, revision=False),
-]
+TRUE = Arm("as shown")
+CONTROLS = [Arm("hidden", "hidden"), Arm("inverted", "inverted"), Arm("swapped", "swapped")]
+ARMS = [TRUE, *CONTROLS, Arm("fine errors", fine=True)]
 
 
-def measured(arm: Arm, seed: int) -> list[float]:
-    """The success rate on the test tasks by the last version of the plan, or by each, the empty one first."""
-    from planner_model import PlannerModel
+def measured(arm: Arm, seed: int) -> float:
+    """The success rate on the test tasks by the last version of the plan."""
+    from planner_model import Learner
 
     from console.actors import Actor, autoplan
-    from console.database import now_ms, writing
     from console.environments import ENVIRONMENTS
-    from console.trials.planning import training, versions
+    from console.trials.planning import training
     from console.trials.start import ActorAndEnvironments
     from tests.oracles import tidying
 
-    model, household = PlannerModel(seed), ENVIRONMENTS["alfworld"]
+    model, household = Learner(seed, arm.control), ENVIRONMENTS["alfworld"]
 
     def begun(task):
         world = household.start(task)
@@ -69,19 +62,14 @@ def measured(arm: Arm, seed: int) -> list[float]:
 
     actor = Actor("autoplan", "AutoPlan", partial(autoplan.act, model), None, step_caps=autoplan.STEP_CAPS)
     cast = ActorAndEnvironments(actor, {"alfworld": replace(household, start=begun, tasks=cache(household.tasks))})
-    name = f"{arm.name} {seed}".replace(", ", ".").replace(" ", "-")
-    asked = training.Training("alfworld", HEAT, arm.batch, UPDATES, POOL, seed, arm.flaw, arm.revision)
-    last = training.train_plan(name, asked, actor_and_environments=cast, llm=model).version
-    found = []
-    for number in range(last + 1) if arm.by_version else (last,):
-        with writing() as session:
-            versions.pin_version(session, versions.get_version(session, name, HEAT, number), now_ms())
-        found.append(tested(f"{name} test {number}", name, seed, cast))
-    return found
+    name = f"{arm.name} {seed}".replace(" ", "-")
+    asked = training.Training("alfworld", HEAT, BATCH, UPDATES, POOL, seed, fine_errors=arm.fine)
+    training.train_plan(name, asked, actor_and_environments=cast, llm=model)
+    return tested(f"{name} test", name, seed, cast)
 
 
 def tested(run: str, plan: str, seed: int, cast) -> float:
-    """The share of test tasks that are done by the plan's pinned version."""
+    """The share of test tasks that are done by the plan's last version."""
     from console import runs
     from console.database import reading
     from console.runs.status import run_status
@@ -99,25 +87,34 @@ def prepared(folder: str) -> None:
     os.environ["INFERACT_DATA_DIR"] = f"{folder}/{os.getpid()}"
 
 
-def table(found: dict[str, list[list[float]]]) -> list[str]:
+def sign_test(first: list[float], second: list[float]) -> float:
+    """The two-sided p of an exact sign test of paired figures; 1 if all are tied."""
+    more = sum(one > other for one, other in zip(first, second, strict=True))
+    less = sum(one < other for one, other in zip(first, second, strict=True))
+    tail = sum(math.comb(more + less, count) for count in range(min(more, less) + 1)) / 2 ** (more + less)
+    return min(1.0, 2 * tail)
+
+
+def table(found: dict[str, list[float]]) -> list[str]:
     """The lines of the table, one an arm."""
-    lines = [f"{'arm':22} {'mean':>6} {'SD':>6}   by seed"]
-    for name, by_seed in found.items():
-        ends = [figures[-1] for figures in by_seed]
-        each = " ".join(f"{end:.2f}" for end in ends)
-        lines.append(f"{name:22} {statistics.mean(ends):6.3f} {statistics.stdev(ends):6.3f}   {each}")
+    lines = [f"{'arm':14} {'mean':>6} {'SD':>6} {'p':>9}   by seed"]
+    for name, figures in found.items():
+        p = sign_test(found[TRUE.name], figures)
+        spread = statistics.stdev(figures) if len(figures) > 1 else 0.0
+        each = " ".join(f"{figure:.2f}" for figure in figures)
+        lines.append(f"{name:14} {statistics.mean(figures):6.3f} {spread:6.3f} {p:9.2g}   {each}")
     return lines
 
 
 def main() -> None:
-    """Prints the table, the curve by iteration, and the result as one JSON line."""
+    """Prints the table, and the result as one JSON line; ends with 1 if a control is not worse."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true", help="two seeds")
+    parser.add_argument("--quick", action="store_true", help="eight seeds")
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
-    seeds, started = (2 if given.quick else SEEDS), time.perf_counter()
-    print(f"seeds 0 to {seeds - 1}; {POOL} tasks to learn from, {TESTED} others to be tested on", flush=True)
-    found: dict[str, list[list[float]]] = {}
+    seeds, started = (8 if given.quick else SEEDS), time.perf_counter()
+    print(f"seeds 0 to {seeds - 1}; {UPDATES} updates of {BATCH} trials, {TESTED} other tasks tested", flush=True)
+    found: dict[str, list[float]] = {}
     with (
         tempfile.TemporaryDirectory() as folder,
         ProcessPoolExecutor(given.processes, initializer=prepared, initargs=(folder,)) as pool,
@@ -125,23 +122,15 @@ def main() -> None:
         for arm in ARMS:
             found[arm.name] = list(pool.map(measured, [arm] * seeds, range(seeds)))
     print("\n".join(table(found)))
-    curve = [statistics.mean(figures) for figures in zip(*found["batch 4"], strict=True)]
-    print(f"batch 4 by version, 0 to {UPDATES}: " + " ".join(f"{figure:.3f}" for figure in curve))
-    ends = {name: [figures[-1] for figures in by_seed] for name, by_seed in found.items()}
-    mean = {name: statistics.mean(figures) for name, figures in ends.items()}
-    spread = {name: statistics.stdev(figures) for name, figures in ends.items()}
-    met = {
-        "success rises": curve[-1] > curve[0],
-        "larger batches are steadier": spread["batch 2"] > spread["batch 4"] > spread["batch 8"],
-        "larger batches are better": mean["batch 2"] < mean["batch 4"] < mean["batch 8"],
-        "no flaw lowers it": mean["batch 4, no flaw"] < mean["batch 4"],
-        "no revision lowers it": mean["batch 4, no revision"] < mean["batch 4"],
-        "neither lowers it most": mean["batch 4, neither"]
-        < min(mean["batch 4, no flaw"], mean["batch 4, no revision"]),
+    mean = {name: statistics.mean(figures) for name, figures in found.items()}
+    p = {arm.name: sign_test(found[TRUE.name], found[arm.name]) for arm in CONTROLS}
+    met = {f"{name} is worse": mean[name] < mean[TRUE.name] and value < ALPHA for name, value in p.items()}
+    figures = {name: round(value, 3) for name, value in mean.items()} | {
+        f"p {name}": value for name, value in p.items()
     }
-    figures = {name: {"mean": round(mean[name], 3), "sd": round(spread[name], 3)} for name in ends}
     seconds = round(time.perf_counter() - started, 1)
     print(json.dumps({"benchmark": "planners", "seeds": seeds, "figures": figures, "met": met, "seconds": seconds}))
+    sys.exit(not all(met.values()))
 
 
 if __name__ == "__main__":

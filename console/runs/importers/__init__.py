@@ -137,10 +137,9 @@ def _entries(importer: Importer, found: Iterator[Entry], path: Path) -> Iterator
         empty = False
         yield entry
     if empty:
-        fits = _recognises(importer, path, beginning_of(path, _HEAD_BYTES))
-        advice = "" if fits else " If another tool wrote it, choose its --format."
         reason = (
-            f"The file holds no record, read as {importer.name}. Check that the log was written completely.{advice}"
+            f"The file holds no record, read as {importer.name}. Check that the log was written completely; if another "
+            "tool wrote it, choose its --format."
         )
         raise UnreadableFile(str(path), reason)
 

@@ -30,7 +30,7 @@ FIGURES = {
 }
 """The metrics of a run by name; the paper reports all of them except the last."""
 _OPEN = (Outcome.RUNNING, Outcome.PAUSED)
-_TYPES = {
+TYPES = {
     "pick_and_place_simple": "pick",
     "look_at_obj_in_light": "light",
     "pick_clean_then_place_in_recep": "clean",
@@ -70,7 +70,7 @@ def compute_figures(session: Session, run: tables.Run) -> dict[str, Estimate]:
     trials = [record for records in by_task.values() for record in records]
     last = [records[-1] for records in by_task.values()]
     return {
-        "success_rate": _percent(sum(one.outcome is Outcome.SUCCEEDED for one in last), len(last)),
+        "success_rate": estimate_percent(sum(one.outcome is Outcome.SUCCEEDED for one in last), len(last)),
         "actions_first_trial": estimate_mean([len(records[0].steps) for records in by_task.values()], what="task"),
         "actions_last_trial": estimate_mean([len(one.steps) for one in last], what="task"),
         "plan_revisions": estimate_mean([_count(one, "revisions") for one in trials], what="task"),
@@ -130,7 +130,7 @@ def get_training_usage(session: Session, plan: tables.PlanVersion) -> dict[str, 
 def build_overlay(own: Mapping[str, Estimate], metric: str) -> pd.DataFrame:
     """Return a metric of the run with Devil's Advocate's values for WebArena, in the shape of `published_overlay`."""
     rows = [_row("introspective", "here", own[metric], metric)]
-    for printed in _published("devils_advocate_webarena.csv"):
+    for printed in read_published_rows("devils_advocate_webarena.csv"):
         if printed.get(metric):
             rows.append(_row(printed["method"], "Devil's Advocate paper", Estimate(float(printed[metric])), metric))
     return pd.DataFrame(rows)
@@ -141,16 +141,19 @@ def build_autoplan_overlay(rows: Sequence[TrainedPlan], environment: str, task_t
     metric, found = "success", []
     for one in rows:
         if (one.environment, one.task_type, one.flaw, one.revision) == (environment, task_type, True, True):
-            share = _percent(round(one.success * one.tasks), one.tasks)
+            share = estimate_percent(round(one.success * one.tasks), one.tasks)
             found.append(_row(f"autoplan, batch {one.batch}", "here", share, metric))
-    column = "accuracy" if environment == "hotpotqa" else _TYPES.get(task_type, "")
-    for printed in _published(f"autoplan_{environment}.csv") if environment in ("alfworld", "hotpotqa") else ():
+    column = "accuracy" if environment == "hotpotqa" else TYPES.get(task_type, "")
+    for printed in (
+        read_published_rows(f"autoplan_{environment}.csv") if environment in ("alfworld", "hotpotqa") else ()
+    ):
         if printed.get(column):
             found.append(_row(printed["method"], "AutoPlan paper", Estimate(float(printed[column])), metric))
     return pd.DataFrame(found).assign(metric="Success, %") if found else pd.DataFrame()
 
 
-def _percent(successes: int, n: int) -> Estimate:
+def estimate_percent(successes: int, n: int) -> Estimate:
+    """Return a proportion in per cent with its interval."""
     found = estimate_proportion(successes, n)
     if found.value is None or found.interval is None:
         return found
@@ -219,6 +222,7 @@ def _row(name: str, source: str, found: Estimate, metric: str) -> dict[str, Any]
     return value | {"low": low, "high": high}
 
 
-def _published(name: str) -> list[dict[str, str]]:
+def read_published_rows(name: str) -> list[dict[str, str]]:
+    """Return the rows of a printed table from the file with that name."""
     text = files("console.trials.planning").joinpath("published", name).read_text("utf-8")
     return list(csv.DictReader(StringIO(text)))
