@@ -31,6 +31,12 @@ _REACT = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _MAY_HOLD = re.compile(r"<tool_call>|<function=|^Action Input:", re.MULTILINE)
+_AS_TAGS = re.compile(
+    r"<(execute_command|read_file|write_to_file|replace_in_file|apply_diff|insert_content|search_and_replace|list_files|"
+    r"search_files|list_code_definition_names|browser_action|use_mcp_tool|access_mcp_resource|ask_followup_question|"
+    r"attempt_completion|new_task|switch_mode|codebase_search)>\s*<\w+>"
+)
+"""Calls as Cline and Roo Code request them in the text of an answer."""
 _JSON_CALL = re.compile(r'"(?:function|type)"\s*:\s*(?:\{|"(?:function|tool))')
 _THOUGHT = re.compile(r"\A\s*Thought:\s*")
 _OBSERVED = re.compile(r"\A\s*(?:Observation:|<tool_response>)\s*")
@@ -100,6 +106,8 @@ def with_written_calls(turns: Iterable[Turn], intake: Intake) -> Iterator[Turn]:
                 turn = replace(turn, text="", calls=calls)
             elif _MAY_HOLD.search(turn.text):
                 turn = _with_calls_of_text(turn, intake)
+            for name in _AS_TAGS.findall(turn.text):
+                intake.leave_out(f"call of {name} written as tags (it stays in the text)")
         if turn.role == USER and waiting and _OBSERVED.match(turn.text):
             text = _OBSERVED.sub("", turn.text).removesuffix("</tool_response>").rstrip()
             yield replace(turn, role=TOOL, text=text)

@@ -154,6 +154,12 @@ OTHERS = {
         ["shell"],
         ["failed to parse"],
     ),
+    "openai: calls that are tags in the text": Probe(
+        "openai-messages",
+        lines({"messages": [ASKED, {"role": "assistant", "content": "I look.\n<execute_command>\n<command>rm -r build</command>\n</execute_command>"}]}),
+        ["-"],
+        left_out={"call of execute_command written as tags (it stays in the text)": 1},
+    ),
     "openai: words and items under strange names": Probe(
         "openai-messages",
         lines({"messages": [ASKED, {"role": "assistant", "tool_calls": [CALL], "said": "I look up the weather in Rome."}, tool("warm")], "more": [ASKED]}),
