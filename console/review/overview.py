@@ -15,6 +15,7 @@ from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
 from console import runs
+from console.auth.audit_log import Door
 from console.runs import is_current
 from console.runs.status import task_count
 from console.trajectory import Outcome
@@ -128,16 +129,19 @@ def build_overview(session: Session, run: tables.Run, now_ms: int) -> Overview:
     )
 
 
-_DecisionCounts = Sequence[tuple[int, str, str, int, int, int]]
-"""(trial, reviewer, decision, number of current decisions, number made by people, time of the latest decision)."""
+_DecisionCounts = Sequence[tuple[int, str, str, int, int, int | None]]
+"""(trial, reviewer, decision, number of current decisions, number made by people, time of the latest decision that was
+made in the console, or None)."""
 
 
 def _count_decisions(session: Session, run: tables.Run) -> _DecisionCounts:
     item, decision = tables.Item, tables.Decision
     grouped = (col(item.trial), col(decision.reviewer), col(decision.decision))
     by_people = case((col(decision.annotator_kind) == "human", 1))
+    # A decision of a log was made when the log was written, whenever that was.
+    made_here = case((col(decision.door) != Door.IMPORT, col(decision.decided_ms)))
     statement = (
-        sa_select(*grouped, func.count(), func.count(by_people), func.max(col(decision.decided_ms)))
+        sa_select(*grouped, func.count(), func.count(by_people), func.max(made_here))
         .join(decision, col(decision.item_id) == item.id)
         .where(col(item.run_id) == run.id, is_current())
         .group_by(*grouped)
@@ -312,7 +316,8 @@ def _reviewers(session: Session, run: tables.Run, counts: _DecisionCounts, now_m
     for _, name, _, count, by_people, at_ms in counts:
         answers[name] += count
         own[name] += by_people
-        last[name] = max(at_ms, last.get(name, 0))
+        if at_ms is not None:
+            last[name] = max(at_ms, last.get(name, 0))
     found = [
         ReviewerAtWork(name, answers[name], holds.get(name, 0), last.get(name), answers[name] > 0 == own[name])
         for name in {**answers, **holds}

@@ -56,6 +56,13 @@ class _Proposal(NamedTuple):
 _RANKS = {effect: rank for rank, effect in enumerate(IN_WORDS)}
 _BY_HAND, _ENDS, _HANDS_OVER = range(len(IN_WORDS), len(IN_WORDS) + 3)
 _SCREEN = frozenset({"click", "dblclick", "type", "press", "tap", "computer", "keypress", "drag", "fill"})
+_PRESSING = frozenset({"click", "dblclick", "press", "tap"})
+_LABELLING = frozenset({"element", "text", "label", "button", "name", "title", "description", "target"})
+_ROLE = re.compile(r"(?:^(?:the|a) | ?(?:button|link|icon|tab|element|checkbox|menu item)$)", re.IGNORECASE)
+_SENDING = frozenset({"submit", "agree", "authorize", "authorise"})
+_PAGES = frozenset({"file", "page", "webpage", "url", "document", "link", "site", "website", "tab", "browser"})
+_PROGRAMS = frozenset({"kubectl", "helm", "docker", "git", "terraform", "systemctl", "npm", "aws", "gcloud", "az"})
+_FINAL = frozenset({"rollback", "finalize", "finalise", "revert", "commit", "settle", "publish", "merge"})
 _OTHER_AGENT = frozenset({"task", "delegate", "subagent"})
 _LONGEST_CLICK = 60
 _LONGEST_COMMAND = 20_000
@@ -88,7 +95,7 @@ def suggest(actions: Iterable[tuple[str, int]], patterns: Sequence[str] = ()) ->
 
 def _judged(call: Call) -> Iterator[_Proposal]:
     """Yield the proposals for a call; yield nothing if the call looks harmless."""
-    words = list_words(call.name)
+    words = [*list_words(call.name)]
     if "transfer" in words and HANDOVER & set(words):
         yield _Proposal(
             _HANDS_OVER, _literal(call.name), f'"{call.name}" hands the conversation over to another person or agent.'
@@ -97,6 +104,14 @@ def _judged(call: Call) -> Iterator[_Proposal]:
     named = effects(call.name) & CHANGING
     if words[:1] and words[0] in ("click", "press", "tap") and "argument" in call.arguments:
         yield from _pressed(call)
+        return
+    if _PRESSING & set(words) and (labels := _labels(call)):
+        yield from _pressed_labels(call, labels)
+        return
+    if words[:1] == ["open"] and _PAGES & set(words[1:]):
+        return
+    if (final := _finality(words)) and not named:
+        yield _Proposal(_RANKS[Effect.WRITE], _literal(call.name), f'"{call.name}" {final}.')
         return
     if any(name.lower() in _METHODS for name in call.arguments):
         yield from _by_arguments(call, named)
@@ -115,6 +130,34 @@ def _judged(call: Call) -> Iterator[_Proposal]:
         yield from _by_arguments(call, named)
 
 
+def _finality(words: Sequence[str]) -> str:
+    """Return what a tool does that is named after a command of operations or after a last step, or ""."""
+    if words[:1] and words[0] in _PROGRAMS and (told := shell_effects(" ".join(words)) & CHANGING):
+        return IN_WORDS[gravest(told)]
+    if words[:1] and (words[0] in _FINAL or words[:2] == ["roll", "back"]):
+        return "makes something final, or undoes it"
+    return ""
+
+
+def _labels(call: Call) -> dict[str, str]:
+    """Return the arguments that hold the visible text of what is pressed."""
+    texts = {name: value for name, value in call.arguments.items() if isinstance(value, str) and value.strip()}
+    return {name: value for name, value in texts.items() if name.lower() in _LABELLING and len(value) <= _LONGEST_CLICK}
+
+
+def _pressed_labels(call: Call, labels: Mapping[str, str]) -> Iterator[_Proposal]:
+    """Yield a proposal for a button such as "Pay now", by its text; a link or a field without an effect has none."""
+    for name, value in labels.items():
+        words = _ROLE.sub("", value).strip(" '\"")
+        first = words.split(None, 1)[0] if words else ""
+        told = effects(first) & CHANGING or ({Effect.SEND} if first.lower() in _SENDING else frozenset())
+        if told:
+            effect = gravest(frozenset(told))
+            pattern = _literal_within(f"{call.name}.{name}=", words)
+            yield _Proposal(_RANKS[effect], pattern, f'"{words}" {IN_WORDS[effect]}.')
+            return
+
+
 def _by_name(name: str, named: frozenset[Effect]) -> _Proposal:
     effect = gravest(named)
     return _Proposal(_RANKS[effect], _literal(name), f'"{name}" {IN_WORDS[effect]}.')
@@ -130,23 +173,37 @@ def _pressed(call: Call) -> Iterator[_Proposal]:
 
 def _by_arguments(call: Call, named: frozenset[Effect]) -> Iterator[_Proposal]:
     """Yield proposals based on the arguments: a command, an SQL statement, an HTTP method, a payment or a message."""
-    for name, value in call.arguments.items():
-        if not isinstance(value, str) or len(value) > _LONGEST_COMMAND:
+    for name, told in call.arguments.items():
+        value = _joined(told)
+        if value is None or len(value) > _LONGEST_COMMAND:
             continue
         place = f"{call.name}.{name}="
         if name.lower() in _METHODS and effects("", {"method": value}) & CHANGING:
             effect = gravest(effects("", {"method": value}) & CHANGING)
             yield _Proposal(_RANKS[effect], _literal(f"{place}{value}"), f'"{value}" {IN_WORDS[effect]}.')
         elif name.lower() in _COMMANDS and (named or effects(call.name, {name: value}) & CHANGING):
-            yield from _in_command(place, value)
+            yield from _in_command(place, value, is_list=value is not told)
     if not named:
         yield from _to_somebody(call)
 
 
-def _in_command(place: str, command: str) -> Iterator[_Proposal]:
+def _joined(value: object) -> str | None:
+    """Return a command that is a text or a list of words; the script of a shell stands for the whole list."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, (list, tuple)) or not value or not all(isinstance(word, str) for word in value):
+        return None
+    return str(value[-1]) if len(value) > 2 and value[1] in ("-c", "-lc", "/c") else " ".join(value)
+
+
+def _in_command(place: str, command: str, *, is_list: bool = False) -> Iterator[_Proposal]:
+    """Yield proposals for what a command does; in a list of words, anything may stand between two of them."""
     grave = [one for one in GRAVE_COMMANDS if one.pattern.search(command)]
     for one in grave:
-        yield _Proposal(0, _literal_within(place, one.typed), f'"{one.typed.strip()}" {one.why}.')
+        pattern = _literal_within(place, one.typed)
+        if is_list:
+            pattern = f"{_literal(place)}*{'*'.join(map(_literal, one.typed.split()))}*"
+        yield _Proposal(0, pattern, f'"{one.typed.strip()}" {one.why}.')
     if grave:
         return
     for part in re.split(r"\|\||&&|[;\n|]", command):
@@ -154,7 +211,8 @@ def _in_command(place: str, command: str) -> Iterator[_Proposal]:
         words = part.split()
         if told and words and words[0].isidentifier():
             effect = gravest(told)
-            yield _Proposal(_RANKS[effect], _literal_within(place, f"{words[0]} "), f'"{words[0]}" {IN_WORDS[effect]}.')
+            typed = words[0] if is_list else f"{words[0]} "
+            yield _Proposal(_RANKS[effect], _literal_within(place, typed), f'"{words[0]}" {IN_WORDS[effect]}.')
 
 
 def _to_somebody(call: Call) -> Iterator[_Proposal]:

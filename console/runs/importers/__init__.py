@@ -137,9 +137,10 @@ def _entries(importer: Importer, found: Iterator[Entry], path: Path) -> Iterator
         empty = False
         yield entry
     if empty:
+        fits = _recognises(importer, path, beginning_of(path, _HEAD_BYTES))
+        advice = "" if fits else " If another tool wrote it, choose its --format."
         reason = (
-            f"The file holds no record, read as {importer.name}. Check that the log was written completely; if another "
-            "tool wrote it, choose its --format."
+            f"The file holds no record, read as {importer.name}. Check that the log was written completely.{advice}"
         )
         raise UnreadableFile(str(path), reason)
 

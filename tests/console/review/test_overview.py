@@ -23,6 +23,7 @@ from console.trials import engine, start
 from storage import tables
 from storage.queue import Claim
 from tests.at_home import at_home
+from tests.console.runs.importers.samples import SAMPLES
 from tests.logs import purchase, write_log
 
 
@@ -178,3 +179,14 @@ def test_copies_that_a_log_repeats_are_not_solved_earlier(data_dir, tmp_path):
     with reading() as session:
         flow = build_overview(session, runs.get(session, "log"), now_ms()).flows[1]
     assert (flow.attempts, flow.carried_over, flow.copies, flow.solved) == (1, 1, 1, 1)
+
+
+def test_the_decider_of_an_imported_log_is_not_at_work(tmp_path, data_dir):
+    log = tmp_path / "session.jsonl"
+    log.write_bytes(SAMPLES["claude-code"].content)
+    report = ingest.import_file(log, "session", "auto", lambda _: None)
+    assert report.decisions == 1
+    with reading() as session:
+        (one,) = build_overview(session, runs.get(session, "session"), now_ms()).reviewers
+    assert (one.name, one.decisions, one.last_ms) == ("the user of the session", 1, None)
+    assert not one.is_at_work(now_ms())

@@ -105,3 +105,33 @@ def test_the_tools_of_a_real_service_desk(shared_data):
     stops = environment("tau-bench").critical
     assert {name for name in proposed if name not in stops} == {"transfer_to_human_agents"}
     assert patterns(actions, stops) == ["transfer_to_human_agents"]
+
+
+@pytest.mark.parametrize(
+    ("action", "pattern"),
+    [
+        ('browser_click({"element":"Pay now button","ref":"e12"})', "browser_click.element=*Pay now*"),
+        ('click({"selector":"#go","text":"Submit"})', "click.text=*Submit*"),
+        ('kubectl_scale({"replicas":3})', "kubectl_scale"),
+        ("rollback_transaction({})", "rollback_transaction"),
+        ('finalize_invoice({"id":1})', "finalize_invoice"),
+        ('shell({"command":["bash","-lc","git push origin main"]})', "shell.command=*git*push*"),
+        ('shell({"command":["git","push","--force"]})', "shell.command=*git*push*"),
+    ],
+)
+def test_a_button_an_operation_a_last_step_and_a_list_of_words_are_proposed(action, pattern):
+    assert pattern in patterns([(action, 1)])
+    assert is_critical(action, [pattern])
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        'browser_click({"element":"Next page","ref":"e3"})',
+        'kubectl_get({"resource":"pods"})',
+        'open_webpage({"url":"x"})',
+        'open_file({"path":"x"})',
+    ],
+)
+def test_a_tool_that_only_shows_something_is_not_proposed(action):
+    assert patterns([(action, 1)]) == []

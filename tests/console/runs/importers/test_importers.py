@@ -224,3 +224,13 @@ def test_deep_nesting_inside_a_record_is_refused_with_its_line(write):
 def test_the_handbook_counts_the_formats():
     readme = Path(__file__).resolve().parents[4] / "console/web/handbook/researcher.md"
     assert f"\n{len(IMPORTERS)} formats are recognised by their content" in readme.read_text()
+
+
+def test_an_empty_log_of_a_known_format_is_not_said_to_have_another_format(write):
+    empty = write("log.json", '{"sessionId": "s", "projectHash": "h", "messages": []}')
+    with pytest.raises(UnreadableFile) as refused:
+        [*read_log(empty)[1]]
+    assert "no record, read as gemini-cli" in refused.value.reason
+    assert "--format" not in refused.value.reason
+    with pytest.raises(UnreadableFile, match="choose its --format"):
+        [*read_log(empty, "pi")[1]]
