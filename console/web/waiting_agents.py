@@ -16,7 +16,7 @@ from console.web.widgets.browser import component
 from console.web.widgets.hotkeys import key_label
 
 REVIEW = "console/web/pages/review.py"
-_HTML = '<p role="status"><b class="ia-agents"></b> <span class="ia-since"></span></p>'
+_HTML = '<p role="status"><b class="ia-agents"></b><span class="ia-since"></span></p>'
 
 
 def show_waiting_agents(identity: Identity, title: str, *, reviews: bool) -> None:

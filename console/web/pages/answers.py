@@ -6,7 +6,7 @@ import streamlit as st
 
 from console.auth.people import Role
 from console.database import reading
-from console.language import _
+from console.language import _, gettext_noop
 from console.review import feedback_counts, feedback_outcomes, inbox
 from console.review.feedback_counts import FeedbackTally
 from console.web.review import actions
@@ -35,21 +35,21 @@ def show_waiting_drafts(drafts: Sequence[inbox.UnsentDraft], run_name: str) -> N
                 st.switch_page(REVIEW, query_params={"run": run_name})
 
 
+_COLUMNS = {
+    "kind": gettext_noop("Your feedback"),
+    "attempts": gettext_noop("Attempts after it"),
+    "solved": gettext_noop("Solved after it"),
+    "open": gettext_noop("Still running"),
+    "compared": gettext_noop("Same tasks without a review"),
+}
+
+
 def show_tally(tally: FeedbackTally) -> None:
     """Draw what followed each kind of feedback, beside the same tasks in runs without a review."""
     st.header(_("After your feedback"), anchor=False)
-    show_rows(
-        [count.row for count in tally.counts],
-        {
-            "kind": _("Your feedback"),
-            "attempts": _("Attempts after it"),
-            "solved": _("Solved after it"),
-            "open": _("Still running"),
-            "compared": _("Same tasks without a review"),
-        },
-        numbers=("attempts", "solved", "open", "compared"),
-        label=_("After your feedback"),
-    )
+    rows = [count.row for count in tally.counts]
+    filled = {name: _(title) for name, title in _COLUMNS.items() if any(row[name] for row in rows)}
+    show_rows(rows, filled, numbers=[*filled][1:], label=_("After your feedback"))
     st.caption(tally.explanation)
 
 

@@ -11,7 +11,7 @@ export default function mount({ data, parentElement }) {
     const words = [data.words[data.several ? "first" : "for"].replace("{time}", span(now - data.since))]
     if (data.deadline !== null) words.push(data.words.left.replace("{time}", span(data.deadline - now)))
     agents.textContent = data.said
-    since.textContent = words.join(", ")
+    since.textContent = (data.several ? ", " : " ") + words.join(", ")
   }
   draw()
   const timer = setInterval(draw, 5000)
