@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NewType, Protocol
 
@@ -18,7 +19,16 @@ from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused, Unknown
 from console.gate import store
 from console.gate.request import Asker, CheckRequest
-from console.gate.resolve import WORDS, OpenCheck, WaitState, begin, may_have_answer, resolve, stored_answer
+from console.gate.resolve import (
+    WORDS,
+    OpenCheck,
+    WaitState,
+    begin,
+    list_quiet,
+    may_have_answer,
+    resolve,
+    stored_answer,
+)
 from console.gate.types import GateDecision, Reason
 from console.review.terms import get_review_terms
 from console.trajectory import Outcome, from_json
@@ -70,6 +80,15 @@ class Wait:
             _log.warning("The gate could not reach its database (%s) and tries again.", away)
         return None
 
+    def is_over(self, at_ms: int) -> bool:
+        """Return whether the wait ends at this time, or is cancelled."""
+        is_late = at_ms >= self.deadline_ms or time.monotonic() >= self._gives_up_s
+        return is_late or (self.cancel is not None and self.cancel.is_set())
+
+    def is_beat_due(self, at_ms: int) -> bool:
+        """Return whether the next heartbeat is due."""
+        return not 0 <= at_ms - self.beaten_ms < HEARTBEAT_MS
+
     def withdraw(self) -> GateDecision | None:
         """Stop waiting and remove the item from the queue unless the item is decided."""
         return self._resolve(WaitState(now_ms(), cancelled=True))
@@ -92,13 +111,41 @@ class Wait:
             return resolve(session, replace(self.check, ask=ask), state)
 
     def _beat(self, at_ms: int) -> None:
-        if 0 <= at_ms - self.beaten_ms < HEARTBEAT_MS:
-            return
-        self.beaten_ms = at_ms
-        beaten = {"heartbeat_ms": at_ms} | ({"beats": True} if self.beats else {})
-        with writing(self.url) as session:
-            ask = tables.Ask
-            session.execute(update(ask).where(col(ask.token) == self.check.ask.token).values(**beaten))
+        if self.is_beat_due(at_ms):
+            _beat_all(self.url, [self], at_ms)
+
+
+def find_news(url: str, waits: Sequence[Wait]) -> list[Wait]:
+    """Send the heartbeats of all waits of a database, and return the waits that have to `look`.
+
+    The number of statements does not depend on the number of waits. If the database is unreachable, return the waits
+    that are over.
+    """
+    at_ms = now_ms()
+    over = [wait for wait in waits if wait.is_over(at_ms)]
+    try:
+        with reading(url) as session:
+            quiet = list_quiet(session, [wait.check.ask.token for wait in waits])
+        _beat_all(url, [wait for wait in waits if wait.check.ask.token in quiet and wait.is_beat_due(at_ms)], at_ms)
+    except (DBAPIError, StorageError) as away:
+        _log.warning("The gate could not reach its database (%s) and tries again.", away)
+        return over
+    return [wait for wait in waits if wait.check.ask.token not in quiet or wait in over]
+
+
+def _beat_all(url: str, waits: Sequence[Wait], at_ms: int) -> None:
+    """Store the heartbeats of these waits in one transaction."""
+    if not waits:
+        return
+    for wait in waits:
+        wait.beaten_ms = at_ms
+    with writing(url) as session:
+        ask = tables.Ask
+        for beats in (True, False):
+            beaten = {"heartbeat_ms": at_ms} | ({"beats": True} if beats else {})
+            tokens = [wait.check.ask.token for wait in waits if wait.beats is beats]
+            if tokens:
+                session.execute(update(ask).where(col(ask.token).in_(tokens)).values(**beaten))
 
 
 def find_ask(session: Session, token: str) -> tables.Ask | None:

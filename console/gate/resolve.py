@@ -6,11 +6,11 @@ An agent can fetch an approval repeatedly until it begins the action; beginning 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, col, func, not_, or_, select
 
 from console.auth import audit_log
 from console.auth.people import roles_of
@@ -158,6 +158,17 @@ def may_have_answer(session: Session, item_id: int, now_ms: int) -> bool:
     if item.status == ItemStatus.DECIDED:
         return _is_due(session, item_id, now_ms)
     return item.status not in UNREVIEWED or _is_spent(session, item)
+
+
+def list_quiet(session: Session, tokens: Collection[str]) -> set[str]:
+    """Return the tokens of the checks for which `may_have_answer` is certainly false, by one statement."""
+    ask, item, budget, slot = tables.Ask, tables.Item, tables.Budget, tables.Slot
+    of_trial = (col(budget.run_id) == item.run_id, col(budget.trial) == item.trial, col(budget.scope) == "")
+    spent = select(budget.id).where(*of_trial, col(budget.used) >= col(budget.cap)).exists()
+    claimed = select(slot.id).where(col(slot.item_id) == item.id, col(slot.status) == SlotStatus.CLAIMED).exists()
+    unspent = or_(col(item.open_slots) == 0, not_(spent), claimed)
+    pending = select(ask.token).join(item, col(item.id) == ask.item_id).where(col(item.status).in_(UNREVIEWED), unspent)
+    return set(session.exec(pending.where(col(ask.token).in_(tokens))))
 
 
 def resolve(session: Session, check: OpenCheck, state: WaitState) -> GateDecision | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Annotated, Any
 
@@ -17,7 +16,7 @@ from console.gate import Gate, GateDecision, Reason, checks
 from console.gate.checks import CheckId, Wait
 from console.gate.request import Asker, StepLike
 from console.gate.transcript import read_steps
-from console.server import shutdown
+from console.server.api import lookout
 from console.server.api.admission import asker
 from console.server.api.body import JsonRoute
 from console.server.api.errors import refusals
@@ -26,7 +25,6 @@ from console.server.api.threads import in_thread
 from console.server.sign_in.wrong_tokens import address_of
 
 LONGEST_WAIT_S = 60.0
-_FIRST_LOOKS_S, _LATER_LOOKS_S = 0.1, 0.4
 _DECIDED = "Decided."
 _WAITING: dict[int | str, dict[str, Any]] = {
     202: {"model": Check, "description": "A reviewer must decide; wait for the check."}
@@ -78,18 +76,11 @@ async def wait(at: CheckAt, who: Asking, request: Request, response: Response, s
     """
     started = time.monotonic()
     answer = await in_thread(checks.open_wait, database_url(), at, who, beats=seconds > 0)
-    while isinstance(answer, Wait):
-        # An agent that has hung up must not look alive.
-        if await request.is_disconnected():
-            break
-        decision = await in_thread(answer.look)
-        if decision is not None:
-            answer = decision
-            break
-        waited = time.monotonic() - started
-        if waited >= seconds or shutdown.is_set():
-            break
-        await asyncio.sleep(min(_FIRST_LOOKS_S if waited < 5 else _LATER_LOOKS_S, seconds - waited))
+    # An agent that has hung up must not look alive.
+    if isinstance(answer, Wait) and not await request.is_disconnected():
+        answer = await in_thread(answer.look) or answer
+    if isinstance(answer, Wait) and seconds:
+        answer = await lookout.wait_for(answer, started + seconds, request.is_disconnected) or answer
     return _answered(_check(answer, at), response)
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import DETECTORS, Detector, Verdict
 from console.gate import Gate, Reason
-from console.gate.checks import Wait
+from console.gate.checks import Wait, find_news
 from console.review import decisions
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
@@ -423,3 +423,27 @@ def test_waiting_agent_looks_once_a_poll_interval(make_gate, check):
     decision = check(make_gate(poll_s=0.1), TASK, STEPS, "pay[1]", timeout_s=0.35, cancel=counting)
     assert decision.reason is Reason.TIMEOUT
     assert 1 <= counting.looks <= 5
+
+
+def test_many_waits_are_looked_at_together_and_only_those_with_news_look(make_gate, person, url, stored):
+    gate = make_gate()
+    waits = [gate.ask(TASK, STEPS, f"pay[{n}]", task_id=str(n)) for n in range(4)]
+    late = gate.ask(TASK, STEPS, "pay[4]", task_id="4", timeout_s=0)
+    for wait in (*waits, late):
+        wait.beaten_ms = 0
+    change_ask(url, heartbeat_ms=1)
+    assert find_news(url, [*waits, late]) == [late]
+    assert min(ask.heartbeat_ms for ask in stored(tables.Ask)) > 1
+    person().answer("approve")
+    waits[3].withdraw()
+    assert [wait.look() is not None for wait in waits] == [wait in find_news(url, waits) for wait in waits]
+    assert sorted(waits.index(wait) for wait in find_news(url, waits)) == [0, 3]
+
+
+def test_spent_budget_is_news_unless_the_item_is_claimed(make_gate, person, url):
+    gate = make_gate(budget=1)
+    waits = [gate.ask(TASK, STEPS, f"pay[{n}]", task_id=str(n)) for n in range(2)]
+    person().claim()
+    (news,) = find_news(url, waits)
+    assert news is waits[1]
+    assert news.look().reason is Reason.BUDGET_SPENT
