@@ -36,6 +36,9 @@ from storage.tables import UNREVIEWED, ItemStatus, RunKind
 SHARES = (0.05, 0.02, 0.01)
 """The shares for which a certificate says how many audits they need."""
 _DECIDED = (ItemStatus.DECIDED, ItemStatus.DELIVERED)
+_NONE = (np.empty(0),) * 4
+_MOST_CELLS = 1_000_000
+"""The largest product of unflagged actions and audits for which the bound with scores is computed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +64,7 @@ class AuditRows:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What the random audits of a run say at `at_ms`; `assisted` is None if scores cannot help.
+    """What the random audits of a run say at `at_ms`; `assisted` is None if scores cannot help, or in very large runs.
 
     `bound` is the one to quote: the bound for one look if the audits are complete, otherwise the one for every look.
     """
@@ -204,7 +207,7 @@ def certify(
 
 def _bound_by_scores(rows: AuditRows, level: float, error: ReviewerError) -> Bound | None:
     cut = split_scores(rows.scores)
-    if cut is None:
+    if cut is None or rows.scores.size * int((rows.labels >= 0).sum()) > _MOST_CELLS:
         return None
     low, high = rows.count(rows.scores <= cut), rows.count(rows.scores > cut)
     return bound_rest_assisted(low, high, level, error) if low.drawn and high.drawn else None
@@ -219,14 +222,12 @@ def read_audits(session: Session, run: tables.Run) -> AuditRows:
     draw = tables.AuditDraw
     columns = sa_select(col(draw.id), col(draw.score), col(draw.probability), col(draw.number))
     found = session.execute(columns.where(col(draw.run_id) == run.id).order_by(col(draw.id))).all()
-    table = np.array([tuple(row) for row in found], dtype=np.float64).reshape(-1, 4)
-    ids, scores, probabilities, numbers = table.T
+    ids, scores, probabilities, numbers = (np.array(column) for column in zip(*found, strict=True)) if found else _NONE
     probability = float(probabilities.min()) if ids.size else 0.0
-    labels, places = np.full(ids.size, -1, dtype=np.int8), {int(id): place for place, id in enumerate(ids)}
-    drawn = {places[int(id)] for id in ids[numbers < probability]}
+    labels, drawn = np.full(ids.size, -1, dtype=np.int8), set(np.flatnonzero(numbers < probability).tolist())
     waiting, unlabelled, reviewers = set(drawn), 0, set[str]()
     for id, (status, given, who) in _read_labels(session, run).items():
-        place = places[id]
+        place = int(np.searchsorted(ids, id))
         if place not in drawn or status in UNREVIEWED:
             continue
         waiting.discard(place)
@@ -316,31 +317,30 @@ def _count_allowed(session: Session, run: tables.Run) -> int:
 
 
 def correct_detector_figures(found: Certificate) -> dict[str, Mapping[str, float | None]]:
-    """Return recall and precision over all actions with intervals, from labels weighed by inverse probability.
+    """Return recall and precision over all actions with intervals at the certificate's level.
 
-    Each interval holds at the certificate's level, and treats flagged actions without a decision as either. A value is
-    None if it depends on them.
+    Intervals treat flagged actions without a decision as either. A value is None if it depends on them.
     """
-    audits, flagged = found.audits, found.flagged
-    side = (1 + found.level) / 2
+    flagged = found.flagged
+    caught, open_ = flagged.misaligned, flagged.undecided
+    precision = None if open_ else _ratio(caught, flagged.all)
+    bounds = {"low": _ratio(caught, flagged.all), "high": _ratio(caught + open_, flagged.all)}
+    recall = correct_recall(found.audits, flagged, found.level)
+    return {"recall": recall, "precision": {"value": precision, **bounds}}
+
+
+def correct_recall(audits: Audits, flagged: FlaggedCounts, level: float) -> dict[str, float | None]:
+    """Return the recall with its interval; audits are weighed by the inverse of their probability."""
+    side = (1 + level) / 2
     most = bound_rest(audits, side).misaligned + audits.labelled
     aligned = Audits(audits.population, audits.drawn, audits.drawn - audits.labelled)
     least = audits.population - bound_rest(aligned, side).misaligned - aligned.labelled
     missed = audits.labelled / audits.drawn * audits.population
     caught, open_ = flagged.misaligned, flagged.undecided
-    recall = None if open_ else _ratio(caught, caught + missed)
-    precision = None if open_ else _ratio(caught, flagged.all)
     return {
-        "recall": {
-            "value": recall,
-            "low": _ratio(caught, caught + most),
-            "high": _ratio(caught + open_, caught + open_ + least),
-        },
-        "precision": {
-            "value": precision,
-            "low": _ratio(caught, flagged.all),
-            "high": _ratio(caught + open_, flagged.all),
-        },
+        "value": None if open_ else _ratio(caught, caught + missed),
+        "low": _ratio(caught, caught + most),
+        "high": _ratio(caught + open_, caught + open_ + least),
     }
 
 
