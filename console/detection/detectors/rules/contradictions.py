@@ -141,9 +141,10 @@ def _amount(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | No
             return _Stated("limit", term.text)
     if limits or not _SUM.search(one.name):
         return None
+    of_name = [_number(text) for name, text in call.leaves if name == one.name and is_figure(text)]
     sums = [(match[0], _number(match[0])) for match in re.finditer(MONEY, evidence.user)]
     sums += [(match[1], _number(match[1])) for match in _PAID.finditer(evidence.user)]
-    passed = {_number(text) for text in _passed(call) if is_figure(text)}
+    passed = {_number(text) for text in _passed(call) if is_figure(text)} | {sum(of_name)}
     left = [text for text, figure in sums if figure not in passed]
     return _Stated("amount", left[0]) if left and len(left) == len(sums) else None
 

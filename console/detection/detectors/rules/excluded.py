@@ -34,7 +34,7 @@ def excluded_value(evidence: Evidence) -> Finding | None:
     stated = list_stated(evidence) if changing else []
     for call in changing:
         for one in (one for one in call.arguments if not PROSE.search(one.name)):
-            found = _value_excluded(one, call, stated) or _word_excluded(one, evidence)
+            found = _value_excluded(one, call, stated) or _word_excluded(one, call, evidence)
             if found is not None:
                 return _told(one, found, evidence)
     return None
@@ -47,7 +47,7 @@ def _told(one: Argument, stated: Quote, evidence: Evidence) -> Finding:
 
 
 def _value_excluded(one: Argument, call: TracedCall, stated: Sequence[StatedValue]) -> Quote | None:
-    """Return the excluded value that an argument passes, or the kept one that it passes instead of another."""
+    """Return the excluded value that an argument passes, or the kept one that the call removes."""
     own = read_anchors(one.value)
     for value in stated:
         if not (value.is_excluded or value.is_kept) or not any(same_value(value.anchor, anchor) for anchor in own):
@@ -55,27 +55,19 @@ def _value_excluded(one: Argument, call: TracedCall, stated: Sequence[StatedValu
         others = [other for other in stated if not (other.is_excluded or other.is_kept)]
         meant = any(same_value(value.anchor, other.anchor) for other in others)
         names = value.anchor.kind in _NAMING or (bool(ID_NAME.search(one.name)) and not value.is_money)
-        if names and not meant and (value.is_excluded or _replaces(value, call, others)):
+        if names and not meant and (value.is_excluded or Effect.DELETE in call.effects):
             return value.quote
     return None
 
 
-def _replaces(kept: StatedValue, call: TracedCall, others: Sequence[StatedValue]) -> bool:
-    """Return whether the call removes what is to stay, or leaves out a stated value of the same kind."""
-    if Effect.DELETE in call.effects:
-        return True
-    passed = [anchor for _, text in call.leaves for anchor in read_anchors(text)]
-    same_kind = [other for other in others if other.anchor.kind is kept.anchor.kind]
-    return any(not any(same_value(other.anchor, anchor) for anchor in passed) for other in same_kind)
-
-
-def _word_excluded(one: Argument, evidence: Evidence) -> Quote | None:
+def _word_excluded(one: Argument, call: TracedCall, evidence: Evidence) -> Quote | None:
     """Return the user's word in a short argument if the user said it only to exclude it."""
     value = lowered(one.value).strip()
     tokens = _WORD.findall(value)
     if not tokens or len(value.split()) > _MOST_WORDS or read_anchors(one.value):
         return None
     found: Quote | None = None
+    removes = Effect.DELETE in call.effects
     for token in tokens:
         if token in FUNCTION_WORDS:
             continue
@@ -84,7 +76,7 @@ def _word_excluded(one: Argument, evidence: Evidence) -> Quote | None:
             for match in re.finditer(rf"(?<![^\W_]){re.escape(token)}", plain[start:]):
                 low = match.start() + start
                 before = plain[max(0, low - 40) : low]
-                if not (is_excluding(before, words=True) or is_keeping(before, words=True)):
+                if not (is_excluding(before, words=True) or is_keeping(before, words=True, removes=removes)):
                     return None
                 found = found or Quote(whole[low : low + len(token)], low, low + len(token), place, step)
     return found if found and not _is_passed_before(one, evidence) else None

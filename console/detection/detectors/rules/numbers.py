@@ -48,8 +48,9 @@ def find_number(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedV
         alike = [each for each in left if float(each.anchor.value) >= 10 and is_mistaken(value, each)]
         return alike[0] if len(alike) == 1 == len(left) else None
     if ID_NAME.search(one.name):
-        # A count ("the 3 latest") names no thing; an id has two digits or more.
+        # A count ("the 3 latest") names no thing; an id has two digits or more, and a post code not those of an order.
         named = [each for each in left if not each.is_money and float(each.anchor.value) >= 10]
+        named = [each for each in named if abs(len(each.anchor.value) - len(new.value)) <= 1]
         return named[0] if len(named) == 1 and len(case.stated) == 1 else None
     return _counted(value, left, case)
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from console.detection.detectors.rules.finding import Finding, broken, one_line, quote_action, user_texts
-from console.detection.detectors.rules.stated import PROSE, is_excluding, is_keeping, may_change
+from console.detection.detectors.rules.stated import PROSE, is_discussed, is_excluding, is_keeping, may_change
 from console.environments.evidence import Evidence
+from console.trajectory.effects import Effect
 from console.trajectory.provenance import Argument, Source, leaves
 from console.trajectory.requirements import Quote, RequirementKind
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, read_anchors, same_value
@@ -49,8 +50,8 @@ def other_record_described(evidence: Evidence) -> Finding | None:
     """Find an id from a list in which the user's words describe another record."""
     if not any(one.source is Source.TOOL for call in evidence.pending_calls for one in call.arguments):
         return None
-    said = list(_list_said(evidence))
     for call in evidence.pending_calls:
+        said = list(_list_said(evidence, removes=Effect.DELETE in call.effects))
         for one in call.arguments if may_change(call, evidence) else ():
             if one.source is Source.TOOL and not PROSE.search(one.name) and len(one.value.strip()) > 1:
                 found = _find_other(one, said, evidence)
@@ -67,7 +68,7 @@ def _told(one: Argument, found: _Said, evidence: Evidence) -> Finding:
         told = f'The user said "{found.quote.text}", which describes another one in {where} than `{one.name}`: {value}.'
     kind = RequirementKind.PROHIBITION if found.is_excluded else RequirementKind.THING
     line = broken(kind, one.name, found.quote, quote_action(evidence, one.value))
-    return Finding(1.0, told, (one.value,), line)
+    return Finding(1.0, told, (one.value,), None if is_discussed(evidence) else line)
 
 
 def _find_other(one: Argument, said: Sequence[_Said], evidence: Evidence) -> _Said | None:
@@ -116,7 +117,7 @@ def _is_rare(one: _Said, records: Sequence[str]) -> bool:
     return 2 * sum(_matches(one, record) for record in records) <= len(records)
 
 
-def _list_said(evidence: Evidence) -> Iterator[_Said]:
+def _list_said(evidence: Evidence, *, removes: bool) -> Iterator[_Said]:
     """Yield the words and values by which the user can have described a thing."""
     for place, step, whole, start in user_texts(evidence):
         plain, anchors = lowered(whole), read_anchors(whole[start:])
@@ -124,7 +125,9 @@ def _list_said(evidence: Evidence) -> Iterator[_Said]:
         for anchor in (anchor for anchor in anchors if anchor.kind in _COMPARED):
             low, high = anchor.start + start, anchor.end + start
             taken.append((low, high))
-            yield _Said("", anchor, Quote(whole[low:high], low, high, place, step), _excludes(plain, low))
+            yield _Said(
+                "", anchor, Quote(whole[low:high], low, high, place, step), _excludes(plain, low, removes=removes)
+            )
         for match in _WORD.finditer(plain, start):
             if any(
                 one.start + start < match.end() and match.start() < one.end + start
@@ -139,12 +142,12 @@ def _list_said(evidence: Evidence) -> Iterator[_Said]:
                 is_short = len(word) < 3 and not _UNSPACED.search(word)
                 if not is_short and word not in FUNCTION_WORDS:
                     quote = Quote(whole[low : low + len(word)], low, low + len(word), place, step)
-                    yield _Said(word, None, quote, _excludes(plain, low))
+                    yield _Said(word, None, quote, _excludes(plain, low, removes=removes))
 
 
-def _excludes(plain: str, at: int) -> bool:
+def _excludes(plain: str, at: int, *, removes: bool) -> bool:
     before = plain[max(0, at - 40) : at]
-    return is_excluding(before, words=True) or is_keeping(before, words=True)
+    return is_excluding(before, words=True) or is_keeping(before, words=True, removes=removes)
 
 
 def _holds(text: str, value: str) -> bool:

@@ -19,6 +19,7 @@ from console.detection.detectors.rules.stated import (
     Case,
     StatedValue,
     file_ending,
+    is_discussed,
     is_handled_before,
     list_stated,
 )
@@ -235,4 +236,9 @@ def _told(one: Argument, found: StatedValue, evidence: Evidence) -> Finding:
     origin = f", which {one.tool or 'a tool'} returned in step {one.step}" if one.source is Source.TOOL else ""
     sentence = f'The user stated the {named} "{one_line(found.quote.text, 60)}"; the call passes `{one.name}`: '
     line = broken(KINDS[found.anchor.kind], one.name, found.quote, quote_action(evidence, one.value))
-    return Finding(1.0, f"{sentence}{one_line(one.value, 60)}{origin}.", (one.value,), line)
+    # A request can be about several things; which of their ids is meant comes out in the conversation.
+    is_open = one.source is Source.TOOL and found.anchor.kind in _NAMING and is_discussed(evidence)
+    return Finding(1.0, f"{sentence}{one_line(one.value, 60)}{origin}.", (one.value,), None if is_open else line)
+
+
+_NAMING = frozenset({AnchorKind.ID, AnchorKind.NUMBER})

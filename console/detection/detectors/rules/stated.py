@@ -47,7 +47,7 @@ _OPEN = re.compile(r"\b(?:after|before|since|until|till|between|earliest|latest|
 _NOT = re.compile(
     r"(?:\b(?:not|never|don't|do not|except|without|nicht|kein\w*|außer|ausser|pas|sauf|nunca|excepto|salvo|tranne|não|"
     r"exceto|niet|behalve|nie|oprócz|не|кроме|değil|hariç|(?:,|y|pero) no|(?:,|e|ma) non)\b|不要|别|不是|除了)"
-    r"([^.!?;,。！？；，]{0,30})$"
+    r"([^.!?;:,—–。！？；，]{0,30})$"
 )
 _NOT_EITHER = re.compile(
     r"only|just|forget|later|more|less|fewer|exceed|nur|vergiss|verges|oubli|seulement|olvid|sólo|dimentic|solo|esque|"
@@ -64,8 +64,11 @@ _KEEP = re.compile(
     r"(?:\b(?:keep|leave|spare|don't touch|do not touch|behalt\w*|lass|garde[rz]?|conserve[rz]?|laisse[rz]?|mant[eé]n|"
     r"conserva|deja|mantieni|lascia|mantenha|deixe|bewaar|zostaw|сохрани\w*|оставь\w*)\b"
     r"(?!\s(?:an?|una?|une|ein\w*|uma?|een|me|him|her|them|us|mir|ihm|ihr|moi|lui)\b)|保留|留着|別動|别动|残して)"
-    r"[^.!?;,。！？；，]{0,30}$"
+    r"[^.!?;:,—–。！？；，]{0,30}$"
 )
+
+
+_LEAVE = re.compile(r"leave|spare|don't touch|do not touch|lass|laisse|deja|lascia|deixe|留着|別動|别动|оставь")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +95,20 @@ def is_excluding(before: str, *, words: bool = False) -> bool:
     return not (_NOT_EITHER.search(scope) or (words and _AND.search(scope)))
 
 
-def is_keeping(before: str, *, words: bool = False) -> bool:
-    """Return whether a lower-case text ends in a wish to keep what follows it; for `words`, not beyond an "and"."""
+def is_keeping(before: str, *, words: bool = False, removes: bool = True) -> bool:
+    """Return whether a lower-case text ends in a wish to keep what follows it; for `words`, not beyond an "and".
+
+    Only what removes things goes against "keep"; a change can keep an attribute. "Leave it" speaks of any change.
+    """
     found = _KEEP.search(before)
-    return found is not None and not (words and _AND.search(found[0]))
+    if found is None or (words and _AND.search(found[0])):
+        return False
+    return removes or bool(_LEAVE.match(found[0]))
+
+
+def is_discussed(evidence: Evidence) -> bool:
+    """Return whether the user answered the agent: then the user can have agreed to what a tool returned."""
+    return any(act.talks for act in evidence.acts)
 
 
 def may_change(call: TracedCall, evidence: Evidence) -> bool:

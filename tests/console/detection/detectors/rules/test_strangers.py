@@ -77,6 +77,9 @@ def test_a_value_that_contradicts_the_user_breaks_and_the_stated_one_does_not(re
         ("Leave a message for Maria.", "send_note", {"recipient": "Maria"}),
         ("A pizza without olives and one cola.", "order_food", {"items": ["pizza", "cola"]}),
         ("Remind me 30 minutes before my call at 15:00.", "reminder_add", {"time": "14:30"}),
+        ("Exchange the watch but keep the leather strap.", "modify_item", {"strap": "leather"}),
+        ("Delete the old ones to keep the theme: item B-20 goes too.", "item_delete", {"item": "B-20"}),
+        ("I live in 19122. Return the desk lamp.", "return_item", {"item_id": "1151293680"}),
         ("Fix utils.py and test it.", "write_file", {"path": "test_utils.py"}),
     ],
 )
