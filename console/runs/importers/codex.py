@@ -135,6 +135,8 @@ def _item_turns(item: Mapping[str, Any], line: int, intake: Intake) -> Iterator[
         intake.leave_out(f"item of type {kind}")
         return
     call = _call(kind, item)
+    if kind == "mcp_tool_call" and "arguments" not in item and item.keys() - _NOT_ARGUMENTS - {"server", "tool"}:
+        intake.leave_out("call without its arguments")
     yield Turn(AGENT, calls=(call,), number=line)
     given = [result_text(item[name], intake)[0] for name in _GIVEN if item.get(name) is not None]
     if item.get("exit_code") not in (None, 0):

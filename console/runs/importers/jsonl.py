@@ -17,6 +17,7 @@ from console.trajectory import Trajectory, from_dict
 _MARKS = ((".task_id", ".instruction", ".steps"), (".task_id", ".trial", ".environment"))
 _PICTURE = ((".picture.digest",),)
 _NO_PICTURE = "The bytes of this picture do not match its digest. Export the log again."
+_CALL = frozenset({"name", "id", "type"})
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -58,6 +59,9 @@ def _with_result(trajectory: Trajectory, record: Record) -> tuple[Trajectory, di
     kept = [f"field {name} of a record (kept in extra)" for name in trajectory.extra if name not in given]
     held = plain_list(fields.get("steps"))
     known = {name for step in map(plain_object, held) for name in plain_object(step.get("extra"))}
+    acts = [plain_object(step.get("action")) for step in map(plain_object, held)]
+    if any("arguments" not in act and act.keys() - _CALL for act in acts):
+        kept.append("field of a call that is none of name and arguments")
     kept += [f"field {name} of a step (kept in extra)" for name in dict.fromkeys(steps) if name not in known]
     return trajectory, {what: LeftOut(record.line, 1) for what in kept}
 

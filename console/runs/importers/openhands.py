@@ -110,6 +110,8 @@ def _acted(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Tu
         intake.leave_out("action without its field args (its other fields were taken)")
     if name in ("message", "system"):
         role = SYSTEM if name == "system" else AGENT if source == "agent" else USER
+        if "content" not in args and "message" not in event:
+            intake.leave_out("message without its content")
         pictures = _pictures(args.get("image_urls"), intake)
         text = _with(word(args.get("content", event.get("message"))), pictures)
         yield Turn(role, text, pictures=pictures, number=number)
@@ -185,6 +187,8 @@ def _newer(event: Mapping[str, Any], kind: str, number: int, intake: Intake) -> 
         yield Turn(AGENT, thought=thought, calls=(LoggedCall(name, given, answers),), number=number)
     elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
         seen = plain_object(event.get("observation"))
+        if not {"error", "rejection_reason"} & event.keys() and not {"content", "output"} & seen.keys():
+            intake.leave_out("observation without its content (shown as JSON)")
         value = event.get("error") or event.get("rejection_reason") or seen.get("content") or seen.get("output") or seen
         text, pictures = result_text(value, intake)
         extra = decided("reject", _BY, text) if kind == "UserRejectObservation" else {}

@@ -180,6 +180,9 @@ def _span(
     if kind in _TOOLS:
         told = {_IN_EVENT[role]: _content_of(told, role) for role in _IN_EVENT} | dict(told)
         tool, asked, given, call_id = tool_attributes(told)
+        if not (tool or name):
+            intake.at = record.line
+            intake.leave_out("call of a tool without its name")
         return LoggedSpan(TOOL_SPAN, tool or name, asked=asked, given=given, call_id=call_id, **shared)
     if kind in _MODELS:
         return LoggedSpan(MODEL_SPAN, name, asked=_asked(told), given=_given(told), **shared)

@@ -110,7 +110,7 @@ def read_toolbench(path: Path, progress: Progress | None = None) -> Iterator[Ent
         roots = _roots(record.value, answer)
         if not roots:
             raise intake.refusal('The record has neither a "tree" nor a "chain" of actions. Export the log again.')
-        turns = [*_opening(answer), *(turn for root in roots for turn in _turns(root, "", intake))]
+        turns = [*_opening(answer, intake), *(turn for root in roots for turn in _turns(root, "", intake))]
         yield entry_of(
             intake,
             [replace(turn, number=number) for number, turn in enumerate(joined_thoughts(turns), 1)],
@@ -138,11 +138,13 @@ def _roots(record: Mapping[str, Any], answer: Mapping[str, Any]) -> list[dict[st
     return nested if "node_type" in plain_object(next(iter(nested), None)) else []
 
 
-def _opening(answer: Mapping[str, Any]) -> Iterator[Turn]:
+def _opening(answer: Mapping[str, Any], intake: Intake) -> Iterator[Turn]:
     first = plain_list(next(iter(plain_list(answer.get("train_messages"))), None))
     for message in map(plain_object, first):
-        if message.get("role") in (SYSTEM, USER) and isinstance(message.get("content"), str):
-            yield Turn(message["role"], message["content"].strip())
+        if message.get("role") in (SYSTEM, USER) and isinstance(
+            text := intake.expected(message, "message", "content"), str
+        ):
+            yield Turn(message["role"], text.strip())
 
 
 def _turns(node: Mapping[str, Any], action: str, intake: Intake) -> Iterator[Turn]:

@@ -154,6 +154,18 @@ OTHERS = {
         ["shell"],
         ["failed to parse"],
     ),
+    "jsonl: arguments of a call under a strange name": Probe(
+        "jsonl",
+        lines({"task_id": "t", "instruction": "Pay", "steps": [{"action": {"name": "pay", "given": {"n": 1}}, "observation": "paid"}]}),
+        ["pay"],
+        left_out={"field of a call that is none of name and arguments": 1},
+    ),
+    "codex: arguments of a server's tool under a strange name": Probe(
+        "codex",
+        lines({"type": "thread.started", "thread_id": "s"}, {"type": "item.completed", "item": {"id": "1", "type": "mcp_tool_call", "server": "shop", "tool": "pay", "given": {"n": 1}, "status": "completed"}}),
+        ["mcp__shop__pay"],
+        left_out={"call without its arguments": 1},
+    ),
     "openai: calls that are tags in the text": Probe(
         "openai-messages",
         lines({"messages": [ASKED, {"role": "assistant", "content": "I look.\n<execute_command>\n<command>rm -r build</command>\n</execute_command>"}]}),
