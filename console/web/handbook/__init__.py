@@ -15,6 +15,7 @@ CHAPTERS = {
     "developer": gettext_noop("Agent developer"),
     "operator": gettext_noop("Operator"),
     "figures": gettext_noop("What was measured"),
+    "papers": gettext_noop("What differs from the papers"),
     "data": gettext_noop("Data dictionary"),
 }
 """The titles of the chapters by their name in the address; the code generates the last chapter."""
