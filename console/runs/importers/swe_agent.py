@@ -37,7 +37,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
             intake.leave_out("attempt that was not chosen", others)
         told = record.value.get("history")
         by_history = "trajectory" not in record.value and isinstance(told, list)
-        steps = _steps_in_history(told) if by_history else required_list(record, path, "trajectory")
+        steps = _steps_in_history(told, intake) if by_history else required_list(record, path, "trajectory")
         opening = _opening(record.value, intake)
         turns = [turn for number, step in enumerate(steps, 1) for turn in _turns(step, number, intake)]
         yield _entry(intake, [*opening, *turns], record, record.value, first_words(opening))
@@ -58,15 +58,15 @@ def _ended(status: str, outcome: Outcome) -> Outcome:
     return Outcome.ERROR if "error" in status.lower() and "format" not in status.lower() else Outcome.HALTED
 
 
-def _steps_in_history(history: Sequence[Any]) -> list[dict[str, Any]]:
+def _steps_in_history(history: Sequence[Any], intake: Intake) -> list[dict[str, Any]]:
     steps: list[dict[str, Any]] = []
     for message in map(plain_object, history):
         if message.get("is_demo"):
             continue
         if "action" in message:
             steps.append({"thought": message.get("thought"), "action": message["action"]})
-        elif steps and message.get("content"):
-            steps[-1].setdefault("observations", []).append(message["content"])
+        elif steps and (content := intake.expected(message, "message", "content")):
+            steps[-1].setdefault("observations", []).append(content)
     for step in steps:
         told = step.pop("observations", [])
         step["observation"] = told[0] if len(told) == 1 else [part for one in told for part in _listed(one)]
@@ -85,7 +85,8 @@ def _opening(record: Mapping[str, Any], intake: Intake) -> list[Turn]:
         if message.get("role") == AGENT and not message.get("is_demo"):
             break
         if message.get("role") in (SYSTEM, USER) and not message.get("is_demo"):
-            found.append(Turn(str(message["role"]), spoken_text(message.get("content"), intake)))
+            text = spoken_text(intake.expected(message, "message", "content"), intake)
+            found.append(Turn(str(message["role"]), text))
     return found
 
 
