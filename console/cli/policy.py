@@ -70,6 +70,20 @@ def show(run: RunName, as_json: Json = False) -> None:
     show_table(counts, ("tool", "allowed", "judged", "asked", "denied", "watched"), empty="No check has used it yet.")
 
 
+@app.command("allowed", epilog="Example: inferact policy allowed support-bot")
+def list_allowed(
+    run: RunName,
+    rule: Annotated[str | None, typer.Option(help="Only the checks that this rule allowed.")] = None,
+    most: Annotated[int, typer.Option("--limit", min=1, help="Number of checks to list, newest first.")] = 200,
+    as_json: Json = False,
+) -> None:
+    """List the checks of a run that its policy allowed without a review."""
+    with reading() as session:
+        rows = policy_store.list_allowed(session, policy_store.get_gate_run(session, run), rule, most)
+    columns = ("at", "agent", "tool", "rule", "version")
+    emit_table(rows, columns, as_json, empty="No stored check was allowed without a review.")
+
+
 @app.command("set", epilog="Example: inferact policy set support-bot refunds.yaml")
 def set_policy(
     run: RunName,

@@ -24,6 +24,7 @@ from console.gate.policy.replaced import EVERYWHERE
 from console.gate.policy.rules import CheckFacts, Policy, PolicyMode, Ruling, ruling, strictest
 from console.gate.policy.yaml_file import from_patterns, read_policy
 from console.language import counted
+from console.runs.export.formats.columns import iso
 from storage import tables
 from storage.tables import RunKind
 
@@ -181,6 +182,30 @@ def prune_allowed(session: Session, before_ms: int) -> None:
     """Delete the allowed checks of before this time, except their count."""
     checked = tables.AllowedCheck
     session.execute(delete(checked).where(col(checked.at_ms) < before_ms))
+
+
+def list_allowed(session: Session, run: tables.Run, rule: str | None = None, most: int = 200) -> list[dict[str, Any]]:
+    """Return up to `most` checks that the run's policy allowed at once, newest first; with `rule`, only that rule's."""
+    checked = tables.AllowedCheck
+    statement = select(checked).where(checked.run_id == run.id).order_by(col(checked.id).desc()).limit(most)
+    found = session.exec(statement if rule is None else statement.where(checked.rule == rule))
+    return [
+        {
+            "at": iso(one.at_ms),
+            "agent": one.agent,
+            "tool": one.tool or "no tool",
+            "rule": one.rule,
+            "version": one.policy_version,
+            "action_digest": one.action_digest,
+        }
+        for one in found
+    ]
+
+
+def list_allowing_rules(session: Session, run: tables.Run) -> list[str]:
+    """Return the names of the rules that allowed the stored checks of the run."""
+    checked = tables.AllowedCheck
+    return list(session.exec(select(checked.rule).where(checked.run_id == run.id).distinct().order_by(checked.rule)))
 
 
 def count_by_tool(session: Session, run: tables.Run) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The exported tables: decisions, items, trajectories, verdicts, the budget, events and corrected lines.
+"""The exported tables: decisions, items, trajectories, verdicts, budget, events, corrected lines, allowed checks.
 
 `with_actions` adds the critical action at a row's own checkpoint; the row of the trajectory may hold another one.
 """
@@ -17,6 +17,7 @@ import orjson
 from sqlalchemy import func, literal, null, select
 from sqlmodel import Session
 
+from console.runs.export.allowed_checks import ALLOWED_CHECKS
 from console.runs.export.corrections import CORRECTIONS
 from console.runs.export.formats import Page
 from console.runs.export.query import (
@@ -377,4 +378,5 @@ KINDS: dict[str, ExportQuery] = {
     "budget": BUDGET,
     "events": EVENTS,
     "corrections": CORRECTIONS,
+    "allowed": ALLOWED_CHECKS,
 }

@@ -15,6 +15,9 @@ from console.web.sign_in import current_identity
 from console.web.widgets.messages import show_done
 from storage import tables
 
+_MOST_ALLOWED = 200
+_ALLOWED_COLUMNS = ("at", "agent", "tool", "rule", "version")
+
 
 def policy_form(run: tables.Run, version: PolicyVersion) -> None:
     """Draw the form for the next version; a text is stored once its difference has been shown."""
@@ -55,6 +58,23 @@ def policy_history(run: tables.Run, version: PolicyVersion) -> None:
         if st.button(f"Return to version {chosen}", key=f"return-{run.id}-{version.id}"):
             with refusals_shown():
                 _store(run, version, earlier[chosen].text)
+
+
+def allowed_checks(run: tables.Run) -> None:
+    """Draw the checks that the policy allowed without a review, with a filter by rule."""
+    with reading() as session:
+        rules = policy_store.list_allowing_rules(session, run)
+    with st.expander("Allowed checks"):
+        if not rules:
+            st.caption("No stored check was allowed without a review.")
+            return
+        chosen = st.selectbox("Rule", ["All rules", *rules], key=f"allowed-rule-{run.id}")
+        rule = None if chosen not in rules or chosen == "All rules" else chosen
+        with reading() as session:
+            rows = policy_store.list_allowed(session, run, rule, _MOST_ALLOWED)
+        shown = [row | {"at": row["at"][:19].replace("T", " ")} for row in rows]
+        st.dataframe(shown, key=f"allowed-{run.id}", hide_index=True, column_order=_ALLOWED_COLUMNS)
+        st.caption(f"The newest {_MOST_ALLOWED} at most, UTC. The Export page has all of them as CSV.")
 
 
 def _show_difference(version: PolicyVersion, text: str, name: str) -> None:

@@ -1,5 +1,7 @@
 """`inferact policy`: set, show, check, list and try a policy."""
 
+import csv
+import hashlib
 import json
 from collections import Counter
 from getpass import getuser
@@ -7,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from console import runs
 from console.cli import run_command
-from console.database import reading
+from console.database import reading, writing
+from console.gate import Gate
+from console.gate.policy import policy_store
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
 from console.settings import settings
@@ -123,3 +128,25 @@ def test_policy_that_is_tried_on_a_recorded_log_prints_what_a_count_of_its_own_f
         f"let a detector judge {judged}, allowed {calls.total() - asked - judged}"
     )
     assert min(asked, judged) > 30
+
+
+def test_allowed_lists_what_ran_without_a_review_and_export_writes_it(inferact, tmp_path):
+    gate = Gate("bot")
+    gate.open()
+    assert inferact("policy", "allowed", "bot")[1] == []
+    with writing() as session:
+        text = "rules: [{name: looks, tool: look, then: allow}, {name: finds, tool: find, then: allow}]"
+        policy_store.save(session, runs.get(session, "bot"), text, "ada", 0)
+    for action in ("look[1]", "find[1]"):
+        assert gate.check("t", [], action).approved
+    first, second = inferact("policy", "allowed", "bot")[1]
+    assert (first["tool"], first["rule"], first["version"], first["agent"]) == ("find", "finds", 2, "agent")
+    assert first["action_digest"] == hashlib.sha256(b"find[1]").hexdigest()
+    assert inferact("policy", "allowed", "bot", "--rule", "looks")[1] == [second]
+    assert inferact("policy", "allowed", "bot", "--limit", "1")[1] == [first]
+    assert inferact("export", "allowed", "--run", "bot", "--out", str(tmp_path / "allowed.csv"))[0] == 0
+    with (tmp_path / "allowed.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["run"], row["tool"], row["rule"], row["action_digest"]) for row in rows] == [
+        ("bot", one["tool"], one["rule"], one["action_digest"]) for one in (second, first)
+    ]

@@ -102,6 +102,8 @@ def add_queue(session: Session) -> None:
                 budget_id=1, item_id=1, slot_id=1, reviewer="r1", entry=entry, reason="claim", units=units, at_ms=NOON
             )
         )
+    allowed = {"tool": "look", "rule": "looks", "agent": "bot", "action_digest": "d", "policy_version": 1}
+    session.add(tables.AllowedCheck(run_id=1, at_ms=NOON, **allowed))
     session.add(tables.Event(run_id=1, at_ms=NOON, actor="r1", kind="decided", subject="item 1", detail='{"n":1}'))
 
 

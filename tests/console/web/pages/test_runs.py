@@ -174,6 +174,28 @@ def click(at, label):
     button.click().run()
 
 
+def test_allowed_checks_of_a_gate_are_listed_and_filtered_by_rule(open_page, words):
+    gate = Gate("bot", undo_s=0)
+    gate.open()
+    assert "No stored check was allowed without a review." in words(open_page("runs"))
+    with writing() as session:
+        text = "rules: [{name: looks, tool: look, then: allow}, {name: finds, tool: find, then: allow}]"
+        policy_store.save(session, runs.get(session, "bot"), text, "ada", 0)
+    for action in ("look[1]", "find[1]", "look[2]"):
+        assert gate.check("t", [], action).approved
+    at = open_page("runs")
+    (field,) = [box for box in at.selectbox if box.label == "Rule"]
+    assert field.options == ["All rules", "finds", "looks"]
+
+    def listed():
+        (found,) = [frame.value for frame in at.dataframe if "agent" in frame.value.columns]
+        return list(zip(found["tool"], found["rule"], strict=True))
+
+    assert listed() == [("look", "looks"), ("find", "finds"), ("look", "looks")]
+    field.select("finds").run()
+    assert listed() == [("find", "finds")]
+
+
 def test_the_policy_of_a_gate_is_shown_checked_and_saved(open_page, words):
     Gate("bot", critical=["refund_*"]).open()
     at = open_page("runs")
