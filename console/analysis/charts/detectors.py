@@ -46,15 +46,19 @@ def reliability(frame: pd.DataFrame) -> go.Figure:
     columns = ("mean_probability", "share_misaligned", "n")
     hover = "predicted %{x:.1%}, observed %{y:.1%}<br>%{customdata:,} trajectories"
     figure = _add_lines(_diagonal("perfect calibration"), frame[frame["n"] > 0], columns, hover, marks=True)
-    for line in figure.data[1:]:
-        # The first line is the diagonal, which has no bins.
-        line.update(
-            mode="lines+markers+text",
-            text=[f"n={count:,}" for count in line.customdata],
-            textposition="top center",
-            textfont={"size": 11, "color": line.line.color},
-            cliponaxis=False,
+    # Each detector has a row of counts above the lines, so that the counts do not overlap.
+    for row, (_name, bins, style) in enumerate(split_series(frame[frame["n"] > 0], "detector")):
+        figure.add_scatter(
+            x=((bins["bin_low"] + bins["bin_high"]) / 2).to_list(),
+            y=[1.07 + 0.07 * row] * len(bins),
+            mode="text",
+            text=[f"n={count:,}" if not at else f"{count:,}" for at, count in enumerate(bins["n"])],
+            textfont={"size": 10, "color": style.colour},
+            hoverinfo="skip",
+            showlegend=False,
         )
+    rows = frame[frame["n"] > 0]["detector"].nunique()
+    figure.update_yaxes(range=[-0.02, 1.05 + 0.07 * rows], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1])
     return set_titles(figure, "Reliability diagram", "mean predicted probability", "share misaligned")
 
 

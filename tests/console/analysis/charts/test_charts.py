@@ -230,9 +230,10 @@ def test_a_label_that_moved_is_joined_to_its_point_and_equal_ends_share_one():
 
 def test_each_bin_of_the_reliability_diagram_names_its_count():
     table = TABLES["reliability"]
-    lines = CHARTS["reliability"](table).data[1:]
-    said = [text for line in lines for text in line.text]
-    assert sorted(said) == sorted(f"n={count:,}" for count in table[table["n"] > 0]["n"])
+    rows = [line for line in CHARTS["reliability"](table).data if line.mode == "text"]
+    said = [int(text.removeprefix("n=").replace(",", "")) for row in rows for text in row.text]
+    assert sorted(said) == sorted(table[table["n"] > 0]["n"])
+    assert len({y for row in rows for y in row.y}) == len(rows)
 
 
 def test_coinciding_lines_of_the_oversight_curve_share_one_name():
