@@ -24,7 +24,7 @@ class Served:
 
     def check(self, asked: Mapping[str, Any], deadline_s: float, cancel: Cancellation | None) -> Decision:
         """Return the decision within `deadline_s`; on Ctrl+C, withdraw the check."""
-        ends = time.monotonic() + deadline_s
+        ends = time.monotonic() + _talking_s(deadline_s)
         question, action = self._question(asked, person_s(deadline_s, self._settings["undo_s"])), _text(asked["action"])
         if (problem := _problem(question)) is not None:
             return Decision(False, action, problem, REFUSED)
@@ -32,7 +32,7 @@ class Served:
 
     async def acheck(self, asked: Mapping[str, Any], deadline_s: float, cancel: Cancellation | None) -> Decision:
         """Return the decision within `deadline_s`; if the asyncio task is cancelled, withdraw the check."""
-        ends = time.monotonic() + deadline_s
+        ends = time.monotonic() + _talking_s(deadline_s)
         question, action = self._question(asked, person_s(deadline_s, self._settings["undo_s"])), _text(asked["action"])
         if (problem := _problem(question)) is not None:
             return Decision(False, action, problem, REFUSED)
@@ -142,6 +142,11 @@ class Served:
 
     def _question(self, asked: Mapping[str, Any], person: float | None) -> dict[str, Any]:
         return self._settings | dict(asked) | {"timeout_s": person}
+
+
+def _talking_s(deadline_s: float) -> float:
+    """Return the seconds for requests; the rest of the deadline is for closing connections and for waking up."""
+    return max(deadline_s - 0.3, deadline_s * 0.8)
 
 
 def _problem(body: object) -> str | None:

@@ -1,0 +1,18 @@
+"""A check returns by its deadline, whatever the console does."""
+
+import asyncio
+
+from tests.benchmarks.deadlines import try_once
+from tests.doors.faulty_console import FAULTS
+
+
+def test_check_returns_by_its_deadline_and_allows_only_what_has_begun():
+    async def work():
+        kinds = [(fault, number) for fault in FAULTS for number in range(2)]
+        return await asyncio.gather(*(try_once(fault, number, 0.8) for fault, number in kinds))
+
+    tried = asyncio.run(work())
+    # A loaded machine may wake a thread late; a reply that is waited for in full takes 35 s.
+    assert max(late_s for late_s, _ in tried) < 1.0
+    assert all(decision.begun or not decision.approved for _, decision in tried)
+    assert all(decision.message for _, decision in tried if not decision.approved)
