@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
 
@@ -11,6 +13,7 @@ import typer
 
 from console import runs
 from console.actors import ACTORS
+from console.actors import actor as get_actor
 from console.cli.output import (
     Budget,
     Json,
@@ -28,6 +31,8 @@ from console.cli.output import (
 from console.database import database_url, now_ms, reading, writing
 from console.detection import batch
 from console.environments import ENVIRONMENTS, list_playable
+from console.environments.environment import TaskSpec
+from console.environments.hotpotqa.question_files import tasks_from_file
 from console.errors import BadInput, Refused
 from console.language import counted
 from console.review import inbox
@@ -107,9 +112,7 @@ def status(run: RunName, as_json: Json = False) -> None:
 @app.command("start", epilog="Example: inferact run start --env webshop --tasks 40 --name shop --budget 50%")
 def start_run(
     name: Annotated[str, typer.Option("--name", help="The new run's name.")],
-    source: Annotated[
-        str | None, typer.Option("--from", help="With --actor replay: the archive run to replay.")
-    ] = None,
+    source: Annotated[str | None, typer.Option("--from", help="With --actor replay: the archive to replay.")] = None,
     actor: Annotated[str | None, typer.Option(help=f"The Actor: replay, {', '.join(ACTORS.built_in)}.")] = None,
     env: Annotated[
         str | None,
@@ -128,6 +131,7 @@ def start_run(
     undo_seconds: Annotated[float, typer.Option(min=0, help="Seconds in which a decision can be undone.")] = 5.0,
     plan: Annotated[str | None, typer.Option(help="With --actor autoplan: the plan to use.")] = None,
     fine_errors: Annotated[bool, typer.Option(help="Let ALFWorld explain why an action had no effect.")] = False,
+    questions: Annotated[Path | None, typer.Option(help="With --env hotpotqa: a file in HotPotQA's format.")] = None,
     concurrency: Concurrency = None,
     as_json: Json = False,
 ) -> None:
@@ -146,13 +150,13 @@ def start_run(
         undo_ms=round(undo_seconds * 1_000),
         trials=trials,
     )
-    problems: Sequence[str] = ()
     if actor == "replay" or source is not None:
         _start_replay(name, source, detector, settings)
+        problems: Sequence[str] = ()
     else:
-        options = {"errors": "fine"} if fine_errors else None
-        counts = parse_task_counts(env, tasks)
-        start.start_run(name, counts, actor or "scripted", detector, plan=plan, task_options=options, **settings)
+        begin = partial(start.start_run, plan=plan, task_options={"errors": "fine"} if fine_errors else None)
+        cast = _choose_cast(actor or "scripted", env, questions)
+        begin(name, parse_task_counts(env, tasks), "", detector, actor_and_environments=cast, **settings)
         problems = play_run(name, engine.resume, concurrency=concurrency).problems
     _report_start(name, problems, as_json)
 
@@ -162,6 +166,23 @@ def _check_options(actor: str | None, source: str | None, env: str | None, plan:
         raise BadInput("--plan needs --actor autoplan; other Actors do not use plans.")
     if source is not None and (env is not None or actor not in (None, "replay")):
         raise BadInput("--from needs --actor replay. For other Actors, name the environment with --env.")
+
+
+def _choose_cast(actor: str, env: str | None, questions: Path | None) -> start.ActorAndEnvironments:
+    """Return the Actor and the environments, with the tasks of a file of questions if one is given."""
+    if questions is None:
+        return start.ActorAndEnvironments(get_actor(actor))
+    if env != "hotpotqa":
+        raise BadInput("--questions needs --env hotpotqa. Add it, or leave out --questions.")
+    found = tasks_from_file(questions.resolve())
+
+    def take(seed: int, count: int) -> list[TaskSpec]:
+        if count > len(found):
+            raise BadInput(f"{questions} has {len(found)} questions. Use --tasks {len(found)} or fewer.")
+        return found[:count]
+
+    reading_file = replace(ENVIRONMENTS["hotpotqa"], tasks=take)
+    return start.ActorAndEnvironments(get_actor(actor), {"hotpotqa": reading_file})
 
 
 def _report_start(name: str, problems: Sequence[str], as_json: bool) -> None:

@@ -5,9 +5,12 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlmodel import select
 
 from console.cli import run_command
+from console.database import reading
 from console.gate import Gate
+from storage import tables
 
 
 @pytest.fixture
@@ -175,3 +178,22 @@ def test_resume_is_for_live_runs(inferact, tmp_path):
     code, _, err = inferact("run", "resume", "log")
     assert code == 1
     assert "Only live runs" in err
+
+
+def test_questions_of_a_file_are_the_tasks_of_a_run(data_dir, tmp_path, capsys):
+    facts = {"context": [["Lamp", ["The Lamp is a tower.", " It was built in 1901."]], ["Cup", ["A cup holds tea."]]]}
+    record = {"_id": "q1", "question": "When was the Lamp built?", "answer": "1901", "supporting_facts": [["Lamp", 1]]}
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps([record | facts | {"type": "bridge", "level": "hard"}]))
+    start = ["run", "start", "--questions", str(file), "--name"]
+    assert run_command([*start, "own", "--env", "hotpotqa", "--tasks", "1"]) == 0
+    with reading() as session:
+        (task,) = session.exec(select(tables.Task)).all()
+        (trial,) = session.exec(select(tables.Trajectory)).all()
+    assert (task.instruction, json.loads(task.gold)["answer"]) == ("When was the Lamp built?", "1901")
+    assert trial.n_steps > 0 or trial.critical_action
+    capsys.readouterr()
+    assert run_command([*start, "more", "--env", "hotpotqa", "--tasks", "2"]) == 2
+    assert "has 1 questions. Use --tasks 1 or fewer." in capsys.readouterr().err
+    assert run_command([*start, "other", "--env", "webshop"]) == 2
+    assert "--questions needs --env hotpotqa" in capsys.readouterr().err
