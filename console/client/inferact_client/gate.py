@@ -123,7 +123,8 @@ class Gate:
 
     def check_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
         """Like `acheck_many`, for code without an event loop."""
-        return _run_apart(self.acheck_many(list(requests)))
+        decisions: list[Decision] = _run_apart(self.acheck_many(list(requests)))
+        return decisions
 
     def submit(
         self,
