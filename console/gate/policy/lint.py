@@ -20,6 +20,7 @@ Known = Mapping[str, Collection[str]]
 _ROLES = tuple(map(str, (Role.REVIEWER, Role.RESEARCHER, Role.ADMIN)))
 _SEPARATORS = (".", "/", ":", "__")
 _TEXT = r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'"
+_HINTS = re.compile(r"(?<![\w.])hints\.")
 _REGEX = re.compile(rf"\.\s*matches\s*\(\s*(?P<text>{_TEXT})\s*\)")
 _ARGUMENT = r"args\s*(?:\.\s*(?P<name>\w+)|\[\s*[\"'](?P<key>\w+)[\"']\s*\])"
 _NUMBER = r"-?\s*\.?\d"
@@ -36,6 +37,7 @@ def list_warnings(policy: Policy, known: Known | None = None) -> list[str]:
         found += _unmet(rule, known)
         found += _faulty_conditions(rule)
         found += _unrecorded(rule, policy)
+        found += _unbelieved(rule, policy)
     return found
 
 
@@ -171,6 +173,14 @@ def _unrecorded(rule: Rule, policy: Policy) -> Iterator[str]:
                 f"Rule {rule.name!r} needs recorded results of {tool!r}, but {who} allows it at once, so none is "
                 "recorded. Use `then: judge` there."
             )
+
+
+def _unbelieved(rule: Rule, policy: Policy) -> Iterator[str]:
+    if _HINTS.search(rule.when) and not policy.hints_from:
+        yield (
+            f"Rule {rule.name!r} reads hints, but the policy believes no agent's hints. Add the name of your gateway's "
+            "agent: `hints_from: [NAME]`."
+        )
 
 
 def _bounded_above(condition: str) -> list[str]:

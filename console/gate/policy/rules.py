@@ -141,14 +141,16 @@ class Policy:
     rollout: float = 1.0
     undo_s: float | None = None
     timezone: str = UTC_NAME
+    hints_from: tuple[str, ...] = ()
+    """The agents, such as an MCP gateway, whose hints about tools are believed; those of others do not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckFacts:
     """The facts that rules can use: the action as text, the agent, the environment, the task and the time.
 
-    `at_ms` is in ms since 1970, or None if unknown; `timezone` is the policy's. `hints` are those of the tool's server,
-    if the operator trusts that server. `results` are the earlier ones of the task.
+    `at_ms` is in ms since 1970, or None if unknown; `timezone` is the policy's. `hints` are those
+    about the tool that the agent sent. `results` are the earlier ones of the task.
     """
 
     action: str
@@ -190,6 +192,8 @@ class Ruling:
 def ruling(policy: Policy, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:
     """Return the policy's ruling; `allow` becomes `judge` if a `further` pattern matches or the action is too long."""
     facts = replace(facts, timezone=policy.timezone) if facts.timezone != policy.timezone else facts
+    if facts.hints is not NO_HINTS and facts.agent not in policy.hints_from:
+        facts = replace(facts, hints=NO_HINTS)
     # Computed once for all parts; otherwise an action would be read once per line.
     whole = cache(partial(is_critical, facts.action))
     found = strictest([_rule_part(policy, facts, part, whole) for part in read_strictly(facts.action)])

@@ -55,7 +55,9 @@ def read_policy(text: str) -> Policy:
     hint = "write at least `default: ask`"
     written = read_yaml(text, _WrittenPolicy, "The policy", hint=hint, aliases=False)
     rules = tuple(each.to_rule(place) for place, each in enumerate(written.rules, 1))
-    return Policy(rules, written.default, written.mode, written.rollout, written.undo, written.timezone)
+    return Policy(
+        rules, written.default, written.mode, written.rollout, written.undo, written.timezone, written.hints_from
+    )
 
 
 def from_patterns(patterns: Sequence[str]) -> str:
@@ -334,3 +336,4 @@ class _WrittenPolicy(BaseModel):
     rollout: Annotated[float, BeforeValidator(_share)] = 1.0
     timezone: Annotated[_Text, AfterValidator(_timezone)] = UTC_NAME
     undo: Annotated[float | None, BeforeValidator(_undo)] = None
+    hints_from: _Texts = ()

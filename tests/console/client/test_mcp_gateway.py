@@ -29,7 +29,11 @@ from tests.serving import new_agent, serving
 
 BANK = Path(__file__).parents[2] / "doors" / "bank_server.py"
 PAY = {"to": "ada", "amount": 5}
-TRUST = "undo: 0\nrules: [{tool: balance, when: hints.read_only && !hints.destructive, then: allow}]\ndefault: ask"
+TRUST = """
+undo: 0
+hints_from: [%s]
+rules: [{tool: balance, when: hints.read_only && !hints.destructive, then: allow}]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +51,7 @@ class Bench:
         self.url, self.token = served.url, new_agent(served.data, name)
         Gate(name, url=self.database).open()
         with writing(self.database) as session:
-            policy_store.save(session, runs.get(session, name), TRUST, "ada", now_ms())
+            policy_store.save(session, runs.get(session, name), TRUST % name, "ada", now_ms())
 
     @asynccontextmanager
     async def client(self, hold_s=30.0, trusted=False, **times):

@@ -81,12 +81,23 @@ def test_time_zone_that_is_not_known_is_refused(zone):
     ],
 )
 def test_tool_without_hints_may_write_and_destroy(condition, hints, result):
-    assert said(f"'{condition}'", hints=ToolHints(**hints)) == result
+    believed = {"zone": "hints_from: gateway", "agent": "gateway"}
+    assert said(f"'{condition}'", hints=ToolHints(**hints), **believed) == result
     assert said(f"'{condition}'") == OTHERWISE
 
 
 def test_gate_allows_a_tool_by_its_hint_until_its_definition_changes(make_gate):
-    gate = make_gate("rules: [{tool: look, when: hints.read_only, then: allow}]", critical=[])
+    text = "hints_from: [gateway]\nrules: [{tool: look, when: hints.read_only, then: allow}]"
+    gate = make_gate(text, critical=[], agent="gateway")
     assert gate.ask("look", [], "look({})", hints={"read_only": True}).reason == "not_critical"
     assert not hasattr(gate.ask("look", [], "look({})"), "reason")
     assert not hasattr(gate.ask("look", [], "look({})", hints={"read_only": True, "changed": True}), "reason")
+
+
+@pytest.mark.parametrize("then", ["allow", "judge", "deny"])
+def test_hints_of_an_agent_that_the_policy_does_not_name_do_not_count(make_gate, then):
+    condition = "hints.destructive" if then == "deny" else "hints.read_only"
+    text = f"hints_from: [gateway]\nrules: [{{tool: look, when: {condition}, then: {then}}}]"
+    gate = make_gate(text, critical=[], agent="bot")
+    answer = gate.ask("look", [], "look({})", hints={"read_only": True, "destructive": False})
+    assert getattr(answer, "approved", None) is (False if then == "deny" else None)
