@@ -70,7 +70,7 @@ def _with_token(app: Any, token: str) -> Any:
 
     async def guarded(scope: Any, receive: Any, send: Any) -> None:
         given = dict(scope.get("headers") or ()).get(b"authorization", b"")
-        if scope["type"] != "http" or hmac.compare_digest(given, wanted):
+        if scope["type"] == "lifespan" or hmac.compare_digest(given, wanted):
             await app(scope, receive, send)
             return
         headers = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Bearer")]
