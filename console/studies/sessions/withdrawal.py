@@ -47,7 +47,8 @@ def empty_run(session: Session, run: tables.Run, name: str) -> None:
     session.execute(update(entry).where(col(entry.item_id).in_(items)).values(reviewer=NOBODY))
     gone = {"status": ItemStatus.CANCELLED, "open_slots": 0, "verdict_id": None}
     session.execute(update(item).where(col(item.run_id) == run.id).values(**gone))
-    session.execute(delete(tables.Verdict).where(col(tables.Verdict.run_id) == run.id))
+    for judged in (tables.AuditDraw, tables.Verdict):
+        session.execute(delete(judged).where(col(judged.run_id) == run.id))
     audit_log.erase(session, [run], now_ms())
     _drop_unspent(session, run)
     _hollow(session, run)

@@ -62,8 +62,8 @@ def _countdown_html(waiter: WaitingAgent, agent: str, now_ms: int) -> str:
     until = f"{when:%Y-%m-%d %H:%M}" if deadline_ms - now_ms >= _DAY // 2 else f"{when:%H:%M:%S}"
     state = "late" if last_ms <= now_ms else "soon" if (waiter.warning_ms or 0) <= now_ms else "left"
     left = plain(_(_COUNTDOWN[state])).format(time=time_left(last_ms - now_ms))
-    ends = {"left": deadline_ms, "approve": last_ms, "warn": waiter.warning_ms or 0}
-    counted = "".join(f' data-{name}="{at_ms - now_ms}"' for name, at_ms in ends.items())
+    end, last, warning = (at_ms - now_ms for at_ms in (deadline_ms, last_ms, waiter.warning_ms or 0))
+    counted = f' data-left="{end}" data-approve="{last}" data-warn="{warning}"'
     waits = plain(_("{agent} waits until {time}")).format(agent=agent, time=f"{until} UTC")
     return (
         f'<span class="ia-wait ia-wait-{state}"{counted}>{waits}: '
