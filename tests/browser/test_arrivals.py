@@ -41,7 +41,7 @@ def test_an_item_comes_into_the_inbox_and_onto_an_empty_review_page(ask, serve, 
     until(page, "() => document.title === 'Inbox · InferAct Console'")
     settled(page)
     ask(12)
-    page.get_by_text("Refund order 12.").wait_for(timeout=4_000)
+    page.get_by_text("Refund order 12.").wait_for(timeout=10_000)
     until(page, "() => document.title === '(1) Inbox · InferAct Console'")
     page.get_by_role("button", name="Review next").click()
     page.locator(".ia-task", has_text="Refund order 12.").wait_for()
@@ -51,7 +51,7 @@ def test_an_item_comes_into_the_inbox_and_onto_an_empty_review_page(ask, serve, 
     until(page, "() => document.title === 'Review · InferAct Console'")
     settled(page)
     ask(13)
-    page.locator(".ia-task", has_text="Refund order 13.").wait_for(timeout=4_000)
+    page.locator(".ia-task", has_text="Refund order 13.").wait_for(timeout=10_000)
     until(page, "() => document.title === 'Review · InferAct Console'")
     ready(page, shown_item(page))
 

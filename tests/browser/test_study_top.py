@@ -4,6 +4,7 @@ import pytest
 
 from tests.browser.screens import screenshot
 from tests.browser.studying import come_in, opened_study, take_a_step, title
+from tests.browser.walking import until
 
 DEMOGRAPHICS = [{"key": f"q{number}", "question": f"Question {number}?", "kind": "text"} for number in range(9)]
 _DEPTH = "document.querySelector('[data-testid=stMain]').scrollTop + window.scrollY"
@@ -19,8 +20,8 @@ def test_how_it_works_opens_at_its_top_after_a_long_page(serve, open_page, settl
     come_in(page, settled, serve(), study)
     take_a_step(page, settled)
     assert title(page) == "A few questions"
-    page.evaluate(_DOWN)
-    assert page.evaluate(_DEPTH) > 0, "the page is long enough to be scrolled"
+    # The page is long enough to be scrolled once all of its questions are drawn.
+    until(page, f"() => {{ {_DOWN}; return {_DEPTH} > 0 }}")
     page.get_by_role("button", name="Continue").click()
     page.get_by_role("heading", name="How it works").wait_for()
     settled(page)

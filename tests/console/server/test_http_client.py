@@ -109,7 +109,7 @@ def test_agent_chooses_no_judge_where_a_common_policy_rules(serve, data_dir):
         policy_store.save(session, None, "default: judge", "ada", now_ms())
     token = new_agent(data_dir, "chooser")
     lax = {"detector": "random", "threshold": 1.0, "undo_s": 0.0, "url": server.url, "token": token}
-    decision = Gate("fresh", **lax).check(TASK, STEPS, "look[1]", task_id="a", deadline_s=0.3)
+    decision = Gate("fresh", **lax).check(TASK, STEPS, "look[1]", task_id="a", deadline_s=2)
     # What the detector that it names flags, by that one's own threshold, is asked about beside.
     assert decision.reason == "timeout"
     with reading() as session:
