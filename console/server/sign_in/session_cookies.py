@@ -23,7 +23,7 @@ from console.server.sign_in.wrong_tokens import address_of
 from console.server.site import Site
 from storage import tables
 
-PAGES = "inbox|review|answers|ratings|trajectories|runs|detectors|studies|export|people|help"
+PAGES = "inbox|review|answers|ratings|trajectories|runs|detectors|studies|export|people|notices|help"
 """A pattern of the pages that a link may open after the sign-in."""
 
 _PARAMETER = re.compile("[a-z]{1,20}")
