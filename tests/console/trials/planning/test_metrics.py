@@ -104,4 +104,4 @@ def test_autoplan_is_laid_over_the_tasks_that_the_paper_has():
 def test_the_printed_figures_are_those_of_the_papers(name):
     if not (SHARED / name).exists():
         pytest.skip(f"{SHARED / name} is not there")
-    assert metrics._published(name) == list(csv.DictReader((SHARED / name).read_text().splitlines()))
+    assert metrics.read_published_rows(name) == list(csv.DictReader((SHARED / name).read_text().splitlines()))

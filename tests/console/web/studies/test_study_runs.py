@@ -30,7 +30,7 @@ def test_it_can_be_chosen_nowhere(open_page, kettles, arm, page):
 
 
 def test_a_reviewer_who_asks_by_name_gets_another_run(open_page, kettles, arm):
-    at = open_page("export", role="reviewer", run=arm)
+    at = open_page("answers", role="reviewer", run=arm)
     assert at.session_state["run"] == "kettles"
 
 
