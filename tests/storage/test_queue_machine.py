@@ -331,7 +331,8 @@ class QueueMachine(RuleBasedStateMachine):
         return self.queue.decide(**send, now_ms=self.now, undo_ms=UNDO, **self.answer(str(self.keys), word))
 
 
-def test_every_order_of_events_keeps_the_books(tmp_path, stock, answer):
+@pytest.mark.parametrize("examples", [20, pytest.param(200, marks=pytest.mark.at_length)])
+def test_every_order_of_events_keeps_the_books(tmp_path, stock, answer, examples):
     from storage.migrations import migrate
 
     for reviews in (1, 2):
@@ -344,7 +345,7 @@ def test_every_order_of_events_keeps_the_books(tmp_path, stock, answer):
     run_state_machine_as_test(
         QueueMachine,
         settings=settings(
-            max_examples=40,
+            max_examples=examples,
             stateful_step_count=40,
             deadline=None,
             derandomize=True,

@@ -191,7 +191,7 @@ def template(tmp_path_factory, empty_database):
     return path
 
 
-@pytest.mark.parametrize("histories", [60, pytest.param(200, marks=pytest.mark.at_length)])
+@pytest.mark.parametrize("histories", [25, pytest.param(200, marks=pytest.mark.at_length)])
 def test_nothing_comes_back_in_random_histories(template, tmp_path, histories):
     found, acts = Counter(), Counter()
     for seed in range(histories):

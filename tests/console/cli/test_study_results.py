@@ -33,6 +33,7 @@ def test_results_print_a_table(capsys):
     assert "rules-shown" in out
 
 
+@pytest.mark.at_length
 def test_a_pair_that_nobody_did_both_of_is_not_estimable_in_results_and_report(tmp_path, capsys):
     with writing() as session:
         third_condition(session)

@@ -208,7 +208,7 @@ def test_check_names_every_way_in_which_a_call_could_run(installed, hook, tmp_pa
     assert "holds no hook" in hook("check", "claude", *config).stderr
 
 
-@pytest.mark.parametrize("host", ["codex", "gemini"])
+@pytest.mark.parametrize("host", ["codex", pytest.param("gemini", marks=pytest.mark.at_length)])
 def test_check_refuses_programs_that_cannot_fail_closed(installed, hook, host):
     installed(host)
     refused = hook("check", host)

@@ -52,7 +52,7 @@ def setting(monkeypatch):
     return give
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=NEEDED)])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=(NEEDED, pytest.mark.at_length))])
 def both(request, setting):
     """Makes the test run on each database in turn."""
     if request.param == "sqlite":

@@ -104,6 +104,7 @@ def said(data_dir):
     return run
 
 
+@pytest.mark.at_length
 def test_one_more_analysis_is_on_the_page_and_in_the_report(said, tmp_path):
     sentence = "The hastiest decision of 2 conditions was told by the extra analysis."
     page, _, listed = said(PAGE + REPORT, str(tmp_path)).partition("At the command line:")
