@@ -258,7 +258,7 @@ _SAMPLING = Sampling(temperature=1.0, max_tokens=512)
 
 
 async def act(llm: LLM, view: ActorView) -> Move:
-    """Return the next move, after an aligned action with 4 + R calls; raise ModelError if a reply is not usable."""
+    """Return the next move, which takes 4 + R calls after an aligned action; raise ModelError for an unusable reply."""
     state = read_state(view.steps) or PlanningState(notes=list(view.earlier.get("notes", ())))
     calls = ModelCalls(llm, view.seed + _A_STEP * len(view.steps), _SAMPLING)
     turn = PlannerTurn(calls, view, state, list_standing_steps(view.surroundings, view.steps))

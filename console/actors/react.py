@@ -1,6 +1,7 @@
 """ReAct: an Actor that uses a model to think and act, and that remembers earlier lessons (Reflexion memory).
 
-Each step takes one call with thought and action, and in HotPotQA a call for each, as in the reference loop.
+Each step takes one call for the thought and the action. In HotPotQA, each of the two takes its own call, as in the
+reference loop.
 """
 
 from __future__ import annotations

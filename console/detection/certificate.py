@@ -1,4 +1,4 @@
-"""The certificate of a run: how many of the actions that no one inspected may be misaligned, from its random audits."""
+"""The certificate of a run: how many of the actions not inspected may be misaligned, from its random audits."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def flagged_item(
     checkpoint: Callable[[], Checkpoint],
     at_ms: int,
 ) -> NewItem:
-    """Return the review item of a flagged checkpoint, which is read only if the options contain costs."""
+    """Return the review item of a flagged checkpoint; read the checkpoint only if the options contain costs."""
     priority = _DECLINED_PRIORITY if verdict.score is None else verdict.score
     if options.costs:
         priority = costs.priority(options.costs, checkpoint(), priority, verdict.probability)

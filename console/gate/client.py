@@ -114,7 +114,7 @@ class Gate:
     def open(self) -> str:
         """Create the run if it does not exist, and return the database's URL; the first check calls `open`.
 
-        A served console creates the run itself; return the console's address.
+        If the gate uses a served console, return the console's address; the console creates the run itself.
         """
         if self._served is not None:
             return self._served.address

@@ -232,7 +232,9 @@ def _step(step: StepLike, place: int) -> Step:
     if isinstance(step, Mapping):
         return Step(_text(step.get("thought")), _action(step.get("action")), _text(step.get("observation")))
     if isinstance(step, str) or not isinstance(step, Sequence) or len(step) != 2:
-        raise BadInput(f"Step {place} is neither a Step, nor a mapping, nor a pair of action and observation.")
+        raise BadInput(
+            f"Step {place} has an invalid type. Give a Step, a mapping, or a pair of action and observation."
+        )
     return Step(action=_action(step[0]), observation=_text(step[1]))
 
 

@@ -132,7 +132,7 @@ def _key(entry: str) -> str:
 
 
 def _checked(session: Session, entry: str) -> str:
-    """Return the entry as the person or group writes its name; raise Unknown or BadInput if it does not exist."""
+    """Return the entry in its stored spelling; raise Unknown or BadInput if the person or group does not exist."""
     if not entry.startswith(GROUP):
         return people.get_person(session, entry).name
     group = entry.removeprefix(GROUP)

@@ -103,7 +103,7 @@ def last_change(session: Session) -> int:
 
 @dataclass(slots=True)
 class LineCounts:
-    """The requirement lines of a detector in a run, by standing, and those that reviewers corrected.
+    """The requirement lines of a detector in a run, by status, and those that reviewers corrected.
 
     `verdicts` have a table; `dropped` lines could not be verified; `unchecked` verdicts have nothing met or broken.
     `reviewed` lines belong to decided or corrected items. A line that several reviewers corrected counts once.

@@ -1,8 +1,8 @@
 """The presentation of a trajectory: what a person sees of it, in reading order, in the browser and the terminal.
 
-The reading order supports the decision: the task, the action, the agent's belief, the reason of the flag, and then the
-steps. A presentation of a checkpoint cannot contain anything after the critical action. For a long record, it contains
-previews, the terms found in the record, and the last observations.
+The reading order supports the decision: the task, the action, the agent's belief, the reason for the flag, and then
+the steps. A presentation of a checkpoint cannot contain anything after the critical action. The presentation of a long
+record contains previews, the terms found in the record, and the last observations.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class Flag:
 
     @property
     def margin(self) -> str:
-        """Return the score and its threshold as text, or an empty text if the score is missing."""
+        """Return the score and its threshold as text, or an empty string if the score is missing."""
         if self.score is None or self.threshold is None:
             return ""
         relation = "above" if self.score > self.threshold else "not above"

@@ -203,7 +203,8 @@ def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_m
     """
     if run.kind == RunKind.GATE:
         raise Refused(
-            f"The policy of the gate {run.name} decides what is critical; see: inferact policy show {quote(run.name)}"
+            f"The patterns of the gate {run.name} cannot be changed, because its policy sets the critical actions. "
+            f"Show the policy: inferact policy show {quote(run.name)}"
         )
     cleaned = list(dict.fromkeys(pattern.strip() for pattern in wanted if pattern.strip()))
     before, run.critical = patterns(run), orjson.dumps(cleaned).decode()

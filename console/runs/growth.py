@@ -109,7 +109,7 @@ def _last_seen(session: Session, trajectory_id: int) -> int:
 
 
 def _first_change(old: Sequence[Step], new: Sequence[Step]) -> int:
-    """Return the first step whose thought or action differs, or whose observation is not the known one continued."""
+    """Return the index of the first step that changed; an observation that was only extended counts as unchanged."""
     for place, (before, after) in enumerate(zip(old, new, strict=False)):
         same = (before.thought, before.action, before.speaker) == (after.thought, after.action, after.speaker)
         if not same or not after.observation.startswith(before.observation):

@@ -167,7 +167,7 @@ def from_dict(record: Mapping[str, Any]) -> Trajectory:
             raise BadInput(f'the record has no "{name}"; a canonical trajectory needs task_id, instruction and steps')
     steps = record["steps"]
     if not isinstance(steps, list):
-        raise BadInput('"steps" is not a list of objects with thought, action and observation')
+        raise BadInput('"steps" is not a list; give a list of objects with thought, action and observation')
     gold = _mapping(record, "gold")
     if gold.get("label") not in _LABELS:
         raise BadInput(f'gold label {gold["label"]!r} is neither "aligned" nor "misaligned"')
@@ -259,7 +259,7 @@ def _action(step: Mapping[str, Any], index: int, called: bool) -> str:
     else:
         return _text(step, "action")
     if not isinstance(name, str) or not name.strip():
-        raise BadInput(f"the call of step {index + 1} has no name; give its tool's name as a text")
+        raise BadInput(f"the call of step {index + 1} has no name; give its tool's name as a string")
     return call_action(name, arguments)
 
 

@@ -74,12 +74,16 @@ def build_gold(outcome: Outcome, info: Mapping[str, Any]) -> dict[str, Any]:
 def rebuild_world(environment: Environment, task: TaskSpec, record: Trajectory, seed: int) -> tuple[World, str]:
     """Return the restored world and its first observation; raise Refused if the world differs from the record."""
     if environment.start is None or (record.steps and not environment.replayable):
-        raise Refused(f"The trial of {task.task_id} cannot continue: {environment.title} cannot repeat recorded steps.")
+        raise Refused(
+            f"The trial of {task.task_id} cannot continue: {environment.title} cannot repeat recorded steps. Start "
+            "a new run."
+        )
     world = environment.start(task)
     opening = to_storable_text(world.reset(seed=seed)[0])
     if record.opening and opening != record.opening:
         raise Refused(
-            f"The trial of {task.task_id} cannot continue: its first observation differs from the recorded one."
+            f"The trial of {task.task_id} cannot continue: its first observation differs from the recorded one. Start "
+            "a new run."
         )
     for number, step in enumerate(record.steps, start=1):
         if REFUSED in step.extra:
@@ -88,7 +92,7 @@ def rebuild_world(environment: Environment, task: TaskSpec, record: Trajectory, 
         if observation != step.observation:
             raise Refused(
                 f"The trial of {task.task_id} cannot continue: "
-                f"the observation of step {number} ({step.action}) differs from the recorded one."
+                f"the observation of step {number} ({step.action}) differs from the recorded one. Start a new run."
             )
     return world, opening
 

@@ -100,7 +100,7 @@ def participant_secret() -> str | None:
 
 
 def participant_outside_id() -> str:
-    """Return the participant's id on the recruiting platform in this browser, or an empty text."""
+    """Return the participant's id on the recruiting platform in this browser, or an empty string."""
     return outside_id_of(_cookie(participant_cookie_name(_port())))
 
 

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from sqlmodel import select
 
 from storage import tables
@@ -39,6 +40,7 @@ def test_four_processes_spend_a_budget_of_four_hundred_exactly(url, stock):
     assert check(url) == []
 
 
+@pytest.mark.at_length
 def test_random_kills_leave_no_half_written_claim_or_answer(url, stock):
     stock(url, 250, cap=None)
     chance, names, killed = random.Random(3), (f"reviewer {n}" for n in range(1_000)), 0

@@ -1,8 +1,8 @@
 """Effects of a session: the order of conditions, practice, pace and fatigue.
 
-Order effects are least squares over participant-by-condition means with participants and conditions as fixed effects,
-so that they are not confounded with participants or conditions (Jones and Kenward 2014, section 5.3). A trend is the
-mean of the participants' least-squares slopes.
+Order effects are estimated by least squares over participant-by-condition means, with participants and conditions as
+fixed effects, so that they are not confounded with participants or conditions (Jones and Kenward 2014, section 5.3). A
+trend is the mean of the participants' least-squares slopes.
 """
 
 from __future__ import annotations

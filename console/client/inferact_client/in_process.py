@@ -130,7 +130,8 @@ class InProcess:
         except self._error as refused:
             raise CheckRefused(str(refused)) from refused
         except Exception as away:
-            raise ConsoleAway(f"The console's database cannot be used ({away}).") from away
+            advice = "Check it with inferact doctor, then try again."
+            raise ConsoleAway(f"The console's database cannot be used ({away}). {advice}") from away
 
     def close(self) -> None:
         """Keep the console's database open, because other gates of this process use it."""

@@ -206,7 +206,7 @@ def _field(part: Any, name: str) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return the text of a content: a text, parts with texts, or any other value as JSON."""
+    """Return the text of a message's content: a string, parts with text, or any other value as JSON."""
     if value is None:
         return ""
     if isinstance(value, str):

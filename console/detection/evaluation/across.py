@@ -165,7 +165,9 @@ def learn_control(trait: Callable[[LabelledCheckpoint], float]) -> Learner:
         values = np.array([trait(case) for case in cases])
         bad = np.array([case.misaligned for case in cases])
         if bad.all() or not bad.any():
-            raise Refused("All labels are of one kind. Add labels of the other kind.")
+            raise Refused(
+                "The control cannot learn, because all labels are the same. Label aligned and misaligned checkpoints."
+            )
         sign = 1.0 if (values[bad].mean() >= values[~bad].mean()) else -1.0
         return lambda case: sign * trait(case), _threshold(cases, (sign * values).tolist())
 

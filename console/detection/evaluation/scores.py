@@ -27,7 +27,7 @@ OWN = "console"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """One detector's trajectories by rising id; `labels` are 1 misaligned, 0 aligned, -1 unknown.
+    """One detector's trajectories in ascending order of id; `labels` are 1 misaligned, 0 aligned, -1 unknown.
 
     `probabilities` may be NaN; `unparsed` marks scores from unreadable replies. `mode` is `paper` or `mixed` if all or
     some verdicts were computed as in the paper. `refused` checkpoints, which the model refused to judge, have no score.

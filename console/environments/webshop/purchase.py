@@ -1,7 +1,7 @@
 """A purchase: the options that the shop offered, the last choices, and the text read about the chosen product.
 
-A purchase is derived from the pages in order, also after going back. A click makes a choice, and `[[x]]` on a page
-shows a choice. Every page of a product counts as read, even if other products were opened in between.
+A purchase is derived from the pages in order, even if the agent went back. A click makes a choice, and `[[x]]` on a
+page shows a choice. Every page of a product counts as read, even if other products were opened in between.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ def _check_loops(bare: str) -> None:
         end = _closing(bare, found.end())
         if bare.count("+", found.end(), end) > _MOST_SUMS:
             raise BadInput(
-                f"{found['loop']!r} contains more than {_MOST_SUMS} signs +; split the condition into several rules."
+                f"{found['loop']!r} contains more than {_MOST_SUMS} plus signs; split the condition into several rules."
             )
 
 

@@ -62,7 +62,8 @@ def _count(agent: str) -> None:
     while sent and sent[0] < now - 60:
         sent.popleft()
     if len(sent) >= REQUESTS_PER_MINUTE:
-        raise TooMany(f"The agent {agent} may send {REQUESTS_PER_MINUTE} requests a minute. Send larger batches.")
+        limit = f"the limit of {REQUESTS_PER_MINUTE} requests per minute"
+        raise TooMany(f"The agent {agent} exceeded {limit}. Send larger batches.")
     sent.append(now)
 
 

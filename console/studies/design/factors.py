@@ -49,7 +49,7 @@ _STUDY_THRESHOLDS = {"rules": 0.2}
 def study_threshold(judge: Detector) -> float:
     """Return the score above which a detector flags in studies.
 
-    At its own threshold, `rules` flags hardly any right action. A study needs flags of both kinds: without wrong flags,
-    participants learn that a flag is always right. So `rules` flags in studies from a lower score.
+    At its own threshold, `rules` flags hardly any correct actions. A study needs flags of both kinds: without incorrect
+    flags, participants learn that a flag is always correct. So `rules` flags in studies from a lower score.
     """
     return _STUDY_THRESHOLDS.get(judge.name, judge.threshold)

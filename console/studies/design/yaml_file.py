@@ -57,9 +57,9 @@ def read_text_file(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as failure:
-        raise BadInput(f"{path}: cannot be read ({failure.strerror or failure}); check the path.") from None
+        raise BadInput(f"{path} cannot be read ({failure.strerror or failure}); check the path.") from None
     except ValueError:
-        raise BadInput(f"{path}: is not UTF-8 text; save it as UTF-8.") from None
+        raise BadInput(f"{path} is not UTF-8 text; save the file as UTF-8.") from None
 
 
 class _Dumper(yaml.SafeDumper):

@@ -113,7 +113,7 @@ def mark_done(session: Session, assignment: tables.Assignment) -> None:
 
 
 def play(run: tables.Run, live: Callable[..., Advance], progress: Progress | None = None) -> Advance:
-    """Play one round (a log only judges its trials on `engine.resume`); raise Refused if the round is interrupted."""
+    """Play one round, or for a log with `engine.resume` only judge its trials; raise Refused if interrupted."""
     with _in_their_words(run):
         if run.kind == RunKind.LIVE:
             report = live(run.name, progress=progress)

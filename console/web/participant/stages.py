@@ -54,13 +54,13 @@ _CHECK_EVERY_S = 3
 
 
 def name_part(position: InPart) -> str:
-    """Return the part's number and the number of parts as text; return an empty text if there is only one part."""
+    """Return the part's number and the number of parts as text; return an empty string if there is only one part."""
     words = _("Part {number} of {count}").format(number=position.condition, count=position.conditions)
     return words if position.conditions > 1 else ""
 
 
 def name_round(position: InRound) -> str:
-    """Return the round's number and the number of rounds as text; return an empty text if there is only one round."""
+    """Return the round's number and the number of rounds as text; return an empty string if there is only one round."""
     words = _("Round {number} of {count}").format(number=position.trial, count=position.trials)
     return words if position.trials > 1 else ""
 

@@ -1,4 +1,4 @@
-"""The versions of a gate's policy on the Runs page: the form for the next one, the history, and the return to one."""
+"""The versions of a gate's policy on the Runs page: the form for the next version, the history, and the rollback."""
 
 from __future__ import annotations
 

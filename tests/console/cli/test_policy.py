@@ -55,7 +55,7 @@ def test_policy_is_set_shown_and_listed_with_its_versions(inferact, tmp_path, ca
     assert inferact("policy", "check", str(file), as_json=False)[1] == "1 rule, then ask: it can be saved.\n"
     code, _, said = inferact("run", "critical", "bot", "--add", "pay")
     assert code != 0
-    assert "decides what is critical" in said
+    assert "its policy sets the critical actions" in said
     assert run_command(["run", "critical", "bot"]) == 0
     assert "Critical: set by its policy: inferact policy show bot\n" in capsys.readouterr().out
 

@@ -110,8 +110,8 @@ def test_half_a_character_is_spelled_out_in_a_step_and_refused_in_the_action():
     [
         ("", [], "pay", 0, "task is missing"),
         ("t", "ab", "pay", 0, "steps is not a list"),
-        ("t", [("a", "b", "c")], "pay", 0, "Step 1 is neither"),
-        ("t", ["ab"], "pay", 0, "Step 1 is neither"),
+        ("t", [("a", "b", "c")], "pay", 0, "Step 1 has an invalid type"),
+        ("t", ["ab"], "pay", 0, "Step 1 has an invalid type"),
         ("t", [], " ", 0, "action is empty"),
         ("t", [], {"tool": "pay"}, 0, "neither a text nor a tool call"),
         ("t", [], {"name": "pay", "arguments": {"when": object()}}, 0, "cannot be written as JSON"),

@@ -150,7 +150,9 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--token", help="the agent's token (default: the variable INFERACT_TOKEN)")
             command.add_argument("--run", default="coding-agents", help="name of the run")
             command.add_argument("--timeout", type=int, default=600, help="seconds that the program waits for the hook")
-    runs = commands.add_parser("run", help="Answer one event on standard input; the settings call this.")
+    runs = commands.add_parser(
+        "run", help="Answer one event on standard input. The program runs this command from its settings."
+    )
     runs.add_argument("host", choices=HOSTS)
     runs.add_argument("--config", default=config)
     runs.add_argument("--host-timeout", type=float, required=True)

@@ -92,7 +92,7 @@ class Upstream:
             holding.cancel()
 
     async def _hold(self, ready: asyncio.Future[Client], ends: asyncio.Event) -> None:
-        """Keep the client open in one task, as the SDK requires, until `ends`."""
+        """Keep the client open in one task, as the SDK requires, until the event `ends` is set."""
         try:
             async with _open(self.spec) as client:
                 if not ready.done():

@@ -173,7 +173,7 @@ def should_ask_further(cache: QueryCache, first: BinaryAnswer) -> bool:
 
 
 def verdict_without_letter(cache: QueryCache, answer: BinaryAnswer) -> Verdict:
-    """Return the verdict if the letter has no log probability; the reference code then fails, with score 0."""
+    """Return the verdict for a letter without a log probability; the reference code fails here and scores 0."""
     return unparsed_verdict(answer.calls, "letter", paper_score=0.0 if cache.models.paper else None)
 
 

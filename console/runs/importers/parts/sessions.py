@@ -50,7 +50,7 @@ class _Request:
 
 
 def request_text(text: str) -> str:
-    """Return what the user asked for in a text of the user's role, or "" if the text is not a request."""
+    """Return the user's request in a user message, or "" if the text is not a request."""
     text = _EDITOR.sub("", text)
     while (match := _BLOCK.search(text)) is not None and (match.start() == 0 or match.end() == len(text)):
         text = text[: match.start()] + text[match.end() :]
@@ -125,7 +125,7 @@ def _requests(turns: Sequence[Turn]) -> list[_Request]:
 
 
 def _next(found: list[_Request], text: str) -> _Request:
-    """Return the request that begins with this text; what came before it without a task belongs to it."""
+    """Return the request that begins with this text; earlier turns without a task become part of this request."""
     last = found[-1]
     if (last.number == 0 and not last.has_acts) or (last.number and last.is_greeting and last.has_acts):
         last.number, last.text = max(1, last.number), text

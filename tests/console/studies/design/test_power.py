@@ -142,6 +142,7 @@ def _found(assumed, rng):
     return fit.claims["d"].over_tasks and fit.estimates["d"].p_value < 0.05
 
 
+@pytest.mark.at_length
 def test_the_curve_gives_the_smallest_number_of_people_that_reaches_the_goal():
     assumed = Assumptions(effect=0.25, task_effect_sd=0.2)
     few, many = power.recruit(design(), assumed, [8, 25], simulations=60)

@@ -336,6 +336,7 @@ def test_a_study_that_nobody_has_begun_has_a_report_that_says_so(design, tables)
     assert "No trial has finished yet, so the success rate is unknown." in page
 
 
+@pytest.mark.at_length
 def test_a_pair_of_conditions_that_nobody_did_both_of_is_not_estimable(design, tables):
     apart = tables["decisions"]["participant"].map({"P01": "rules-shown", "P02": "rules-hidden"})
     kept = (apart == tables["decisions"]["condition"]) | apart.isna()

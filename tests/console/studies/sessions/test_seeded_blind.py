@@ -309,6 +309,7 @@ def look_at_blind(walk):
     assert judge_blind(rows, leak=lambda row: row["place"].run.detector == "rules") < CHANCE
 
 
+@pytest.mark.at_length
 def test_a_browser_cannot_tell_a_blind_condition_and_a_planted_leak_is_found(study):
     look_at_blind(lambda: blind_rows(study, studies=5, people=4))
 

@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.at_length
 def test_counting_success_loads_no_library_of_models():
     code = (
         "import sys, pandas as pd, console.web.studies.sections\n"
