@@ -103,7 +103,7 @@ def test_power_of_a_file(study, pilot):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("create", "missing.yaml"), 2, "missing.yaml: cannot be read"),
+        (("create", "missing.yaml"), 2, "missing.yaml cannot be read"),
         (("show", "nobody"), 2, "No study named 'nobody'."),
         (("assign", "nobody"), 2, "No study named 'nobody'."),
         (("power", "{pilot}", "--n", "four"), 2, "Give whole numbers with commas"),
