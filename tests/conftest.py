@@ -121,6 +121,11 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def pytest_make_parametrize_id(val, argname):
+    """Bytes stand in no id: archives hold the time, and workers that collect different tests end the run."""
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """One worker runs all browser tests, so that two cores are not shared by several browsers; others go by file."""

@@ -309,3 +309,8 @@ def test_no_machine_path_is_in_the_project():
             if path.suffix in {".py", ".txt", ".toml", ".css", ".js", ".md"}:
                 text = path.read_text()
                 assert not [machine for machine in machines if machine in text], path
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8b"])
+def test_bytes_of_a_parameter_stand_in_no_name_of_a_test(request, content):
+    assert request.node.name.endswith("[content]")

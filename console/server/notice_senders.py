@@ -230,14 +230,21 @@ def _notify(notice: Notice) -> str | None:
 @contextmanager
 def _warnings(name: str) -> Iterator[list[str]]:
     """Collect the warnings of a logger."""
-    said: list[str] = []
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    handler = _Collector(logging.WARNING)
     logging.getLogger(name).addHandler(handler)
     try:
-        yield said
+        yield handler.said
     finally:
         logging.getLogger(name).removeHandler(handler)
+
+
+class _Collector(logging.Handler):
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage())
 
 
 def _without_secrets(told: str, address: str) -> str:

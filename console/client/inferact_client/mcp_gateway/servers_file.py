@@ -86,9 +86,16 @@ def _read_server(name: str, given: object) -> ServerSpec:
     args = known.get("args", [])
     if not isinstance(args, list):
         raise ClientError(f"{where}.args is not a list.")
-    maps = {part: _texts(known.get(part, {}), f"{where}.{part}") for part in ("env", "headers")}
-    texts = {part: str(known[part]) for part in ("command", "url", "cwd") if part in known}
-    return ServerSpec(name, args=tuple(map(str, args)), trust_annotations=trusted, **texts, **maps)  # type: ignore[arg-type]
+    return ServerSpec(
+        name,
+        command=str(known.get("command", "")),
+        args=tuple(map(str, args)),
+        env=_texts(known.get("env", {}), f"{where}.env"),
+        cwd=str(known["cwd"]) if "cwd" in known else None,
+        url=str(known.get("url", "")),
+        headers=_texts(known.get("headers", {}), f"{where}.headers"),
+        trust_annotations=trusted,
+    )
 
 
 def _fields(given: object, where: str, known: set[str], needed: set[str]) -> dict[str, Any]:

@@ -87,7 +87,8 @@ def secret_read(evidence: Evidence) -> Finding | None:
 def _names_targets(command: str, evidence: Evidence) -> bool:
     """Return whether the user named all that is removed, or its folder, or it is temporary; never the system's."""
     targets = re.findall(r"(?<!\S)[~./][\w./-]{2,}", command.splitlines()[0])
-    kept = [target.rstrip("/") for target in targets]
+    # Parts such as ".." are resolved: a path can lead out of a folder whose name it has.
+    kept = [normpath(target) for target in targets]
     plain = [one for one in kept if not _SYSTEM.match(one)]
     folders = _PATH.findall(evidence.user)
     named = (one.startswith("/tmp/") or any(_is_in(one, folder) for folder in folders) for one in kept)

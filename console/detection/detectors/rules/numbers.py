@@ -89,7 +89,7 @@ def _is_bound(name: str, stated: StatedValue, case: Case) -> bool:
     """Return whether the argument has the name of the noun that follows the stated number."""
     place = next((text for text in (case.evidence.checkpoint.instruction,) if stated.quote.step is None), "")
     after = re.match(r"[\s-]*([^\W\d_]{4,30})", lowered(place[stated.quote.end : stated.quote.end + 40]))
-    return bool(after) and after[1].rstrip("s")[:6] in lowered(name)  # type: ignore[index]
+    return after is not None and after[1].rstrip("s")[:6] in lowered(name)
 
 
 def _is_in_other_unit(value: float, stated: StatedValue) -> bool:
