@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from posixpath import normpath
 
 from console.detection.detectors.rules.finding import Finding, one_line, quote_action, quote_result
 from console.detection.detectors.rules.tool_calls import is_told_before, unasked
@@ -96,7 +97,7 @@ def _names_targets(command: str, evidence: Evidence) -> bool:
 
 
 def _is_in(path: str, folder: str) -> bool:
-    plain, within = lowered(path), folder.rstrip("/.,")
+    plain, within = lowered(path), normpath(folder.rstrip("/.,"))
     return plain == within or (len(within) > 1 and plain.startswith(f"{within}/"))
 
 
