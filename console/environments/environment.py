@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from console.errors import BadInput
+from console.errors import BadInput, ConsoleError
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,20 @@ class TaskSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+class WorldUnavailable(ConsoleError):
+    """The world gives no answer at present; unless `is_sent`, the action has certainly not run."""
+
+    def __init__(self, reason: str, *, is_sent: bool = True) -> None:
+        self.is_sent = is_sent
+        super().__init__(reason)
+
+
 class World(Protocol):
-    """The world of a running task; at the end `info` contains `success` (bool) and `score` (0 to 1), not for Actors."""
+    """The world of a running task; at the end `info` contains `success` (bool) and `score` (0 to 1), not for Actors.
+
+    All calls of a world come from one thread, one after another. A world that cannot be reached raises
+    WorldUnavailable: its trial stays open, and the next round repeats the recorded steps.
+    """
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Set the task up and return the agent's first observation."""
@@ -34,6 +46,10 @@ class World(Protocol):
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Run one action; an impossible action returns an explanation and still uses a step."""
         ...
+
+    def close(self) -> None:
+        """Release what the world holds; called once after the trial has ended, is held or is left."""
+        return
 
 
 def has_option(title: str, options: Mapping[str, Any], name: str, usual: str, other: str) -> bool:
@@ -62,7 +78,8 @@ class Environment:
     `name[argument]`. `talks` are the calls that send a message to a customer, who then replies. `instructed` is true if
     the agent's first observation contains its instructions. `back` is the action that restores the previous state, if
     any; `answering` is the action that answers a task, with the slot `{answer}`. `type_option` is the task option with
-    the task type, if the environment has several types.
+    the task type, if the environment has several types. At most `most_worlds` of its worlds are open at the same time
+    in a process (None: as many as the run plays), and a call may take `action_timeout_s` seconds.
     """
 
     name: str
@@ -81,6 +98,8 @@ class Environment:
     back: str = ""
     answering: str = ""
     type_option: str = ""
+    most_worlds: int | None = None
+    action_timeout_s: float = 300.0
 
     def task_type(self, task: TaskSpec) -> str:
         """Return the type of a task, or "" if the environment has only one."""

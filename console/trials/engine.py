@@ -10,7 +10,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -116,10 +116,16 @@ async def _play_all(
     with reading() as session:
         trials = {trial.id: trial for trial in store.load_trials(session, [id for id, _ in todo])}
     limit, played = asyncio.Semaphore(context.limit), 0
+    environments = {trial.task.environment: context.environment(trial) for trial in trials.values()}
+    limits: dict[str, AbstractAsyncContextManager[None]] = {
+        name: nullcontext() if one.most_worlds is None else asyncio.Semaphore(one.most_worlds)
+        for name, one in environments.items()
+    }
 
     async def one(id: int, approved: Approved | None) -> None:
         nonlocal played
-        async with limit:
+        # The environment's limit first: its waiting trials take no place of another environment.
+        async with limits[trials[id].task.environment], limit:
             await play_trial(context, trials[id], approved)
         played += 1
         if progress:

@@ -15,7 +15,7 @@ from sqlmodel import Session
 
 from console.actors import ActorView, Move
 from console.database import now_ms
-from console.environments.environment import Environment, TaskSpec, World
+from console.environments.environment import Environment, WorldUnavailable
 from console.environments.going_back import NOTE, REFUSED, list_standing_steps, refusal
 from console.errors import Refused
 from console.llm.errors import ModelRefused
@@ -25,7 +25,8 @@ from console.trajectory.checkpoints import is_critical
 from console.trials import store
 from console.trials.round import RoundContext
 from console.trials.start import EARLIER, STEP_CAP
-from console.trials.store import Trial, to_storable_text
+from console.trials.store import Trial
+from console.trials.world_thread import WorldThread
 
 _IN_VAIN = "Nothing happens."
 
@@ -71,32 +72,6 @@ def build_gold(outcome: Outcome, info: Mapping[str, Any]) -> dict[str, Any]:
     return {} if label is None else {"label": str(label), "score": info.get("score")}
 
 
-def rebuild_world(environment: Environment, task: TaskSpec, record: Trajectory, seed: int) -> tuple[World, str]:
-    """Return the restored world and its first observation; raise Refused if the world differs from the record."""
-    if environment.start is None or (record.steps and not environment.replayable):
-        raise Refused(
-            f"The trial of {task.task_id} cannot continue: {environment.title} cannot repeat recorded steps. Start "
-            "a new run."
-        )
-    world = environment.start(task)
-    opening = to_storable_text(world.reset(seed=seed)[0])
-    if record.opening and opening != record.opening:
-        raise Refused(
-            f"The trial of {task.task_id} cannot continue: its first observation differs from the recorded one. Start "
-            "a new run."
-        )
-    for number, step in enumerate(record.steps, start=1):
-        if REFUSED in step.extra:
-            continue
-        observation = to_storable_text(world.step(step.action)[0])
-        if observation != step.observation:
-            raise Refused(
-                f"The trial of {task.task_id} cannot continue: "
-                f"the observation of step {number} ({step.action}) differs from the recorded one. Start a new run."
-            )
-    return world, opening
-
-
 @dataclass(frozen=True, slots=True)
 class Approved:
     """The action that the reviewers approved, and the decisive decision; `edited` is true if the reviewers wrote it."""
@@ -107,9 +82,20 @@ class Approved:
 
 
 async def play_trial(context: RoundContext, trial: Trial, approved: Approved | None = None) -> None:
-    """Play the trial until it ends or is held; if a model fails, leave the trial open."""
+    """Play the trial until it ends or is held; if a model or the world fails, leave the trial open."""
+    environment = context.environment(trial)
+    world = WorldThread(environment)
     try:
-        world, opening = rebuild_world(context.environment(trial), trial.task, trial.record, context.run.seed)
+        await _play(context, trial, world, approved)
+    except WorldUnavailable as away:
+        context.done.interrupt(f"{environment.title} is unavailable ({away}).")
+    finally:
+        await world.close()
+
+
+async def _play(context: RoundContext, trial: Trial, world: WorldThread, approved: Approved | None) -> None:
+    try:
+        opening = await world.rebuild(context.environment(trial), trial.task, trial.record, context.run.seed)
     except Refused as differs:
         await _stop(context, trial, str(differs))
         return
@@ -122,7 +108,7 @@ async def play_trial(context: RoundContext, trial: Trial, approved: Approved | N
         over = await _face(context, trial, world, move)
 
 
-async def _take_up(context: RoundContext, trial: Trial, world: World, approved: Approved | None) -> bool:
+async def _take_up(context: RoundContext, trial: Trial, world: WorldThread, approved: Approved | None) -> bool:
     """Continue with the action at which the trial was held; return True if the trial is over or held."""
     move = store.get_pending_move(trial.record)
     if move is None:
@@ -132,7 +118,7 @@ async def _take_up(context: RoundContext, trial: Trial, world: World, approved: 
     return await _run_critical(context, trial, world, move, approved)
 
 
-async def _face(context: RoundContext, trial: Trial, world: World, move: Move) -> bool:
+async def _face(context: RoundContext, trial: Trial, world: WorldThread, move: Move) -> bool:
     """Run the move if it is allowed; return True if the trial is over or held."""
     if move.done is not None:
         return await _end_as_done(context, trial, move)
@@ -163,7 +149,9 @@ async def _flagged(context: RoundContext, trial: Trial, move: Move) -> bool:
         return True
 
 
-async def _run_critical(context: RoundContext, trial: Trial, world: World, move: Move, approved: Approved) -> bool:
+async def _run_critical(
+    context: RoundContext, trial: Trial, world: WorldThread, move: Move, approved: Approved
+) -> bool:
     trial.record = store.resume_trial(trial.record, critical_action=approved.action)
 
     def intend(session: Session) -> None:
@@ -175,12 +163,34 @@ async def _run_critical(context: RoundContext, trial: Trial, world: World, move:
     extra = dict(move.extra) if approved.decision_id is None else {**move.extra, "decision_id": approved.decision_id}
     if approved.edited:
         extra |= {"instead_of": move.action, "remedy": approved.action in move.extra.get("remedies", ())}
-    return await _run(context, trial, world, Step(move.thought, approved.action, extra=extra), fulfils=True)
-
-
-async def _run(context: RoundContext, trial: Trial, world: World, step: Step, *, fulfils: bool) -> bool:
     try:
-        observation, _, ended, capped, info = world.step(step.action)
+        return await _run(context, trial, world, Step(move.thought, approved.action, extra=extra), fulfils=True)
+    except WorldUnavailable:
+        await _hold_again(context, trial, move)
+        raise
+
+
+async def _hold_again(context: RoundContext, trial: Trial, move: Move) -> None:
+    """Withdraw the intent of an action that never reached its world, and hold the move for the next round."""
+    step = len(trial.record.steps)
+    trial.record = store.hold_trial(trial.record, move)
+
+    def withdraw(session: Session) -> None:
+        store.withdraw_intent(session, trial.id, step)
+        trajectory_rows.write(session, trial.id, trial.record, context.patterns)
+
+    await context.group_commit.write(withdraw)
+
+
+async def _run(context: RoundContext, trial: Trial, world: WorldThread, step: Step, *, fulfils: bool) -> bool:
+    try:
+        observation, _, ended, capped, info = await world.step(step.action)
+    except WorldUnavailable as away:
+        # A critical action may have run unless it certainly never left; any other action can be repeated.
+        if fulfils and away.is_sent:
+            await _stop(context, trial, f"{store.UNKNOWN_EXECUTION} ({away})")
+            return True
+        raise
     except Exception as failure:
         # A critical action may have run despite the error, so it is not retried.
         reason = f"{store.UNKNOWN_EXECUTION if fulfils else 'the environment failed'} ({_words(failure)})"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import update
+from sqlalchemy import delete, update
 from sqlmodel import Session, col, or_, select
 
 from console.actors import Move
@@ -66,6 +66,13 @@ def finish_intent(session: Session, trial_id: int, step: int, at_ms: int) -> Non
     session.execute(
         update(intent).where(col(intent.trajectory_id) == trial_id, col(intent.step) == step).values(finished_ms=at_ms)
     )
+
+
+def withdraw_intent(session: Session, trial_id: int, step: int) -> None:
+    """Delete the unfinished intent of this step, because its action certainly never ran."""
+    intent = tables.Intent
+    of_step = (col(intent.trajectory_id) == trial_id, col(intent.step) == step, col(intent.finished_ms).is_(None))
+    session.execute(delete(intent).where(*of_step))
 
 
 def hold_trial(record: Trajectory, move: Move) -> Trajectory:

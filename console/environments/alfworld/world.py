@@ -16,13 +16,13 @@ from console.environments.alfworld.household import (
 )
 from console.environments.alfworld.rules import explain_failure, perform
 from console.environments.alfworld.tasks import LOOK, TREATMENT, TWO, TaskSetup, furnish, task_setup
-from console.environments.environment import TaskSpec, has_option
+from console.environments.environment import TaskSpec, World, has_option
 
 STEP_LIMIT = 50
 """The number of actions after which ALFWorld ends a trial."""
 
 
-class HouseholdWorld:
+class HouseholdWorld(World):
     """The world of one household task; with `options["errors"]` "fine", a reason follows `Nothing happens.`"""
 
     def __init__(self, task: TaskSpec) -> None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from console.environments.environment import TaskSpec
+from console.environments.environment import TaskSpec, World
 from console.environments.hotpotqa.corpus import Corpus, WikiPage
 from console.errors import BadInput
 from console.trajectory.checkpoints import is_thought
@@ -59,7 +59,7 @@ _START = "Use Search[entity] first."
 _GRAMMAR = "Search[entity], Lookup[keyword] or Finish[answer]"
 
 
-class Encyclopedia:
+class Encyclopedia(World):
     """The encyclopedia for one question; the option `lenient_em` accepts lenient matches as success."""
 
     def __init__(self, task: TaskSpec, corpus: Corpus) -> None:

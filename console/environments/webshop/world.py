@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from console.environments.environment import TaskSpec, has_option
+from console.environments.environment import TaskSpec, World, has_option
 from console.environments.webshop.catalogue import Product, catalogue
 from console.environments.webshop.reward import STOP_WORDS, goal_of, reward
 from console.trajectory.checkpoints import is_thought
@@ -33,7 +33,7 @@ SUB_PAGES = ("Description", "Features", "Reviews")
 _SUB_PAGES = {name.lower(): name for name in SUB_PAGES}
 
 
-class Shop:
+class Shop(World):
     """One session of the shop. Clicks ignore case; `click[Buy Now]` buys the item, on item pages only.
 
     `options["observation"]` is "full" (ten products a page) or "react" (only the first three products, no next page).
