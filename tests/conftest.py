@@ -5,6 +5,10 @@ And how the run is laid out: which piece of work goes first, and what took longe
 
 import gc
 import os
+
+# As the command line does, before numpy is imported: small matrices are computed by one thread.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import shutil
 import sys
 from collections import Counter

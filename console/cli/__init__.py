@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import os
 
 # Garbage collection while modules load finds nothing and takes a quarter of the start-up time.
 gc.disable()
+# The largest matrices have a few hundred rows. For these, several threads wait for each other most of the time.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import getpass
-import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
