@@ -26,6 +26,7 @@ _WRITTEN = WrittenCalls(re.compile(r"(?:^|\.)trajectory\[\]\.action$"))
 _STEP_FIELDS = frozenset(
     {"thought", "action", "response", "state", "query", "messages", "execution_time", "extra_info"}
 )
+_DEMONSTRATION = "--- DEMONSTRATION ---"
 _ENDED_BY_ITSELF = ("submitted", "")
 
 
@@ -84,10 +85,15 @@ def _opening(record: Mapping[str, Any], intake: Intake) -> list[Turn]:
     for message in map(plain_object, plain_list(told)):
         if message.get("role") == AGENT and not message.get("is_demo"):
             break
-        if message.get("role") in (SYSTEM, USER) and not message.get("is_demo"):
+        if message.get("role") in (SYSTEM, USER) and not _is_demonstration(message):
             text = spoken_text(intake.expected(message, "message", "content"), intake)
             found.append(Turn(str(message["role"]), text))
     return found
+
+
+def _is_demonstration(message: Mapping[str, Any]) -> bool:
+    """Return whether the message shows another run; older logs do not mark it."""
+    return bool(message.get("is_demo")) or _DEMONSTRATION in as_text(message.get("content"))
 
 
 def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:

@@ -78,8 +78,9 @@ def _langfuse_entry(path: Path, record: Record) -> Entry:
     found = [plain_object(one) for one in observations]
     by_id = {one["id"]: one for one in found if isinstance(one.get("id"), str)}
     parents = {str(one.get("parentObservationId")) for one in found}
-    called = _named_tools(found)
-    numbered = [_observation(one, by_id, parents, called, number, intake) for number, one in enumerate(found, 1)]
+    called, wrapping = _named_tools(found), _wrapping(found, by_id)
+    kept = [(number, one) for number, one in enumerate(found, 1) if str(one.get("id")) not in wrapping]
+    numbered = [_observation(one, by_id, parents, called, number, intake) for number, one in kept]
     spans = [*filter(None, numbered)] or [LoggedSpan(MODEL_SPAN, "trace", "", trace.get("input"), trace.get("output"))]
     scores = plain_list(trace.get("scores")) or plain_list(record.value.get("scores"))
     told = {str(one["name"]): one.get("value", one.get("stringValue")) for one in scores if "name" in plain_object(one)}
@@ -105,9 +106,20 @@ _CALLED = re.compile(r'"name"\s*:\s*"([^"\\]{1,200})"')
 
 def _named_tools(observations: Sequence[Span]) -> frozenset[str]:
     """Return the names in the answers of models, among them the names of the tools that they call."""
-    told = (one.get("output") for one in observations if str(one.get("type") or "").upper() == "GENERATION")
+    told = (one.get("output") for one in observations if _is_model(one))
     texts = (one if isinstance(one, str) else as_text(one) for one in told if one is not None)
     return frozenset(name for text in texts for name in _CALLED.findall(text.replace('\\"', '"')))
+
+
+def _wrapping(observations: Sequence[Span], by_id: Mapping[str, Span]) -> frozenset[str]:
+    """Return the ids of the GENERATIONs around a GENERATION, which tell its answer a second time."""
+    inner = [one for one in observations if _is_model(one) and one.get("output") is not None]
+    above = {str(one.get("parentObservationId")) for one in inner}
+    return frozenset(one for one in above if _is_model(by_id.get(one, {})))
+
+
+def _is_model(one: Span) -> bool:
+    return str(one.get("type") or "").upper() == "GENERATION"
 
 
 def _is_tool(one: Span, called: frozenset[str]) -> bool:
@@ -150,8 +162,7 @@ def _observation(
     name = tool or str(one.get("name") or "")
     if is_tool and not name:
         intake.leave_out("call of a tool without its name")
-    asked = asked if one.get("input") is None else one["input"]
-    given = given if one.get("output") is None else one["output"]
+    asked, given = _told(one.get("input"), asked), _told(one.get("output"), given)
     return LoggedSpan(
         TOOL_SPAN if is_tool else MODEL_SPAN,
         name=name,
@@ -163,6 +174,11 @@ def _observation(
         error=str(one.get("statusMessage") or "") if one.get("level") == "ERROR" else "",
         number=number,
     )
+
+
+def _told(value: Any, attribute: Any) -> Any:
+    """Return the value, or the span's attribute if the value is missing or an empty object."""
+    return attribute if value is None or (attribute and unpacked(value) == {}) else value
 
 
 def read_langsmith(path: Path, progress: Progress | None = None) -> Iterator[Entry]:

@@ -1,6 +1,8 @@
 """Files into a run: archives, what became of each file, pictures once, decisions made elsewhere without a place."""
 
 import gzip
+import json
+import math
 import zipfile
 from io import BytesIO
 
@@ -102,6 +104,28 @@ def test_an_inspect_archive_is_one_log(imported):
     samples = {f"samples/{one['id']}_epoch_1.json": orjson.dumps(one) for one in log["samples"]}
     (report,) = imported("x.eval", zipped(**{"header.json": orjson.dumps(header), **samples}))
     assert (report["format"], report["imported"], report["calls"], report["decisions"]) == ("inspect", 2, 4, 1)
+
+
+def test_samples_of_an_inspect_archive_stand_in_its_own_order(imported):
+    header = b'{"status": "success", "eval": {"task": "t"}, "results": {"accuracy": NaN}}'
+    names = ("10_epoch_1", "2_epoch_2", "2_epoch_1", "b_epoch_1")
+    said = [{"role": "user", "content": "Go"}, {"role": "assistant", "content": "Done."}]
+    given = {name: {"id": name.split("_")[0], "epoch": int(name[-1]), "messages": said} for name in names}
+    samples = {f"samples/{name}.json": orjson.dumps(one) for name, one in given.items()}
+    imported("x.eval", zipped(**{"header.json": header, **samples}))
+    with reading() as session:
+        named = select(tables.Task.task_key, tables.Trajectory.trial).join(tables.Trajectory)
+        found = session.exec(named.order_by(tables.Trajectory.id)).all()
+    assert found == [("2", 0), ("10", 0), ("b", 0), ("2", 1)]
+
+
+def test_numbers_that_json_does_not_know_hide_no_text(imported):
+    asked, said = "What is one and one, as a whole number, please?", "It is two, as far as I can tell from here."
+    messages = [{"role": "user", "content": asked}, {"role": "assistant", "content": said}] * 12
+    sample = {"id": 1, "epoch": 1, "input": asked, "messages": messages, "scores": {"match": {"value": math.nan}}}
+    log = {"status": "success", "eval": {"task": "t"}, "results": {"accuracy": math.inf}, "samples": [sample]}
+    (report,) = imported("log.json", json.dumps(log).encode())
+    assert (report["format"], report["imported"], report["rejected"]) == ("inspect", 1, [])
 
 
 def test_parquet_of_the_canonical_form(imported, tmp_path):

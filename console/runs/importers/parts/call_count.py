@@ -33,7 +33,7 @@ _ANSWERING = re.compile(r"result|output|response|return", re.IGNORECASE)
 _UNHAPPENED = re.compile(
     r"^(?:(?:available_?|allowed_?|all_?)?(?:tools|functions)|.*tool_?(?:definitions|choice|schemas?)|.*schema|"
     r"task|tasks|evaluation.*|expected.*|golden.*|ground_?truth.*|reference.*|target|reward_?info|action_?checks|"
-    r"injections?|invalid_tool_calls|metadata|env_?name|examples?|demos?|partial_?arguments)$",
+    r"injections?|invalid_tool_calls|metadata|env_?name|examples?|demos?|partial_?arguments|model_?args)$",
     re.IGNORECASE,
 )
 _QUOTING = frozenset({"user", "tool", "function", "system", "developer", "ipython", "human", "observation"})

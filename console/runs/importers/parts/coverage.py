@@ -19,7 +19,7 @@ from console.language import counted
 from console.runs.importers.parts.call_count import SOURCE_ROLES, CallsTold
 from console.runs.importers.parts.explained import Explained
 from console.runs.importers.parts.files import BOM, byte_lines
-from console.runs.importers.parts.json_records import BASES, HEAD_BYTES, elements, fields_before, outline
+from console.runs.importers.parts.json_records import BASES, HEAD_BYTES, elements, fields_before, outline, parsed
 from console.runs.importers.records import Found, Importer, WrittenCalls
 
 LONG = 24
@@ -46,6 +46,10 @@ _FEW = 1_000
 """The characters of text below which a share says nothing."""
 _PAIR = frozenset({"key", "value"})
 """The keys of an attribute in OTLP, whose key is the name of a field."""
+_STACKS = frozenset({"traceback", "traceback_ansi", "stack", "stacktrace", "exception.stacktrace"})
+"""The fields with a program's stack, which are named if unread and count for no share."""
+_SETTINGS = "model_args"
+"""The field of an evaluation with the settings of its model, among them the answers of a scripted model."""
 _PERCENT = 100
 
 
@@ -218,8 +222,8 @@ class _Source:
             at.unread_prose += is_prose
             at.prose += size - max(read, kept) if is_prose else 0
             if is_prose and holder is not None and not at.in_message and at.key not in SOURCE_ROLES:
-                at.in_message = not SOURCE_ROLES.isdisjoint(holder)
-        if is_prose:
+                at.in_message = not SOURCE_ROLES.isdisjoint(holder) and _SETTINGS not in at.path
+        if is_prose and at.key not in _STACKS:
             self.coverage.total += size
             self.coverage.explained += min(read, size)
             self.coverage.kept += min(kept, size)
@@ -350,8 +354,8 @@ def _values(path: Path) -> Iterator[tuple[int, Any]]:
     for line, raw in byte_lines(path) if lines else elements(path, base):
         if raw.strip():
             try:
-                yield line, orjson.loads(raw)
-            except orjson.JSONDecodeError:
+                yield line, parsed(raw, path, line).value
+            except UnreadableFile:
                 yield line, raw.decode(errors="replace")
 
 

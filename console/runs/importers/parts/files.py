@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import json
 import re
 import shutil
 import tarfile
@@ -12,7 +13,6 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from io import BytesIO
-from json import JSONDecodeError
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -58,7 +58,7 @@ def text_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[i
         yield number, decoded(raw, path, number).rstrip("\r\n")
 
 
-def broken_json(broken: JSONDecodeError, raw: bytes, path: Path, line: int) -> UnreadableFile:
+def broken_json(broken: json.JSONDecodeError, raw: bytes, path: Path, line: int) -> UnreadableFile:
     """Return the error for invalid JSON: a truncated file (without a last line break), else the reason and position."""
     text = raw.decode(errors="replace").rstrip()
     ends_early = broken.pos >= len(text)
@@ -289,18 +289,27 @@ def _unzstd_stream(packed: Path | BytesIO) -> Any:
     return pa.input_stream(str(packed) if isinstance(packed, Path) else packed, compression="zstd")
 
 
+_SAMPLE = re.compile(r"samples/(.*?)(?:_epoch_(\d+))?\.json")
+
+
+def _place_of(sample: re.Match[str]) -> tuple[int, bool, str]:
+    """Return the place of a sample as Inspect lists them: by epoch, then by id, numbers by their value."""
+    return int(sample[2] or 0), not sample[1].isdigit(), sample[1].zfill(20) if sample[1].isdigit() else sample[1]
+
+
 def _evaluation(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], place: Path) -> Path:
     """Write an Inspect log as one JSON object with one sample per line, as in its `.json` form."""
     by_name = {one.filename: one for one in members}
     with _member(archive, by_name.get("header.json") or by_name["_journal/start.json"]) as stream:
-        header = {"status": "started", **orjson.loads(stream.read())}
-    samples = sorted(name for name in by_name if name.startswith("samples/") and name.endswith(".json"))
+        # Python writes NaN for a metric without a value, which orjson does not read.
+        header = {"status": "started", **json.loads(stream.read(), parse_constant=lambda _name: None)}
+    samples = sorted((m for name in by_name if (m := _SAMPLE.fullmatch(name))), key=_place_of)
     with place.open("wb") as out:
         kept = {name: value for name, value in header.items() if name != "samples"}
         out.write(orjson.dumps(kept)[:-1] + b',"samples":[')
         for number, name in enumerate(samples):
             out.write(b",\n" if number else b"\n")
-            with _member(archive, by_name[name]) as stream:
+            with _member(archive, by_name[name[0]]) as stream:
                 out.write(stream.read().replace(b"\n", b" "))
         out.write(b"\n]}\n")
     return place

@@ -32,7 +32,7 @@ _DEPTH = 6
 _STRING = r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"'
 _GAP = r"[ \t\r\n,]*+"
 _KEY = re.compile(rf"{_GAP}({_STRING})[ \t\r\n]*+:")
-_VALUE = re.compile(rf"{_GAP}(?:([\[{{])|{_STRING}|-?\d[\d.eE+-]*+|true|false|null)")
+_VALUE = re.compile(rf"{_GAP}(?:([\[{{])|{_STRING}|-?\d[\d.eE+-]*+|true|false|null|-?(?:NaN|Infinity))")
 _CLOSING = re.compile(rf"{_GAP}[\]}}]")
 
 
@@ -101,8 +101,8 @@ def fields_before(path: Path, name: str) -> dict[str, Any]:
         level += 1 if kind in _OPENING else -1 if kind != _QUOTE else 0
         if level == 1 and match[0] == f'"{name}"'.encode() and head[match.end() :].lstrip().startswith(b":"):
             try:
-                found = orjson.loads(head[: match.start()].rstrip().removesuffix(b",") + b"}")
-            except orjson.JSONDecodeError:
+                found = parsed(head[: match.start()].rstrip().removesuffix(b",") + b"}", path, 1).value
+            except UnreadableFile:
                 return {}
             return found if isinstance(found, dict) else {}
     return {}

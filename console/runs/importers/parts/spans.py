@@ -40,9 +40,9 @@ _TOOL_ASKED = (
     *("gcp.vertex.agent.tool_call_args", "mlflow.spanInputs", "input"),
 )
 _TOOL_GIVEN = (
-    *("gen_ai.tool.call.result", "output.value", "tool_response"),
+    *("gen_ai.tool.call.result", "gcp.vertex.agent.tool_response", "output.value", "tool_response"),
     *("ai.toolCall.result", "ai.toolCall.output", "lk.function_tool.output", "traceloop.entity.output"),
-    *("gcp.vertex.agent.tool_response", "mlflow.spanOutputs", "output"),
+    *("mlflow.spanOutputs", "output"),
 )
 """The attributes of a tool's span with its name, the call's id, the arguments and the result, the usual ones first."""
 _OBSERVED = re.compile(
@@ -74,7 +74,7 @@ class LoggedSpan:
 
 def turns_of_spans(spans: Sequence[LoggedSpan], intake: Intake) -> list[Turn]:
     """Return the conversation of a trace; calls without a span and spans without a call both become turns."""
-    trace = _Trace(intake)
+    trace = _Trace(intake, frozenset(span.call_id for span in spans if span.kind == TOOL_SPAN and span.call_id))
     for span in sorted(spans, key=lambda span: (span.start, span.number)):
         intake.at = span.line
         if span.kind == TOOL_SPAN:
@@ -166,8 +166,9 @@ def _plain_tool(offered: Any) -> Any:
 
 
 class _Trace:
-    def __init__(self, intake: Intake) -> None:
+    def __init__(self, intake: Intake, run_ids: frozenset[str]) -> None:
         self.intake = intake
+        self.run_ids = run_ids
         self.turns: list[Turn] = []
         self.said: set[tuple[str, str]] = set()
         self.called: list[LoggedCall] = []
@@ -176,6 +177,7 @@ class _Trace:
         self.unrun: list[LoggedCall] = []
         self.answered: set[str] = set()
         self.unmade = 0
+        self.answering = False
 
     def ask(self, span: LoggedSpan) -> None:
         """Add a model's span: the new messages in the prompt, then the model's answer."""
@@ -183,13 +185,19 @@ class _Trace:
             raw = orjson.dumps(message, default=str)
             if raw not in self.asked:
                 self.asked.add(raw)
-                for turn in read_turns([message], self.intake, span.number):
+                for turn in read_turns([self._with_role(message)], self.intake, span.number):
                     self._recall(turn)
+        self.answering = True
         for message in _messages(span.given, AGENT):
             for turn in read_turns([message], self.intake, span.number):
                 self._add(replace(turn, speaker=turn.speaker or span.speaker) if turn.role == AGENT else turn)
         if span.error:
             self.intake.leave_out("error of a model's span")
+
+    def _with_role(self, message: Any) -> Any:
+        """Return the message with the role of a tool if its role is the name of a called tool."""
+        is_named = isinstance(message, dict) and any(call.name == message.get("role") for call in self.called)
+        return {**message, "role": TOOL} if is_named else message
 
     def run(self, span: LoggedSpan) -> None:
         """Add a tool's span as the result of a call that a model wrote, or as a separate call with its result."""
@@ -210,13 +218,15 @@ class _Trace:
 
     def _written(self, span: LoggedSpan, given: Any) -> LoggedCall | None:
         """Return the model's call that the span ran, matched by id, else by name and arguments, else by name alone."""
-        if span.call_id:
-            # Some models number the calls of each turn from 1 again, so a call that ran is not run again under its id.
-            found = next((call for call in self.unrun if call.id == span.call_id), None)
-        else:
-            same, wanted = [call for call in self.unrun if call.name == span.name], _same(given)
+        # Some models number the calls of each turn from 1 again, so a call that ran is not run again under its id.
+        found = next((call for call in self.unrun if span.call_id and call.id == span.call_id), None)
+        if found is None and span.call_id not in self.known:
+            # Some frameworks give the span an id of its own; then only calls without a span of their id can be meant.
+            same = [call for call in self.unrun if call.name == span.name and call.id not in self.run_ids]
+            wanted = _same(given)
             fits = next((call for call in same if _same(call.arguments) == wanted), None)
-            found = fits or (same[0] if same and (given in (None, "", {}) or len(same) == 1) else None)
+            is_only = same and (given in (None, "", {}) or len(same) == 1)
+            found = fits or (same[0] if is_only and not span.call_id else None)
             if found is None and given and not any(call.name == span.name for call in self.called):
                 # Some tools name each span of a tool alike, whichever tool ran.
                 found = next((call for call in self.unrun if _same(call.arguments) == wanted), None)
@@ -242,7 +252,10 @@ class _Trace:
             if fresh:
                 self._add(replace(turn, calls=fresh))
         elif turn.role == AGENT:
-            return
+            if not self.answering and (turn.role, turn.text) not in self.said:
+                # What the agent said before the trace begins.
+                self.said.add((turn.role, turn.text))
+                self.turns.append(turn)
         elif (turn.role, turn.text) not in self.said and (turn.role != SYSTEM or not self.called):
             self.said.add((turn.role, turn.text))
             self.turns.append(turn)

@@ -41,6 +41,7 @@ def branch(action: str, given: str, *children: dict) -> dict:
 
 
 TOLD = calls(CALL)
+CALLED = {"toolCallId": "c1", "toolName": "weather", "input": '{"city": "Rome"}'}
 LANGFUSE = {
     "langfuse: a result that only the next prompt holds": Probe(
         "langfuse",
@@ -107,6 +108,36 @@ LANGFUSE = {
         trace(model(1, [ASKED], TOLD), observation("SPAN", 2, "function_tool", input=None, output=None, metadata={"attributes": {"lk.function_tool.name": "weather", "lk.function_tool.args": '{"city": "Rome"}', "lk.function_tool.output": "warm"}})),
         ["weather"],
         ["warm"],
+    ),
+    "langfuse: a model's span around a model's span": Probe(
+        "langfuse",
+        trace(model(1, {"prompt": "Weather?"}, [CALLED]) | {"id": "outer"}, model(2, [ASKED], [CALLED]) | {"parentObservationId": "outer"}, ran(3, "weather", '{"city": "Rome"}', "warm", **{"ai.toolCall.id": "c1"})),
+        ["weather"],
+        ["warm"],
+    ),
+    "langfuse: a tool's span with an id of its own and its result in an attribute": Probe(
+        "langfuse",
+        trace(model(1, [ASKED], {"content": {"role": "model", "parts": [{"function_call": {"name": "weather", "args": {"city": "Rome"}}}]}}), ran(2, "execute_tool weather", '{"city": "Rome"}', "{}", **{"gen_ai.tool.call.id": "own-1", "gcp.vertex.agent.tool_response": '{"sky": "clear"}'})),
+        ["weather"],
+        ['{"sky": "clear"}'],
+    ),
+    "langfuse: the same call twice, with spans of their ids in another order": Probe(
+        "langfuse",
+        trace(model(1, [ASKED], calls(CALL | {"id": "c1"}, CALL | {"id": "c2"})), ran(2, "weather", '{"city": "Rome"}', "second", **{"gen_ai.tool.call.id": "c2"}), ran(3, "weather", '{"city": "Rome"}', "first", **{"gen_ai.tool.call.id": "c1"})),
+        ["weather weather"],
+        ["first", "second"],
+    ),
+    "langfuse: results in the role of the tool's name": Probe(
+        "langfuse",
+        trace(model(1, [ASKED], TOLD), model(2, [ASKED, TOLD, {"role": "weather", "content": "warm"}], ANSWER)),
+        ["weather -"],
+        ["warm", ""],
+    ),
+    "langfuse: a conversation that began before the trace": Probe(
+        "langfuse",
+        trace(model(1, [ASKED, {"role": "assistant", "content": "In which Rome?"}, {"role": "user", "content": "In Italy."}], ANSWER)),
+        ["- -"],
+        ["In Italy.", ""],
     ),
     "langfuse: a prompt under a strange name": Probe(
         "langfuse",
