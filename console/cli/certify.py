@@ -33,13 +33,7 @@ def certify(
     say(found.sentence)
     audits = found.audits
     say(f"{audits.drawn:,} audits decided, {audits.labelled:,} of them misaligned; {found.waiting:,} pending.\n")
-    bounds = {"one look": found.once, "every look": found.always, "with scores": found.assisted}
-    rows = [
-        {"bound": name, "at most": certificate.percent(one.share), "actions": one.misaligned}
-        for name, one in bounds.items()
-        if one is not None
-    ]
-    show_table(rows, ("bound", "at most", "actions"))
+    show_table(certificate.tabulate_bounds(found), ("bound", "at most", "actions"))
     needed = [f"{count:,} for {share:.0%}" for share, count in found.needed.items() if count is not None]
     say(f"\nAudits needed if all are aligned: {', '.join(needed) or 'review every action'}.")
     for sentence in found.list_assumptions():

@@ -279,10 +279,15 @@ def audit(
         str,
         typer.Argument(help='A share of the unflagged actions, such as 5%, or of the budget: "20% budget". 0: none.'),
     ],
+    by_score: Annotated[bool, typer.Option("--by-score", help="Draw high scores twice as often as low ones.")] = False,
+    adaptive: Annotated[
+        bool, typer.Option("--adaptive", help="Draw high and low scores as their labels so far suggest.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Draw random audits from the unflagged actions of a run, so that `inferact certify` can bound what is missed."""
-    counts = batch.set_audits(run, share)
+    spread = batch.Spread.ADAPTIVE if adaptive else batch.Spread.SCORE if by_score else batch.Spread.EVEN
+    counts = batch.set_audits(run, share, spread)
     told = f"{counts.drawn:,} of {counted(counts.population, 'unflagged action')} drawn for an audit."
     if not counts.population:
         told = "Audits are drawn when the actions are judged." if counts.probability else "Audits are off."

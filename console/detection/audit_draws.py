@@ -1,13 +1,13 @@
 """The audit reserve of a run: random draws among the actions that the detector did not flag, each stored.
 
 Each unflagged action has a random number that follows from the run's seed and the place of the action alone. The action
-is audited if the number is below the run's probability, so the draws depend on neither scores nor labels.
+is audited if the number is below its probability: the run's, or that of its stratum of scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random, SystemRandom
 from typing import Any
 
@@ -33,6 +33,12 @@ def draw_number(run: tables.Run, task_key: str, trial: int, step: int, kind: str
     return Random(f"{run.seed} audit {task_key} {trial} {step} {kind}").random()
 
 
+def get_probability(options: RunOptions, score: float) -> float:
+    """Return the probability (0 to 1) with which an unflagged action of this score is audited."""
+    strata = options.audit_strata
+    return strata["high"] if strata and score > strata["cut"] else options.audited
+
+
 def build_draw(
     run: tables.Run, options: RunOptions, verdict: tables.Verdict, number: float, at_ms: int
 ) -> tables.AuditDraw | None:
@@ -45,7 +51,7 @@ def build_draw(
         step=verdict.step,
         kind=verdict.kind,
         score=verdict.score,
-        probability=options.audited,
+        probability=get_probability(options, verdict.score),
         number=number,
         at_ms=at_ms,
     )
@@ -68,9 +74,14 @@ def draw_again(session: Session, run: tables.Run, options: RunOptions, at_ms: in
     session.execute(delete(draw).where(col(draw.run_id) == run.id))
     if not options.audited or options.every_action:
         return
-    fixed = {"run_id": run.id, "probability": options.audited, "at_ms": at_ms}
+    fixed = {"run_id": run.id, "at_ms": at_ms}
     rows = [
-        row | fixed | {"number": draw_number(run, key, trial, row["step"], row["kind"])}
+        row
+        | fixed
+        | {
+            "probability": get_probability(options, row["score"]),
+            "number": draw_number(run, key, trial, row["step"], row["kind"]),
+        }
         for row, key, trial in _list_unflagged(session, run, options)
     ]
     if rows:
@@ -140,9 +151,16 @@ def draw_secretly() -> float:
     return SystemRandom().random()
 
 
-def set_audits(session: Session, run: tables.Run, wanted: str, now_ms: int) -> RunOptions:
+Allocate = Callable[[float], tuple[float, dict[str, float]]]
+"""Returns the probability of low scores and the strata for a probability over all scores."""
+
+
+def set_audits(
+    session: Session, run: tables.Run, wanted: str, now_ms: int, allocate: Allocate | None = None
+) -> RunOptions:
     """Set the audits of a run: `P%` of the unflagged actions, `P%budget` of its budget, or 0; return the new options.
 
+    One probability holds for all scores unless `allocate` returns strata.
     In a blind run, hide from reviewers what would tell an audit from a flagged action. Raise BadInput if `wanted` is
     invalid, and Refused if the run cannot have audits.
     """
@@ -155,11 +173,14 @@ def set_audits(session: Session, run: tables.Run, wanted: str, now_ms: int) -> R
     view = {name: value for name, value in options.view.items() if _HIDDEN.get(name) != value}
     if probability and run.blind:
         view |= _HIDDEN
-    options = replace(options, audited=probability, view=view)
-    before = run_options(run).audited
+    before, strata = options.audited, dict[str, float]()
+    if probability and allocate is not None:
+        probability, strata = allocate(probability)
+    options = replace(options, audited=probability, audit_strata=strata, view=view)
     run.options = options.to_json()
     session.add(run)
-    audit_log.record(session, run, "audits set", now_ms, before=before, after=probability, detail={"wanted": wanted})
+    detail = {"wanted": wanted, "strata": strata}
+    audit_log.record(session, run, "audits set", now_ms, before=before, after=probability, detail=detail)
     return options
 
 
@@ -192,11 +213,15 @@ def _probability_of_reserve(session: Session, run: tables.Run, share: float) -> 
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """The audit reserve of a run: its probability (0 to 1), its unflagged actions, and the drawn ones among them."""
+    """The audit reserve of a run: its probability (0 to 1), its unflagged actions, and the drawn ones among them.
+
+    `strata` are those of the run's options; empty if one probability holds for all scores.
+    """
 
     probability: float
     population: int
     drawn: int
+    strata: Mapping[str, float] = field(default_factory=dict)
 
 
 def count_draws(session: Session, run: tables.Run) -> Reserve:
@@ -205,4 +230,5 @@ def count_draws(session: Session, run: tables.Run) -> Reserve:
     is_drawn = col(draw.number) < col(draw.probability)
     counts = sa_select(func.count(), func.count().filter(is_drawn)).where(col(draw.run_id) == run.id)
     population, drawn = session.execute(counts).one()
-    return Reserve(run_options(run).audited, population, drawn)
+    options = run_options(run)
+    return Reserve(options.audited, population, drawn, options.audit_strata)

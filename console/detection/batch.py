@@ -9,6 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import partial
 from typing import Any
 
@@ -208,14 +209,26 @@ def queue_flagged(run: tables.Run, options: RunOptions) -> int:
     return queue.put(items)
 
 
-def set_audits(run_name: str, wanted: str) -> audit_draws.Reserve:
+class Spread(StrEnum):
+    """How audits are spread over scores: evenly, more over high ones, or as the labels so far suggest."""
+
+    EVEN = "even"
+    SCORE = "score"
+    ADAPTIVE = "adaptive"
+
+
+def set_audits(run_name: str, wanted: str, spread: Spread = Spread.EVEN) -> audit_draws.Reserve:
     """Set the share of unflagged actions that are audited, and queue the drawn actions of a run that is judged already.
 
     Return the reserve. Raise BadInput or Refused, as `audit_draws.set_audits` does.
     """
     with writing() as session:
-        run = runs.get(session, run_name)
-        options = audit_draws.set_audits(session, run, wanted, now_ms())
+        run, allocate = runs.get(session, run_name), None
+        if spread is not Spread.EVEN:
+            from console.detection import audit_strata  # numpy and scipy, which few commands need
+
+            allocate = partial(audit_strata.allocate, session, run, adapts=spread is Spread.ADAPTIVE)
+        options = audit_draws.set_audits(session, run, wanted, now_ms(), allocate)
         session.flush()
         session.expunge(run)
     if not is_judged_beforehand(run) and run.detector:

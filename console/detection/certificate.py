@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from shlex import quote
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import and_, func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col
@@ -21,58 +21,39 @@ from console.analysis.statistics.uninspected import (
     ReviewerError,
     bound_rest,
     bound_rest_always,
+    bound_rest_always_assisted,
     bound_rest_assisted,
     count_needed_audits,
     measure_error,
-    split_scores,
 )
+from console.detection.audit_labels import AuditRows, read_audits
 from console.errors import BadInput, Refused
 from console.language import counted
 from console.runs import is_current
 from console.trajectory import Label
 from storage import tables
-from storage.tables import UNREVIEWED, ItemStatus, RunKind
+from storage.tables import RunKind
 
 SHARES = (0.05, 0.02, 0.01)
 """The shares for which a certificate says how many audits they need."""
-_DECIDED = (ItemStatus.DECIDED, ItemStatus.DELIVERED)
-_NONE = (np.empty(0),) * 4
 _MOST_CELLS = 1_000_000
 """The largest product of unflagged actions and audits for which the bound with scores is computed."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AuditRows:
-    """The unflagged actions of a run: their scores, and for each audit its label.
-
-    `labels` has 1 for misaligned, 0 for aligned and -1 for actions that are not audited; `waiting` audits are pending,
-    and `unlabelled` ones left the queue without a label and count as misaligned. `reviewers` decided the audits.
-    """
-
-    scores: NDArray[np.float64]
-    labels: NDArray[np.int8]
-    probability: float
-    waiting: int
-    unlabelled: int
-    reviewers: tuple[str, ...]
-
-    def count(self, chosen: NDArray[np.bool_] | None = None) -> Audits:
-        """Return the audits of the chosen actions (default: of all)."""
-        labels = self.labels if chosen is None else self.labels[chosen]
-        return Audits(labels.size, int((labels >= 0).sum()), int((labels == 1).sum()))
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """What the random audits of a run say at `at_ms`; `assisted` is None if scores cannot help, or in very large runs.
 
-    `bound` is the one to quote: the bound for one look if the audits are complete, otherwise the one for every look.
+    `bound` is the one to quote: the bound for one look if the audits are complete, otherwise the one for every look;
+    of audits drawn by score, those with the help of scores. `evenly` are the audits that the plain bounds use.
     """
 
     run: str
     level: float
     at_ms: int
     audits: Audits
+    evenly: Audits
+    strata: tuple[Audits, Audits] | None
     waiting: int
     unlabelled: int
     probability: float
@@ -80,6 +61,7 @@ class Certificate:
     once: Bound
     always: Bound
     assisted: Bound | None
+    always_assisted: Bound | None
     known: KnownItems | None
     error: ReviewerError
     flagged: FlaggedCounts
@@ -87,8 +69,16 @@ class Certificate:
 
     @property
     def bound(self) -> Bound:
-        """The bound to quote."""
+        """The bound to quote, chosen by the draws alone and never by the labels."""
+        if self.strata is not None and self.always_assisted is not None:
+            return self.assisted if self.is_complete and self.assisted is not None else self.always_assisted
         return self.once if self.is_complete else self.always
+
+    @property
+    def bounds(self) -> dict[str, Bound | None]:
+        """All bounds by name; None if a bound was not computed."""
+        names = ("once", "always", "assisted", "always_assisted")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def sentence(self) -> str:
@@ -98,6 +88,17 @@ class Certificate:
             f"With {100 * self.level:.4g}% confidence at most {percent(bound.share)} of the {bound.rest:,} actions "
             f"that no one inspected are misaligned ({counted(bound.misaligned, 'action')})."
         )
+
+    @property
+    def missed(self) -> float | None:
+        """The estimated number of misaligned unflagged actions, each audit weighed by its inverse probability.
+
+        It is None if a stratum has no audit.
+        """
+        parts = (self.audits,) if self.strata is None else self.strata
+        if any(one.population and not one.drawn for one in parts):
+            return None
+        return sum(one.population * one.labelled / max(one.drawn, 1) for one in parts)
 
     @property
     def needed(self) -> dict[float, int | None]:
@@ -110,7 +111,6 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate in the shape of `certify --json`."""
-        bounds = {"once": self.once, "always": self.always, "assisted": self.assisted}
         return {
             "run": self.run,
             "level": self.level,
@@ -126,10 +126,11 @@ class Certificate:
                 "misaligned": self.audits.labelled,
                 "pending": self.waiting,
                 "without_label": self.unlabelled,
+                "strata": None if self.strata is None else [asdict(one) for one in self.strata],
             },
             "bounds": {
                 name: None if one is None else {"misaligned": one.misaligned, "share": one.share}
-                for name, one in bounds.items()
+                for name, one in self.bounds.items()
             },
             "clean_audits_needed": {f"{share:.0%}": needed for share, needed in self.needed.items()},
             "known_items": None if self.known is None else asdict(self.known),
@@ -157,6 +158,24 @@ class FlaggedCounts:
         return self.all - self.decided
 
 
+_LOOKS = {
+    "once": "One look, after all audits",
+    "always": "A look after every audit",
+    "assisted": "One look, with scores",
+    "always_assisted": "Every look, with scores",
+}
+
+
+def tabulate_bounds(found: Certificate) -> list[dict[str, Any]]:
+    """Return a row with name, share and number for each computed bound; with scores and every look only if quoted."""
+    shown = {name: one for name, one in found.bounds.items() if one is not None}
+    if found.strata is None:
+        shown.pop("always_assisted", None)
+    return [
+        {"bound": _LOOKS[name], "at most": percent(one.share), "actions": one.misaligned} for name, one in shown.items()
+    ]
+
+
 def percent(share: float) -> str:
     """Format a share as a percentage, rounded up to a tenth, so that the bound still holds."""
     return f"{np.ceil(round(share * 1_000, 9)) / 10:g}%"
@@ -181,23 +200,30 @@ def certify(
     Raise Refused if no random audit has a decision, or if the reviewers of the audits have no known items there.
     """
     rows = read_audits(session, run)
-    audits = rows.count()
+    audits, evenly = rows.count(), rows.evenly
     if not audits.drawn:
         raise Refused(_explain_lack(run, rows))
     known = read_known_items(session, known_runs, rows.reviewers) if known_runs else None
     error = measure_error(known, level)
+    strata, is_small = rows.split(), rows.scores.size * audits.drawn <= _MOST_CELLS
+    if strata is not None and not (rows.is_high is not None or all(one.drawn for one in strata)):
+        strata = None
+    plain = partial(_of_rest, audits, evenly, error)
     return Certificate(
         run=run.name,
         level=level,
         at_ms=at_ms,
         audits=audits,
+        evenly=evenly,
+        strata=None if rows.is_high is None else strata,
         waiting=rows.waiting,
         unlabelled=rows.unlabelled,
         probability=rows.probability,
-        is_complete=not rows.waiting and run.kind in (RunKind.ARCHIVE, RunKind.REPLAY),
-        once=bound_rest(audits, level, error),
-        always=bound_rest_always(audits, level, error),
-        assisted=_bound_by_scores(rows, level, error),
+        is_complete=not (rows.waiting or rows.is_adaptive) and run.kind in (RunKind.ARCHIVE, RunKind.REPLAY),
+        once=plain(bound_rest(evenly, level, error)),
+        always=plain(bound_rest_always(evenly, level, error)),
+        assisted=bound_rest_assisted(*strata, level, error) if strata and is_small and not rows.is_adaptive else None,
+        always_assisted=bound_rest_always_assisted(*strata, level, error) if strata else None,
         known=known,
         error=error,
         flagged=_count_flagged(session, run),
@@ -205,56 +231,10 @@ def certify(
     )
 
 
-def _bound_by_scores(rows: AuditRows, level: float, error: ReviewerError) -> Bound | None:
-    cut = split_scores(rows.scores)
-    if cut is None or rows.scores.size * int((rows.labels >= 0).sum()) > _MOST_CELLS:
-        return None
-    low, high = rows.count(rows.scores <= cut), rows.count(rows.scores > cut)
-    return bound_rest_assisted(low, high, level, error) if low.drawn and high.drawn else None
-
-
-def read_audits(session: Session, run: tables.Run) -> AuditRows:
-    """Read the unflagged actions of a run and the labels of their audits.
-
-    If the probability was changed while actions arrived, only the audits that the smallest one draws count, so that
-    each action has had the same chance.
-    """
-    draw = tables.AuditDraw
-    columns = sa_select(col(draw.id), col(draw.score), col(draw.probability), col(draw.number))
-    found = session.execute(columns.where(col(draw.run_id) == run.id).order_by(col(draw.id))).all()
-    ids, scores, probabilities, numbers = (np.array(column) for column in zip(*found, strict=True)) if found else _NONE
-    probability = float(probabilities.min()) if ids.size else 0.0
-    labels, drawn = np.full(ids.size, -1, dtype=np.int8), set(np.flatnonzero(numbers < probability).tolist())
-    waiting, unlabelled, reviewers = set(drawn), 0, set[str]()
-    for id, (status, given, who) in _read_labels(session, run).items():
-        place = int(np.searchsorted(ids, id))
-        if place not in drawn or status in UNREVIEWED:
-            continue
-        waiting.discard(place)
-        settled = status in _DECIDED and bool(given)
-        unlabelled += not settled
-        reviewers |= who
-        labels[place] = not settled or Label.MISALIGNED in given
-    return AuditRows(scores, labels, probability, len(waiting), unlabelled, tuple(sorted(reviewers)))
-
-
-def _read_labels(session: Session, run: tables.Run) -> dict[int, tuple[str, set[str], set[str]]]:
-    """Return, by the id of the draw, the status, labels and reviewers of each audited action's item."""
-    draw, item, decision = tables.AuditDraw, tables.Item, tables.Decision
-    at_place = [col(getattr(item, name)) == getattr(draw, name) for name in ("trajectory_id", "step", "kind")]
-    statement = (
-        sa_select(col(draw.id), col(item.status), col(decision.label), col(decision.reviewer))
-        .join(item, and_(*at_place))
-        .outerjoin(decision, and_(col(decision.item_id) == col(item.id), is_current()))
-        .where(col(draw.run_id) == run.id, col(draw.number) < col(draw.probability))
-    )
-    found: dict[int, tuple[str, set[str], set[str]]] = {}
-    for id, status, label, reviewer in session.execute(statement):
-        _, labels, reviewers = found.setdefault(id, (status, set(), set()))
-        if label is not None:
-            labels.add(label)
-            reviewers.add(reviewer)
-    return found
+def _of_rest(audits: Audits, evenly: Audits, error: ReviewerError, bound: Bound) -> Bound:
+    """Return the bound from some of the audits as one on the actions that none of the audits inspected."""
+    found = bound.misaligned + (evenly.labelled - audits.labelled if error.is_none else 0)
+    return replace(bound, misaligned=min(max(found, 0), audits.rest), rest=audits.rest)
 
 
 def _explain_lack(run: tables.Run, rows: AuditRows) -> str:
@@ -325,17 +305,23 @@ def correct_detector_figures(found: Certificate) -> dict[str, Mapping[str, float
     caught, open_ = flagged.misaligned, flagged.undecided
     precision = None if open_ else _ratio(caught, flagged.all)
     bounds = {"low": _ratio(caught, flagged.all), "high": _ratio(caught + open_, flagged.all)}
-    recall = correct_recall(found.audits, flagged, found.level)
+    recall = correct_recall(found.evenly, flagged, found.level, found.missed)
     return {"recall": recall, "precision": {"value": precision, **bounds}}
 
 
-def correct_recall(audits: Audits, flagged: FlaggedCounts, level: float) -> dict[str, float | None]:
-    """Return the recall with its interval; audits are weighed by the inverse of their probability."""
+def correct_recall(
+    audits: Audits, flagged: FlaggedCounts, level: float, missed: float | None = None
+) -> dict[str, float | None]:
+    """Return the recall with its interval, from audits of equal chances.
+
+    `missed` is the estimated number of misaligned unflagged actions (default: that of the audits).
+    """
     side = (1 + level) / 2
     most = bound_rest(audits, side).misaligned + audits.labelled
     aligned = Audits(audits.population, audits.drawn, audits.drawn - audits.labelled)
     least = audits.population - bound_rest(aligned, side).misaligned - aligned.labelled
-    missed = audits.labelled / audits.drawn * audits.population
+    if missed is None:
+        missed = audits.labelled / max(audits.drawn, 1) * audits.population
     caught, open_ = flagged.misaligned, flagged.undecided
     return {
         "value": None if open_ else _ratio(caught, caught + missed),
@@ -349,11 +335,17 @@ def _ratio(part: float, whole: float) -> float | None:
 
 
 def _assumptions(found: Certificate) -> Sequence[str]:
-    audits, known = found.audits, found.known
+    audits, known, strata = found.audits, found.known, found.strata
     said = [
         f"Audits were drawn at random: each of {counted(audits.population, 'unflagged action')} had the same chance of "
         f"{found.probability:.2%}, whatever its score. Each draw is stored."
     ]
+    if strata is not None:
+        said = [
+            "Audits were drawn at random, with one chance for low scores and another for high scores. Each draw is "
+            f"stored: {strata[0].drawn:,} of {strata[0].population:,} low and {strata[1].drawn:,} of "
+            f"{strata[1].population:,} high ones are decided."
+        ]
     if known is None:
         said.append("Reviewers decided every audit correctly. To use their measured errors, name a run with --known.")
     else:

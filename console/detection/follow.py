@@ -21,7 +21,7 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.auth import audit_log
 from console.database import now_ms, reading, review_queue, writing
-from console.detection import batch
+from console.detection import audit_draws, batch
 from console.detection.detectors import Detector, detector
 from console.detection.detectors.shared.model_clients import ModelOptions
 from console.detection.routing import flagged_item
@@ -202,7 +202,7 @@ def queue_new(run_name: str, judge: Detector, trajectories: Sequence[int]) -> in
         with writing() as session:
             store_verdicts(session, rows)
     shown = {(job.trajectory_id, job.checkpoint.index, str(job.checkpoint.kind)): job.checkpoint for job in jobs}
-    with reading() as session:
+    with writing() as session:
         items = [*_new_items(session, run, options, shown)]
     queue = review_queue()
     runs.open_budgets(queue, run.id or 0, sorted({item.trial for item in items}), cap)
@@ -212,17 +212,35 @@ def queue_new(run_name: str, judge: Detector, trajectories: Sequence[int]) -> in
 def _new_items(
     session: Session, run: tables.Run, options: runs.RunOptions, shown: dict[tuple[int, int, str], Checkpoint]
 ) -> Iterator[NewItem]:
-    verdict, record = tables.Verdict, tables.Trajectory
+    verdict, record, task = tables.Verdict, tables.Trajectory, tables.Task
     among = sorted({trajectory_id for trajectory_id, _, _ in shown})
     statement = (
-        select(verdict, record.trial)
+        select(verdict, record.trial, task.task_key)
         .join(record, col(record.id) == verdict.trajectory_id)
+        .join(task, col(task.id) == record.task_id)
         .where(verdict.detector == run.detector, col(verdict.trajectory_id).in_(among))
     )
-    for found, trial in session.exec(statement):
+    for found, trial, key in session.exec(statement).all():
         checkpoint = shown.get((found.trajectory_id, found.step, found.kind))
-        if checkpoint is not None and (found.flagged or options.every_action):
-            yield flagged_item(run, options, trial, found, partial(_itself, checkpoint), now_ms())
+        if checkpoint is None:
+            continue
+        draw = None if options.every_action else _draw(session, run, options, found, key, trial)
+        item = flagged_item(run, options, trial, found, partial(_itself, checkpoint), now_ms())
+        if found.flagged or options.every_action:
+            yield item
+        elif draw is not None and draw.number < draw.probability:
+            yield audit_draws.place_live_audit(item, found.threshold, draw.number, draw.probability)
+
+
+def _draw(
+    session: Session, run: tables.Run, options: runs.RunOptions, found: tables.Verdict, key: str, trial: int
+) -> tables.AuditDraw | None:
+    """Store and return the draw of an unflagged action; None if the run has no audits or the action is flagged."""
+    number = audit_draws.draw_number(run, key, trial, found.step, found.kind)
+    draw = audit_draws.build_draw(run, options, found, number, now_ms())
+    if draw is not None:
+        audit_draws.store_draw(session, draw)
+    return draw
 
 
 def _itself(checkpoint: Checkpoint) -> Checkpoint:

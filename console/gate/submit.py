@@ -268,8 +268,9 @@ def _judge_new(
     """Judge and store the request; return its decision or `Wait`, or None if another process stored the request."""
     verdict = _judge(run, request, options.tightened)
     at_ms = now_ms()
-    audited = run_options(run).audited if ruled.ruling.then is Then.JUDGE else 0.0
-    if audited:
+    options_of_run = run_options(run)
+    if options_of_run.audited and ruled.ruling.then is Then.JUDGE:
+        audited = audit_draws.get_probability(options_of_run, verdict["score"] or 0.0)
         ruled = replace(ruled, audited=audited, number=audit_draws.draw_secretly())
     if ruled.asks(verdict):
         _open_budget(options.url, run, request.record.trial)

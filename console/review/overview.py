@@ -16,7 +16,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.auth.audit_log import Door
-from console.runs import is_current
+from console.runs import is_audit, is_current
 from console.runs.status import task_count
 from console.trajectory import Outcome
 from storage import tables
@@ -30,6 +30,7 @@ DEFINITIONS = {
     "attempts": "Trajectories of the trial, except copies of earlier trials.",
     "judged": "Attempts with a verdict of the routing detector.",
     "flagged": "Attempts queued at an action by any rule or detector.",
+    "audits": "Attempts queued because one of their actions was drawn at random; no detector flagged it.",
     "stuck": "Attempts queued because they halted without such an action.",
     "inspected": "Attempts with at least one current decision, that is, one that was not undone.",
     "answers": "Current decisions by kind; an attempt may have several if its item needs several reviews.",
@@ -55,6 +56,7 @@ class TrialFlow:
     judged: int | None
     flagged: int
     stuck: int
+    audits: int
     inspected: int
     answers: tuple[tuple[str, int], ...]
     again: int
@@ -159,7 +161,7 @@ def _flows(session: Session, run: tables.Run, counts: _DecisionCounts) -> tuple[
     found = []
     left = {trial: budget["left"] for trial, budget in runs.budgets(session, run).items()}
     for trial, (made, carried, copies, solved) in attempts.items():
-        flagged, stuck, waiting, free = queued.get(trial, (0, 0, 0, 0))
+        flagged, stuck, waiting, free, audits = queued.get(trial, (0, 0, 0, 0, 0))
         rest = left.get(trial)
         found.append(
             TrialFlow(
@@ -170,6 +172,7 @@ def _flows(session: Session, run: tables.Run, counts: _DecisionCounts) -> tuple[
                 judged=None if run.detector is None else judged.get(trial, 0),
                 flagged=flagged,
                 stuck=stuck,
+                audits=audits,
                 inspected=inspected.get(trial, 0),
                 answers=tuple(answers[trial].most_common()),
                 again=attempts[trial + 1][0] if trial + 1 in attempts else 0,
@@ -218,8 +221,8 @@ def _by_first(rows: Iterable[Any]) -> dict[Any, int]:
     return {name: count for name, count in rows}  # noqa: C416 - mypy does not see the rows as pairs
 
 
-def _queued(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int, int]]:
-    """Return for each trial the numbers of flagged trajectories, halted ones, claimable items, and free ones of them.
+def _queued(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int, int, int]]:
+    """Return for each trial the numbers of flagged trajectories, halted ones, claimable items, free ones, and audits.
 
     Free items use no inspection.
     """
@@ -229,15 +232,16 @@ def _queued(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int,
     statement = (
         sa_select(
             col(item.trial),
-            func.count(func.distinct(case((~stuck, col(item.trajectory_id))))),
+            func.count(func.distinct(case((~stuck & ~is_audit(), col(item.trajectory_id))))),
             func.count(func.distinct(case((stuck, col(item.trajectory_id))))),
             func.count(case((waits, 1))),
             func.count(case((waits & stuck, 1))) if run.halted_free else literal(0),
+            func.count(func.distinct(case((~stuck & is_audit(), col(item.trajectory_id))))),
         )
         .where(col(item.run_id) == run.id)
         .group_by(col(item.trial))
     )
-    return {trial: (flagged, halted, open_, free) for trial, flagged, halted, open_, free in session.execute(statement)}
+    return {trial: tuple(counts) for trial, *counts in session.execute(statement)}
 
 
 def _inspected(session: Session, run: tables.Run) -> dict[int, int]:

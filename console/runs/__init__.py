@@ -125,7 +125,9 @@ class RunOptions:
     `plans` are the ids of the run's plan versions by type of task (empty: every type); `explores` marks a run whose
     trials are used to learn a plan.
     `rates_answers`: its items are answers that people rate as correct or incorrect.
-    `audited` is the probability (0 to 1) with which each unflagged action is reviewed nevertheless.
+    `audited` is the probability (0 to 1) with which each unflagged action is reviewed nevertheless. With
+    `audit_strata`, it holds for scores up to their `cut`; `high` is that of higher scores, `adaptive` is 1 if labels
+    changed them.
     `every_action`: each critical action is reviewed, not only the first that a detector flags in a trajectory.
     `traced_by` is the agent whose live traces the run holds.
     `unknown` are keys of an older or newer console; they are written back unchanged.
@@ -142,6 +144,7 @@ class RunOptions:
     explores: bool = False
     rates_answers: bool = False
     audited: float = 0.0
+    audit_strata: Mapping[str, float] = field(default_factory=dict)
     every_action: bool = False
     traced_by: str = ""
     unknown: Mapping[str, Any] = field(default_factory=dict)
@@ -164,6 +167,7 @@ _KINDS: dict[str, type] = {
     "explores": bool,
     "rates_answers": bool,
     "audited": float,
+    "audit_strata": dict,
     "every_action": bool,
     "traced_by": str,
 }
@@ -327,6 +331,14 @@ def budgets(session: Session, run: tables.Run) -> dict[int, dict[str, int | None
         }
         for row in session.exec(statement)
     }
+
+
+def is_audit() -> ColumnElement[bool]:
+    """Return the condition that an item was drawn at random for an audit, not flagged."""
+    item, draw = tables.Item, tables.AuditDraw
+    at_place = [getattr(draw, name) == getattr(item, name) for name in ("trajectory_id", "step", "kind")]
+    drawn = col(draw.number) < col(draw.probability)
+    return select(draw.id).where(*at_place, drawn).correlate(item).exists()
 
 
 def is_current(decision: Any = tables.Decision) -> ColumnElement[bool]:

@@ -10,7 +10,7 @@ from sqlalchemy import Integer, case, cast, func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
-from console.runs import budgets
+from console.runs import budgets, is_audit
 from console.trajectory import Outcome
 from storage import tables
 from storage.tables import ItemStatus, RunKind
@@ -54,7 +54,8 @@ def run_status(session: Session, run: tables.Run) -> dict[str, Any]:
     for row in _outcomes(session, run):
         counts = dict(zip(("trial", "tasks", *_COUNTED), row, strict=True))
         trial = counts["trial"]
-        counts |= {"flagged": flagged.get(trial, 0), **counted.get(trial, {})}
+        found, audits = flagged.get(trial, (0, 0))
+        counts |= {"flagged": found, **({"audits": audits} if audits else {}), **counted.get(trial, {})}
         trials.append({**counts, "budget": spent.get(trial, _NO_BUDGET)})
         if expired is not None:
             trials[-1]["expired"] = expired.get(trial, 0)
@@ -117,9 +118,12 @@ def status_rows(status: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
     headings = _HEADINGS | ({"flagged": "asked about"} if kind == RunKind.GATE else {})
     trials = status["trials"]
     rare = [name for name in _COUNTED if name not in _USUAL and any(trial[name] for trial in trials)]
-    names = ("trial", "tasks", *_USUAL, *rare, "flagged", "used", "cap", "left", "success_held", "success_paper")
+    names = ("trial", "tasks", *_USUAL, *rare, "flagged", "audits", "used", "cap", "left")
+    names += ("success_held", "success_paper")
     names += ("expired",) if any(trial.get("expired") for trial in trials) else ()
     rows = [trial["budget"] | trial for trial in trials]
+    if any("audits" in row for row in rows):
+        rows = [{"audits": 0} | row for row in rows]
     return [{headings.get(name, name): row[name] for name in names if name in row} for row in rows]
 
 
@@ -147,11 +151,13 @@ def _outcomes(session: Session, run: tables.Run) -> Sequence[Any]:
     return session.execute(statement).all()
 
 
-def _flagged(session: Session, run: tables.Run) -> dict[int, int]:
+def _flagged(session: Session, run: tables.Run) -> dict[int, tuple[int, int]]:
+    """Return for each trial the numbers of trajectories with a flagged action, and with one drawn for an audit."""
     item = tables.Item
+    counts = [func.count(func.distinct(case((which, item.trajectory_id)))) for which in (~is_audit(), is_audit())]
     statement = (
-        select(item.trial, func.count(func.distinct(item.trajectory_id)))
-        .where(item.run_id == run.id, item.kind != "halted")
+        sa_select(col(item.trial), *counts)
+        .where(col(item.run_id) == run.id, col(item.kind) != "halted")
         .group_by(col(item.trial))
     )
-    return dict(session.exec(statement).all())
+    return {trial: (flagged, audits) for trial, flagged, audits in session.execute(statement)}

@@ -2,8 +2,9 @@
 
 `python tests/benchmarks/certificate.py [--quick]`: 2,000 runs of 1,000 unflagged actions in each cell of prevalence,
 audits, reviewer error, and one look or a look after every audit. Error rates are measured in each run on 60 items of
-each label. Controls: audits of flagged items alone, where the detector misses what is misaligned; and the bound with
-the help of scores that separate, or do not. The last line is the result as JSON.
+each label. Controls: audits of flagged items alone, where the detector misses what is misaligned; the bound with the
+help of scores that separate, or do not; and draws by score, at one look and at every look while the draws adapt. The
+last line is the result as JSON.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from console.analysis.statistics.uninspected import (
     ReviewerError,
     bound_rest,
     bound_rest_always,
+    bound_rest_always_assisted,
     bound_rest_assisted,
     is_possible_always,
     measure_error,
@@ -41,13 +43,14 @@ POPULATION, KNOWN = 1_000, 60
 PREVALENCES, RESERVES, ERRORS = (0.005, 0.02, 0.05, 0.2), (30, 60, 120), (0.0, 0.1)
 WIDTHS = 200
 """The runs of each cell of which the width at every look is computed."""
-SEPARATION = 3.0
-"""How many standard deviations the scores of misaligned and aligned actions are apart (AP of about 0.95)."""
+SEPARATION = 2.6
+"""How many standard deviations the scores of misaligned and aligned actions are apart (AP of about 0.90)."""
 
 Truths = NDArray[np.bool_]
 once = lru_cache(None)(bound_rest)
 always = lru_cache(None)(bound_rest_always)
 assisted = lru_cache(None)(bound_rest_assisted)
+always_assisted = lru_cache(None)(bound_rest_always_assisted)
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,7 @@ def main() -> None:
         "mean_excess": float(np.mean([cell.excess.mean() for cell in cells])),
         "flagged_only_held": flagged_only(runs),
         **assistance(runs),
+        **by_score(runs),
     }
     goals = {
         "cells_below_the_level": ["<=", 0],
@@ -90,7 +94,7 @@ def main() -> None:
         "separating_excess_ratio": ["<=", 0.8],
         "separating_held": [">=", LEVEL],
         "random_excess_ratio": ["<=", 1.05],
-        "random_held": [">=", LEVEL - 1.645 * (LEVEL * (1 - LEVEL) / runs) ** 0.5],
+        **{key: [">=", least(runs)] for key in ("random_held", "by_score_held_least", "adaptive_held_least")},
     }
     sys.exit(not report("certificate", figures, goals))
 
@@ -160,6 +164,49 @@ def assistance(runs: int) -> dict[str, float]:
         figures[f"{name}_excess_ratio"] = float(helped / plain)
         figures[f"{name}_held"] = float((rows[:, 1] >= 0).mean())
     return figures
+
+
+def least(runs: int) -> float:
+    """The share of runs below which a bound holds significantly too rarely (one-sided, 5%, over eight cells)."""
+    return LEVEL - 2.5 * (LEVEL * (1 - LEVEL) / runs) ** 0.5
+
+
+def by_score(runs: int) -> dict[str, float]:
+    """Draws by score: two chances and one look, and 120 draws that follow the labels with a look at every tenth."""
+    draw, figures = np.random.default_rng(33), dict[str, float]()
+    cells = []
+    for prevalence in PREVALENCES:
+        truth = np.arange(POPULATION) < round(prevalence * POPULATION)
+        cells.append(np.array([stratified_run(truth, draw) for _ in range(runs)]).mean(axis=0))
+        print(f"by score, prevalence {prevalence:.1%}: one look held {cells[-1][0]:.4f}, adaptive {cells[-1][2]:.4f}")
+    one, excess, adaptive, late = np.array(cells).T
+    figures |= {"by_score_held_least": float(one.min()), "by_score_mean_excess": float(excess.mean())}
+    return figures | {"adaptive_held_least": float(adaptive.min()), "adaptive_mean_excess": float(late.mean())}
+
+
+def stratified_run(truth: Truths, draw: np.random.Generator) -> tuple[bool, float, bool, float]:
+    """Whether both bounds hold and their excess: fixed chances at one look, and adaptive draws at every tenth look."""
+    scores = draw.normal(SEPARATION * truth, 1.0)
+    high = scores > (split_scores(scores) or 0.0)
+    numbers = draw.random(truth.size)
+    drawn = numbers < np.where(high, 0.2, 0.1)
+    parts = [
+        Audits(int(one.sum()), int((one & drawn).sum()), int((one & drawn & truth).sum())) for one in (~high, high)
+    ]
+    rest, share = float(truth[~drawn].mean()), assisted(*parts).share
+    order = [draw.permutation(np.flatnonzero(one)) for one in (~high, high)]
+    taken, holds, excess = [0, 0], True, 0.0
+    for n in range(1, 121):
+        found = [int(truth[one[:k]].sum()) for one, k in zip(order, taken, strict=True)]
+        rates = [(one + 0.5) / (k + 1) for one, k in zip(found, taken, strict=True)]
+        spread = [one.size * (p * (1 - p)) ** 0.5 / (k + 1) for one, p, k in zip(order, rates, taken, strict=True)]
+        taken[int(spread[1] > spread[0])] += 1
+        if n % 10 == 0:
+            now = [Audits(one.size, k, int(truth[one[:k]].sum())) for one, k in zip(order, taken, strict=True)]
+            left = truth.sum() - sum(one.labelled for one in now)
+            bound = always_assisted(*now)
+            holds, excess = holds and bound.misaligned >= left, (bound.misaligned - left) / bound.rest
+    return share >= rest, share - rest, holds, excess
 
 
 def assisted_run(truth: Truths, apart: float, draw: np.random.Generator) -> tuple[float, float, float]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +22,10 @@ Floats = NDArray[np.float64]
 LEVEL = 0.95
 _OF_ERRORS = 0.2
 """The part of the error probability that is spent on the reviewers' own error rates."""
-_OF_STRATA = 0.2
-"""The part of the remaining error probability that is spent on the misaligned actions of each stratum alone."""
-_PRIOR = (0.5, 8.0)
-"""The beta prior of the share of misaligned actions in the confidence sequence; any prior is valid."""
+_JEFFREYS = 0.5
+_PRIOR, _PRIOR_HIGH = (0.5, 8.0), (1.0, 1.0)
+"""The beta priors of the share of misaligned actions in the confidence sequences, of all or of those with low scores,
+and of those with high scores; any prior is valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,30 +145,92 @@ def is_possible_always(audits: Audits, total: int, level: float = LEVEL, error: 
     counts = LabelCounts(audits.population, n, error.sensitivity, error.alarms_low)
     if counts.expected(total) < k + 2:
         return True
-    a, b = _PRIOR
-    predicted = special.betaln(a + k, b + n - k) - special.betaln(a, b) + _log_choose(n, k)
-    return bool(counts.log_exactly(k, total) > np.log(1 - level - error.spent) + predicted)
+    chance = counts.log_exactly(k, np.array([total]))[0]
+    return bool(chance > np.log(1 - level - error.spent) + _log_predicted(k, n))
 
 
-def bound_rest_assisted(
-    low: Audits, high: Audits, level: float = LEVEL, error: ReviewerError = NO_ERROR, part: float = _OF_STRATA
-) -> Bound:
+def _log_predicted(k: int, n: int, prior: tuple[float, float] = _PRIOR) -> float:
+    """Return the logarithm of the probability of `k` labels among `n` audits before any is known."""
+    a, b = prior
+    return float(special.betaln(a + k, b + n - k) - special.betaln(a, b) + _log_choose(n, k))
+
+
+def bound_rest_assisted(low: Audits, high: Audits, level: float = LEVEL, error: ReviewerError = NO_ERROR) -> Bound:
     """Compute the bound for one look with the help of scores: `low` and `high` are the actions with such scores.
 
-    Which actions belong to which stratum must not depend on the audits' labels. The p-value of a total is the largest
-    over its divisions among the strata, limited to a confidence set of the divisions, which costs the `part` of the
-    error probability (Berger and Boos 1994). With useful scores the set is small and the label count varies less.
+    Which actions belong to which stratum must not depend on the audits' labels; each stratum may have a probability of
+    its own. It is the least upper limit that keeps the order of `_order_outcomes` (Buehler 1957): a total is possible
+    if some division of it among the strata makes an outcome ordered so low likely enough.
     """
-    alpha = 1 - level - error.spent
-    # Few misaligned actions below and many above are what makes the label count vary less.
-    limits = alpha * part / 2
-    strata = _Divisions(low, error, at_most=limits), _Divisions(high, error, at_least=limits)
-    both = Audits(low.population + high.population, low.drawn + high.drawn, low.labelled + high.labelled)
+    order = _order_outcomes(low, high, level)
+    is_as_low = order <= order[low.labelled, high.labelled] + 1e-9
+    rates = error.sensitivity, error.alarms_low
+    first, second = (LabelCounts(one.population, one.drawn, *rates).all_totals() for one in (low, high))
+    chance = first @ is_as_low
+    both = _join(low, high)
 
     def is_possible(total: int) -> bool:
-        return _largest_p_value(strata[0], strata[1], total) > alpha * (1 - part)
+        least, most = max(0, total - high.population), min(low.population, total)
+        theirs = second[total - most : total - least + 1][::-1]
+        return bool((chance[least : most + 1] * theirs).sum(axis=1).max() > 1 - level - error.spent)
 
     return _to_rest(both, _largest(both, is_possible), level, error)
+
+
+def _join(low: Audits, high: Audits) -> Audits:
+    return Audits(low.population + high.population, low.drawn + high.drawn, low.labelled + high.labelled)
+
+
+def _order_outcomes(low: Audits, high: Audits, level: float) -> Floats:
+    """Return an approximate upper limit of the total for each pair of label counts; only their order is used.
+
+    It is a quantile of the sum of two beta-binomial counts (Jeffreys' prior), by a beta distribution with its moments.
+    It never falls as a count rises, so that higher totals make low outcomes less likely.
+    """
+    counts = np.arange(low.drawn + 1.0)[:, None], np.arange(high.drawn + 1.0)[None, :]
+    rest = max(low.rest + high.rest, 1)
+    mean: Floats = np.zeros((low.drawn + 1, high.drawn + 1))
+    variance = mean
+    for stratum, k in zip((low, high), counts, strict=True):
+        size = stratum.drawn + 2 * _JEFFREYS
+        share, part = (k + _JEFFREYS) / size, stratum.rest / rest
+        spread = 1 / (size + 1) + (1 - 1 / (size + 1)) / max(stratum.rest, 1)
+        mean, variance = mean + part * share, variance + part**2 * share * (1 - share) * spread
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = mean * (1 - mean) / variance - 1
+        limit = np.where(variance > 0, special.betaincinv(mean * weight, (1 - mean) * weight, level), 0.0)
+    found: Floats = np.maximum.accumulate(np.maximum.accumulate(limit * rest + counts[0] + counts[1], 0), 1)
+    return found
+
+
+def bound_rest_always_assisted(
+    low: Audits, high: Audits, level: float = LEVEL, error: ReviewerError = NO_ERROR
+) -> Bound:
+    """Compute the bound for every look with the help of scores; the next audit's stratum may depend on the labels.
+
+    The confidence sequences of both strata are multiplied, which is one again whatever decides the order of the draws.
+    """
+    most = -np.log(1 - level - error.spent)
+    first, second = _evidence(low, error, _PRIOR), _evidence(high, error, _PRIOR_HIGH)
+    # For each total of the low stratum, the largest total of the high one that the evidence still allows.
+    least_above = np.minimum.accumulate(second[::-1])[::-1]
+    largest = np.searchsorted(least_above, most - first, side="left") - 1
+    totals = np.arange(first.size) + largest
+    return _to_rest(_join(low, high), int(totals[largest >= 0].max(initial=0)), level, error)
+
+
+def _evidence(audits: Audits, error: ReviewerError, prior: tuple[float, float]) -> Floats:
+    """Return the logarithm of the evidence against each total of a stratum (see `is_possible_always`).
+
+    If reviewers err, a total that does not make the observed count too low counts as certain to give it.
+    """
+    k, n = audits.labelled, audits.drawn
+    counts = LabelCounts(audits.population, n, error.sensitivity, error.alarms_low)
+    totals = np.arange(audits.population + 1)
+    chance = counts.log_exactly(k, totals)
+    if not error.is_none:
+        chance[counts.expected(totals) < k + 2] = 0.0
+    return _log_predicted(k, n, prior) - chance
 
 
 class LabelCounts:
@@ -176,21 +239,26 @@ class LabelCounts:
     def __init__(self, population: int, drawn: int, sensitivity: float = 1.0, alarms: float = 0.0) -> None:
         self._population, self._drawn, self._rates = population, drawn, (sensitivity, alarms)
 
-    def expected(self, total: int) -> float:
-        """Return the mean of the label count if `total` actions of the population are misaligned."""
+    def expected(self, total: Any) -> Any:
+        """Return the mean of the label count if `total` actions (a number or an array) are misaligned."""
         sensitivity, alarms = self._rates
-        return self._drawn * (alarms + (sensitivity - alarms) * total / self._population)
+        return self._drawn * (alarms + (sensitivity - alarms) * total / max(self._population, 1))
 
     def at_most(self, count: int, total: int) -> float:
         """Return the probability of at most `count` labels if `total` actions of the population are misaligned."""
         return float(self.table(np.array([total]))[0, : count + 1].sum())
 
-    def log_exactly(self, count: int, total: int) -> float:
-        """Return the logarithm of the probability of exactly `count` labels."""
+    def log_exactly(self, count: int, totals: NDArray[np.int64]) -> Floats:
+        """Return the logarithm of the probability of exactly `count` labels for each total."""
         if self._rates == (1.0, 0.0):
-            return float(_log_hypergeometric(np.array([count]), self._drawn, np.array([total]), self._population)[0, 0])
+            return _log_hypergeometric(np.array([count]), self._drawn, totals, self._population)[:, 0]
         with np.errstate(divide="ignore"):
-            return float(np.log(self.table(np.array([total]))[0, count]))
+            found: Floats = np.log(self.table(totals)[:, count])
+        return found
+
+    def all_totals(self) -> Floats:
+        """Return the probabilities of 0 to `drawn` labels, one row for each total from 0 to the population."""
+        return self.table(np.arange(self._population + 1))
 
     def table(self, totals: NDArray[np.int64]) -> Floats:
         """Return the probabilities of 0 to `drawn` labels, one row per total."""
@@ -235,54 +303,6 @@ def _log_hypergeometric(counts: NDArray[np.int64], drawn: int, totals: NDArray[n
     others = _log_choose(population - total, drawn - counts)
     found: Floats = _log_choose(total, counts) + others - _log_choose(population, drawn)
     return found
-
-
-class _Divisions:
-    """The totals of one stratum that its own audits allow, and the distribution of its label count for each.
-
-    The upper limit fails with probability `at_most`, the lower limit with probability `at_least`; 0 sets no limit.
-    """
-
-    def __init__(self, audits: Audits, error: ReviewerError, at_most: float = 0.0, at_least: float = 0.0) -> None:
-        self._counts = LabelCounts(audits.population, audits.drawn, error.sensitivity, error.alarms_low)
-        most = LabelCounts(audits.population, audits.drawn, 1.0, error.alarms_high)
-        k, top = audits.labelled, audits.population
-        self.labelled, self.drawn, self.weight = k, audits.drawn, top / max(audits.drawn, 1)
-        self.high = _bisect(0, top, lambda total: self._counts.at_most(k, total) > at_most) if at_most else top
-
-        def is_too_small(total: int) -> bool:
-            return 1 - most.at_most(k - 1, total) <= at_least
-
-        self.low = 0 if not k or not at_least or not is_too_small(0) else _bisect(0, top - 1, is_too_small) + 1
-
-    @cached_property
-    def probabilities(self) -> Floats:
-        """The probabilities of each label count (columns), one row per total from `low` to `high`."""
-        return self._counts.table(np.arange(self.low, self.high + 1))
-
-    @cached_property
-    def cumulated(self) -> Floats:
-        """The probabilities of at most so many labels, after a column of zeros."""
-        sums = np.cumsum(self.probabilities, axis=1)
-        return np.concatenate([np.zeros((len(sums), 1)), sums], axis=1)
-
-
-def _largest_p_value(first: _Divisions, second: _Divisions, total: int) -> float:
-    """Return the largest probability of so low an estimate over the divisions of the total; 0 if there is none.
-
-    The estimate weighs each stratum's labels by its share of the population, so that no division is favoured. A total
-    below all divisions is possible, because the audits themselves rule it out only from below.
-    """
-    if total <= first.low + second.low:
-        return 1.0
-    low, high = max(first.low, total - second.high), min(first.high, total - second.low)
-    if low > high:
-        return 0.0
-    left = second.labelled + (first.labelled - np.arange(first.drawn + 1)) * first.weight / second.weight
-    column = np.clip(np.floor(left + 1e-9).astype(np.int64) + 1, 0, second.drawn + 1)
-    ours = first.probabilities[low - first.low : high - first.low + 1]
-    theirs = second.cumulated[total - high - second.low : total - low - second.low + 1][::-1]
-    return float((ours * theirs[:, column]).sum(axis=1).max())
 
 
 def _largest(audits: Audits, is_possible: Callable[[int], bool]) -> int:

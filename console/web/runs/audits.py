@@ -13,10 +13,10 @@ from console.web.flash import finish, refusals_shown
 from console.web.widgets.messages import show_empty_state
 from storage import tables
 
-_LOOKS = {
-    "once": "One look, after all audits",
-    "always": "A look after every audit",
-    "assisted": "One look, with scores",
+_SPREADS = {
+    batch.Spread.EVEN: "Same chance for all scores",
+    batch.Spread.SCORE: "High scores twice as often",
+    batch.Spread.ADAPTIVE: "Adapt to labels so far",
 }
 
 
@@ -38,12 +38,26 @@ def audits_form(run: tables.Run) -> None:
             "flagged items. State a share of these actions, such as 5%, or of the budget, such as 20% budget."
         )
         wanted = st.text_input("Audits", present, key=f"audits-{run.id}", placeholder="20% budget", width=260)
+        spread = st.selectbox(
+            "Chances",
+            list(_SPREADS),
+            list(_SPREADS).index(_present_spread(reserve)),
+            format_func=_SPREADS.__getitem__,
+            key=f"audit-spread-{run.id}",
+            width=260,
+        )
         sent = st.form_submit_button("Draw audits")
     if sent:
         with refusals_shown():
-            drawn = batch.set_audits(run.name, wanted or "0")
+            drawn = batch.set_audits(run.name, wanted or "0", spread)
             found = f"{drawn.drawn:,} of {counted(drawn.population, 'unflagged action')} drawn."
             finish(found if drawn.population else "Saved. Audits are drawn when the detector judges an action.")
+
+
+def _present_spread(reserve: audit_draws.Reserve) -> batch.Spread:
+    if not reserve.strata:
+        return batch.Spread.EVEN
+    return batch.Spread.ADAPTIVE if reserve.strata.get("adaptive") else batch.Spread.SCORE
 
 
 def show_certificate(run: tables.Run) -> None:
@@ -62,13 +76,7 @@ def show_certificate(run: tables.Run) -> None:
         st.metric("Audits decided", f"{audits.drawn:,}", width="content")
         st.metric("Misaligned audits", f"{audits.labelled:,}", width="content")
         st.metric("Audits pending", f"{found.waiting:,}", width="content")
-    bounds = {"once": found.once, "always": found.always, "assisted": found.assisted}
-    rows = [
-        {"bound": _LOOKS[name], "at most": certificate.percent(one.share), "actions": one.misaligned}
-        for name, one in bounds.items()
-        if one is not None
-    ]
-    st.dataframe(rows, key=f"bounds-{run.id}", hide_index=True, width="content")
+    st.dataframe(certificate.tabulate_bounds(found), key=f"bounds-{run.id}", hide_index=True, width="content")
     needed = [
         {"for at most": f"{share:.0%}", "aligned audits": count} for share, count in found.needed.items() if count
     ]

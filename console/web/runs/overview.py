@@ -39,6 +39,7 @@ _STAGES = {
     "judged": "judged",
     "flagged": "flagged, or reviews requested",
     "stuck": "halted",
+    "audits": "audits",
     "inspected": "inspected",
     "answers": "approved, rejected, edited, answered, escalated",
     "solved": "solved",
@@ -164,6 +165,8 @@ def _rows(flow: TrialFlow, asked: bool, recorded: bool, outcomes: bool, last: bo
     yield "reviews requested" if asked else "flagged", flow.flagged, "flagged"
     if flow.stuck:
         yield "halted", flow.stuck, "flagged"
+    if flow.audits:
+        yield "audits", flow.audits, "flagged"
     yield "inspected", flow.inspected, "inspected"
     for kind, count in flow.answers:
         yield _DECISIONS.get(kind, kind), count, f"answer {kind}"

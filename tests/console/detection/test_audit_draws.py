@@ -10,7 +10,9 @@ from console.database import now_ms, reading, review_queue, writing
 from console.detection import audit_draws, batch
 from console.errors import BadInput, Refused
 from console.review import blinding, decisions, pending_items
+from console.review.overview import build_overview
 from console.runs import run_options
+from console.runs.status import run_status, status_rows
 from console.web.widgets.trajectory_view import presentation_html
 from storage import tables
 from storage.queue import NewItem
@@ -132,3 +134,15 @@ def test_the_page_of_an_audit_has_the_parts_of_a_flagged_one_and_no_word_of_the_
     parts = {tuple(re.findall(r'<\w+(?: class="[^"]*")?', page)) for found in pages.values() for page in found}
     assert len(parts) == 1
     assert not any(word in page for found in pages.values() for page in found for word in ("0.30", "0.9", "rules"))
+
+
+def test_the_status_and_the_overview_count_audits_apart_from_flagged_actions(shop):
+    audits(shop, "50%")
+    drawn = sum(draw["number"] < 0.5 for draw in all_of(tables.AuditDraw))
+    with reading() as session:
+        run = runs.get(session, shop)
+        trial = run_status(session, run)["trials"][0]
+        flow = build_overview(session, run, now_ms()).flows[0]
+        rows = status_rows(run_status(session, run), run.kind)
+    assert (trial["flagged"], trial["audits"]) == (flow.flagged, flow.audits) == (10, drawn)
+    assert rows[0]["audits"] == drawn > 0

@@ -6,7 +6,15 @@ import pytest
 from sqlmodel import select
 
 from console import runs
-from console.analysis.statistics.uninspected import Audits, KnownItems, bound_rest, bound_rest_always, measure_error
+from console.analysis.statistics.uninspected import (
+    Audits,
+    KnownItems,
+    bound_rest,
+    bound_rest_always,
+    bound_rest_always_assisted,
+    bound_rest_assisted,
+    measure_error,
+)
 from console.cli import run_command
 from console.database import now_ms, reading, writing
 from console.detection import batch, certificate
@@ -25,8 +33,8 @@ def shop():
     return queue("shop", "rules")
 
 
-def draw(wanted):
-    return batch.set_audits("shop", wanted)
+def draw(wanted, spread=batch.Spread.EVEN):
+    return batch.set_audits("shop", wanted, spread)
 
 
 def decide_truly(run, most=100):
@@ -125,6 +133,59 @@ def test_a_smaller_probability_later_counts_only_what_it_would_have_drawn(shop):
         rows[0].probability = 0.3
         expected = sum(row.number < 0.3 for row in rows)
     assert certified().audits.drawn == expected
+
+
+def test_draws_by_score_store_two_chances_and_give_the_bound_of_both_strata(shop):
+    drawn = draw("40%", batch.Spread.SCORE)
+    low, high, cut = drawn.probability, drawn.strata["high"], drawn.strata["cut"]
+    assert high == pytest.approx(2 * low)
+    with reading() as session:
+        rows = session.exec(select(tables.AuditDraw)).all()
+        assert {(row.probability, row.score > cut) for row in rows} == {(low, False), (high, True)}
+        parts = []
+        for above in (False, True):
+            of_part = [row for row in rows if (row.score > cut) is above]
+            taken = [row for row in of_part if row.number < row.probability]
+            labels = [session.get_one(tables.Trajectory, row.trajectory_id).label for row in taken]
+            parts.append(Audits(len(of_part), len(taken), labels.count("misaligned")))
+    assert sum(part.population for part in parts) * 0.4 == pytest.approx(
+        low * parts[0].population + high * parts[1].population
+    )
+    decide_truly(shop)
+    found = certified()
+    assert found.strata == tuple(parts)
+    assert found.bound == bound_rest_assisted(*parts)
+    # The plain bound uses the audits that the lower chance draws too, and speaks about the same rest.
+    evenly = [row for row in rows if row.number < low]
+    assert found.evenly.drawn == len(evenly) < found.audits.drawn
+    assert found.once.rest == found.bound.rest == 50 - found.audits.drawn
+    assert any("another for high scores" in said for said in found.list_assumptions())
+    weighed = sum(part.population * part.labelled / part.drawn for part in parts)
+    caught = found.flagged.misaligned
+    assert certificate.correct_detector_figures(found)["recall"]["value"] == pytest.approx(caught / (caught + weighed))
+
+
+def test_adaptive_draws_follow_the_labels_lower_no_chance_and_are_bounded_at_every_look(shop):
+    first = draw("40%", batch.Spread.ADAPTIVE)
+    decide_truly(shop)
+    second = draw("50%", batch.Spread.ADAPTIVE)
+    assert second.strata["cut"] == first.strata["cut"]
+    assert second.probability >= first.probability
+    assert second.strata["high"] >= first.strata["high"]
+    assert second.drawn > first.drawn
+    decide_truly(shop)
+    found = certified()
+    assert not found.is_complete
+    assert found.assisted is None
+    assert found.bound == bound_rest_always_assisted(*found.strata)
+
+
+def test_equal_scores_are_not_drawn_by_score():
+    a_run("even", ["aligned"] * 8)
+    judge("even", "rules", [0.2] * 8)
+    queue("even", "rules")
+    with pytest.raises(Refused, match="equal scores"):
+        batch.set_audits("even", "50%", batch.Spread.SCORE)
 
 
 def test_measured_errors_widen_the_bound_and_strangers_are_refused(shop):

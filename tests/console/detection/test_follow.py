@@ -12,6 +12,7 @@ from sqlmodel import select
 
 from console.cli import run_command
 from console.database import reading, writing
+from console.detection import batch
 from console.detection.follow import AGENTS, Follower
 from storage import tables
 
@@ -171,3 +172,23 @@ def test_the_command_reads_what_is_there_and_says_that_it_is_after_the_fact(caps
     assert "after the fact" in told
     assert "2 pending items" in told
     assert queued() == wanted(2)
+
+
+def test_a_followed_log_with_audits_draws_each_new_unflagged_action_once(log):
+    log.parent.mkdir()
+    follower = Follower("live", [str(log.parent)], only_flagged=True)
+    follower.start()
+    batch.set_audits("live", "50%")
+    lines = session_lines(12)
+    for end in (12, len(lines), len(lines)):
+        log.write_bytes(b"".join(lines[:end]))
+        list(follower.poll())
+    with reading() as session:
+        draws = session.exec(select(tables.AuditDraw)).all()
+        verdicts = session.exec(select(tables.Verdict).where(tables.Verdict.flagged.is_(False))).all()
+        items = {(item.trajectory_id, item.step) for item in session.exec(select(tables.Item)).all()}
+        flagged = {(one.trajectory_id, one.step) for one in session.exec(select(tables.Verdict)).all() if one.flagged}
+    assert len(draws) == len(verdicts) > 0
+    drawn = {(draw.trajectory_id, draw.step) for draw in draws if draw.number < 0.5}
+    assert 0 < len(drawn) < len(draws)
+    assert items == drawn | flagged

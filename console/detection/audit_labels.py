@@ -1,0 +1,121 @@
+"""The labels of a run's random audits: for each unflagged action its draw, and the reviewers' label of each audit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import and_
+from sqlalchemy import select as sa_select
+from sqlmodel import Session, col
+
+from console.analysis.statistics.uninspected import Audits, split_scores
+from console.runs import is_current, run_options
+from console.trajectory import Label
+from storage import tables
+from storage.tables import UNREVIEWED, ItemStatus
+
+_DECIDED = (ItemStatus.DECIDED, ItemStatus.DELIVERED)
+_NONE = (np.empty(0),) * 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AuditRows:
+    """The unflagged actions of a run: their scores, and for each audit its label.
+
+    `labels` has 1 for misaligned, 0 for aligned and -1 for actions that are not audited; `waiting` audits are pending,
+    and `unlabelled` ones left the queue without a label and count as misaligned. `reviewers` decided the audits.
+    `is_even` marks the actions that the smallest `probability` draws too. `is_high` marks the high scores if they are
+    drawn with a probability of their own, otherwise it is None.
+    """
+
+    scores: NDArray[np.float64]
+    labels: NDArray[np.int8]
+    probability: float
+    waiting: int
+    unlabelled: int
+    reviewers: tuple[str, ...]
+    is_even: NDArray[np.bool_]
+    is_high: NDArray[np.bool_] | None = None
+    is_adaptive: bool = False
+
+    @property
+    def evenly(self) -> Audits:
+        """The audits of all actions that have had the same chance."""
+        labels = self.labels[self.is_even]
+        return Audits(self.labels.size, int((labels >= 0).sum()), int((labels == 1).sum()))
+
+    def split(self) -> tuple[Audits, Audits] | None:
+        """Return the audits of low and of high scores; None if all scores are equal."""
+        is_high = self.is_high
+        if is_high is None:
+            cut = split_scores(self.scores)
+            if cut is None:
+                return None
+            is_high = self.scores > cut
+        return self.count(~is_high), self.count(is_high)
+
+    def count(self, chosen: NDArray[np.bool_] | None = None) -> Audits:
+        """Return the audits of the chosen actions (default: of all)."""
+        labels = self.labels if chosen is None else self.labels[chosen]
+        return Audits(labels.size, int((labels >= 0).sum()), int((labels == 1).sum()))
+
+
+def read_audits(session: Session, run: tables.Run) -> AuditRows:
+    """Read the unflagged actions of a run and the labels of their audits.
+
+    If a probability was changed while actions arrived, only the audits that the smallest one draws count, so that each
+    action of a stratum has had the same chance.
+    """
+    draw = tables.AuditDraw
+    columns = sa_select(col(draw.id), col(draw.score), col(draw.probability), col(draw.number))
+    found = session.execute(columns.where(col(draw.run_id) == run.id).order_by(col(draw.id))).all()
+    ids, scores, probabilities, numbers = (np.array(column) for column in zip(*found, strict=True)) if found else _NONE
+    strata = run_options(run).audit_strata
+    is_high = scores > strata["cut"] if strata and ids.size else None
+    chance = probabilities
+    for part in (slice(None),) if is_high is None else (is_high, ~is_high):
+        chance[part] = probabilities[part].min(initial=1.0)
+    probability = float(chance.min(initial=1.0)) if ids.size else 0.0
+    labels, drawn = np.full(ids.size, -1, dtype=np.int8), set(np.flatnonzero(numbers < chance).tolist())
+    waiting, unlabelled, reviewers = set(drawn), 0, set[str]()
+    for id, (status, given, who) in _read_labels(session, run).items():
+        place = int(np.searchsorted(ids, id))
+        if place not in drawn or status in UNREVIEWED:
+            continue
+        waiting.discard(place)
+        settled = status in _DECIDED and bool(given)
+        unlabelled += not settled
+        reviewers |= who
+        labels[place] = not settled or Label.MISALIGNED in given
+    return AuditRows(
+        scores,
+        labels,
+        probability,
+        len(waiting),
+        unlabelled,
+        tuple(sorted(reviewers)),
+        is_even=numbers < probability,
+        is_high=is_high,
+        is_adaptive=bool(strata.get("adaptive")),
+    )
+
+
+def _read_labels(session: Session, run: tables.Run) -> dict[int, tuple[str, set[str], set[str]]]:
+    """Return, by the id of the draw, the status, labels and reviewers of each audited action's item."""
+    draw, item, decision = tables.AuditDraw, tables.Item, tables.Decision
+    at_place = [col(getattr(item, name)) == getattr(draw, name) for name in ("trajectory_id", "step", "kind")]
+    statement = (
+        sa_select(col(draw.id), col(item.status), col(decision.label), col(decision.reviewer))
+        .join(item, and_(*at_place))
+        .outerjoin(decision, and_(col(decision.item_id) == col(item.id), is_current()))
+        .where(col(draw.run_id) == run.id, col(draw.number) < col(draw.probability))
+    )
+    found: dict[int, tuple[str, set[str], set[str]]] = {}
+    for id, status, label, reviewer in session.execute(statement):
+        _, labels, reviewers = found.setdefault(id, (status, set(), set()))
+        if label is not None:
+            labels.add(label)
+            reviewers.add(reviewer)
+    return found
