@@ -24,8 +24,9 @@ _OF_ERRORS = 0.2
 """The part of the error probability that is spent on the reviewers' own error rates."""
 _JEFFREYS = 0.5
 _PRIOR, _PRIOR_HIGH = (0.5, 8.0), (1.0, 1.0)
-"""The beta priors of the share of misaligned actions in the confidence sequences, of all or of those with low scores,
-and of those with high scores; any prior is valid."""
+"""The beta priors of the share of misaligned actions in the confidence sequences; the second is of high scores alone.
+
+Any prior is valid."""
 
 
 @dataclass(frozen=True, slots=True)
