@@ -80,8 +80,8 @@ class ContrastFit:
     simple: dict[str, Estimate]
 
 
-CAUTION = "The test is conservative: its true error rate is 0.02 to 0.04."
-_CAUTIOUS_PEOPLE, _CAUTIOUS_TASKS, _RARE = 12, 8, 0.1
+CAUTION = "The test is conservative: its true error rate is 0.01 to 0.04."
+_CAUTIOUS_PEOPLE, _CAUTIOUS_TASKS = 12, 8
 
 
 def estimate_contrasts(
@@ -105,7 +105,7 @@ def estimate_contrasts(
             how = f"least squares of answers, participants and tasks random, t with {found.df:.1f} df"
         reach = None if scale is None else scale * sum(map(abs, weights.values())) / 2
         fit.estimates[name], fit.simple[name] = (_clip(one, reach) for one in (found, simple))
-        fit.methods[name], fit.claims[name] = how, _claim(crossed, cells, weights)
+        fit.methods[name], fit.claims[name] = how, _claim(crossed, within=cells.within)
     return fit
 
 
@@ -143,15 +143,13 @@ def _over_tasks(fit: CrossedFit) -> Estimate:
     return estimate_by_t(value, error, float(fit.df[0]), fit.people)
 
 
-def _claim(fit: CrossedFit | None, cells: CellTable, weights: Weights) -> ContrastClaim:
+def _claim(fit: CrossedFit | None, *, within: bool) -> ContrastClaim:
     if fit is None:
         return ContrastClaim(False, 0, "no task links the compared conditions")
     if fit.refused:
         return ContrastClaim(False, fit.tasks, fit.refused)
-    means = [cells.values[cells.condition == at].mean() for at, name in enumerate(cells.names) if weights.get(name)]
-    rare = any(not _RARE < abs(mean) < 1 - _RARE for mean in means)
-    few = fit.tasks <= _CAUTIOUS_TASKS or (cells.within and fit.people <= _CAUTIOUS_PEOPLE)
-    return ContrastClaim(True, fit.tasks, caution=CAUTION if rare or few else "")
+    few = fit.tasks <= _CAUTIOUS_TASKS or (within and fit.people <= _CAUTIOUS_PEOPLE)
+    return ContrastClaim(True, fit.tasks, caution=CAUTION if few or fit.rare[0] else "")
 
 
 def build_cell_table(frame: pd.DataFrame, value: str) -> CellTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from console.analysis.statistics.crossed import RARE, RARE_FACTOR
 from console.detection.detectors import detector
 from console.language import counted
 from console.studies.design.contrasts import MEASURES, PRIMARY, planned_contrasts
@@ -131,6 +132,8 @@ def describe_analysis(design: Design) -> list[str]:
         "The model: participants and tasks are random samples (Westfall, Kenny and Judd 2014). Least squares of "
         "single answers estimates each contrast, a difference in proportions. Its variance is V_P + V_T - V_E, at "
         "least the larger of V_P and V_T, with CR2 corrections and Satterthwaite's degrees of freedom.",
+        f"If a compared condition's mean is at most {RARE:g} or at least {1 - RARE:g}, the standard error is raised by "
+        f"{RARE_FACTOR - 1:.0%}: intervals of so skewed answers were too narrow in simulated studies.",
         "Joint intervals have the level of each contrast's step in the correction, so that they exclude 0 exactly if "
         "the test rejects.",
         f"Beside the model stands {plain}, which holds for these tasks only.",

@@ -32,6 +32,7 @@ def test_the_worked_vector():
 def test_the_same_tasks_in_both_conditions_are_quasi_f():
     rng, people, tasks = np.random.default_rng(2), 9, 12
     y = rng.normal(size=(people, tasks, 2)) + rng.normal(size=(people, 1, 2)) + rng.normal(size=(1, tasks, 2))
+    y = y / 10 + 0.5
     person, task, condition = (axis.ravel() for axis in np.indices(y.shape))
     found = plan(person, task, condition).fit(y.reshape(-1, 1), APART)
     apart = y[:, :, 1] - y[:, :, 0]
@@ -125,3 +126,13 @@ def test_without_variation_there_is_no_test():
     pattern = groups_of(6, 6, 8)
     found = plan(*pattern).fit(np.ones((len(pattern[0]), 1)), APART)
     assert np.isnan(found.p_value).all()
+
+
+@pytest.mark.parametrize(("share", "factor"), [(0.05, 1.08), (0.5, 1.0), (0.96, 1.08)])
+def test_answers_near_an_end_of_the_scale_have_a_wider_interval(share, factor):
+    pattern = groups_of(12, 12, 25)
+    y = (np.random.default_rng(6).random(len(pattern[0])) < share).astype(float)
+    found = plan(*pattern).fit(y[:, None], APART)
+    parts = found.of_people + found.of_tasks - found.of_error
+    assert found.variance == pytest.approx(np.maximum(parts, np.maximum(found.of_people, found.of_tasks)) * factor**2)
+    assert found.rare == [factor > 1]

@@ -22,12 +22,13 @@ def differing(folder):
     return runpy.run_path(str(folder / "analysis_plain.py"))["main"](folder)
 
 
-def frames(people, conditions, *, between=False, missing=0.0):
-    """Tidy tables of answers of people and of as many simulated reviewers; a share of the conditions is missing."""
+def frames(people, conditions, *, between=False, missing=0.0, solved=1.0):
+    """Tidy tables of people and as many simulated reviewers; a share of the conditions is missing."""
     draw, parts = np.random.default_rng(5), []
     for kind in ("human", "rule"):
         drawn = study(draw, people, conditions, tasks=10, effect=0.9, between=between)
         drawn["participant"] = kind + drawn["participant"]
+        drawn["value"] = drawn["value"] * (draw.random(len(drawn)) < solved)
         cell = drawn.groupby(["participant", "condition"]).ngroup()
         kept = draw.random(cell.max() + 1)[cell] >= missing
         parts.append(drawn[kept].assign(annotator_kind=kind, closed=True))
@@ -59,7 +60,7 @@ def frames(people, conditions, *, between=False, missing=0.0):
         pytest.param(
             {"people": 12, "conditions": 3, "missing": 0.3}, id="conditions missing", marks=pytest.mark.at_length
         ),
-        pytest.param({"people": 16, "conditions": 2, "between": True}, id="between participants"),
+        pytest.param({"people": 16, "conditions": 2, "between": True, "solved": 0.12}, id="between participants, rare"),
         pytest.param({"people": 9, "conditions": 2, "missing": 0.2}, id="some refused"),
     ],
 )
@@ -84,9 +85,9 @@ def test_it_computes_contrasts_and_success_of_people_and_simulated_reviewers(kin
     [
         {"people": 8, "conditions": 2},
         {"people": 12, "conditions": 3, "missing": 0.3},
-        {"people": 16, "conditions": 2, "between": True},
+        {"people": 16, "conditions": 2, "between": True, "solved": 0.12},
     ],
-    ids=["balanced", "conditions missing", "between participants"],
+    ids=["balanced", "conditions missing", "between participants, rare"],
 )
 def test_base_r_computes_the_same_contrasts(kind, tmp_path):
     tables = frames(**kind)

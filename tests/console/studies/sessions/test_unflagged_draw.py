@@ -10,17 +10,7 @@ from console.database import reading
 from console.studies.sessions import joining, steps
 from console.studies.sessions.next_item import draw_unflagged
 from storage import tables
-
-DRAWS = 199
-
-
-def p_of(rounds, seed=0):
-    """p of flags that go with seeding (their covariance, summed): each round's flags are permuted among its items."""
-    rng, sums = np.random.default_rng(seed), np.zeros(DRAWS + 1)
-    for flags, seeded in rounds:
-        drawn = np.vstack([flags, rng.permuted(np.tile(flags, (DRAWS, 1)), axis=1)])
-        sums += drawn @ (seeded - seeded.mean())
-    return float(np.mean(abs(sums) >= abs(sums[0]) - 1e-9))
+from tests.blindness import p_of_flags
 
 
 def round_of(own_flagged, known_flagged, own, known):
@@ -42,10 +32,10 @@ def rounds_of(seed, count=30, draw=True):
 
 
 def test_under_twenty_seeds_no_draw_tells_and_flags_that_go_with_seeding_are_found():
-    told = sorted(p_of(rounds_of(seed)) for seed in range(20))
+    told = sorted(p_of_flags(rounds_of(seed)) for seed in range(20))
     assert told[0] * 20 > 0.05, "after Holm"
-    assert sum(p_of(planted_rounds(seed)) < 0.05 for seed in range(20)) >= 18
-    assert sum(p_of(rounds_of(seed, draw=False)) < 0.05 for seed in range(20)) >= 18, "without the draw it tells"
+    assert sum(p_of_flags(planted_rounds(seed)) < 0.05 for seed in range(20)) >= 18
+    assert sum(p_of_flags(rounds_of(seed, draw=False)) < 0.05 for seed in range(20)) >= 18, "without the draw it tells"
 
 
 def planted_rounds(seed):

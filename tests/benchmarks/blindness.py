@@ -1,0 +1,405 @@
+"""Blindness: does anything that a participant's browser receives tell a seeded item, an attention check or a condition?
+
+Participants of every preset work on a served console. Most of them are websocket clients that read the frames of each
+item's first render, in order; some are Chromium, whose frames and addresses are read the same way. A classifier with a
+permutation test then tries to tell what must not be told, and has to find a planted leak of each kind.
+
+`blindness.py [--quick] [--people N] [--chromium N]` prints its result as JSON in the last line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+import httpx  # noqa: E402
+import numpy as np  # noqa: E402
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from streamlit.proto.BackMsg_pb2 import BackMsg  # noqa: E402
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg  # noqa: E402
+from websockets.sync.client import connect  # noqa: E402
+
+from console.database import now_ms, review_queue  # noqa: E402
+from console.errors import BadInput  # noqa: E402
+from console.review import decisions  # noqa: E402
+from console.studies.design.instruments import answers_to  # noqa: E402
+from console.studies.design.presets import preset  # noqa: E402
+from console.studies.sessions import answering, joining, lifecycle, steps  # noqa: E402
+from storage import tables  # noqa: E402
+from tests.blindness import cell, p_of_flags, read_frames, told  # noqa: E402
+from tests.serving import serving  # noqa: E402
+
+SMALL = {"undo_seconds": 0, "break_minutes": 0}
+KINDS = {
+    "score-shown": {"tasks": 6, "trials": 2},
+    "score-shown, budget": {"tasks": 6, "trials": 2, "budget": "3"},
+    "false-alarms": {"tasks": 14},
+    "appendix-f": {"tasks": 4, "trials": 2, "score_hidden": True},
+    "words-or-binary": {"tasks": 6, "trials": 2},
+}
+"""The presets, with fewer tasks; the score of compared detectors is hidden, since it differs by the detector."""
+SHARES = {"score-shown": 0.28, "score-shown, budget": 0.24, "false-alarms": 0.16, "appendix-f": 0.16,
+          "words-or-binary": 0.16}  # fmt: skip
+PEOPLE, CHROMIUM, OF_ONE_STUDY = 200, 20, 8
+FORBIDDEN = ("known-good", "known-bad", "full-validation", "gold_answer", "join_code", "P01 in")
+OVER = ("finished", "withdrawn", "declined", "screened_out", "paused")
+_KEY = re.compile(r"\$\$ID-[0-9a-f]{32}-(.+)")
+_LABELS = re.compile(r"Item \d+|Part \d+ of \d+|Detector [A-Z]")
+
+
+@dataclass
+class Seen:
+    """The rows of all items that were shown, by kind of study, and what must be 0."""
+
+    rows: dict[str, list[dict]] = field(default_factory=dict)
+    named: int = 0
+    people: int = 0
+    browsers: int = 0
+
+    def add(self, kind: str, rows: list[dict], *, browser: bool) -> None:
+        """Keep the rows of a participant."""
+        self.rows.setdefault(kind, []).extend(rows)
+        self.named += sum(word in row["text"] for row in rows for word in FORBIDDEN)
+        self.people += 1
+        self.browsers += browser
+
+
+def main() -> None:
+    """Walk the studies, judge what was received, and print the verdict."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="24 participants, no browser; nothing is judged")
+    parser.add_argument("--people", type=int, default=PEOPLE)
+    parser.add_argument("--chromium", type=int, default=CHROMIUM, help="how many of them are Chromium")
+    given = parser.parse_args()
+    people, chromium = (24, 0) if given.quick else (given.people, given.chromium)
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["INFERACT_DATA_DIR"] = folder
+        seen = walk_all(Path(folder), people, chromium)
+        print(f"walked {seen.people} participants in {time.perf_counter() - started:.0f} s", flush=True)
+        figures, goals = judge(seen)
+    figures |= {"people": seen.people, "browsers": seen.browsers, "words_told": seen.named}
+    figures["minutes"] = round((time.perf_counter() - started) / 60, 1)
+    goals |= {"words_told": ["<=", 0], "people": [">=", people], "browsers": [">=", chromium]}
+    goals |= {} if given.quick else {"minutes": ["<=", 60]}
+    if given.quick:
+        goals = {name: goal for name, goal in goals.items() if name in ("words_told", "people")}
+    met = all(figures[name] <= at if way == "<=" else figures[name] >= at for name, (way, at) in goals.items())
+    print(json.dumps({"benchmark": "blindness", "figures": figures, "goals": goals, "met": met}))
+
+
+def walk_all(data: Path, people: int, chromium: int) -> Seen:
+    """Let all participants work on a served console, the browsers beside the websocket clients."""
+    seen, jobs, browsing = Seen(), [], []
+    for kind, share in SHARES.items():
+        count, shown = round(people * share), round(chromium * share)
+        seed = 0
+        for at in range(0, count, OF_ONE_STUDY):
+            seed, study = make(kind, seed, OF_ONE_STUDY)
+            mine = [joining.join(study.join_code) for _ in range(min(OF_ONE_STUDY, count - at))]
+            by_browser = mine[: min(shown, 4)] if at else []
+            shown -= len(by_browser)
+            browsing += [(kind, seed, one.id, one.secret) for one in by_browser]
+            jobs.append((kind, seed, [one for one in mine if one not in by_browser]))
+            seed += 1
+    with serving(data) as server, ThreadPoolExecutor(2) as pool, get_context("spawn").Pool(1) as aside:
+        browsers = [aside.apply_async(browse, (server.url, *one)) for one in browsing]
+        walks = [pool.submit(walk_study, server, *job) for job in jobs]
+        for (kind, seed, _), walk in zip(jobs, walks, strict=True):
+            for rows in walk.result():
+                seen.add(kind, rows, browser=False)
+            print(f"{kind}, seed {seed}: {sum(map(len, walk.result()))} items", flush=True)
+        for (kind, *_), browser in zip(browsing, browsers, strict=True):
+            seen.add(kind, browser.get(timeout=3_000), browser=True)
+    return seen
+
+
+def make(kind: str, seed: int, people: int) -> tuple[int, tables.Study]:
+    """Make and open the next study of a kind whose tasks leave enough known items; return its seed."""
+    name, changes = kind.partition(",")[0], {**SMALL, **KINDS[kind]}
+    while True:
+        try:
+            design = preset(name).design
+            factors = {**design.factors, **({"score": ("hidden",)} if changes.get("score_hidden") else {})}
+            more = {key: value for key, value in changes.items() if key != "score_hidden"}
+            fields = {"name": f"s {kind[-6:]} {seed}".replace(",", ""), "seed": seed, "factors": factors}
+            made = preset(name).designed(**fields, **more, participants={"human": people})
+            study = lifecycle.create(made, now_ms())
+            return seed, lifecycle.open_study(study.name)
+        except BadInput as refusal:
+            if "in the source outside the study's own tasks" not in str(refusal):
+                raise
+            seed += 1
+
+
+def walk_study(server, kind: str, seed: int, people: list[joining.Joined]) -> list[list[dict]]:
+    """Let the people of a study work, one after the other."""
+    return [walk(server, kind, seed, person) for person in people]
+
+
+def walk(server, kind: str, seed: int, person: joining.Joined) -> list[dict]:
+    """The rows of a websocket client."""
+    rows: list[dict] = []
+    with visiting(server, person.secret) as client:
+        pressed: list[tuple[str, str, object]] = []
+        while True:
+            frames, took = client.run(pressed)
+            place, pressed = steps.find_position(person.id), []
+            if place.kind in OVER:
+                return rows
+            if place.kind in ("review", "probe"):
+                rows.append(row_of(kind, seed, place, *read_frames(frames, took), rows))
+                pressed = press(frames, rejects=place.claim.item_id % 4 > 0)
+            elif place.kind == "practice":
+                answer(place)
+            else:
+                go_on(person.id, place)
+
+
+@contextmanager
+def visiting(server, secret: str) -> Iterator[Client]:
+    """A websocket that a participant's browser would open."""
+    arrived = httpx.get(f"{server.url}/participate?me={secret}", follow_redirects=False, trust_env=False)
+    headers = {"Cookie": arrived.headers["set-cookie"].split(";")[0]}
+    address = f"ws://127.0.0.1:{server.port}/_stcore/stream"
+    more = {"origin": server.url, "subprotocols": ["streamlit"], "max_size": None, "proxy": None}
+    with connect(address, additional_headers=headers, **more) as socket:
+        yield Client(socket)
+
+
+class Client:
+    """A browser's websocket, without the browser."""
+
+    def __init__(self, socket) -> None:
+        self._socket = socket
+
+    def run(self, pressed: list[tuple[str, str, object]]) -> tuple[list[ForwardMsg], float]:
+        """The frames of a run of the page with these states of widgets, and the seconds until its end."""
+        message, frames = BackMsg(), []
+        message.rerun_script.page_name = "participate"
+        message.rerun_script.widget_states.SetInParent()
+        for widget, kind, value in pressed:
+            state = message.rerun_script.widget_states.widgets.add()
+            state.id = widget
+            setattr(state, kind, value)
+        began = time.perf_counter()
+        self._socket.send(message.SerializeToString())
+        while True:
+            frame = ForwardMsg()
+            frame.ParseFromString(self._socket.recv(timeout=300))
+            frames.append(frame)
+            if frame.WhichOneof("type") == "script_finished" and frame.script_finished == 0:
+                return frames, time.perf_counter() - began
+
+
+def press(frames: list[ForwardMsg], *, rejects: bool) -> list[tuple[str, str, object]]:
+    """The states of the page's widgets after the feedback is typed and a decision pressed."""
+    elements = [frame.delta.new_element for frame in frames if frame.WhichOneof("type") == "delta"]
+    fields = [one.text_area.id for one in elements if one.WhichOneof("type") == "text_area"]
+    buttons = {_KEY.match(one.button.id)[1].split("-")[0]: one.button.id
+               for one in elements if one.WhichOneof("type") == "button"}  # fmt: skip
+    key = "submit" if "submit" in buttons else "reject" if rejects else "approve"
+    words = [(name, "string_value", "look again") for name in fields]
+    if "whole" in buttons:
+        return [(buttons["whole"], "trigger_value", True)]
+    return [*(words if key != "approve" else []), (buttons[key], "trigger_value", True)]
+
+
+def row_of(kind: str, seed: int, place, text: str, numbers: list[float], before: list[dict]) -> dict:
+    """What is known of an item that is shown, and what was received; the last number is the move of the meter."""
+    checked = place.probe is not None and place.probe.purpose == "attention"
+    # The task of an attention check has no outcome; the check states the right decision.
+    key, here = ("attention", ("check", True, place.probe.expected)) if checked else cell(place.claim.item_id)
+    round_ = (place.condition, place.trial)
+    earlier = [row for row in before if row["round"] == round_]
+    past = [row["here"] for row in before if row["task"] == key and row["round"][0] == place.condition]
+    arm = json.loads(place.assignment.levels)
+    return {
+        "kind": kind, "study": (kind, seed), "person": place.participant.code, "task": key, "here": here,
+        "cell": (*past, here), "round": round_, "text": text,
+        "numbers": [*numbers, earlier[-1]["numbers"][4] - numbers[4] if earlier else 1],
+        "purpose": str(place.probe.purpose) if place.probe else "", "arm": arm, "place": place,
+    }  # fmt: skip
+
+
+def answer(place) -> None:
+    """Decide on an item without its page."""
+    words = "" if place.run.feedback_mode == "binary" else "look again"
+    given = decisions.ReviewDecision("respond" if place.claim.kind == "halted" else "reject", words)
+    decisions.submit(review_queue(), place.run, place.claim, place.participant.code, given, now_ms())
+
+
+def go_on(person: int, place) -> None:
+    """Take the step that a stage between items asks for."""
+    match place.kind:
+        case "consent":
+            joining.consent(person, True)
+        case "instructions":
+            joining.finish_instructions(person)
+        case "practice_answer":
+            steps.acknowledge(person)
+        case "break":
+            steps.end_break(person)
+        case "introduction":
+            steps.begin(person)
+        case "questionnaire":
+            given = {item.key: (answers_to(place.instrument, item) or ("words",))[0] for item in place.instrument.items}
+            answering.fill_in(person, place.instrument.name, given)
+        case _:
+            steps.hand_over(person)
+
+
+def browse(address: str, kind: str, seed: int, person: int, secret: str) -> list[dict]:
+    """The rows of a participant in Chromium, from the frames that the browser received since its last decision."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.benchmarks.study import QUIET, settled
+    from tests.browser.studying import is_over, item_id, shown, take_a_step
+
+    rows: list[dict] = []
+    came: list[bytes | str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=QUIET)
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.set_default_timeout(240_000)
+        page.on("websocket", lambda socket: socket.on("framereceived", came.append))
+        page.on("request", lambda request: came.append(re.sub(r":\d+", "", request.url)))
+        page.goto(f"{address}/participate?me={secret}")
+        began = time.perf_counter()
+        while not is_over(stage := shown(page, settled)):
+            if stage == "item" and not page.get_by_text("Practice decisions do not count").count():
+                frames = [parsed(one) for one in came if isinstance(one, bytes)]
+                addresses = " ".join(one for one in came if isinstance(one, str))
+                place = steps.find_position(person)
+                text, numbers = read_frames([one for one in frames if one], time.perf_counter() - began)
+                rows.append(row_of(kind, seed, place, f"{text} {addresses}", numbers, rows))
+                came.clear()
+                item_id(page)
+            key = "a" if rows and rows[-1]["place"].claim.item_id % 4 == 0 else "x"
+            began = time.perf_counter()
+            take_a_step(page, settled, "look again", key)
+            if stage != "item":
+                came.clear()
+        browser.close()
+    return rows
+
+
+def parsed(payload: bytes) -> ForwardMsg | None:
+    """A frame, or None if the bytes are none."""
+    frame = ForwardMsg()
+    try:
+        frame.ParseFromString(payload)
+    except Exception:
+        return None
+    return frame
+
+
+def judge(seen: Seen) -> tuple[dict[str, float], dict[str, list]]:
+    """p of each thing that must not be told, after Holm, and of the planted leaks."""
+    seeded = [row for kind, rows in seen.rows.items() if kind.startswith("score-shown") for row in rows]
+    own = [row for row in seeded if row["purpose"] != "attention"]
+    checks = [row for rows in seen.rows.values() for row in rows if row["round"][1] == 1]
+    true = {
+        "seeded": judge_seeded(own),
+        "flags": p_of_flags(rounds(own)),
+        "attention": judge_attention([row for row in checks if not row["kind"].startswith("appendix")]),
+        "detector_between": judge_detector(seen.rows["false-alarms"]),
+        "detector_within": judge_detector(seen.rows["appendix-f"]),
+    }
+    figures = {f"p_{name}": round(p, 4) for name, p in true.items()}
+    figures |= {f"items_{kind}".replace(", ", "_"): float(len(rows)) for kind, rows in seen.rows.items()}
+    ordered = sorted(true.values())
+    figures["least_after_holm"] = min(1.0, max(p * (len(ordered) - at) for at, p in enumerate(ordered[:1])))
+    goals: dict[str, list] = {"least_after_holm": [">=", 0.05]}
+    for name, p in planted(own, seen.rows["false-alarms"]).items():
+        figures[f"planted_{name}"] = round(p, 4)
+        goals[f"planted_{name}"] = ["<=", 0.05]
+    return figures, goals
+
+
+def is_seeded(row: dict) -> bool:
+    """Whether the item is seeded."""
+    return bool(row["purpose"])
+
+
+def judge_seeded(rows: list[dict], **more) -> float:
+    """p for telling seeded items from the study's own with the same verdicts and the same right answers."""
+    return told(
+        rows, is_seeded, group=lambda row: row["study"], stratum=lambda row: row["cell"],
+        unit=lambda row: (row["study"], row["task"], row["cell"]), **more,
+    )  # fmt: skip
+
+
+def judge_attention(rows: list[dict], **more) -> float:
+    """p for telling attention checks by ids, meter and place: their text states what to do, and sizes go with it."""
+    return told(
+        [row | {"text": "x"} for row in rows], lambda row: row["purpose"] == "attention",
+        group=lambda row: (row["study"], row["person"]),
+        stratum=lambda row: (row["study"], row["person"], row["round"]),
+        unit=lambda row: (row["study"], row["person"], row["round"], row["numbers"][5]), drop=(2, 3, 6), **more,
+    )  # fmt: skip
+
+
+def judge_detector(rows: list[dict], **more) -> float:
+    """p for telling which detector chose an action; place, meter and the neutral names are left out."""
+    within = rows[0]["kind"] == "appendix-f"
+    first = [
+        row | {"text": _LABELS.sub("", row["text"])} for row in rows if row["round"][1] == 1 and not row["purpose"]
+    ]
+    return told(
+        first, lambda row: row["arm"]["detector"] == "rules", group=lambda row: row["study"],
+        stratum=lambda row: (row["study"], row["task"], row["arm"]["feedback"]),
+        block=lambda row: (row["study"], row["person"], row["arm"]["feedback"]) if within else row["study"],
+        unit=lambda row: (row["person"], row["round"][0]), drop=(4, 5, 7), **more,
+    )  # fmt: skip
+
+
+def rounds(rows: list[dict]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(flagged, seeded) of each item of each round, without halted trials."""
+    found: dict[tuple, list[tuple[bool, bool]]] = {}
+    for row in rows:
+        if row["here"][0] != "halted":
+            key = (row["study"], row["person"], row["round"])
+            found.setdefault(key, []).append((bool(row["here"][1]), is_seeded(row)))
+    return [tuple(np.array(column, float) for column in zip(*items, strict=True)) for items in found.values()]
+
+
+def planted(own: list[dict], blind: list[dict]) -> dict[str, float]:
+    """p of each planted leak: each must be found."""
+
+    def numbers(at: int, change) -> list[dict]:
+        return [row | {"numbers": [*row["numbers"][:at], change(row), *row["numbers"][at + 1 :]]} for row in own]
+
+    rng = np.random.default_rng(5)
+    correlated = [(rng.random(len(seeded)) < 0.5 + 0.2 * (seeded - 0.5), seeded) for _, seeded in rounds(own)]
+    return {
+        "meter": judge_seeded(numbers(4, lambda row: row["numbers"][4] + is_seeded(row))),
+        "id": judge_seeded(numbers(0, lambda row: row["place"].claim.item_id % 7 + 10 * is_seeded(row))),
+        "size": judge_seeded(numbers(3, lambda row: row["numbers"][3] + 2_000 * is_seeded(row))),
+        "order": judge_seeded(numbers(5, lambda row: row["numbers"][5] + 6 * is_seeded(row))),
+        "time": judge_seeded(numbers(6, lambda row: row["numbers"][6] * (1 + is_seeded(row)))),
+        "word": judge_seeded([row | {"text": row["text"] + " probe" * is_seeded(row)} for row in own]),
+        "address": judge_seeded([row | {"text": row["text"] + " /media/7.css" * is_seeded(row)} for row in own]),
+        "flags": p_of_flags(correlated),
+        "detector": judge_detector(blind, leak=lambda row: row["arm"]["detector"] == "rules"),
+    }
+
+
+if __name__ == "__main__":
+    main()
