@@ -145,8 +145,7 @@ class CrossedPlan:
     def _rare(self, values: Floats, chosen: list[int]) -> NDArray[np.bool_]:
         """Return whether the mean of any chosen condition is close to 0 or 1 in absolute value."""
         means = np.abs([values[self.table.condition == at].mean(axis=0) for at in chosen])
-        found: NDArray[np.bool_] = ((means <= RARE) | (means >= 1 - RARE)).any(axis=0)
-        return found
+        return np.asarray(((means <= RARE) | (means >= 1 - RARE)).any(axis=0), dtype=np.bool_)
 
     def root_apply(self, sums: Floats) -> Floats:
         """Return sums over the columns in the coordinates of the orthonormal basis."""
