@@ -4,7 +4,6 @@ Each executed transfer is a line of FOLDER/executed.jsonl. If FOLDER/changed exi
 """
 
 import asyncio
-import json
 import os
 import sys
 from pathlib import Path
@@ -22,6 +21,9 @@ from mcp_types import (
     Tool,
     ToolAnnotations,
 )
+
+sys.path.insert(0, str(Path(__file__).parent))
+from agent_bench import execute
 
 FOLDER = Path(sys.argv[1])
 FIELDS = {"to": {"type": "string"}, "amount": {"type": "integer"}}
@@ -45,13 +47,11 @@ async def call_tool(_context, params):
     """Execute a call, or end the process where the folder says so."""
     if params.name == "balance":
         return CallToolResult(content=[TextContent(text="The balance is 12.")])
-    with (FOLDER / "executed.jsonl").open("a") as log:
-        log.write(json.dumps(params.arguments) + "\n")
+    sent = execute(FOLDER, params.arguments["to"], params.arguments["amount"])
     if (FOLDER / "dies").exists():
         (FOLDER / "dies").unlink()
         os._exit(1)
-    sent = params.arguments
-    return CallToolResult(content=[TextContent(text=f"Sent {sent['amount']} to {sent['to']}.")])
+    return CallToolResult(content=[TextContent(text=sent)])
 
 
 async def list_resources(_context, _params):

@@ -1,27 +1,32 @@
 """The contract of every way in: what an agent executes and what its model reads, in each case that can happen.
 
-`python -m tests.doors.contract` prints the table. A framework is looked for in this environment, then in
-`$INFERACT_FRAMEWORKS/*/bin/python`; a way in whose framework is missing is named as not tried.
+`python -m tests.doors.approval_conformance` prints the table. A framework is looked for in this environment, then in
+`$INFERACT_FRAMEWORKS/*/bin/python`.
 """
 
 import json
 import os
+import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
+from sqlmodel import select
+
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
+from console.errors import ConsoleError
 from console.gate import Gate
 from console.gate.policy import policy_store
 from console.review import decisions
 from console.review.decisions import ReviewDecision
+from storage import tables
+from storage.queue import Claim
 from tests.doors.ways import WAYS
 from tests.serving import free_port, new_agent, serving
 
@@ -35,20 +40,37 @@ rules:
   - {tool: transfer, when: 'args.amount > 1000', then: deny, because: Too much.}
   - {tool: transfer, when: 'args.amount == 1', then: allow}
   - {tool: transfer, when: 'args.amount == 2', then: ask, reviews: 2}
+  - {tool: [Bash, run_shell_command], when: 'args.command.endsWith(" 5000")', then: deny, because: Too much.}
+  - {tool: [Bash, run_shell_command], when: 'args.command.endsWith(" 1")', then: allow}
+  - {tool: [Bash, run_shell_command], when: 'args.command.endsWith(" 2")', then: ask, reviews: 2}
 default: ask
 """
-NO_EDIT = {"openai_agents_approval"}
-"""Ways in whose framework cannot replace the arguments of an approved call."""
+SAYS_INSTEAD = {
+    ("langgraph_batched", "edit"): ("a human reviewer replaced this tool call before it ran",),
+    ("langgraph_per_call", "edit"): ("a human reviewer replaced this tool call before it ran",),
+}
+"""What the model reads where the framework has a sentence of its own."""
 
-OWN_NOTICE = "a human reviewer replaced this tool call before it ran"
-"""What LangChain's own middleware says after an edit."""
+LIMITS = {
+    ("plain", "two calls decided apart"): (
+        "turn",
+        "`check` asks about one call at a time; `check_many` asks about several.",
+    ),
+    ("openai_agents_approval", "edit"): ("none", "The SDK cannot replace the arguments of an approved call."),
+    ("inspect", "two calls decided apart"): ("turn", "Inspect asks about the calls of one message one by one."),
+}
+"""Cells that hold in another way: what the cell shows, and what the framework does not allow."""
+
+HOLDS, LONGEST_S = "", 120
+_KILLED = -signal.SIGKILL
 
 
 @dataclass(frozen=True)
 class Case:
     """One case: the calls, what the reviewers do by recipient, and what must come of it.
 
-    `says` are texts of which each must be in some message. `reviews` are (reviewer, decision, feedback, edited action).
+    `says` are texts of which each must be in some message. `reviews` are (reviewer, decision, feedback, edited action);
+    `refused` counts those that the console must refuse. `event` happens when the calls are pending.
     """
 
     name: str
@@ -57,7 +79,21 @@ class Case:
     calls: list = field(default_factory=lambda: ONE)
     reviews: dict = field(default_factory=dict)
     deadline_s: float = 90.0
-    away: bool = False
+    event: str = ""
+    refused: int = 0
+
+
+@dataclass(frozen=True)
+class Played:
+    """What came of one case: `error` is the agent's, if it gave no answer; `states` are those of the items."""
+
+    executed: list
+    messages: list
+    error: str = ""
+    refused: int = 0
+    together: int = 0
+    """The largest number of calls that were pending at the same time."""
+    states: tuple = ()
 
 
 def to(name, amount):
@@ -70,9 +106,9 @@ def call(amount):
     return [{"name": "transfer", "arguments": {"to": "ada", "amount": amount}}]
 
 
-EDITED = 'transfer({"amount":4,"to":"ada"})'
+APPROVED = ("rita", "approve", "", None)
 CASES = [
-    Case("approve", [to("ada", 5)], ("Sent 5 to ada.",), reviews={"ada": [("rita", "approve", "", None)]}),
+    Case("approve", [to("ada", 5)], ("Sent 5 to ada.",), reviews={"ada": [APPROVED]}),
     Case(
         "reject with feedback",
         [],
@@ -83,7 +119,14 @@ CASES = [
         "edit",
         [to("ada", 4)],
         ("A reviewer changed this call before it ran",),
-        reviews={"ada": [("rita", "edit", "", EDITED)]},
+        reviews={"ada": [("rita", "edit", "", {"amount": 4})]},
+    ),
+    Case(
+        "edit refused by the schema",
+        [to("ada", 5)],
+        ("Sent 5 to ada.",),
+        reviews={"ada": [("rita", "edit", "", {"amount": "four"}), APPROVED]},
+        refused=1,
     ),
     Case(
         "respond",
@@ -94,20 +137,23 @@ CASES = [
     Case("denied by a rule", [], ("A rule of the policy denies this call", "Too much."), calls=call(5_000)),
     Case("allowed by a rule", [to("ada", 1)], ("Sent 1 to ada.",), calls=call(1)),
     Case("nobody decides", [], ("This is not a rejection",), deadline_s=2),
-    Case("console away", [], ("could not be reached",), deadline_s=2, away=True),
+    Case("console away", [], ("could not be reached",), deadline_s=2, event="away"),
+    Case("console restarted", [to("ada", 5)], ("Sent 5 to ada.",), reviews={"ada": [APPROVED]}, event="restart"),
     Case(
         "two calls decided apart",
         [to("bob", 7)],
         ("A person rejected this call", "Sent 7 to bob."),
         calls=TWO,
-        reviews={"ada": [("rita", "reject", "No.", None)], "bob": [("rita", "approve", "", None)]},
+        reviews={"ada": [("rita", "reject", "No.", None)], "bob": [APPROVED]},
     ),
+    Case("agent interrupted", [], reviews={"ada": [APPROVED]}, event="interrupt"),
+    Case("agent killed after begin", [to("ada", 5)], reviews={"ada": [APPROVED]}, event="kill"),
     Case(
         "second reviewer needed",
         [to("ada", 2)],
         ("Sent 2 to ada.",),
         calls=call(2),
-        reviews={"ada": [("rita", "approve", "", None), ("omar", "approve", "", None)]},
+        reviews={"ada": [APPROVED, ("omar", "approve", "", None)]},
     ),
 ]
 
@@ -131,114 +177,195 @@ class Door:
         self.data, self.database = data, f"sqlite:///{data / 'console.db'}"
         self._numbers = iter(range(1_000_000))
 
-    def play(self, server, way, case):
-        """Return (executed, messages, errors) of one way in, in one case."""
-        _, module = WAYS[way]
+    def play(self, server, way, case, folder):
+        """Return what came of one way in, in one case; `folder` is the agent's own."""
         number = next(self._numbers)
         run = f"{way} {case.name} {number}"
         Gate(run, url=self.database, undo_s=0).open()
         with writing(self.database) as session:
             policy_store.save(session, runs.get(session, run), POLICY, "ada", now_ms())
-        url = f"http://127.0.0.1:{free_port()}" if case.away else server.url
         token = new_agent(self.data, f"agent {way} {number}")
-        asked = {"url": url, "token": token, "run": run, "deadline_s": case.deadline_s, "calls": case.calls}
-        stop = threading.Event()
-        reviewing = threading.Thread(target=self._review, args=(run, case, stop))
-        reviewing.start()
-        try:
-            done = subprocess.run(
-                [str(find_python(module)), str(Path(__file__).with_name("ways.py")), way],
-                input=json.dumps(asked | {"task": f"Send the money ({run})."}),
-                env={**os.environ, "PYTHONPATH": str(CLIENT), "PYTHONWARNINGS": "ignore"},
-                capture_output=True,
-                text=True,
-                timeout=180,
-            )
-        finally:
-            stop.set()
-            reviewing.join()
-        lines = done.stdout.strip().splitlines()
-        if done.returncode or not lines:
-            return None, [], done.stderr[-2_000:]
-        answer = json.loads(lines[-1])
-        return answer["executed"], answer["messages"], ""
+        with ExitStack() as stack:
+            url = f"http://127.0.0.1:{free_port()}" if case.event in ("away", "restart") else server.url
+            if case.event == "restart":
+                serves = stack.enter_context(ExitStack())
+                serves.enter_context(serving(self.data, port=int(url.rpartition(":")[2])))
+            asked = {"url": url, "token": token, "run": run, "deadline_s": case.deadline_s, "calls": case.calls}
+            asked |= {"folder": str(folder), "task": f"Send the money ({run})."}
+            if case.event == "kill":
+                (folder / "kills").touch()
+            agent = self._start(way, asked)
+            reviewers = _Reviewers(self.database, run, case)
+            try:
+                if case.event in ("restart", "interrupt"):
+                    reviewers.await_pending()
+                if case.event == "restart":
+                    serves.close()
+                    serves.enter_context(serving(self.data, port=int(url.rpartition(":")[2])))
+                if case.event == "interrupt":
+                    os.kill(int((folder / "agent.pid").read_text()), signal.SIGINT)
+                else:
+                    reviewers.start()
+                answer, error = _finish(agent)
+                if case.event == "kill" and agent.returncode == _KILLED:
+                    answer, error = _finish(self._start(way, asked | {"deadline_s": 2}))
+            finally:
+                reviewers.stop()
+                _kill(agent)
+        log = folder / "executed.jsonl"
+        executed = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        states = reviewers.states(settled=case.event == "interrupt")
+        return Played(executed, answer.get("messages", []), error, reviewers.refused, reviewers.together, states)
 
-    def _review(self, run_name, case, stop):
-        queue, left = review_queue(self.database), {name: list(acts) for name, acts in case.reviews.items()}
-        reviewers = sorted({act[0] for acts in left.values() for act in acts}, reverse=True)
-        while not stop.is_set() and any(left.values()):
-            for reviewer in reviewers:
-                self._act(queue, run_name, reviewer, left)
+    def _start(self, way, asked):
+        """The agent's process; it has read its question."""
+        process = subprocess.Popen(
+            [str(find_python(WAYS[way].module)), str(Path(__file__).with_name("ways.py")), way],
+            env={**os.environ, "PYTHONPATH": str(CLIENT), "PYTHONWARNINGS": "ignore"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # Programs that a killed agent leaves behind are ended with its group.
+            start_new_session=True,
+        )
+        process.stdin.write(json.dumps(asked))
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+
+def _finish(process):
+    """(answer, error) of an agent; {} if it gave no answer."""
+    try:
+        out, error = process.communicate(timeout=LONGEST_S)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        return {}, f"no end within {LONGEST_S} s"
+    lines = out.strip().splitlines()
+    if process.returncode or not lines:
+        return {}, f"exit {process.returncode}: {error.strip()[-2_000:]}"
+    return json.loads(lines[-1]), ""
+
+
+def _kill(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    process.wait()
+
+
+class _Reviewers:
+    """Those who decide about the items of one run as a case says, in a thread."""
+
+    def __init__(self, database, run, case):
+        self._database, self._run, self._case = database, run, case
+        self._queue, self._left = review_queue(database), {name: list(acts) for name, acts in case.reviews.items()}
+        self._stop, self._thread = threading.Event(), threading.Thread(target=self._work)
+        self.refused = self.together = 0
+
+    def start(self):
+        """Begin to review."""
+        self._thread.start()
+
+    def stop(self):
+        """End at once."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def states(self, settled=False):
+        """The states of the run's items; if `settled`, when none of them is pending any more, or after 20 s."""
+        until = time.monotonic() + 20
+        while True:
+            with reading(self._database) as session:
+                item = tables.Item
+                found = session.exec(select(item.status).where(item.run_id == runs.get(session, self._run).id)).all()
+            states = tuple(map(str, found))
+            if not settled or (states and "pending" not in states) or time.monotonic() > until:
+                return states
             time.sleep(0.1)
 
-    def _act(self, queue, run_name, reviewer, left):
+    def await_pending(self, wait_s=60):
+        """Wait until every call of the case is pending; note how many were so at the same time."""
+        until = time.monotonic() + wait_s
+        while time.monotonic() < until and not self._stop.is_set():
+            self.together = max(self.together, self.states().count("pending"))
+            if self.together >= len(self._case.calls):
+                return
+            time.sleep(0.1)
+
+    def _work(self):
+        if len(self._case.calls) > 1:
+            self.await_pending(wait_s=15)
+        reviewers = sorted({act[0] for acts in self._left.values() for act in acts}, reverse=True)
+        while not self._stop.is_set() and any(self._left.values()):
+            for reviewer in reviewers:
+                self._review(reviewer)
+            time.sleep(0.1)
+
+    def _review(self, reviewer):
         """Claim an item as this reviewer and decide it as the case says."""
-        try:
-            with reading(self.database) as session:
-                run = runs.get(session, run_name)
-                session.expunge(run)
-                claim = decisions.claim_next_item(queue, session, run, reviewer, now_ms())
-                asked = session.connection().exec_driver_sql(
-                    "SELECT body FROM trajectory_body JOIN item USING (trajectory_id) WHERE item.id = ?",
-                    (claim.item_id,),
-                )
-                action = json.loads(asked.scalar_one())["critical_action"]
-        except Exception:
-            # No item is pending yet, or another reviewer has claimed it.
-            return
-        name = next(name for name in left if f'"{name}"' in action)
-        act = next(act for act in left[name] if act[0] == reviewer)
-        left[name].remove(act)
-        if act[3]:
-            # The name as it is pending, which may have the server's in front.
-            act = (*act[:3], action.partition("(")[0] + act[3].removeprefix("transfer"))
-        label = "misaligned" if act[1] == "respond" else None
-        decisions.submit(queue, run, claim, reviewer, ReviewDecision(*act[1:], label), now_ms())
+        with reading(self._database) as session:
+            run = runs.get(session, self._run)
+            session.expunge(run)
+            claim = decisions.claim_next_item(self._queue, session, run, reviewer, now_ms())
+            if not isinstance(claim, Claim):
+                return
+        # The session above may still see the moment before the item.
+        with reading(self._database) as session:
+            asked = session.connection().exec_driver_sql(
+                "SELECT body FROM trajectory_body JOIN item USING (trajectory_id) WHERE item.id = ?", (claim.item_id,)
+            )
+            action = json.loads(asked.scalar_one())["critical_action"]
+        name = next(name for name in self._left if name in action)
+        for act in [act for act in self._left[name] if act[0] == reviewer]:
+            self._left[name].remove(act)
+            edited = None if act[3] is None else _edit(action, act[3])
+            label = "misaligned" if act[1] == "respond" else None
+            try:
+                decided = ReviewDecision(act[1], act[2], edited, label)
+                decisions.submit(self._queue, run, claim, reviewer, decided, now_ms())
+            except ConsoleError:
+                self.refused += 1
+            else:
+                return
+
+
+def _edit(action, changed):
+    """The pending action with another amount: of a transfer, or of a shell command that ends with it."""
+    name, _, given = action.partition("(")
+    arguments = json.loads(given.removesuffix(")"))
+    if "command" in arguments:
+        amount = changed["amount"]
+        edited = arguments["command"].rsplit(" ", 1)[0] + f" {amount}" if isinstance(amount, int) else 4
+        return f"{name}({json.dumps(arguments | {'command': edited})})"
+    return f"{name}({json.dumps(arguments | changed)})"
 
 
 def _sorted_json(value):
     return json.dumps(value, sort_keys=True)
 
 
-def find_fault(way, case, executed, messages, error):
+def find_fault(way, case, played):
     """Return what breaks the contract, or "" if nothing does."""
-    if executed is None:
-        return f"the agent failed: {error.strip().splitlines()[-1] if error.strip() else 'no answer'}"
-    if case.name == "edit" and way in NO_EDIT:
-        return "" if executed == [] and any("A reviewer changed this call" in one for one in messages) else "edit ran"
-    if sorted(executed, key=_sorted_json) != sorted(case.executed, key=_sorted_json):
-        return f"executed {executed}, not {case.executed}"
-    says = (OWN_NOTICE,) if case.name == "edit" and way.startswith("langgraph") else case.says
-    missing = [text for text in says if not any(text in one for one in messages)]
-    return f"the model did not read {missing}, only {messages}" if missing else ""
-
-
-def main():
-    """Print the table: each way in, in each case."""
-    faults, held = [], 0
-    with tempfile.TemporaryDirectory() as folder:
-        data = Path(folder) / "data"
-        os.environ["INFERACT_DATA_DIR"] = str(data)
-        door = Door(data)
-        with serving(data) as server:
-            print(f"{'way in':<24}" + "".join(f"{number:>4}" for number in range(1, len(CASES) + 1)))
-            for way, (_, module) in WAYS.items():
-                if find_python(module) is None:
-                    print(f"{way:<24} not tried: {module} is not installed")
-                    continue
-                cells = []
-                for case in CASES:
-                    fault = find_fault(way, case, *door.play(server, way, case))
-                    held += not fault
-                    faults += [f"{way}, {case.name}: {fault}"] if fault else []
-                    cells.append("no" if fault else "edit" if case.name == "edit" and way in NO_EDIT else "ok")
-                print(f"{way:<24}" + "".join(f"{cell:>4}" for cell in cells), flush=True)
-    print("\n".join(f"{number:>3} {case.name}" for number, case in enumerate(CASES, 1)))
-    print("edit: the framework cannot replace the arguments, so the call is rejected with the edit's text.")
-    print(f"{held} cells hold, {len(faults)} do not, on {datetime.now(UTC):%Y-%m-%d}.")
-    print("\n".join(faults))
-    return 1 if faults else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    mark, _ = LIMITS.get((way, case.name), ("", ""))
+    expected = [] if mark == "none" else case.executed
+    if sorted(played.executed, key=_sorted_json) != sorted(expected, key=_sorted_json):
+        return f"executed {played.executed}, not {expected} {played.error.strip()[-300:]}"
+    if played.refused != case.refused:
+        return f"{played.refused} decisions were refused, not {case.refused}"
+    if case.event == "interrupt":
+        return "" if played.states == ("cancelled",) else f"the items are {played.states} {played.error[-300:]}"
+    if played.error:
+        return f"the agent failed: {played.error.splitlines()[-1]}"
+    if case.event == "kill":
+        # An agent whose way in gives each session its own task asks again, and nobody approves twice.
+        says = ("has begun before", "This is not a rejection")
+        return "" if any(text in one for text in says for one in played.messages) else f"read {played.messages}"
+    if (len(case.calls) > 1 and played.together < 2) != (mark == "turn"):
+        return f"{played.together} calls of one message were pending side by side"
+    says = SAYS_INSTEAD.get((way, case.name), case.says)
+    missing = [text for text in says if not any(text in one for one in played.messages)]
+    return f"the model did not read {missing}, only {played.messages}" if missing else ""

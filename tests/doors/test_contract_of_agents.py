@@ -20,15 +20,21 @@ def door(tmp_path_factory):
 
 
 @pytest.fixture
-def play(door, monkeypatch):
+def play(door, monkeypatch, tmp_path):
     """A function that plays a case for a way in and returns what breaks the contract, or an empty text."""
     way_in, server = door
     monkeypatch.setenv("INFERACT_DATA_DIR", str(way_in.data))
     settings.cache_clear()
-    return lambda way, case: find_fault(way, case, *way_in.play(server, way, case))
+
+    def play(way, case):
+        folder = tmp_path / case.name.replace(" ", "_")
+        folder.mkdir()
+        return find_fault(way, case, way_in.play(server, way, case, folder))
+
+    return play
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.name != "console away"], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [case for case in CASES if case.event != "away"], ids=lambda case: case.name)
 def test_agent_executes_only_what_was_allowed_and_reads_why(play, case):
     assert play("side_by_side" if len(case.calls) > 1 else "plain", case) == ""
 
@@ -36,6 +42,6 @@ def test_agent_executes_only_what_was_allowed_and_reads_why(play, case):
 @pytest.mark.at_length
 @pytest.mark.parametrize("way", OF_FRAMEWORKS)
 def test_framework_executes_only_what_was_allowed_and_reads_why(play, way):
-    if find_python(WAYS[way][1]) is None:
-        pytest.skip(f"{WAYS[way][1]} is not installed; INFERACT_FRAMEWORKS names a folder of environments")
+    if find_python(WAYS[way].module) is None:
+        pytest.skip(f"{WAYS[way].module} is not installed; INFERACT_FRAMEWORKS names a folder of environments")
     assert {case.name: fault for case in CASES if (fault := play(way, case))} == {}

@@ -1,280 +1,61 @@
-"""Agents of real frameworks with their own fake models, each behind the gate: `python ways.py NAME < question`.
+"""The ways in to the gate, and the program that plays one of them: `python ways.py NAME < question`.
 
-The question is JSON: url, token, run, deadline_s, task, and the calls that the model wants to make in one message. The
-answer is JSON: the calls that were executed, and the texts that the model got back. Runs in the framework's own
-environment; only `inferact_client` must be on the path.
+The question is JSON: url, token, run, deadline_s, folder, task, and the calls that the model wants to make in one
+message. The answer is JSON: the texts that the model got back, and the version of the framework. Runs in the
+framework's own environment; only `inferact_client` must be on the path.
 """
 
-import asyncio
 import json
 import os
 import sys
-
-from inferact_client import Gate
-
-EXECUTED = []
-ASKED = {}
+from importlib import import_module
+from typing import NamedTuple
 
 
-def transfer(to: str, amount: int) -> str:
-    """Transfer an amount to a person."""
-    EXECUTED.append({"to": to, "amount": amount})
-    return f"Sent {amount} to {to}."
+class Way(NamedTuple):
+    """A way in: the module and function of its agent, the module that it needs, and the package with its version.
 
+    `program` is a command whose version counts instead; `INFERACT_<PROGRAM>` may name its file.
+    """
 
-def plain(gate, task, calls):
-    """The three lines of README, call by call."""
-    messages = []
-    for call in calls:
-        decision = gate.check(task, [], call, task_id=task)
-        if decision.approved:
-            result = transfer(**decision.arguments)
-            gate.done(decision, result)
-            messages.append(f"{decision.message} {result}")
-        else:
-            messages.append(decision.message)
-    return messages
-
-
-def side_by_side(gate, task, calls):
-    """`acheck_many`: the calls of one message together."""
-
-    async def work():
-        asked = [{"task": task, "steps": [], "action": call, "task_id": task} for call in calls]
-        decided = await gate.acheck_many(asked)
-        return [(one, transfer(**one.arguments) if one.approved else "") for one in decided]
-
-    return [f"{one.message} {result}" for one, result in asyncio.run(work())]
-
-
-def langchain(gate, task, calls, mode=None):
-    """`create_agent` with `GateMiddleware`, or with `HumanInTheLoopMiddleware` in one of its modes."""
-    from inferact_client.adapters.langchain import GateMiddleware
-    from inferact_client.adapters.langgraph import resolve
-    from langchain.agents import create_agent
-    from langchain.agents.middleware import HumanInTheLoopMiddleware
-    from langchain_core.language_models import BaseChatModel
-    from langchain_core.messages import AIMessage
-    from langchain_core.outputs import ChatGeneration, ChatResult
-    from langgraph.checkpoint.memory import InMemorySaver
-
-    class Fake(BaseChatModel):
-        @property
-        def _llm_type(self):
-            return "fake"
-
-        def bind_tools(self, _tools, **_):
-            return self
-
-        def _generate(self, messages, *_, **__):
-            wanted = [{"name": c["name"], "args": c["arguments"], "id": f"c{n}"} for n, c in enumerate(calls)]
-            answered = any(one.type == "tool" for one in messages)
-            said = AIMessage("Finished.") if answered else AIMessage("", tool_calls=wanted)
-            return ChatResult(generations=[ChatGeneration(message=said)])
-
-    given = {"messages": [{"role": "user", "content": task}]}
-    config = {"configurable": {"thread_id": task}}
-
-    async def work():
-        if mode is None:
-            app = create_agent(Fake(), [transfer], middleware=[GateMiddleware(gate)])
-            return await app.ainvoke(given, config)
-        held = HumanInTheLoopMiddleware(interrupt_on={"transfer": True}, interrupt_mode=mode)
-        app = create_agent(Fake(), [transfer], middleware=[held], checkpointer=InMemorySaver())
-        return await resolve(app, await app.ainvoke(given, config), gate, config)
-
-    out = asyncio.run(work())
-    return [str(one.content) for one in out["messages"] if one.type == "tool"]
-
-
-def langgraph_batched(gate, task, calls):
-    """`HumanInTheLoopMiddleware` with one interrupt for each message."""
-    return langchain(gate, task, calls, "batched")
-
-
-def langgraph_per_call(gate, task, calls):
-    """`HumanInTheLoopMiddleware` with one interrupt for each call."""
-    return langchain(gate, task, calls, "per_call")
-
-
-def pydantic_ai(gate, task, calls):
-    """An agent whose tool requires approval, with `handle(gate)`."""
-    from inferact_client.adapters.pydantic_ai import handle
-    from pydantic_ai import Agent, Tool
-    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
-    from pydantic_ai.models.function import FunctionModel
-
-    def answer(messages, _info):
-        if len(messages) > 1:
-            return ModelResponse([TextPart("Finished.")])
-        return ModelResponse([ToolCallPart(c["name"], c["arguments"], f"c{n}") for n, c in enumerate(calls)])
-
-    agent = Agent(FunctionModel(answer), tools=[Tool(transfer, requires_approval=True)], capabilities=[handle(gate)])
-    parts = [part for one in agent.run_sync(task).all_messages() for part in one.parts]
-    return [str(part.content) for part in parts if part.part_kind in ("tool-return", "retry-prompt")]
-
-
-def openai_agents(gate, task, calls, wrapped=True):
-    """An agent whose tool is wrapped by `gated`, or needs approval and is answered by `resolve`."""
-    from agents import Agent, Model, ModelResponse, Runner, Usage, function_tool, set_tracing_disabled
-    from inferact_client.adapters.openai_agents import gated, resolve
-    from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
-
-    set_tracing_disabled(True)
-    got = []
-
-    class Fake(Model):
-        async def get_response(self, system_instructions, input, *_, **__):
-            results = [one for one in input if isinstance(one, dict) and one.get("type") == "function_call_output"]
-            got[:] = [str(one["output"]) for one in results]
-            text = ResponseOutputText(text="Finished.", type="output_text", annotations=[])
-            said = [ResponseOutputMessage(id="m", content=[text], role="assistant", status="completed", type="message")]
-            if not results:
-                said = [
-                    ResponseFunctionToolCall(
-                        call_id=f"c{n}", name=c["name"], arguments=json.dumps(c["arguments"]), type="function_call"
-                    )
-                    for n, c in enumerate(calls)
-                ]
-            return ModelResponse(output=said, usage=Usage(), response_id=None)
-
-        def stream_response(self, *_, **__):
-            raise AssertionError("not streamed")
-
-    async def work():
-        tool = function_tool(transfer, needs_approval=not wrapped)
-        agent = Agent(name="a", model=Fake(), tools=[gated(tool, gate, task_id=task) if wrapped else tool])
-        result = await Runner.run(agent, task)
-        return result if wrapped else await resolve(agent, result, gate, task_id=task)
-
-    asyncio.run(work())
-    return got
-
-
-def openai_agents_approval(gate, task, calls):
-    """`needs_approval` with `resolve`, which cannot edit."""
-    return openai_agents(gate, task, calls, wrapped=False)
-
-
-def strands(gate, task, calls):
-    """An agent with `GateHandler`."""
-    from inferact_client.adapters.strands import GateHandler
-    from strands import Agent, tool
-    from strands.models import Model
-
-    class Fake(Model):
-        def update_config(self, **_):
-            """Has no configuration."""
-
-        def get_config(self):
-            return {}
-
-        def structured_output(self, *_, **__):
-            raise AssertionError("not used")
-
-        async def stream(self, messages, *_, **__):
-            answered = any("toolResult" in part for one in messages for part in one["content"])
-            yield {"messageStart": {"role": "assistant"}}
-            for n, call in enumerate([] if answered else calls):
-                yield {"contentBlockStart": {"start": {"toolUse": {"toolUseId": f"c{n}", "name": call["name"]}}}}
-                yield {"contentBlockDelta": {"delta": {"toolUse": {"input": json.dumps(call["arguments"])}}}}
-                yield {"contentBlockStop": {}}
-            if answered:
-                yield {"contentBlockStart": {"start": {}}}
-                yield {"contentBlockDelta": {"delta": {"text": "Finished."}}}
-                yield {"contentBlockStop": {}}
-            yield {"messageStop": {"stopReason": "end_turn" if answered else "tool_use"}}
-
-    agent = Agent(model=Fake(), tools=[tool(transfer)], interventions=[GateHandler(gate, task_id=task)])
-    agent(task)
-    results = [part["toolResult"] for one in agent.messages for part in one["content"] if "toolResult" in part]
-    return [" ".join(part.get("text", "") for part in one["content"]) for one in results]
-
-
-def google_adk(gate, task, calls):
-    """A runner with `GatePlugin`."""
-    from google.adk.agents import LlmAgent
-    from google.adk.models import BaseLlm, LlmResponse
-    from google.adk.runners import InMemoryRunner
-    from google.genai import types
-    from inferact_client.adapters.google_adk import GatePlugin
-
-    class Fake(BaseLlm):
-        async def generate_content_async(self, llm_request, stream=False):
-            parts = [part for one in llm_request.contents for part in one.parts or ()]
-            said = [types.Part(text="Finished.")]
-            if not any(part.function_response for part in parts):
-                made = [
-                    types.FunctionCall(id=f"c{n}", name=c["name"], args=c["arguments"]) for n, c in enumerate(calls)
-                ]
-                said = [types.Part(function_call=call) for call in made]
-            yield LlmResponse(content=types.Content(role="model", parts=said))
-
-    async def work():
-        agent = LlmAgent(name="a", model=Fake(model="fake"), tools=[transfer])
-        runner = InMemoryRunner(agent=agent, app_name="app", plugins=[GatePlugin(gate)])
-        session = await runner.session_service.create_session(app_name="app", user_id="u")
-        message = types.Content(role="user", parts=[types.Part(text=task)])
-        events = runner.run_async(user_id="u", session_id=session.id, new_message=message)
-        return [part for one in [event async for event in events] for part in (one.content and one.content.parts) or ()]
-
-    return [json.dumps(p.function_response.response) for p in asyncio.run(work()) if p.function_response]
-
-
-def mcp_gateway(gate, task, calls):
-    """An MCP client of `inferact-mcp serve`, whose server is a bank; all over stdio."""
-    import tempfile
-    from pathlib import Path
-
-    from mcp import Client, StdioServerParameters
-
-    with tempfile.TemporaryDirectory() as folder:
-        bank = {"command": sys.executable, "args": [str(Path(__file__).with_name("bank_server.py")), folder]}
-        console = {**ASKED["console"], "run": gate.run, "expires_s": gate.deadline_s * 0.75}
-        config = Path(folder) / "servers.yaml"
-        config.write_text(json.dumps({"console": console, "servers": {"bank": bank}, "hold_s": gate.deadline_s + 40}))
-        serve = "from inferact_client.mcp_gateway.command import main; main()"
-        gateway = StdioServerParameters(
-            command=sys.executable,
-            args=["-c", serve, "serve", "--config", str(config)],
-            env={"PYTHONPATH": os.environ["PYTHONPATH"]},
-        )
-
-        async def work():
-            async with Client(gateway) as client:
-                meta = {"inferact/task": task}
-                sent = [client.call_tool(call["name"], call["arguments"], meta=meta) for call in calls]
-                return await asyncio.gather(*sent)
-
-        results = asyncio.run(work())
-        done = Path(folder) / "executed.jsonl"
-        EXECUTED.extend(json.loads(line) for line in (done.read_text().splitlines() if done.exists() else ()))
-    return [" ".join(part.text for part in result.content) for result in results]
+    agent: str
+    play: str
+    module: str
+    package: str
+    program: str = ""
 
 
 WAYS = {
-    "plain": (plain, "httpx"),
-    "side_by_side": (side_by_side, "httpx"),
-    "langchain": (langchain, "langchain"),
-    "langgraph_batched": (langgraph_batched, "langchain"),
-    "langgraph_per_call": (langgraph_per_call, "langchain"),
-    "pydantic_ai": (pydantic_ai, "pydantic_ai"),
-    "openai_agents": (openai_agents, "agents"),
-    "openai_agents_approval": (openai_agents_approval, "agents"),
-    "strands": (strands, "strands"),
-    "google_adk": (google_adk, "google.adk"),
-    "mcp_gateway": (mcp_gateway, "mcp, yaml"),
+    "plain": Way("plain_agents", "plain", "httpx", "httpx"),
+    "side_by_side": Way("plain_agents", "side_by_side", "httpx", "httpx"),
+    "langchain": Way("framework_agents", "langchain", "langchain", "langchain"),
+    "langgraph_batched": Way("framework_agents", "langgraph_batched", "langchain", "langgraph"),
+    "langgraph_per_call": Way("framework_agents", "langgraph_per_call", "langchain", "langgraph"),
+    "pydantic_ai": Way("framework_agents", "pydantic_ai", "pydantic_ai", "pydantic-ai-slim"),
+    "openai_agents": Way("framework_agents", "openai_agents", "agents", "openai-agents"),
+    "openai_agents_approval": Way("framework_agents", "openai_agents_approval", "agents", "openai-agents"),
+    "strands": Way("framework_agents", "strands", "strands", "strands-agents"),
+    "google_adk": Way("framework_agents", "google_adk", "google.adk", "google-adk"),
+    "inspect": Way("more_framework_agents", "inspect", "inspect_ai", "inspect-ai"),
+    "agent_framework": Way("more_framework_agents", "agent_framework", "agent_framework", "agent-framework-core"),
+    "claude_agent_sdk": Way("program_agents", "claude_agent_sdk", "claude_agent_sdk", "claude-agent-sdk"),
+    "claude_code": Way("program_agents", "claude_code", "claude_agent_sdk", "", "claude"),
+    "codex": Way("program_agents", "codex", "httpx", "", "codex"),
+    "gemini": Way("program_agents", "gemini", "httpx", "", "gemini"),
+    "mcp_gateway": Way("program_agents", "mcp_gateway", "mcp, yaml", "mcp"),
 }
-"""Each way in, with the module that it needs."""
 
 
 def main():
     """Play one question."""
-    asked = json.load(sys.stdin)
-    ASKED["console"] = {"url": asked["url"], "token": asked["token"]}
-    gate = Gate(asked["run"], url=asked["url"], token=asked["token"], deadline_s=asked["deadline_s"])
-    messages = WAYS[sys.argv[1]][0](gate, asked["task"], asked["calls"])
-    print("\n" + json.dumps({"executed": EXECUTED, "messages": messages}))
+    # The names of frameworks are those of installed packages, not of files beside this one.
+    from agent_bench import open_bench
+
+    way = WAYS[sys.argv[1]]
+    bench = open_bench(json.load(sys.stdin))
+    os.chdir(bench.folder)
+    messages = getattr(import_module(way.agent), way.play)(bench)
+    print("\n" + json.dumps({"messages": messages}))
 
 
 if __name__ == "__main__":

@@ -73,6 +73,16 @@ def from_inspect(messages: Iterable[Any]) -> Converted:
     return _collect(part for message in messages for part in _inspect_parts(_plain(message)))
 
 
+def from_strands(messages: Iterable[Any]) -> Converted:
+    """Convert messages of Strands, which have the form of Bedrock."""
+    return _collect(part for message in messages for part in _strands_parts(message))
+
+
+def from_agent_framework(messages: Iterable[Any]) -> Converted:
+    """Convert messages of Microsoft Agent Framework."""
+    return _collect(part for message in messages for part in _agent_framework_parts(message))
+
+
 def _openai_parts(message: Mapping[str, Any]) -> Iterator[_Said]:
     kind, role = message.get("type"), message.get("role")
     if kind == "function_call":
@@ -155,6 +165,28 @@ def _inspect_parts(message: Mapping[str, Any]) -> Iterator[_Said]:
         yield _Said("text", _text(message.get("content")))
         for call in message.get("tool_calls") or ():
             yield _call(call.get("id"), call.get("function"), call.get("arguments"))
+
+
+def _strands_parts(message: Mapping[str, Any]) -> Iterator[_Said]:
+    for kind, part in (item for content in message.get("content") or () for item in content.items()):
+        if kind == "text":
+            yield _Said("user" if message.get("role") == "user" else "text", _text(part))
+        elif kind == "toolUse":
+            yield _call(part.get("toolUseId"), part.get("name"), part.get("input"))
+        elif kind == "toolResult":
+            yield _Said("result", _text(part.get("content")), str(part.get("toolUseId")))
+
+
+def _agent_framework_parts(message: Any) -> Iterator[_Said]:
+    role = str(_field(message, "role"))
+    for part in _field(message, "contents") or ():
+        kind = _field(part, "type")
+        if kind == "text" and role in ("user", "assistant"):
+            yield _Said("user" if role == "user" else "text", _text(_field(part, "text")))
+        elif kind == "function_call":
+            yield _call(_field(part, "call_id"), _field(part, "name"), _field(part, "arguments"))
+        elif kind == "function_result":
+            yield _Said("result", _text(_field(part, "result")), str(_field(part, "call_id")))
 
 
 def _collect(parts: Iterable[_Said]) -> Converted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
@@ -21,19 +22,52 @@ CHAPTERS = {
 """The titles of the chapters by their name in the address; the code generates the last chapter."""
 
 _HERE = files(__package__)
+_CONFORMANCE = "(the table of approval-conformance)\n"
 _TYPES = {"time": "UTC time", "truth": "true or false", "json": "JSON", "record": "JSON"}
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """One way in to the gate as it was tried; a cell is `ok`, `no`, or a word that `limits` explains."""
+
+    version: str
+    date: str
+    cells: list[str]
+
+
+@dataclass(frozen=True)
+class _Conformance:
+    """What `python -m tests.doors.approval_conformance --record` writes."""
+
+    cases: list[str]
+    ways: dict[str, _Tried]
+    limits: dict[str, dict[str, str]]
 
 
 @cache
 def chapter(name: str) -> str:
     """Return a chapter of CHAPTERS as Markdown, with second-level headings at the top."""
-    return _dictionary() if name == "data" else (_HERE / f"{name}.md").read_text("utf-8")
+    if name == "data":
+        return _dictionary()
+    text = (_HERE / f"{name}.md").read_text("utf-8")
+    return text.replace(_CONFORMANCE, _draw_conformance()) if _CONFORMANCE in text else text
 
 
 @cache
 def meanings() -> dict[str, str]:
     """Return the meaning of each export column by the column's name."""
     return read_data(_HERE / "columns.yaml", dict[str, str])
+
+
+def _draw_conformance() -> str:
+    known = read_data(_HERE / "approval_conformance.yaml", _Conformance)
+    numbers = [str(number) for number, _ in enumerate(known.cases, 1)]
+    head = ["way in", "version", "tried on", *numbers]
+    rows = [[name, way.version, way.date, *way.cells] for name, way in known.ways.items()]
+    table = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
+    cases = ", ".join(f"{number} {case}" for number, case in zip(numbers, known.cases, strict=True))
+    limits = [f"- {way}, {case}: {says}" for way, cases in known.limits.items() for case, says in cases.items()]
+    return "\n".join([*table, f"\nCases: {cases}.\n", *limits, ""])
 
 
 def _dictionary() -> str:

@@ -58,15 +58,12 @@ def _await(url, process):
     pytest.fail("the gateway did not come up")
 
 
-def test_without_its_token_nobody_comes_in(address):
+def test_call_over_http_needs_the_token_and_runs_once_and_only_with_an_approval(bench, address):
+    """The client is a second gateway, whose server is the address of the first one."""
     for headers in ({}, {"Authorization": "Bearer another-secret-of-the-gateway"}):
         asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
         answer = httpx.post(address, json=asked, headers=headers, trust_env=False)
         assert (answer.status_code, "Bearer TOKEN" in answer.text) == (401, True)
-
-
-def test_call_over_http_runs_once_and_only_with_an_approval(bench, address):
-    """The client is a second gateway, whose server is the address of the first one."""
     outer = f"{bench.run} outer"
     Gate(outer, url=bench.database).open()
     with writing(bench.database) as session:

@@ -11,7 +11,7 @@ from strands.interventions import Deny, InterventionHandler, Proceed, Transform
 
 from inferact_client.adapters.shared import Held, hold, record
 from inferact_client.gate import Gate
-from inferact_client.steps import Converted, from_anthropic
+from inferact_client.steps import from_strands
 
 
 class GateHandler(InterventionHandler):
@@ -27,7 +27,9 @@ class GateHandler(InterventionHandler):
         """Let the call run as decided, or deny it with the message for the model."""
         use, tool = event.tool_use, event.selected_tool
         schema = tool.tool_spec["inputSchema"].get("json") if tool is not None else None
-        held = await hold(self._gate, _convert(event.agent.messages), use["name"], use["input"], self._task_id, schema)
+        held = await hold(
+            self._gate, from_strands(event.agent.messages), use["name"], use["input"], self._task_id, schema
+        )
         if held.arguments is None:
             return Deny(reason=held.message)
         self._begun[use["toolUseId"]] = held
@@ -46,19 +48,3 @@ class GateHandler(InterventionHandler):
             return Proceed()
         content = [{"text": held.message}, *event.result["content"]]
         return Transform(apply=lambda changed: setattr(changed, "result", {**changed.result, "content": content}))
-
-
-def _convert(messages: Any) -> Converted:
-    """Return (task, steps) of messages in the form of Bedrock."""
-    kinds = {"toolUse": "tool_use", "toolResult": "tool_result"}
-    parts = [
-        (one["role"], kind, part) for one in messages for content in one["content"] for kind, part in content.items()
-    ]
-    said = [
-        {"type": "text", "text": part}
-        if kind == "text"
-        else {"type": kinds.get(kind, kind), "id": part.get("toolUseId"), "tool_use_id": part.get("toolUseId"), **part}
-        for _, kind, part in parts
-        if kind == "text" or isinstance(part, dict)
-    ]
-    return from_anthropic({"role": role, "content": [one]} for (role, *_), one in zip(parts, said, strict=False))

@@ -12,6 +12,7 @@ from inferact_client.gate import Gate
 from inferact_client.hook.hosts import Host
 from inferact_client.hook.notes import Session, call_keys
 from inferact_client.steps import Transcript
+from inferact_client.talk import Cancellation
 
 CANARY = "inferact_hook_canary"
 CANARY_REACHED = "The hook works and the console accepts its token."
@@ -37,8 +38,13 @@ def deny(host: Host, words: str) -> Answer:
     return Answer(2, {"hookSpecificOutput": inner}, words)
 
 
-def answer(host: Host, event: Mapping[str, Any], gate: Gate, limit_s: float) -> Answer:
-    """Answer an event within `limit_s` seconds; an event other than a call never blocks the program."""
+def answer(
+    host: Host, event: Mapping[str, Any], gate: Gate, limit_s: float, cancel: Cancellation | None = None
+) -> Answer:
+    """Answer an event within `limit_s` seconds; an event other than a call never blocks the program.
+
+    If `cancel` is set, withdraw the check.
+    """
     name = event.get("hook_event_name")
     session = Session(host.name, str(event.get("session_id") or ""))
     if name == host.prompt:
@@ -48,10 +54,12 @@ def answer(host: Host, event: Mapping[str, Any], gate: Gate, limit_s: float) -> 
         return _record(host, event, gate, session)
     if name != host.before:
         return deny(host, f"The hook was called for {name!r}, which it does not know, so this call did not run.")
-    return _ask(host, event, gate, session, limit_s)
+    return _ask(host, event, gate, session, limit_s, cancel)
 
 
-def _ask(host: Host, event: Mapping[str, Any], gate: Gate, session: Session, limit_s: float) -> Answer:
+def _ask(
+    host: Host, event: Mapping[str, Any], gate: Gate, session: Session, limit_s: float, cancel: Cancellation | None
+) -> Answer:
     tool, given = event.get("tool_name"), event.get("tool_input")
     if not isinstance(tool, str) or not tool or not isinstance(given, Mapping):
         return deny(host, "The program sent a call without a name or without arguments, so it did not run.")
@@ -66,6 +74,7 @@ def _ask(host: Host, event: Mapping[str, Any], gate: Gate, session: Session, lim
         {"name": tool, "arguments": dict(given)},
         task_id=session.task_id,
         deadline_s=max(limit_s - _WITHDRAW_S, 0.5),
+        cancel=cancel,
     )
     if decision.reason == TIMEOUT and decision.check_id is not None:
         # No one comes back for this check: the program asks again with a new one.
