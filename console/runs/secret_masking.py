@@ -10,6 +10,7 @@ import hmac
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from console.auth.kept_secrets import kept_secret
@@ -34,15 +35,32 @@ _REFERRING = re.compile(
 _ELSEWHERE = re.compile(r"(?=.*\d)\S{6,}\Z|\S{12,}\Z")
 """Secrets that are masked wherever else they stand in a file, also without their name."""
 _MOST, _LONGEST_NAME = 1_000, 20
+_SHORTEST = 8
+"""Characters of the shortest text that shows a secret by its shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A shape of secrets, in the group `secret` of the pattern, which begins at one of the `hints` (lower case)."""
+    """A shape of secrets, in the group `secret` of the pattern, which begins at one of the `hints` (lower case).
+
+    `bare` is the pattern without its condition on the character before: in JSON, the `n` of a line break stands there.
+    """
 
     name: str
     hints: tuple[str, ...]
     pattern: re.Pattern[str]
+    bare: re.Pattern[str] | None = None
+
+    def may_be_in(self, body: str, lowered: str, hint: str) -> bool:
+        """Return whether a text in JSON may hold such a secret; `lowered` is the text in lower case."""
+        at = lowered.find(hint)
+        if self.bare is None or len(lowered) != len(body):
+            return at >= 0
+        while at >= 0:
+            if self.bare.match(body, at):
+                return True
+            at = lowered.find(hint, at + 1)
+        return False
 
 
 _WORD = r"(?<![A-Za-z0-9])"
@@ -51,6 +69,13 @@ _QUOTED = (
     r"\\*'(?P<single>[^'\\\n]{4,256})\\*')"
 )
 _BARE = r"(?P<secret>[^\s\"'`,;&|()\[\]{}<>\\]{5,256}+(?<![.:!?]))(?![(\[{<])"
+
+
+def _word(name: str, hints: tuple[str, ...], shape: str) -> _Kind:
+    """Return a kind whose secrets begin a word and contain nothing that JSON escapes."""
+    return _Kind(name, hints, re.compile(_WORD + shape), re.compile(shape))
+
+
 _KINDS = (
     _Kind(
         "private-key",
@@ -61,7 +86,7 @@ _KINDS = (
             re.DOTALL,
         ),
     ),
-    _Kind(
+    _word(
         "key",
         (
             *(
@@ -81,20 +106,16 @@ _KINDS = (
             ),
             *("hf_", "gsk_", "npm_", "pypi-", "sg.", "whsec_", "lsv2_", "nvapi-", "xai-", "tvly-", "dop_v1_"),
         ),
-        re.compile(
-            _WORD + r"(?P<secret>sk-(?=[\w-]*\d)[A-Za-z0-9_-]{20,}|(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{10,}|"
+        (
+            r"(?P<secret>sk-(?=[\w-]*\d)[A-Za-z0-9_-]{20,}|(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{10,}|"
             r"gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{22,}|glpat-[\w-]{20,}|xox[abeoprs]-[\w-]{10,}|"
             r"AIza[\w-]{35}|ya29\.[\w-]{20,}|hf_[A-Za-z0-9]{30,}|gsk_[A-Za-z0-9]{20,}|npm_[A-Za-z0-9]{36}|"
             r"pypi-[\w-]{40,}|SG\.[\w-]{16,}\.[\w-]{16,}|whsec_[\w+/=-]{20,}|lsv2_[a-z]{2}_\w{20,}|nvapi-[\w-]{20,}|"
             r"xai-[\w-]{20,}|tvly-[\w-]{16,}|dop_v1_[a-f0-9]{30,})"
         ),
     ),
-    _Kind(
-        "aws-key",
-        ("akia", "asia", "abia", "acca"),
-        re.compile(_WORD + r"(?P<secret>A(?:KIA|SIA|BIA|CCA)[0-9A-Z]{16})(?![0-9A-Za-z])"),
-    ),
-    _Kind("jwt", ("eyj",), re.compile(_WORD + r"(?P<secret>eyJ[\w-]{8,}\.eyJ[\w-]{4,}\.[\w-]*)")),
+    _word("aws-key", ("akia", "asia", "abia", "acca"), r"(?P<secret>A(?:KIA|SIA|BIA|CCA)[0-9A-Z]{16})(?![0-9A-Za-z])"),
+    _word("jwt", ("eyj",), r"(?P<secret>eyJ[\w-]{8,}\.eyJ[\w-]{4,}\.[\w-]*)"),
     _Kind(
         _ANY,
         ("bearer", "authorization"),
@@ -152,7 +173,7 @@ class Masker:
 
     def mask_text(self, text: str) -> str:
         """Return the text with its secrets masked."""
-        if spans := sorted(_spans(text, self._hints)):
+        if len(text) >= _SHORTEST and (spans := sorted(_spans(text, self._hints))):
             parts, end = [], 0
             for start, stop in spans:
                 if start >= end:
@@ -182,7 +203,7 @@ class Masker:
         """Return the trajectory, whose canonical JSON is `body`, with its secrets masked, or itself if it has none."""
         lowered = body.lower()
         # Most texts of a record are short, and most hints stand in none of them.
-        self._hints = tuple(one for one in _HINTS if one[1] in lowered)
+        self._hints = tuple((kind, hint) for kind, hint in _HINTS if kind.may_be_in(body, lowered, hint))
         before, masked = self.masked, self.mask_value(record.to_dict()) if self._hints or self._elsewhere else None
         if masked is not None and self.masked > before:
             # A value that has its name only later in the record is masked in the second pass.
@@ -244,4 +265,9 @@ def _is_assigned(match: re.Match[str]) -> bool:
 
 
 def _is_secret_name(name: object) -> bool:
-    return isinstance(name, str) and _SECRET_NAME.search(name) is not None
+    return isinstance(name, str) and _ends_as_secret_name(name[-_LONGEST_NAME:])
+
+
+@lru_cache(maxsize=4_096)
+def _ends_as_secret_name(end: str) -> bool:
+    return _SECRET_NAME.search(end) is not None

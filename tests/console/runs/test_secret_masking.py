@@ -196,3 +196,12 @@ def test_the_mask_depends_on_a_key_of_the_installation(data_dir):
 def test_masking_any_text_ends_and_is_done_once(data_dir, text):
     masked = Masker().mask_text(text)
     assert Masker().mask_text(masked) == masked
+
+
+@pytest.mark.parametrize("before", ["the key:\n", "\t", "İ\n", '"', "\\"])
+@pytest.mark.parametrize("secret", ["sk-7abcdefghijklmnopqrst", "AKIA7ABCDEFGHIJKLMNO", "eyJhbGciOiJI.eyJzdWIi.x7"])
+def test_a_secret_behind_what_json_escapes_is_masked_in_its_record(before, secret, data_dir):
+    record = Trajectory("t", "generic", "Read the task-1 file.", (Step("", "read({})", f"{before}{secret} end"),))
+    masked = Masker().mask_record(record, record.to_json())
+    assert secret not in masked.to_json()
+    assert masked.steps[0].observation.startswith(before)
