@@ -1,7 +1,10 @@
-"""The audit chain: each event's digest is hashed with the previous hash, so that any change of an event is detected.
+"""The audit chains: each event's digest is hashed with the previous hash, so that any change of an event is detected.
 
-The chain holds digests and ids only. The content of an event can be erased: its link stays, and the event that records
-the erasure lists the erased event. A separate row holds the end of the chain.
+Each run has a chain of its own, so that writers of different runs do not wait for each other; what belongs to no run is
+in the chain of access. That chain also holds the heads of the others: `seal` adds a link with those that have moved.
+
+A chain holds digests and ids only. The content of an event can be erased: its link stays, and the event that records
+the erasure lists the erased event. A row for each chain holds its end.
 
 Each transaction also adds a link with the digests of the rows that it changed (`storage.linked_rows`); a link of rows
 has no event. Each digest is salted, and the salt goes with the row.
@@ -15,10 +18,12 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import groupby, islice
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select
 
+from storage.errors import StorageError
 from storage.linked_rows import LINKED, TOUCHED, changed_parts, parts_digest, select_row, select_rows
 from storage.tables import ChainEnd, Event, EventLink, RowSalt, Table
 
@@ -27,60 +32,68 @@ _link = Table.metadata.tables[str(EventLink.__tablename__)]
 _end = Table.metadata.tables[str(ChainEnd.__tablename__)]
 _salt = Table.metadata.tables[str(RowSalt.__tablename__)]
 
+ACCESS = 0
+"""The chain of what belongs to no run, and of rows that were removed; a run's chain has the run's id."""
+
 _CONTENT = ("run_id", "at_ms", "actor", "kind", "subject", "detail", "door", "place", "before", "after", "salt")
 _NO_ROWS = "[]"
+_EVENT, _ERASED_BY, _CHAIN = "event", "erased by ", "chain"
+_Heads = dict[int, str]
 _PAGE = 1_000
 _SHOWN = 20
 """How many changed rows of one table are named; the rest are only counted."""
 
 READ_TOUCHED = f"SELECT DISTINCT name, row_id FROM {TOUCHED} ORDER BY name, row_id"
 FORGET_TOUCHED = f"DELETE FROM {TOUCHED}"
-READ_END = "SELECT event_id, events, hash FROM chain_end"
+NOTE = f"INSERT INTO {TOUCHED} VALUES (?, ?)"
+READ_END = "SELECT events, hash FROM chain_end WHERE id = ?"
+NEW_ID = "SELECT 1 + max(coalesce((SELECT max(event_id) FROM event_link), 0), coalesce((SELECT max(id) FROM event), 0))"
+_SERVER_ID = "SELECT nextval(pg_get_serial_sequence('event', 'id'))"
 SALT_ROW = """INSERT INTO row_salt (name, row_id, salt) VALUES (?, ?, ?)
 ON CONFLICT (name, row_id) DO UPDATE SET salt = excluded.salt"""
-_LINK_COLUMNS = ("event_id", "at_ms", "kind", "erases", "content_digest", "rows", "previous_hash", "hash")
+_LINK_COLUMNS = (
+    "event_id", "at_ms", "kind", "erases", "content_digest", "rows", "previous_hash", "hash", "chain", "place",
+)  # fmt: skip
 ADD_LINK = f"INSERT INTO event_link ({', '.join(_LINK_COLUMNS)}) VALUES ({', '.join('?' * len(_LINK_COLUMNS))})"
-MOVE_END = "UPDATE chain_end SET event_id = ?, events = ?, hash = ?"
+MOVE_END = """INSERT INTO chain_end (id, event_id, events, hash) VALUES (?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id, events = excluded.events, hash = excluded.hash"""
+_OPEN_END = "INSERT INTO chain_end (id, event_id, events, hash) VALUES (?, 0, 0, '') ON CONFLICT (id) DO NOTHING"
+_MOVED_ENDS = "SELECT id, events, hash FROM chain_end WHERE events > sealed AND id <> ? ORDER BY id"
+_SEAL_END = "UPDATE chain_end SET sealed = ? WHERE id = ?"
+_READ_EVENT = f"SELECT id, {', '.join(_CONTENT)} FROM event WHERE id = ?"
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
 def begin(connection: Connection) -> None:
-    """Create the end of an empty chain."""
-    connection.execute(insert(_end).values(id=1, event_id=0, events=0, hash=""))
+    """Create the end of the empty chain of access."""
+    connection.execute(insert(_end).values(id=ACCESS, event_id=0, events=0, hash=""))
 
 
 def append(connection: Connection, content: Mapping[str, Any], erases: Sequence[int] = ()) -> int:
-    """Add one event with its link and return the event's id, within the caller's write transaction.
+    """Add one event and return its id, within the caller's write transaction; the commit links it (`link_touched`).
 
     `content` holds the columns of an event except id and salt. `erases` lists events whose content is deleted as well.
     """
-    # Other writers wait here: with SQLite since BEGIN IMMEDIATE, with PostgreSQL for this one row.
-    end = connection.execute(select(_end).with_for_update()).one()
-    newest = connection.execute(select(func.coalesce(func.max(_event.c.id), 0))).scalar_one()
-    row = {"id": max(newest, end.event_id) + 1, **content, "salt": secrets.token_hex(16)}
     if erases:
         connection.execute(delete(_event).where(_event.c.id.in_(erases)))
-    connection.execute(insert(_event).values(row))
-    _link_up(connection, row, end.hash, end.events, erases)
-    event_id: int = row["id"]
+    cursor, server = connection.connection.cursor(), connection.dialect.name != "sqlite"
+    return append_raw(cursor, content, erases, server=server)
+
+
+def append_raw(cursor: Any, content: Mapping[str, Any], erases: Sequence[int] = (), *, server: bool) -> int:
+    """Like `append`, with a raw cursor of the transaction; the events that it `erases` are deleted already."""
+    cursor.execute(_SERVER_ID if server else NEW_ID)
+    event_id: int = cursor.fetchone()[0]
+    row = {"id": event_id, **content, "salt": secrets.token_hex(16)}
+    names = ", ".join(f'"{name}"' for name in row)
+    _run_many(cursor, f"INSERT INTO event ({names}) VALUES ({', '.join('?' * len(row))})", [(*row.values(),)], server)
+    noted = [(_EVENT, event_id), *((f"{_ERASED_BY}{event_id}", gone) for gone in erases)]
+    _run_many(cursor, NOTE, noted, server)
     return event_id
 
 
-def append_raw(db: Any, content: Mapping[str, Any]) -> None:
-    """Like `append`, within a `storage.queue.transaction.Transaction`."""
-    event_id, events, previous = db.rows("SELECT event_id, events, hash FROM chain_end FOR UPDATE")[0]
-    ((newest,),) = db.rows("SELECT COALESCE(MAX(id), 0) FROM event")
-    row = {"id": max(newest, event_id) + 1, **content, "salt": secrets.token_hex(16)}
-    link = _new_link(row, previous, ())
-    for table, values in (("event", row), ("event_link", link)):
-        names = ", ".join(f'"{name}"' for name in values)
-        db.run(f"INSERT INTO {table} ({names}) VALUES ({', '.join(f':{name}' for name in values)})", **values)
-    end = {"event_id": row["id"], "events": events + 1, "hash": link["hash"]}
-    db.run("UPDATE chain_end SET event_id = :event_id, events = :events, hash = :hash", **end)
-
-
 def link_touched(cursor: Any, *, server: bool) -> None:
-    """Add a link with the digests of the rows that this transaction changed, if there are any, just before its commit.
+    """Link the events and the rows that this transaction added or changed, if there are any, just before its commit.
 
     `cursor` is a raw cursor of the transaction; `server` is true for any database other than SQLite.
     """
@@ -88,7 +101,7 @@ def link_touched(cursor: Any, *, server: bool) -> None:
     touched = cursor.fetchall()
     if touched:
         cursor.execute(FORGET_TOUCHED)
-        _link_rows(cursor, touched, server)
+        _link_noted(cursor, touched, server)
 
 
 def link_all(connection: Connection, names: Iterable[str] = tuple(LINKED)) -> None:
@@ -96,62 +109,115 @@ def link_all(connection: Connection, names: Iterable[str] = tuple(LINKED)) -> No
     cursor, server = connection.connection.cursor(), connection.dialect.name != "sqlite"
     rows = [(name, key) for name in names for key, *_ in connection.exec_driver_sql(select_rows(name))]
     if rows:
-        _link_rows(cursor, rows, server)
+        _link_noted(cursor, rows, server)
+
+
+def seal(connection: Connection) -> None:
+    """Add the heads of all chains that have moved since the last seal to the chain of access."""
+    cursor, server = connection.connection.cursor(), connection.dialect.name != "sqlite"
+    _run_many(cursor, _MOVED_ENDS, [(ACCESS,)], server)
+    moved = cursor.fetchall()
+    if moved:
+        rows = [[_CHAIN, chain, f"{events}:{last}"] for chain, events, last in moved]
+        _add_links(cursor, ACCESS, [_rows_link(rows, "heads")], server)
+        _run_many(cursor, _SEAL_END, [(events, chain) for chain, events, _ in moved], server)
 
 
 def problems(connection: Connection) -> list[str]:
-    """Return a sentence about the first event at which the chain breaks, and each row that differs from the chain."""
-    chain = next(([problem] for problem in _broken(connection)), [])
-    return chain + list(_row_problems(connection))
+    """Return a sentence about the first event at which each chain breaks, and each row that differs from the chains."""
+    chains = list(_broken(connection)) or list(_unlinked(connection))[:1]
+    return chains + list(_row_problems(connection))
 
 
 def end_of(connection: Connection) -> tuple[int, str]:
-    """Return the number of events and the last hash, for comparison with a copy elsewhere."""
-    end = connection.execute(select(_end)).first()
-    return (end.events, end.hash) if end else (0, "")
+    """Return the number of events in all chains and the last hash of access, for comparison with a copy elsewhere.
+
+    The hash covers a run's chain up to the last `seal`.
+    """
+    events = connection.execute(select(func.coalesce(func.sum(_end.c.events), 0))).scalar_one()
+    return int(events), connection.execute(select(_end.c.hash).where(_end.c.id == ACCESS)).scalar() or ""
+
+
+def count_unsealed(connection: Connection) -> int:
+    """Return how many events of runs are newer than the last `seal`."""
+    newer = select(func.coalesce(func.sum(_end.c.events - _end.c.sealed), 0)).where(_end.c.id != ACCESS)
+    return int(connection.execute(newer).scalar_one())
 
 
 def head_problem(connection: Connection, events: int, last_hash: str) -> str | None:
-    """Return a sentence if the chain does not contain this earlier end, else None."""
-    found = select(_link.c.hash).order_by(_link.c.event_id).offset(events - 1).limit(1)
-    now = connection.execute(found).scalar() if events else ""
-    if now == last_hash:
+    """Return a sentence if the chain of access does not contain this earlier end, else None."""
+    held = select(_link.c.place).where(_link.c.chain == ACCESS, _link.c.hash == last_hash)
+    if not last_hash or connection.execute(held).first() is not None:
         return None
-    how = "is shorter now" if now is None else "has another event there"
+    how = "is shorter now" if end_of(connection)[0] < events else "has another event there"
     return f"Audit: the chain had {events} events and the hash {last_hash[:16]}; it {how}, so it was cut or rewritten."
 
 
-def _link_rows(cursor: Any, touched: Iterable[Sequence[Any]], server: bool) -> None:
-    """Add a link with the present digests of the rows; None for a row that is gone, whose salt is then removed."""
+def _link_noted(cursor: Any, touched: Iterable[Sequence[Any]], server: bool) -> None:
+    """Add the links of the noted events and rows; None is the digest of a row that is gone, whose salt is removed."""
     found: dict[str, list[int]] = {}
     for name, row_id in touched:
         found.setdefault(name, []).append(row_id)
-    rows, salts, gone = [], [], []
-    for name, ids in found.items():
-        digests: dict[int, str] = {}
+    links: dict[int, list[dict[str, Any]]] = {}
+    for event_id in found.pop(_EVENT, ()):
+        _run_many(cursor, _READ_EVENT, [(event_id,)], server)
+        row = dict(zip(("id", *_CONTENT), cursor.fetchone(), strict=True))
+        link = _event_link(row, found.pop(f"{_ERASED_BY}{event_id}", ()))
+        links.setdefault(row["run_id"] or ACCESS, []).append(link)
+    for chain, rows in _digest_rows(cursor, found, server).items():
+        links.setdefault(chain, []).append(
+            _rows_link(rows, f"rows of {', '.join(dict.fromkeys(row[0] for row in rows))}")
+        )
+    # Every transaction locks the ends in this order.
+    for chain in sorted(links):
+        _add_links(cursor, chain, links[chain], server)
+
+
+def _digest_rows(cursor: Any, touched: Mapping[str, list[int]], server: bool) -> dict[int, list[list[Any]]]:
+    """Return [table, id, digest] of the rows by chain, each digest with a new salt that is stored."""
+    found: dict[int, list[list[Any]]] = {}
+    salts, gone = [], []
+    for name, ids in touched.items():
         for row_id in ids:
             _run_many(cursor, select_row(name), [(row_id,)], server)
-            for _, *values in cursor.fetchall():
-                salts.append((name, row_id, salt := secrets.token_hex(16)))
-                digests[row_id] = parts_digest(values, name, salt)
-        rows += [[name, row_id, digests.get(row_id)] for row_id in ids]
-        gone += [(name, row_id) for row_id in ids if row_id not in digests]
+            if (row := cursor.fetchone()) is None:
+                gone.append((name, row_id))
+                found.setdefault(ACCESS, []).append([name, row_id, None])
+                continue
+            salts.append((name, row_id, salt := secrets.token_hex(16)))
+            found.setdefault(row[-1] or ACCESS, []).append([name, row_id, parts_digest(row[1:-1], name, salt)])
     _run_many(cursor, SALT_ROW, salts, server)
     _run_many(cursor, "DELETE FROM row_salt WHERE name = ? AND row_id = ?", gone, server)
-    cursor.execute(READ_END + " FOR UPDATE" * server)
-    event_id, events, previous = cursor.fetchone()
-    link = {
-        "event_id": event_id + 1,
-        "at_ms": time.time_ns() // 1_000_000,
-        "kind": f"rows of {', '.join(found)}",
-        "erases": "[]",
-        "content_digest": "",
-        "rows": _encode(rows),
-        "previous_hash": previous,
-    }
-    link["hash"] = _hash(link)
-    _run_many(cursor, ADD_LINK, [tuple(link[name] for name in _LINK_COLUMNS)], server)
-    _run_many(cursor, MOVE_END, [(link["event_id"], events + 1, link["hash"])], server)
+    return found
+
+
+def _add_links(cursor: Any, chain: int, links: list[dict[str, Any]], server: bool) -> None:
+    """Add the links to the end of the chain; other writers of this chain wait until the transaction ends."""
+    events, previous = _lock_end(cursor, chain, server)
+    for link in links:
+        if "event_id" not in link:
+            cursor.execute(_SERVER_ID if server else NEW_ID)
+            link["event_id"] = cursor.fetchone()[0]
+        events += 1
+        link |= {"previous_hash": previous, "chain": chain, "place": events}
+        link["hash"] = previous = _hash(link)
+        _run_many(cursor, ADD_LINK, [tuple(link[name] for name in _LINK_COLUMNS)], server)
+        last = link["event_id"]
+    _run_many(cursor, MOVE_END, [(chain, last, events, previous)], server)
+
+
+def _lock_end(cursor: Any, chain: int, server: bool) -> tuple[int, str]:
+    """Return the number of links of a chain and its last hash; SQLite holds its one lock since BEGIN IMMEDIATE."""
+    statement = READ_END + " FOR UPDATE" * server
+    _run_many(cursor, statement, [(chain,)], server)
+    found = cursor.fetchone()
+    if found is None and server:
+        _run_many(cursor, _OPEN_END, [(chain,)], server)
+        _run_many(cursor, statement, [(chain,)], server)
+        found = cursor.fetchone()
+    if found is None and chain == ACCESS:
+        raise StorageError("The end of the audit chain is missing. Run inferact db check, then restore a backup.")
+    return found or (0, "")
 
 
 def _run_many(cursor: Any, statement: str, values: list[tuple[Any, ...]], server: bool) -> None:
@@ -163,23 +229,20 @@ def _run_many(cursor: Any, statement: str, values: list[tuple[Any, ...]], server
         cursor.executemany(words, values)
 
 
-def _link_up(connection: Connection, row: Mapping[str, Any], previous: str, events: int, erases: Sequence[int]) -> None:
-    link = _new_link(row, previous, erases)
-    connection.execute(insert(_link).values(link))
-    connection.execute(update(_end).values(event_id=row["id"], events=events + 1, hash=link["hash"]))
-
-
-def _new_link(row: Mapping[str, Any], previous: str, erases: Sequence[int]) -> dict[str, Any]:
-    link = {
+def _event_link(row: Mapping[str, Any], erases: Sequence[int]) -> dict[str, Any]:
+    return {
         "event_id": row["id"],
         "at_ms": row["at_ms"],
         "kind": row["kind"],
         "erases": json.dumps(sorted(erases)),
         "content_digest": _content_digest(row),
         "rows": _NO_ROWS,
-        "previous_hash": previous,
     }
-    return link | {"hash": _hash(link)}
+
+
+def _rows_link(rows: list[list[Any]], kind: str) -> dict[str, Any]:
+    at_ms = time.time_ns() // 1_000_000
+    return {"at_ms": at_ms, "kind": kind, "erases": "[]", "content_digest": "", "rows": _encode(rows)}
 
 
 def _content_digest(row: Mapping[str, Any]) -> str:
@@ -188,8 +251,9 @@ def _content_digest(row: Mapping[str, Any]) -> str:
 
 def _hash(link: Mapping[str, Any]) -> str:
     names = ["previous_hash", "event_id", "at_ms", "kind", "erases", "content_digest"]
-    # A link without rows is hashed as it was before links had rows.
-    return _sha256([link[name] for name in names] + [link["rows"]] * (link["rows"] != _NO_ROWS))
+    # A link without rows is hashed as it was before links had rows; one of access as before there were other chains.
+    rows = [link["rows"]] * (link["rows"] != _NO_ROWS)
+    return _sha256([link[name] for name in names] + rows + [link["chain"], link["place"]] * (link["chain"] != ACCESS))
 
 
 def _sha256(values: Sequence[Any]) -> str:
@@ -197,26 +261,51 @@ def _sha256(values: Sequence[Any]) -> str:
 
 
 def _broken(connection: Connection) -> Iterator[str]:
-    end = connection.execute(select(_end)).first()
-    if end is None:
+    """Yield a sentence about the first problem of each chain."""
+    ends = {end.id: end for end in connection.execute(select(_end))}
+    if ACCESS not in ends:
         yield "The end of the audit chain is missing."
-        return
-    erased = _erased(connection)
-    previous, counted, last = "", 0, "the beginning"
-    for link, content in _links(connection):
-        named = _named(link.event_id, link.kind)
-        if link.previous_hash != previous:
+    erased, heads = _erased(connection), _heads(connection)
+    seen: set[int] = set()
+    for chain, links in groupby(_links(connection), key=lambda pair: pair[0].chain):
+        seen.add(chain)
+        found = _chain_problems(links, ends.get(chain), erased, heads.get(chain, {}))
+        yield from islice(found, 1)
+    for chain, end in ends.items():
+        if chain not in seen and (end.events or chain in heads):
+            yield f"Audit: {_chain_named(chain)} ends early; the last event, {end.event_id}, was removed."
+    for chain in sorted(heads.keys() - ends.keys() - seen):
+        yield f"Audit: {_chain_named(chain)} was removed."
+
+
+def _chain_problems(
+    links: Iterator[tuple[Row[Any], dict[str, Any] | None]],
+    end: Row[Any] | None,
+    erased: set[int],
+    heads: dict[int, str],
+) -> Iterator[str]:
+    """Yield the problems of one chain; `heads` are its hashes by place, as the chain of access has them."""
+    previous, counted, last, chain = "", 0, "the beginning", ACCESS
+    for link, content in links:
+        named, chain = _named(link.event_id, link.kind), link.chain
+        if link.previous_hash != previous or link.place != counted + 1:
             yield f"Audit: {named} does not follow {last}; an event between them was removed, or the order was changed."
         if _hash(link._asdict()) != link.hash:
             yield f"Audit: the link of {named} was changed."
         yield from _content_problem(link, content, link.event_id in erased)
+        if heads.get(link.place, link.hash) != link.hash:
+            yield f"Audit: {_chain_named(chain)} was rewritten: its hash at {named} differs from the stored one."
         previous, counted, last = link.hash, counted + 1, named
-    if (counted, previous) != (end.events, end.hash):
-        yield f"Audit: the chain ends early; the last event, {end.event_id}, was removed."
-    yield from _unlinked(connection)
+    if end is None:
+        # The end of the chain of access is named already.
+        yield from [f"The end of {_chain_named(chain)} is missing."] * (chain != ACCESS)
+    elif (counted, previous) != (end.events, end.hash):
+        yield f"Audit: {_chain_named(chain)} ends early; the last event, {end.event_id}, was removed."
+    if max(heads, default=0) > counted:
+        yield f"Audit: {_chain_named(chain)} was cut: it had {max(heads)} events, and has {counted}."
 
 
-def _content_problem(link: Row[Any], content: Row[Any] | None, is_erased: bool) -> Iterator[str]:
+def _content_problem(link: Row[Any], content: Mapping[str, Any] | None, is_erased: bool) -> Iterator[str]:
     named = _named(link.event_id, link.kind)
     if not link.content_digest:
         if content is not None:
@@ -225,7 +314,7 @@ def _content_problem(link: Row[Any], content: Row[Any] | None, is_erased: bool) 
         yield f"Audit: {named} was removed."
     elif content is not None and is_erased:
         yield f"Audit: {named} was erased, but has content again."
-    elif content is not None and _content_digest(content._asdict()) != link.content_digest:
+    elif content is not None and _content_digest(content) != link.content_digest:
         yield f"Audit: {named} was changed."
 
 
@@ -278,17 +367,30 @@ def _erased(connection: Connection) -> set[int]:
     return {event_id for text in lists for event_id in json.loads(text)}
 
 
-def _links(connection: Connection) -> Iterator[tuple[Row[Any], Row[Any] | None]]:
-    """Yield every link in order, with its content or None if the content is missing."""
-    known = 0
-    while links := connection.execute(
-        select(_link).where(_link.c.event_id > known).order_by(_link.c.event_id).limit(_PAGE)
-    ).all():
-        low, high = links[0].event_id, links[-1].event_id
-        rows = connection.execute(select(_event).where(_event.c.id.between(low, high))).all()
-        contents = {row.id: row for row in rows}
-        yield from ((link, contents.get(link.event_id)) for link in links)
-        known = high
+def _heads(connection: Connection) -> dict[int, _Heads]:
+    """Return the sealed heads: for each chain the hash by the number of its events."""
+    found: dict[int, _Heads] = {}
+    sealed = select(_link.c.rows).where(_link.c.chain == ACCESS, _link.c.kind == "heads", _link.c.content_digest == "")
+    for text in connection.execute(sealed).scalars():
+        with suppress(ValueError, TypeError):
+            for _, chain, head in json.loads(text):
+                events, _, last = head.partition(":")
+                found.setdefault(chain, {})[int(events)] = last
+    return found
+
+
+def _links(connection: Connection) -> Iterator[tuple[Row[Any], dict[str, Any] | None]]:
+    """Yield every link, chain by chain in order, with its content or None if the content is missing."""
+    content = [_event.c[name].label(f"content_{name}") for name in ("id", *_CONTENT)]
+    joined = _link.outerjoin(_event, _event.c.id == _link.c.event_id)
+    ordered = select(_link, *content).select_from(joined).order_by(_link.c.chain, _link.c.place, _link.c.event_id)
+    for row in connection.execution_options(yield_per=_PAGE).execute(ordered):
+        found = dict(zip(_CONTENT, row[-len(_CONTENT) :], strict=True))
+        yield row, None if row[-len(content)] is None else found
+
+
+def _chain_named(chain: int) -> str:
+    return f"the chain of run {chain}" if chain else "the chain"
 
 
 def _named(event_id: int, kind: str) -> str:

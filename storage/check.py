@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 
 from storage import audit_chain
-from storage.engine import engine, sqlite_path
+from storage.engine import engine, sqlite_path, writing
 from storage.errors import StorageError
 from storage.migrations import head, missing_sentence, refuse_unknown, revision
 from storage.queue.values import FAR_MS
@@ -91,9 +91,22 @@ def check(url: str, heads: Sequence[tuple[int, str]] = ()) -> list[str]:
 
 
 def chain_end(url: str) -> tuple[int, str]:
-    """Return the number of events in the audit chain and its last hash, to be stored elsewhere."""
+    """Return the number of events in the audit chains and the last hash of access, to be stored elsewhere."""
     with engine(url).connect() as connection:
         return audit_chain.end_of(connection)
+
+
+def count_unsealed(url: str) -> int:
+    """Return how many events of runs the last hash of access does not cover yet."""
+    with engine(url).connect() as connection:
+        return audit_chain.count_unsealed(connection)
+
+
+def seal_chains(url: str) -> None:
+    """Add the heads of the runs' chains to the chain of access, if any has moved since the last time."""
+    if count_unsealed(url):
+        with writing(url) as session:
+            audit_chain.seal(session.connection())
 
 
 def epoch_of(url: str) -> int:

@@ -24,6 +24,7 @@ _SIZE = 32
 class LinkedTable:
     """The linked columns of a table for who, what and when; `left_out` gives a reason for each other column.
 
+    `run` is an SQL expression for the run in whose chain the row is; without one it is in the chain of access.
     `only` is an SQL condition on {row}: other rows are not linked.
     """
 
@@ -31,6 +32,7 @@ class LinkedTable:
     what: tuple[str, ...] = ()
     when: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
+    run: str = "NULL"
     only: str = ""
 
     @property
@@ -58,6 +60,7 @@ LINKED: dict[str, LinkedTable] = {
             "heartbeat_ms": "changes every two seconds of a wait; it can only end the wait",
             "beats": "says whether heartbeats are expected; it can only end the wait",
         },
+        run="run_id",
     ),
     "item": LinkedTable(
         what=("run_id", "trajectory_id", "step", "kind", "terms"),
@@ -70,6 +73,7 @@ LINKED: dict[str, LinkedTable] = {
                 ("status", "open_slots", "reviews_required"), "the queue's count, compared with the slots and decisions"
             ),
         },
+        run="run_id",
         only="{row}.terms <> '{{}}'",
     ),
     "decision": LinkedTable(
@@ -81,12 +85,25 @@ LINKED: dict[str, LinkedTable] = {
         ),
         when=("claimed_ms", "decided_ms", "withdrawn_ms", "delivered_ms"),
         left_out={"deliverable_ms": "the end of the undo time, which each next claim moves; delivery itself is linked"},
+        run="(SELECT i.run_id FROM item i WHERE i.id = decision.item_id)",
     ),
     "intent": LinkedTable(
         what=("trajectory_id", "step", "action", "action_digest", "decision_id", "result_digest"),
         when=("started_ms", "finished_ms"),
+        run="(SELECT t.run_id FROM trajectory t WHERE t.id = intent.trajectory_id)",
     ),
-    "policy": LinkedTable(who=("author",), what=("run_id", "version", "text", "digest"), when=("created_ms",)),
+    "policy": LinkedTable(
+        who=("author",), what=("run_id", "version", "text", "digest"), when=("created_ms",), run="run_id"
+    ),
+    "run": LinkedTable(
+        what=(
+            "name", "kind", "environment", "actor", "source_run_id", "study_id", "critical", "ends", "detector",
+            "threshold", "seed", "budget_cap", "budget_percent", "halted_free", "feedback_mode", "reviews_per_item",
+            "blind", "lease_ms", "undo_ms", "trials", "options", "tags",
+        ),
+        when=("created_ms", "archived_ms"),
+        run="id",
+    ),
     "person": LinkedTable(who=("name", "name_key"), what=("roles",), when=("created_ms", "disabled_ms")),
     "person_session": LinkedTable(
         who=("person_id", "browser", "address"),
@@ -100,7 +117,7 @@ LINKED: dict[str, LinkedTable] = {
     "agent": LinkedTable(
         who=("name", "name_key"), what=("token_hash",), when=("created_ms", "disabled_ms"), left_out=_SEEN
     ),
-    "run_access": LinkedTable(who=("entry", "entry_key"), what=("run_id",)),
+    "run_access": LinkedTable(who=("entry", "entry_key"), what=("run_id",), run="run_id"),
     "group_member": LinkedTable(who=("name", "name_key", "person_id")),
     "agent_owner": LinkedTable(who=("agent_id", "owner")),
     "carried_check": LinkedTable(
@@ -114,9 +131,17 @@ LINKED: dict[str, LinkedTable] = {
     "replaced_policy": LinkedTable(
         who=("author",), what=("epoch", "run", "version", "text", "digest"), when=("created_ms", "chosen_ms")
     ),
-    "note": LinkedTable(who=("author", "addressee"), what=("item_id", "decision_id", "text"), when=("created_ms",)),
+    "note": LinkedTable(
+        who=("author", "addressee"),
+        what=("item_id", "decision_id", "text"),
+        when=("created_ms",),
+        run="(SELECT i.run_id FROM item i WHERE i.id = note.item_id)",
+    ),
     "adjudication": LinkedTable(
-        who=("adjudicator",), what=("study_id", "run_id", "unit", "revision", "label", "note"), when=("at_ms",)
+        who=("adjudicator",),
+        what=("study_id", "run_id", "unit", "revision", "label", "note"),
+        when=("at_ms",),
+        run="run_id",
     ),
 }  # fmt: skip
 """Every linked table. A new column of these tables goes into a part or, with a reason, into `left_out`."""
@@ -133,7 +158,6 @@ NOT_LINKED = {
     "draft": "text that a reviewer has not submitted",
     "item_reviewer": "an order of work: who may decide follows from the rule and the run",
     "memory": "written from a linked decision, which keeps the original text",
-    "run": "each change of its settings is an event with the settings before and after",
     "log_import": "each import is an event",
     "task": "the record of an agent's work, which an import can replace",
     "trajectory": "the record of an agent's work; the action that may run is in the linked check",
@@ -199,10 +223,10 @@ def changed_parts(name: str, before: str, after: str) -> str:
 
 @cache
 def select_row(name: str) -> str:
-    """Return the statement that reads the id and the linked columns of one row; SQLite keeps it prepared."""
+    """Return the statement that reads the id, the linked columns and the run of one row; SQLite keeps it prepared."""
     table = LINKED[name]
     condition = f" AND {table.only.format(row=name)}" if table.only else ""
-    return f"SELECT id, {', '.join(table.columns)} FROM {name} WHERE id = ?{condition}"
+    return f"SELECT id, {', '.join(table.columns)}, {table.run} FROM {name} WHERE id = ?{condition}"
 
 
 @cache

@@ -30,7 +30,7 @@ from console.runs.export.layouts import LAYOUTS
 from console.runs.importers import IMPORTERS
 from console.settings import list_all, settings
 from storage.backup import backup, name_in_folder, refuse_there, remove_old, restore
-from storage.check import chain_end, check, epoch_of, parse_heads
+from storage.check import chain_end, check, count_unsealed, epoch_of, parse_heads, seal_chains
 from storage.engine import mask_password
 from storage.new_epoch import WentBack
 
@@ -60,6 +60,8 @@ def check_database(
         f"{mask_password(url)} has no problems. The audit log has {events} events, last hash {chain[:16] or 'none'}. "
         f"Epoch {epoch}."
     )
+    if newer := count_unsealed(url):
+        sound += f" {counted(newer, 'event')} of runs came after this hash; run inferact db head to include them."
     document = {
         "database": mask_password(url),
         "problems": problems,
@@ -79,7 +81,9 @@ def show_head(
     as_json: Json = False,
 ) -> None:
     """Print the end of the audit log as EVENTS:HASH TIME, to be kept elsewhere for `db check --head`."""
-    events, chain = chain_end(database_url())
+    url = database_url()
+    seal_chains(url)
+    events, chain = chain_end(url)
     at = datetime.now(UTC).isoformat(timespec="seconds")
     line = f"{events}:{chain} {at}"
     if out is not None:

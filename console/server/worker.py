@@ -21,6 +21,7 @@ from console.server import notices
 from console.settings import settings
 from console.trials import replay
 from storage import tables
+from storage.check import seal_chains
 from storage.errors import StorageError
 from storage.tables import RunKind
 
@@ -68,6 +69,7 @@ def _round(tell: Tell, rested: dict[int, int]) -> None:
             policy_store.prune_allowed(session, at_ms - settings().keep_allowed_days * _DAY_MS)
             live_traces.prune(session, at_ms - live_traces.KEPT_DAYS * _DAY_MS)
             outbox.prune(session, at_ms - outbox.KEPT_DAYS * _DAY_MS)
+        seal_chains(database_url())
     # Traces whose root span never came are read after a silence.
     live_traces.build_due(at_ms)
     with reading() as session:

@@ -31,7 +31,7 @@ from storage.tables.text_search import DEFINITION as TEXT_INDEX
 # Any fixed number will do: it keeps two servers from upgrading one PostgreSQL database at a time.
 _ADVISORY_LOCK = 7_142_026
 
-_LATER_LINKED = {"0025": ("run_access",)}
+_LATER_LINKED = {"0025": ("run_access",), "0026": ("run",)}
 _LINKED_SINCE = {
     "0014": [name for name in LINKED if not any(name in names for names in _LATER_LINKED.values())],
     **_LATER_LINKED,

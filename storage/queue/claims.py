@@ -7,7 +7,6 @@ import json
 import secrets
 from typing import NamedTuple
 
-from storage import audit_chain
 from storage.errors import BudgetSpent, NoSuchItem, NotYours, QueueRefusal, StorageError
 from storage.queue import statements as sql
 from storage.queue.transaction import Transaction
@@ -204,7 +203,7 @@ def _record_expiry(db: Transaction, item_id: int, now_ms: int) -> None:
     ((run_id,),) = db.rows(sql.RUN_OF_ITEM, item_id=item_id)
     event = {"run_id": run_id, "at_ms": now_ms, "actor": "gate", "kind": "gate: timeout", "subject": f"item {item_id}"}
     event |= {"detail": json.dumps({"item_id": item_id, "let run": False}, separators=(",", ":"))}
-    audit_chain.append_raw(db, event | {"door": "", "place": "", "before": None, "after": None})
+    db.append_event(**event, door="", place="", before=None, after=None)
 
 
 def _expire_if_overdue(db: Transaction, item_id: int, now_ms: int) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Self
 from sqlalchemy import Dialect, text
 from sqlmodel import Session
 
-from storage.audit_chain import link_touched
+from storage.audit_chain import append_raw, link_touched
 from storage.engine import BUSY_MS, Durability, borrow, check_file, engine, give_back
 from storage.errors import DatabaseUnusable, StorageError, sentence_of
 
@@ -92,6 +92,10 @@ class Transaction:
         if kind is None and self._durability is Durability.FULL:
             # The commit is acknowledged only after this check.
             check_file(self._engine)
+
+    def append_event(self, **content: Any) -> None:
+        """Append an event to the audit log; `content` holds its columns except id and salt."""
+        append_raw(self._cursor, content, server=self._dialect.name != "sqlite")
 
     def rows(self, statement: str, **values: Any) -> list[Row]:
         """Return every row of the result."""

@@ -29,7 +29,9 @@ class Event(NumberedTable, table=True):
 
 
 class EventLink(Table, table=True):
-    """An event's link in the chain: the digest of its content, and a hash of this digest and the previous hash.
+    """An event's link in a chain: the digest of its content, and a hash of this digest and the previous hash.
+
+    `chain` is the run's id, or 0 for the chain of access; `place` counts the links of a chain from 1.
 
     `erases` is a JSON list of the events whose content was erased by this event. `rows` is a JSON list of [table, id,
     digest] of the rows that a transaction changed (null for a removed row); such a link has no event and no
@@ -46,6 +48,8 @@ class EventLink(Table, table=True):
     previous_hash: str
     hash: str
     rows: str = Field(default="[]", sa_column_kwargs={"server_default": "[]"})
+    chain: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    place: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
 
 class RowSalt(Table, table=True):
@@ -60,14 +64,18 @@ class RowSalt(Table, table=True):
 
 
 class ChainEnd(Table, table=True):
-    """The only row with the end of the chain, so that a missing last event is detected as well."""
+    """The end of a chain, so that a missing last event is detected as well.
+
+    `sealed` counts the events that the chain had when its head was last added to the chain of access.
+    """
 
     __tablename__ = "chain_end"
 
-    id: int = Field(default=1, primary_key=True)
+    id: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
     event_id: int = 0
     events: int = 0
     hash: str = ""
+    sealed: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
 
 class DatabaseKey(Table, table=True):

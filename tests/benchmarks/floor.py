@@ -98,13 +98,15 @@ class Floor:
         run = self.durable.execute
         ((name, row_id),) = run(audit_chain.READ_TOUCHED).fetchall()
         run(audit_chain.FORGET_TOUCHED)
-        run(select_row(name), (row_id,)).fetchall()
+        chain = run(select_row(name), (row_id,)).fetchall()[0][-1]
         run(audit_chain.SALT_ROW, (name, row_id, secrets.token_hex(16)))
-        event_id, events, before = run(audit_chain.READ_END).fetchone()
-        rows = f'[["{name}",{row_id},"{"0" * 98}"]]'
+        events, before = run(audit_chain.READ_END, (chain,)).fetchone() or (0, "")
+        (event_id,) = run(audit_chain.NEW_ID).fetchone()
+        rows, place = f'[["{name}",{row_id},"{"0" * 98}"]]', events + 1
         digest = (submit_key * 64)[:64]
-        run(audit_chain.ADD_LINK, (event_id + 1, now_ms, f"rows of {name}", "[]", "", rows, before, digest))
-        run(audit_chain.MOVE_END, (event_id + 1, events + 1, digest))
+        link = (event_id, now_ms, f"rows of {name}", "[]", "", rows, before, digest, chain, place)
+        run(audit_chain.ADD_LINK, link)
+        run(audit_chain.MOVE_END, (chain, event_id, place, digest))
 
     def put(self, rows: list[tuple[object, ...]]) -> None:
         """Adds items in one durable transaction."""

@@ -7,9 +7,10 @@ from contextlib import closing
 import pytest
 from sqlalchemy import text
 
-from storage import audit_chain
-from storage.check import chain_end, check, parse_heads
+from storage import audit_chain, tables
+from storage.check import chain_end, check, count_unsealed, parse_heads, seal_chains
 from storage.engine import writing
+from tests.postgres import BOTH
 
 CONTENT = {"run_id": None, "at_ms": 1, "actor": "Ada", "subject": "shop", "detail": "{}"} | {
     "door": "cli",
@@ -19,9 +20,9 @@ CONTENT = {"run_id": None, "at_ms": 1, "actor": "Ada", "subject": "shop", "detai
 }
 
 
-def add(url, kind, erases=()):
+def add(url, kind, erases=(), run_id=None):
     with writing(url) as session:
-        return audit_chain.append(session.connection(), CONTENT | {"kind": kind}, erases)
+        return audit_chain.append(session.connection(), CONTENT | {"kind": kind, "run_id": run_id}, erases)
 
 
 @pytest.fixture
@@ -83,14 +84,12 @@ def test_the_last_events_are_missed_too(chained, last):
 
 
 def test_events_in_another_order_are_named(chained):
+    ids = ("event", "id"), ("event_link", "event_id"), ("event_link", "place")
     swap = [
         f"UPDATE {table} SET {column} = CASE {column} WHEN -2 THEN 3 ELSE 2 END WHERE {column} IN (-2, -3)"
-        for table, column in (("event", "id"), ("event_link", "event_id"))
+        for table, column in ids
     ]
-    aside = [
-        f"UPDATE {table} SET {column} = -{column} WHERE {column} IN (2, 3)"
-        for table, column in (("event", "id"), ("event_link", "event_id"))
-    ]
+    aside = [f"UPDATE {table} SET {column} = -{column} WHERE {column} IN (2, 3)" for table, column in ids]
     change(chained, *aside, *swap)
     (problem,) = check(chained)
     assert problem.startswith("Audit: event 2 (third) does not follow event 1 (first)")
@@ -145,13 +144,28 @@ def test_an_event_and_its_link_are_written_or_neither(url):
     assert (check(url), chain_end(url)) == ([], (0, ""))
 
 
-def test_writers_at_once_make_one_chain(url):
-    writers = [threading.Thread(target=lambda: [add(url, "one") for _ in range(10)]) for _ in range(4)]
+@BOTH
+def test_writers_at_once_make_a_chain_for_each_run(url):
+    with writing(url) as session:
+        for run_id in (1, 2):
+            session.add(tables.Run(id=run_id, name=f"r{run_id}", kind="gate", environment="generic", created_ms=1))
+
+    def write(turns):
+        for first, second in turns:
+            with writing(url) as session:
+                for run_id in (first, second):
+                    audit_chain.append(session.connection(), CONTENT | {"kind": "one", "run_id": run_id})
+
+    # Two that write into the same chains in another order do not wait for each other forever.
+    turns = [(None, 1), (1, None), (1, 2), (2, 1)]
+    writers = [threading.Thread(target=write, args=([pair] * 8,)) for pair in turns]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join()
-    assert (check(url), chain_end(url)[0]) == ([], 40)
+    assert (check(url), chain_end(url)[0], count_unsealed(url)) == ([], 66, 50)
+    seal_chains(url)
+    assert (check(url, [chain_end(url)]), count_unsealed(url)) == ([], 0)
 
 
 @pytest.mark.parametrize("cut", [1, 4])
@@ -178,6 +192,98 @@ def test_a_head_kept_elsewhere_shows_a_chain_written_anew(chained, url):
         add(url, kind)
     assert check(url) == []
     assert "it has another event there" in check(url, [head])[0]
+
+
+@pytest.fixture
+def two_runs(chained):
+    """A database with events of access and of two runs, sealed after the second event of each run."""
+    with writing(chained) as session:
+        session.add_all(
+            tables.Run(id=n, name=f"r{n}", kind="gate", environment="generic", created_ms=1) for n in (1, 2)
+        )
+    for turn in range(3):
+        if turn == 2:
+            seal_chains(chained)
+        for run_id in (1, 2):
+            add(chained, f"turn {turn}", run_id=run_id)
+    return chained
+
+
+def ends(url):
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        return connection.execute("SELECT id, events, sealed FROM chain_end ORDER BY id").fetchall()
+
+
+def cut(url, run_id, left):
+    """Cut the chain of a run after its first links, as somebody who can write the file would."""
+    end = f"(SELECT %s FROM event_link WHERE chain = {run_id} AND place = {left})"
+    gone = f"SELECT event_id FROM event_link WHERE chain = {run_id} AND place > {left}"
+    moved = f"events = {left}, hash = {end % 'hash'}, event_id = {end % 'event_id'}"
+    change(
+        url,
+        f"DELETE FROM event WHERE id IN ({gone})",
+        f"DELETE FROM event_link WHERE chain = {run_id} AND place > {left}",
+        f"UPDATE chain_end SET {moved} WHERE id = {run_id}",
+    )
+
+
+def test_each_run_has_a_chain_and_that_of_access_their_heads(two_runs):
+    # A run's own row is the first link of its chain; the seal is the fifth of access.
+    assert ends(two_runs) == [(0, 5, 0), (1, 4, 3), (2, 4, 3)]
+    assert (check(two_runs), count_unsealed(two_runs)) == ([], 2)
+    head = chain_end(two_runs)
+    seal_chains(two_runs)
+    seal_chains(two_runs)
+    assert ends(two_runs) == [(0, 6, 0), (1, 4, 4), (2, 4, 4)]
+    assert (check(two_runs, [head, chain_end(two_runs)]), count_unsealed(two_runs)) == ([], 0)
+
+
+def test_a_run_whose_chain_was_cut_after_the_seal_is_named(two_runs):
+    cut(two_runs, 2, 3)
+    assert check(two_runs) == []
+    cut(two_runs, 2, 2)
+    assert check(two_runs) == ["Audit: the chain of run 2 was cut: it had 3 events, and has 2."]
+
+
+def test_a_chain_that_was_removed_is_named(two_runs):
+    change(two_runs, "DELETE FROM event WHERE run_id = 1", "DELETE FROM event_link WHERE chain = 1")
+    assert check(two_runs)[0] == "Audit: the chain of run 1 ends early; the last event, 12, was removed."
+    change(two_runs, "DELETE FROM chain_end WHERE id = 1")
+    assert check(two_runs)[0] == "Audit: the chain of run 1 was removed."
+
+
+def test_a_chain_that_was_written_anew_is_named(two_runs):
+    change(
+        two_runs,
+        "DELETE FROM event WHERE run_id = 1",
+        "DELETE FROM event_link WHERE chain = 1",
+        "DELETE FROM chain_end WHERE id = 1",
+    )
+    for turn in range(4):
+        add(two_runs, f"other {turn}", run_id=1)
+    assert check(two_runs)[0].startswith("Audit: the chain of run 1 was rewritten: its hash at event ")
+
+
+def test_an_end_of_a_run_that_is_gone_is_named(two_runs):
+    change(two_runs, "DELETE FROM chain_end WHERE id = 2")
+    assert check(two_runs) == ["The end of the chain of run 2 is missing."]
+
+
+def test_events_of_one_run_do_not_fit_into_the_chain_of_another(two_runs):
+    change(
+        two_runs, "UPDATE event_link SET chain = chain + 5 WHERE chain > 0", "UPDATE chain_end SET id = id + 5 WHERE id"
+    )
+    assert check(two_runs)[0].startswith("Audit: the link of event 5 (rows of run) was changed.")
+
+
+def test_events_of_several_runs_in_one_transaction_are_in_their_chains(two_runs):
+    before = ends(two_runs)
+    with writing(two_runs) as session:
+        for run_id in (2, None, 1, 2):
+            audit_chain.append(session.connection(), CONTENT | {"kind": "one", "run_id": run_id})
+        session.get_one(tables.Run, 1).threshold = 0.5
+    assert [events for _, events, _ in ends(two_runs)] == [before[0][1] + 1, before[1][1] + 2, before[2][1] + 2]
+    assert check(two_runs) == []
 
 
 def test_heads_are_read_with_and_without_a_time():

@@ -12,14 +12,22 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlmodel import create_engine
 
-from storage import migrations
-from storage.check import check
-from storage.engine import close, engine
+from storage import audit_chain, migrations
+from storage.check import chain_end, check
+from storage.engine import close, engine, writing
 from storage.errors import NewerSchema, NotOurs, OlderSchema
 from storage.migrations import head, make_text_index, migrate, revision, upgrade
 from storage.tables import Table
 
 ROOT = Path(migrations.__file__).parents[2]
+EVENT = {"run_id": None, "at_ms": 1, "kind": "k", "subject": "", "detail": "{}", "door": "", "place": ""} | {
+    "before": None,
+    "after": None,
+}
+WITHOUT_CHAINS_OF_RUNS = """
+    ALTER TABLE event_link DROP COLUMN chain;
+    ALTER TABLE event_link DROP COLUMN place; ALTER TABLE chain_end DROP COLUMN sealed;
+    DELETE FROM chain_end WHERE id > 0; UPDATE chain_end SET id = 1;"""
 
 
 def schema(path):
@@ -153,9 +161,9 @@ def test_the_deliveries_of_webhooks_move_to_the_outbox(url, stock):
     path = Path(url.removeprefix("sqlite:///"))
     close(url)
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript("""
+        connection.executescript(f"""
             DROP VIEW webhook_delivery; DROP TABLE outbox; DROP TABLE notice_channel; DROP TABLE audit_draw;
-            ALTER TABLE intent DROP COLUMN result_digest;
+            ALTER TABLE intent DROP COLUMN result_digest; {WITHOUT_CHAINS_OF_RUNS}
             CREATE TABLE webhook_delivery (
                 id INTEGER NOT NULL PRIMARY KEY, decision_id INTEGER NOT NULL, url VARCHAR NOT NULL,
                 attempts INTEGER NOT NULL, next_ms BIGINT NOT NULL, delivered_ms BIGINT, failure VARCHAR NOT NULL);
@@ -173,3 +181,24 @@ def test_the_deliveries_of_webhooks_move_to_the_outbox(url, stock):
         assert connection.execute("SELECT DISTINCT event, subject_id, created_ms, is_open FROM outbox").fetchall() == [
             ("decision.made", 7, 3, 0)
         ]
+
+
+def test_the_one_chain_of_before_goes_on_as_the_chain_of_access(url):
+    for name in ("Ada", "Bob"):
+        with writing(url) as session:
+            audit_chain.append(session.connection(), {**EVENT, "actor": name})
+    head_before = chain_end(url)
+    close(url)
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        connection.executescript(f"""{WITHOUT_CHAINS_OF_RUNS} DELETE FROM row_salt WHERE name = 'run';
+            INSERT INTO run (id, name, kind, environment, critical, seed, halted_free, feedback_mode, reviews_per_item,
+                             blind, lease_ms, undo_ms, trials, created_ms)
+            VALUES (5, 'shop', 'gate', 'generic', '[]', 0, 0, 'nl', 1, 1, 1, 1, 1, 1);
+            UPDATE alembic_version SET version_num = '0025'""")
+    upgrade(url)
+    assert check(url, [head_before]) == []
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection, connection:
+        ends = connection.execute("SELECT id, events FROM chain_end ORDER BY id").fetchall()
+        connection.execute("UPDATE run SET threshold = 0.9")
+    assert ends == [(0, 2), (5, 1)]
+    assert check(url)[0].startswith("Audit: run 5 was changed outside the console: what (name,")

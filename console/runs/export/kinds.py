@@ -363,6 +363,8 @@ EVENTS = ExportQuery(
         text("content_digest", _link.c.content_digest),
         text("previous_hash", _link.c.previous_hash),
         text("hash", _link.c.hash),
+        integer("chain", _link.c.chain),
+        integer("place", _link.c.place),
     ),
     joined=_event.outerjoin(_link, _link.c.event_id == _event.c.id),
     run_id=_event.c.run_id,
