@@ -1,8 +1,8 @@
 """Whether the coverage of a file names every loss: mutants, wrong readings, and formats without their own rules.
 
-`python -m tests.benchmarks.coverage [FOLDER]` prints three tables over the real logs in FOLDER (`../shared/data/logs`)
-and the samples: 1,000 mutants in which one field that holds a call, an argument or an answer has another name; each
-file read as every other format; and each kind read without its floor and its marks.
+`python -m tests.benchmarks.coverage [FOLDER [NUMBER SEED ...]]` prints tables over the real logs in FOLDER
+(`../shared/data/logs`) and the samples: for each seed 1,000 mutants in which one field with a call, an argument or
+an answer has another name; each file read as every other format; and each kind read without its floor and its marks.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from console.errors import UnreadableFile
 from console.runs.importers import IMPORTERS
+from console.runs.importers.parts import coverage
 from console.runs.importers.parts.files import plain_files
 from console.runs.log_reading import FileReport, ImportChoice, read_file
 from console.trajectory import Step, Trajectory, from_json
@@ -108,9 +109,9 @@ def judge(before: FileReport, held: list[object], name: str, content: bytes) -> 
     return "named" if +(named(after) - named(before)) or after.fault else "SILENT"
 
 
-def try_mutants(folder: Path, number: int) -> tuple[Counter[str], list[str]]:
+def try_mutants(folder: Path, number: int, seed: int) -> tuple[Counter[str], list[str]]:
     """Return the outcomes of `number` mutants, spread over logs and fields, and the silent ones."""
-    source, tally = random.Random(SEED), Counter[str]()
+    source, tally = random.Random(seed), Counter[str]()
     silent: list[str] = []
     cases = []
     for name, content in logs(folder):
@@ -162,12 +163,13 @@ def try_without_kind(folder: Path) -> dict[str, Counter[str]]:
         right = read(path)
         if right.refused:
             continue
-        held = IMPORTERS[right.format]
+        held, floors = IMPORTERS[right.format], coverage.FLOORS
         IMPORTERS[right.format] = replace(held, marks=(), also=(), recognises=lambda _path, _head: False)
+        coverage.FLOORS = {name: floor for name, floor in floors.items() if name != right.format}
         try:
             other = read(path)
         finally:
-            IMPORTERS[right.format] = held
+            IMPORTERS[right.format], coverage.FLOORS = held, floors
         same = not other.refused and len(other.found) == len(right.found)
         calls = [sum(len(one.trajectory.steps) for one in told.found) for told in (right, other)]
         outcome = "refused" if other.refused else "same" if same and calls[0] == calls[1] else "read otherwise"
@@ -175,11 +177,12 @@ def try_without_kind(folder: Path) -> dict[str, Counter[str]]:
     return found
 
 
-def main(folder: str = "../shared/data/logs", number: str = "1000") -> None:
+def main(folder: str = "../shared/data/logs", number: str = "1000", *seeds: str) -> None:
     """Print the three tables."""
     base = Path(folder)
-    tally, silent = try_mutants(base, int(number))
-    print("mutants:", dict(tally), "silent:", silent[:20])
+    for seed in map(int, seeds or (str(SEED),)):
+        tally, silent = try_mutants(base, int(number), seed)
+        print(f"mutants (seed {seed}):", dict(tally), "silent:", silent[:20], flush=True)
     pairs, separated, others = try_wrong_readings(base)
     print(f"wrong readings that lose a call: {pairs}, separated: {separated}; not: {others[:10]}")
     for format, outcomes in try_without_kind(base).items():

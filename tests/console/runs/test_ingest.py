@@ -128,6 +128,25 @@ def test_numbers_that_json_does_not_know_hide_no_text(imported):
     assert (report["format"], report["imported"], report["rejected"]) == ("inspect", 1, [])
 
 
+def test_the_long_output_of_a_users_own_command_is_context_of_the_session(imported):
+    printed = "\n".join(f"tests/test_money.py::test_number_{number} PASSED" for number in range(200))
+    said = [
+        ("user", "Run the tests of the money module."),
+        ("assistant", [{"type": "text", "text": "Please run them in your own shell."}]),
+        ("user", "<bash-input>pytest -v</bash-input>"),
+        ("user", f"<bash-stdout>{printed}</bash-stdout>"),
+        ("user", "Why are the tests of the money module so slow, please?"),
+        ("assistant", [{"type": "text", "text": "Each of them opens a database of its own."}]),
+    ]
+    events = [
+        {"type": role, "sessionId": "s", "uuid": str(at), "parentUuid": str(at - 1) if at else None,
+         "message": {"role": role, "content": content}}
+        for at, (role, content) in enumerate(said)
+    ]  # fmt: skip
+    (report,) = imported("s.jsonl", b"\n".join(map(orjson.dumps, events)))
+    assert (report["format"], report["imported"], report["rejected"]) == ("claude-code", 2, [])
+
+
 def test_parquet_of_the_canonical_form(imported, tmp_path):
     records = [purchase(number, wrong=False).to_dict() for number in range(3)]
     for name, rows in (

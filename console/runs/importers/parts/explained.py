@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from console.runs.importers.parts.call_count import CallCount
-from console.runs.importers.records import Found
+from console.runs.importers.records import CONTEXT, Found
 from console.trajectory import Trajectory
 
 _BITS = 2**26
@@ -31,6 +31,7 @@ class Explained:
         self.trajectories += 1
         for text in (one.instruction, one.opening, one.task_id, *one.memory):
             _mark_text(text, self.lines)
+        _mark_value(one.extra.get(CONTEXT), self.lines)
         for step in one.steps:
             _mark_text(step.thought, self.lines)
             _mark_text(step.observation, self.lines)

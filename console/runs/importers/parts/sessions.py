@@ -12,7 +12,7 @@ from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, Turn, entry_of
 from console.runs.importers.parts.intake import Intake
-from console.runs.importers.records import Entry, Skipped
+from console.runs.importers.records import CONTEXT, Entry, Skipped
 from console.trajectory.messages import EARLIER_ACTS, EARLIER_REQUESTS
 
 _BLOCK = re.compile(r"\s*<([a-z][a-z0-9]*(?:[-_:][a-z0-9]+)+)(?:\s[^<>]*)?>.*?</\1>\s*", re.DOTALL)
@@ -74,7 +74,7 @@ def session_entries(
     context = [turn.text for turn in turns if turn.is_context and turn.text.strip()]
     if whole or len(requests) == 1:
         first = next((one.text for one in requests if one.text), "") or asked
-        told = {**(extra or {}), **({"context": context} if context else {})}
+        told = {**(extra or {}), **({CONTEXT: context} if context else {})}
         name = session if whole else f"{session}/{requests[0].number}"
         spoken = [turn for turn in turns if not turn.is_context]
         yield located(entry_of(intake, spoken, name, instruction=first, extra=told), session, requests[-1].number)
@@ -97,7 +97,7 @@ def _entry(
     if not request.has_acts:
         return Skipped(intake.line, _NO_ACTION)
     context = [turn.text for turn in request.turns if turn.is_context and turn.text.strip()]
-    told = {**extra, **({"context": context} if context else {})}
+    told = {**extra, **({CONTEXT: context} if context else {})}
     turns = [*policy, *(turn for turn in request.turns if not turn.is_context)]
     name, text = f"{session}/{request.number}", request.text or ("" if earlier else asked)
     made = entry_of(intake, turns, name, instruction=text, extra=told, history=list(_history(earlier)))

@@ -12,18 +12,11 @@ UNREAD = {"langfuse/beeai-2025-08-01.json"}
 """Files that are refused by name: their calls stand in the metadata of the spans alone."""
 
 
-def is_of_known_kind(counts):
-    return (
-        counts["kind"] not in ("pi", "gemini-cli", "magentic-one", "who-and-when")
-        and "web-export" not in counts["file"]
-    )
-
-
 @pytest.mark.skipif(not FILES, reason="the shared agents' logs are not on this machine")
 @pytest.mark.parametrize("counts", FILES, ids=lambda counts: counts["file"])
 def test_a_real_log_is_exact_or_names_what_differs(counts, shared_data):
     state, why = verdict(counts, read(shared_data(f"logs/{counts['file']}")))
     print(f"{counts['file']}: {state} {why[:300]}")
     assert state != "SILENT", why
-    if is_of_known_kind(counts) and counts["file"] not in UNREAD:
+    if counts["file"] not in UNREAD:
         assert state == "exact", why
