@@ -108,6 +108,7 @@ _STARTS_WORK = (
     "demo",
     "serve",
     "trajectory import",
+    "follow",
     "run start",
     "plan train",
     "policy set",

@@ -55,6 +55,12 @@ def test_a_command_that_starts_work_creates_the_database_and_prints_where(comman
     assert run_command(["db", "check"]) == 0
 
 
+def test_following_logs_creates_the_database_and_prints_where(path, tmp_path, capsys):
+    (tmp_path / "s.jsonl").touch()
+    assert run_command(["follow", str(tmp_path / "s.jsonl"), "--once"]) == 0
+    assert capsys.readouterr().err == f"Created a new database: sqlite:///{path}\n"
+
+
 def test_a_gate_creates_the_database_and_prints_where(path, capsys):
     Gate("bot").open()
     assert capsys.readouterr().err == f"Created a new database: sqlite:///{path}\n"

@@ -3,8 +3,11 @@
 import gzip
 import json
 import secrets
+import socket
 import threading
 from base64 import b64encode
+from contextlib import suppress
+from itertools import count
 
 import httpx
 import orjson
@@ -135,6 +138,39 @@ def test_spans_with_ids_that_are_not_hexadecimal_are_rejected_by_number(exporter
     assert "hexadecimal" in said["partialSuccess"]["errorMessage"]
 
 
+class _LossyLine:
+    """A line to the server that closes every third connection after the server took the request, before its answer."""
+
+    def __init__(self, port):
+        self.port, self.lost, self.listener = port, 0, socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self):
+        return f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def _accept(self):
+        with suppress(OSError):
+            for number in count(1):
+                threading.Thread(target=self._serve, args=(self.listener.accept()[0], number % 3 == 0)).start()
+
+    def _serve(self, near, is_lost):
+        with near, socket.create_connection(("127.0.0.1", self.port)) as far, suppress(OSError):
+            threading.Thread(target=self._copy, args=(near, far), daemon=True).start()
+            while answer := far.recv(2**16):
+                if is_lost:
+                    self.lost += 1
+                    return
+                near.sendall(answer)
+
+    def _copy(self, near, far):
+        with suppress(OSError):
+            while asked := near.recv(2**16):
+                far.sendall(asked)
+
+
 @pytest.mark.parametrize("traces", [20, pytest.param(250, marks=pytest.mark.at_length)])
 def test_four_real_exporters_lose_and_double_nothing(shared, api, module_data, traces):
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the OTLP exporter is not installed")
@@ -143,10 +179,10 @@ def test_four_real_exporters_lose_and_double_nothing(shared, api, module_data, t
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    base = str(shared.client.base_url).partition("/api")[0]
+    line = _LossyLine(shared.client.base_url.port)
     token, run_name, tools = new_agent(module_data, f"four exporters {traces}"), f"many {traces}", 9
 
-    def send(number):
+    def send(number, base):
         exporter = OTLPSpanExporter(f"{base}/v1/traces", headers={"Authorization": f"Bearer {token}"}, timeout=60)
         provider = TracerProvider(resource=Resource.create({"service.name": run_name}))
         provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=20_000, max_export_batch_size=500))
@@ -162,13 +198,16 @@ def test_four_real_exporters_lose_and_double_nothing(shared, api, module_data, t
                     }
                     with tracer.start_as_current_span("execute_tool shell", attributes=told):
                         pass
+        provider.force_flush(120_000)
         provider.shutdown()
 
-    threads = [threading.Thread(target=send, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with line as base:
+        threads = [threading.Thread(target=send, args=(number, base)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert line.lost > 0
     with reading() as session:
         run = session.exec(select(tables.Run).where(tables.Run.name == run_name)).one()
         stored = session.exec(select(func.count()).where(tables.LiveSpan.run_id == run.id)).one()
