@@ -1,8 +1,8 @@
 """How soon a followed session's critical actions are in the queue, while the follower is killed and started again.
 
-`python -m tests.benchmarks.following [SECONDS]` writes a Claude Code session line by line over 60 seconds: every request
-leads to commands, some lines arrive in two halves, and `kill -9` ends `inferact follow` twice. Prints the delay from a
-whole line to its item in the queue, the items queued twice, and the actions that are missing.
+`python -m tests.benchmarks.following [SECONDS]` writes a Claude Code session line by line over 60 seconds. Each request
+leads to commands, some lines arrive in two halves, and `kill -9` ends `inferact follow` twice. Prints the delay from
+a whole line to its item in the queue, the items queued twice, and the actions that are missing.
 """
 
 from __future__ import annotations

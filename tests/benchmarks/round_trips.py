@@ -75,10 +75,14 @@ def _said(step: Step) -> str:
 
 
 def differing(before: list[Trajectory], after: list[Trajectory]) -> list[str]:
-    """Return the aspects in which two imports differ; `number` if a trajectory is missing or one too many."""
+    """Return the aspects in which two imports differ; `number` if a trajectory is missing or one too many.
+
+    The trials of the tasks are compared in one order, because an Inspect log has an order of its own.
+    """
     if len(before) != len(after):
         return [f"number ({len(before)} -> {len(after)})"]
-    pairs = [(aspects(one), aspects(other)) for one, other in zip(before, after, strict=True)]
+    both = [sorted(all, key=lambda one: (one.task_id, one.trial)) for all in (before, after)]
+    pairs = [(aspects(one), aspects(other)) for one, other in zip(*both, strict=True)]
     return [name for name in aspects(before[0]) if any(plain(a[name]) != plain(b[name]) for a, b in pairs)]
 
 
