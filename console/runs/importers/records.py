@@ -57,7 +57,7 @@ Entry = Found | Skipped | Duplicate
 
 DECIDED = "decided"
 CONTEXT = "context"
-"""The key in `extra` of a trajectory with texts in the user's role that are no requests, such as printed output."""
+"""The key in `extra` of a trajectory with texts in the user's role that request nothing, such as printed output."""
 """The key of a step's `extra` that holds a decision made elsewhere."""
 
 
