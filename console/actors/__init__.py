@@ -4,6 +4,7 @@ A new Actor is one file here and one line in BUILT_IN; other packages add theirs
 """
 
 from console.actors.autoplan import AUTOPLAN
+from console.actors.baselines import PLAN_ACT, REACT_0_SHOT
 from console.actors.introspective import INTROSPECTIVE
 from console.actors.move import Actor, ActorView, Move, Reflection
 from console.actors.react import REACT
@@ -15,6 +16,8 @@ BUILT_IN: dict[str, Actor] = {
     "react": REACT,
     "introspective": INTROSPECTIVE,
     "autoplan": AUTOPLAN,
+    "react-0-shot": REACT_0_SHOT,
+    "plan-act": PLAN_ACT,
 }
 ACTORS = Registry("actor", "inferact.actors", Actor, BUILT_IN)
 

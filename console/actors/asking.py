@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from console.llm import LLM, Message, Reply, Sampling, connect
+from console.llm import LLM, Message, ModelUsage, Purpose, Reply, Sampling, chosen_model, connect, get_purpose
 from console.llm.declined import find_refusal
 from console.llm.errors import ModelRefused
 from console.settings import settings
@@ -21,26 +21,6 @@ NO_ACTION = "think[no action could be read in the model's reply]"
 RE_ASKS = 2
 """How often an unreadable reply is requested again."""
 _TRIALS_AT_MOST = 1_000
-
-
-@dataclass(slots=True)
-class ModelUsage:
-    """The usage of a model over several calls; the cost is in USD, or None if a price is unknown."""
-
-    requests: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float | None = 0.0
-
-    def add(self, reply: Reply) -> None:
-        """Count one reply; a cached reply adds nothing."""
-        if reply.cached:
-            return
-        self.requests += reply.requests
-        self.prompt_tokens += reply.usage.prompt_tokens
-        self.completion_tokens += reply.usage.completion_tokens
-        unknown = self.cost_usd is None or reply.cost_usd is None
-        self.cost_usd = None if unknown else (self.cost_usd or 0.0) + (reply.cost_usd or 0.0)
 
 
 @dataclass(slots=True)
@@ -93,12 +73,11 @@ def with_chosen_model(function: Callable[[LLM, Given], Awaitable[T]]) -> Callabl
 
 
 def connect_chosen_model() -> LLM:
-    """Return the model of the settings; raise NoModel if none is set."""
-    chosen = settings()
-    return _connected(chosen.model, chosen.data_dir)
+    """Return the model of the present purpose or of the settings; raise NoModel if none is set."""
+    return _connected(chosen_model(), settings().data_dir, get_purpose())
 
 
 @lru_cache(maxsize=4)
-def _connected(model: str | None, data_dir: Path) -> LLM:
+def _connected(model: str | None, data_dir: Path, purpose: Purpose | None) -> LLM:
     # One client serves all trials of a process. A trial has one request at a time, so its runner sets the limit.
     return connect(model, concurrency=_TRIALS_AT_MOST)

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from console.actors import react
-from console.actors.asking import NO_ACTION, ModelCalls, ModelUsage, user_chat, with_chosen_model
+from console.actors.asking import NO_ACTION, ModelCalls, user_chat, with_chosen_model
 from console.actors.move import Actor, ActorView, Move, format_memory
 from console.actors.replies import read_list
-from console.llm import LLM, Message, Sampling
+from console.llm import LLM, Message, ModelUsage, Sampling
 from console.llm.errors import ModelRefused
 from console.llm.prompts import name_for, render
 from console.trajectory import Step

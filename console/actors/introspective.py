@@ -2,8 +2,8 @@
 
 If an action missed its purpose, the Actor goes back and tries the latest remedy, or revises the plan if none is left.
 It never goes back over an irreversible action. Its next trial of a task knows the plan, history and notes of the last
-one. The algorithm leaves two cases open: here, a revised plan starts from
-the present state with an empty stack, and a completed plan without a completed task is revised.
+one. The algorithm leaves two cases open: here, a revised plan starts from the present state with an empty stack, and a
+completed plan without a completed task is revised.
 """
 
 from __future__ import annotations
@@ -129,12 +129,16 @@ _ANSWER = re.compile(r"answer\s*[*_]*:[*_]*", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PlannerTurn:
-    """One turn: the view, the state to update, the steps that lead to the present state, and the questions about it."""
+    """One turn: the view, the state to update, the steps that lead to the present state, and the questions about it.
+
+    Without `doubts`, an action gets no remedies and always counts as aligned.
+    """
 
     calls: ModelCalls
     view: ActorView
     state: PlanningState
     here: tuple[int, ...]
+    doubts: bool = True
 
     def seen(self, path: Sequence[int]) -> str:
         """Return the observation in the state after these steps."""
@@ -257,11 +261,11 @@ _A_STEP = 7_919
 _SAMPLING = Sampling(temperature=1.0, max_tokens=512)
 
 
-async def act(llm: LLM, view: ActorView) -> Move:
+async def act(llm: LLM, view: ActorView, *, doubts: bool = True) -> Move:
     """Return the next move, which takes 4 + R calls after an aligned action; raise ModelError for an unusable reply."""
     state = read_state(view.steps) or PlanningState(notes=list(view.earlier.get("notes", ())))
     calls = ModelCalls(llm, view.seed + _A_STEP * len(view.steps), _SAMPLING)
-    turn = PlannerTurn(calls, view, state, list_standing_steps(view.surroundings, view.steps))
+    turn = PlannerTurn(calls, view, state, list_standing_steps(view.surroundings, view.steps), doubts)
     if not view.steps:
         return await _plan(turn, failed="")
     if state.doing is None:
@@ -284,7 +288,7 @@ async def _propose(turn: PlannerTurn, *, planned: bool = False) -> Move:
         state.doing = None
         return _move(turn, action, planned=planned)
     known = [action]
-    for _ in range(REMEDIES if action != NO_ACTION else 0):
+    for _ in range(REMEDIES if turn.doubts and action != NO_ACTION else 0):
         remedy = await turn.remedy(chat)
         if remedy and remedy not in known:
             known.append(remedy)
@@ -298,7 +302,7 @@ async def _reflect(turn: PlannerTurn, doing: PlannedAttempt) -> Move:
     state.forget(doing.state, action)
     aligned, description = await turn.align(doing, action)
     state.history.append(description)
-    if not aligned:
+    if turn.doubts and not aligned:
         return await _try(turn)
     if await turn.completed():
         return await _finish(turn)

@@ -35,9 +35,10 @@ _FENCE = re.compile(r"^\s*```.*$\n?", re.MULTILINE)
 _PLAN_LABEL = re.compile(r"^[\s*_#]*(?:new\s+)?plan\s*[*_]*\s*:[\s*_]*", re.IGNORECASE)
 
 
-async def act(llm: LLM, view: ActorView) -> Move:
+async def act(llm: LLM, view: ActorView, *, has_examples: bool = True) -> Move:
     """Return the model's next move with its usage; raise ModelError if the model gives no usable reply."""
-    calls, chat = ModelCalls(llm, view.seed, Sampling(max_tokens=_MOVE_TOKENS)), build_chat(view)
+    calls = ModelCalls(llm, view.seed, Sampling(max_tokens=_MOVE_TOKENS))
+    chat = build_chat(view, has_examples=has_examples)
     if view.environment in TWO_CALLS:
         thought = _thought(_until(await _reply(calls, _with_question(chat, "thought")), "action", "observation"))
         told = [*_with_question(chat, "thought"), {"role": "assistant", "content": f"Thought: {thought}"}]
@@ -66,7 +67,7 @@ async def reflect(llm: LLM, reflection: Reflection) -> str:
     return " ".join(_PLAN_LABEL.sub("", reply.strip()).split())
 
 
-def build_chat(view: ActorView) -> list[Message]:
+def build_chat(view: ActorView, *, has_examples: bool = True) -> list[Message]:
     """Return the trial as a chat: instructions, the task with the memory, then each move and its observation."""
     task = render(
         name_for("react", view.environment, "task"),
@@ -74,7 +75,7 @@ def build_chat(view: ActorView) -> list[Message]:
         instruction=view.instruction,
         opening=view.opening,
     )
-    system = render(name_for("react", view.environment, "system"), examples=_examples(view))
+    system = render(name_for("react", view.environment, "system"), examples=_examples(view) if has_examples else "")
     messages: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": task}]
     for step in view.steps:
         move, seen = _turn(step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -31,8 +31,7 @@ from console.cli.output import (
 from console.database import database_url, now_ms, reading, writing
 from console.detection import batch
 from console.environments import ENVIRONMENTS, list_playable
-from console.environments.environment import TaskSpec
-from console.environments.hotpotqa.question_files import tasks_from_file
+from console.environments.sources import parse_sources
 from console.errors import BadInput, Refused
 from console.language import counted
 from console.review import inbox
@@ -40,6 +39,7 @@ from console.runs import critical_suggestions, housekeeping
 from console.runs.status import SUMMARY_COLUMNS, run_status, run_summary, status_rows
 from console.trials import engine, replay, start
 from console.trials.round import Advance
+from console.trials.start import ActorAndEnvironments
 from storage.engine import overwrite_freed
 from storage.tables import RunKind
 
@@ -73,6 +73,10 @@ def describe_round(run: str, done: Advance) -> str:
 
 app = noun("Start runs, show their status, run the next trial.", "run list")
 
+Worlds = Annotated[
+    list[str] | None,
+    typer.Option("--world", help="A real world, as webshop=URL or hotpotqa=FILE; repeatable."),
+]
 Concurrency = Annotated[int | None, typer.Option(min=1, help="Trials to play at the same time.")]
 
 
@@ -132,6 +136,7 @@ def start_run(
     plan: Annotated[str | None, typer.Option(help="With --actor autoplan: the plan to use.")] = None,
     fine_errors: Annotated[bool, typer.Option(help="Let ALFWorld explain why an action had no effect.")] = False,
     questions: Annotated[Path | None, typer.Option(help="With --env hotpotqa: a file in HotPotQA's format.")] = None,
+    world: Worlds = None,
     concurrency: Concurrency = None,
     as_json: Json = False,
 ) -> None:
@@ -155,7 +160,7 @@ def start_run(
         problems: Sequence[str] = ()
     else:
         begin = partial(start.start_run, plan=plan, task_options={"errors": "fine"} if fine_errors else None)
-        cast = _choose_cast(actor or "scripted", env, questions)
+        cast = _choose_cast(actor or "scripted", env, questions, world or [])
         begin(name, parse_task_counts(env, tasks), "", detector, actor_and_environments=cast, **settings)
         problems = play_run(name, engine.resume, concurrency=concurrency).problems
     _report_start(name, problems, as_json)
@@ -168,21 +173,14 @@ def _check_options(actor: str | None, source: str | None, env: str | None, plan:
         raise BadInput("--from needs --actor replay. For other Actors, name the environment with --env.")
 
 
-def _choose_cast(actor: str, env: str | None, questions: Path | None) -> start.ActorAndEnvironments:
-    """Return the Actor and the environments, with the tasks of a file of questions if one is given."""
-    if questions is None:
-        return start.ActorAndEnvironments(get_actor(actor))
-    if env != "hotpotqa":
+def _choose_cast(actor: str, env: str | None, questions: Path | None, worlds: Sequence[str]) -> ActorAndEnvironments:
+    """Return the Actor and the environments, with the tasks of their sources if any are given."""
+    if questions is not None and env != "hotpotqa":
         raise BadInput("--questions needs --env hotpotqa. Add it, or leave out --questions.")
-    found = tasks_from_file(questions.resolve())
-
-    def take(seed: int, count: int) -> list[TaskSpec]:
-        if count > len(found):
-            raise BadInput(f"{questions} has {len(found)} questions. Use --tasks {len(found)} or fewer.")
-        return found[:count]
-
-    reading_file = replace(ENVIRONMENTS["hotpotqa"], tasks=take)
-    return start.ActorAndEnvironments(get_actor(actor), {"hotpotqa": reading_file})
+    found = parse_sources([*worlds, *([] if questions is None else [f"hotpotqa={questions}"])])
+    if unused := sorted(set(found) - set(split_names(env or ""))):
+        raise BadInput(f"--world names {', '.join(unused)}, but --env does not. Add it to --env, or leave it out.")
+    return ActorAndEnvironments(get_actor(actor), {**ENVIRONMENTS, **found})
 
 
 def _report_start(name: str, problems: Sequence[str], as_json: bool) -> None:

@@ -2,14 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from console.llm.budget import load_prices
+from console.llm.cache import Replies
 from console.llm.client import LLM, ClientOptions
 from console.llm.endpoint import Endpoint
-from console.llm.messages import Message, Reply, Sampling, Token, Usage
+from console.llm.messages import Message, ModelUsage, Reply, Sampling, Token, Usage
 from console.llm.transport import ClientUsage, Limits, Transport
 from console.settings import settings
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What the model requests of this process are for: their model, and the account that counts and limits them."""
+
+    model: str
+    account: str
+    cap_usd: float | None = None
+
+
+_purpose: Purpose | None = None
+
+
+@contextmanager
+def spending_on(purpose: Purpose) -> Iterator[None]:
+    """Within the context, use this model and account for every connection that names no other ones."""
+    global _purpose  # not a context variable: judges run in threads of pools that exist already
+    before, _purpose = _purpose, purpose
+    try:
+        yield
+    finally:
+        _purpose = before
+
+
+def get_purpose() -> Purpose | None:
+    """Return the present purpose, or None if requests have no common one."""
+    return _purpose
+
+
+def chosen_model() -> str | None:
+    """Return the model of the present purpose, or the one in the settings, or None if neither is set."""
+    return _purpose.model if _purpose else settings().model
+
+
+def read_account(account: str) -> ModelUsage:
+    """Return what an account has used so far, over all processes."""
+    replies = Replies(settings().data_dir / "cache")
+    try:
+        return replies.used(account)
+    finally:
+        replies.close()
 
 
 def connect(
@@ -27,7 +72,9 @@ def connect(
 
     The client's cache (unless `cached` is false) and its prices are in the data directory.
     """
-    chosen = settings()
+    chosen, purpose = settings(), _purpose
+    if purpose and account is None:
+        account, spending_cap_usd = purpose.account, spending_cap_usd or purpose.cap_usd
     options = ClientOptions(
         concurrency=concurrency or chosen.concurrency,
         cache_dir=chosen.data_dir / "cache" if cached else None,
@@ -38,4 +85,4 @@ def connect(
         transport=transport,
         keep=keep,
     )
-    return LLM(model or chosen.model or "", options)
+    return LLM(model or chosen_model() or "", options)

@@ -13,7 +13,7 @@ from pathlib import Path
 from console.errors import BadInput
 from console.llm.cache import Replies
 from console.llm.errors import SpendingCapReached
-from console.llm.messages import Request, Usage
+from console.llm.messages import Reply, Request, Usage
 
 PACKAGED = Path(__file__).with_name("prices.toml")
 _MILLION = 1_000_000
@@ -115,6 +115,11 @@ class Purse:
                 self.spent_usd += bill.usd
                 if self._account and self._replies and bill.usd:
                     self._replies.charge(self._account, bill.usd)
+
+    def count(self, reply: Reply) -> None:
+        """Add a reply to what the account has used."""
+        if self._account and self._replies:
+            self._replies.count(self._account, reply)
 
     def _most(self, request: Request, price: Price | None) -> float:
         if price is None:

@@ -9,9 +9,10 @@ import sqlite3
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from console.errors import Refused
-from console.llm.messages import Reply, parse_stored_reply
+from console.llm.messages import ModelUsage, Reply, parse_stored_reply
 
 FILE = "replies.sqlite"
 _WAIT_MS = 10_000
@@ -22,6 +23,15 @@ CREATE TABLE IF NOT EXISTS reply (
     body BLOB NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS spending (account TEXT PRIMARY KEY, usd REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS used (
+    account TEXT PRIMARY KEY, requests INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL, usd REAL
+) WITHOUT ROWID;
+"""
+_COUNT = """
+INSERT INTO used VALUES (?, ?, ?, ?, ?) ON CONFLICT (account) DO UPDATE SET requests = requests + excluded.requests,
+prompt_tokens = prompt_tokens + excluded.prompt_tokens,
+completion_tokens = completion_tokens + excluded.completion_tokens, usd = usd + excluded.usd
 """
 
 
@@ -65,6 +75,17 @@ class Replies:
         """Add an amount to the spending of an account."""
         statement = "INSERT INTO spending VALUES (?, ?) ON CONFLICT (account) DO UPDATE SET usd = usd + excluded.usd"
         self._run(statement, (account, usd))
+
+    def count(self, account: str, reply: Reply) -> None:
+        """Add a reply of the endpoint to what the account has used; its cost is unknown if one reply's cost is."""
+        used = reply.usage
+        self._run(_COUNT, (account, reply.requests, used.prompt_tokens, used.completion_tokens, reply.cost_usd))
+
+    def used(self, account: str) -> ModelUsage:
+        """Return what an account has used so far, over all processes."""
+        columns = "requests, prompt_tokens, completion_tokens, usd"
+        rows: list[Any] = self._run(f"SELECT {columns} FROM used WHERE account = ?", (account,))
+        return ModelUsage(*rows[0]) if rows else ModelUsage()
 
     def close(self) -> None:
         """Close the file."""

@@ -180,7 +180,9 @@ class LLM:
         self.tally.prompt_tokens += reply.usage.prompt_tokens
         self.tally.completion_tokens += reply.usage.completion_tokens
         self.tally.cost_usd += cost or 0.0
-        return replace(reply, cost_usd=cost)
+        paid = replace(reply, cost_usd=cost)
+        self._purse.count(paid)
+        return paid
 
 
 def _encodable(messages: Sequence[Message]) -> tuple[Message, ...]:

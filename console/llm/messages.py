@@ -347,3 +347,23 @@ def _usage(counted: Mapping[str, Any]) -> Usage:
         completion_tokens=int(counted.get("completion_tokens") or 0),
         cached_prompt_tokens=int(details.get("cached_tokens") or 0),
     )
+
+
+@dataclass(slots=True)
+class ModelUsage:
+    """The usage of a model over several calls; the cost is in USD, or None if a price is unknown."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+    def add(self, reply: Reply) -> None:
+        """Count one reply; a cached reply adds nothing."""
+        if reply.cached:
+            return
+        self.requests += reply.requests
+        self.prompt_tokens += reply.usage.prompt_tokens
+        self.completion_tokens += reply.usage.completion_tokens
+        unknown = self.cost_usd is None or reply.cost_usd is None
+        self.cost_usd = None if unknown else (self.cost_usd or 0.0) + (reply.cost_usd or 0.0)

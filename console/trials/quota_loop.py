@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from console import runs
+from console.actors import actor
 from console.database import reading
 from console.review.simulated import simulate
 from console.runs.status import run_status
 from console.trials import engine
-from console.trials.start import RunSettings, start_run
+from console.trials.start import ActorAndEnvironments, RunSettings, fit_run_name, start_run
 from storage.tables import RunKind
 
 FEEDBACK = ("binary", "nl")
@@ -48,17 +49,22 @@ class QuotaLoop:
         """The name of the loop's run."""
         size = self.budget.replace("%", "pct") if self.detector != SEES_ALL else "all"
         who = "" if self.reviewer == "oracle" else f" {self.reviewer}"
-        return (
+        who += f" {self.model}" if self.model else ""
+        return fit_run_name(
             f"fp-first {self.environment} {self.tasks} {self.actor} {self.detector} {self.feedback} {size} "
             f"{self.trials} seed {self.seed}{who}"
         )
 
 
-def play_loop(loop: QuotaLoop, watch: Watch = lambda name: nullcontext()) -> str:
-    """Play the loop to its end, or continue it; return the name of its run.
+def play_loop(
+    loop: QuotaLoop, watch: Watch = lambda name: nullcontext(), cast: ActorAndEnvironments | None = None
+) -> str:
+    """Play the loop to its end, or continue it; return the name of its run. By default, the cast is the loop's Actor.
 
-    Raise BadInput or Unknown if a setting is invalid, NoModel or ModelError if a model plays the user and fails.
+    Raise BadInput or Unknown if a setting is invalid, NoModel or ModelError if a model plays the user and fails, and
+    Refused if trials were interrupted, because an undecided action would then be released without a verdict.
     """
+    cast = cast or ActorAndEnvironments(actor(loop.actor))
     cap, percent = runs.parse_budget(loop.budget) if loop.detector != SEES_ALL else (None, None)
     settings = RunSettings(
         budget_cap=cap,
@@ -73,16 +79,16 @@ def play_loop(loop: QuotaLoop, watch: Watch = lambda name: nullcontext()) -> str
         known = runs.find(session, loop.name) is not None
     if not known:
         counts = {loop.environment: loop.tasks}
-        start_run(loop.name, counts, actor_name=loop.actor, detector_name=loop.detector, **settings)
+        start_run(loop.name, counts, detector_name=loop.detector, actor_and_environments=cast, **settings)
     with watch(loop.name) as tell:
-        engine.resume(loop.name, progress=tell)
+        engine.resume(loop.name, actor_and_environments=cast, progress=tell).refuse_interrupted()
     plan = simulate.SimulationPlan(loop.reviewer, "fp-first", seed=loop.seed, model=loop.model)
     # In each trial: inspect within the quota, release the rest, retry the tasks with feedback.
     for trial in range(loop.trials + 1):
         simulate.simulate(loop.name, plan)
-        engine.release_undecided(loop.name, trial=trial)
+        engine.release_undecided(loop.name, trial=trial, actor_and_environments=cast).refuse_interrupted()
         with watch(loop.name) as tell:
-            engine.advance(loop.name, progress=tell)
+            engine.advance(loop.name, actor_and_environments=cast, progress=tell).refuse_interrupted()
     return loop.name
 
 

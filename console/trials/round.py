@@ -19,6 +19,7 @@ from console.detection import audit_draws
 from console.detection.routing import flagged_item, halted_item
 from console.detection.verdicts import find_verdict, judge_by_routing, store_verdict
 from console.environments.environment import Environment
+from console.errors import Refused
 from console.runs import RunOptions, trajectory_rows
 from console.trajectory import Outcome
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, checkpoints
@@ -56,6 +57,11 @@ class Advance:
         self.interrupted += 1
         if sentence not in self.problems:
             self.problems.append(sentence)
+
+    def refuse_interrupted(self) -> None:
+        """Raise Refused with the problems if trials could not continue, because figures would lack them."""
+        if self.interrupted:
+            raise Refused(f"{self.interrupted} trials were interrupted. {' '.join(self.problems)} Run it again.")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result in the shape of `run next --json`."""

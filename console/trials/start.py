@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypedDict, Unpack
@@ -102,6 +103,18 @@ class ActorAndEnvironments:
             known = ", ".join(list_playable(self.environments))
             raise BadInput(f"No agent can act in {name}, which only has imported logs. Use one of {known}.")
         return found
+
+
+_NAME_AT_MOST = 80
+_NOT_IN_NAMES = re.compile(r"[^\w .@-]+")
+
+
+def fit_run_name(text: str) -> str:
+    """Return a valid run name for this text; a text that is too long or has other characters keeps a digest of it."""
+    plain = _NOT_IN_NAMES.sub("-", text)
+    if plain == text and len(text) <= _NAME_AT_MOST:
+        return text
+    return f"{plain[: _NAME_AT_MOST - 9].rstrip()} {digest(text)[:8]}"
 
 
 FEEDBACK = ("nl", "binary", "none")

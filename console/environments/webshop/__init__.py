@@ -1,8 +1,18 @@
-"""WebShop: search a shop, choose options, buy. The embedded edition is a small shop of invented products."""
+"""WebShop: search a shop, choose options, buy.
 
-from console.environments.environment import Environment
+The embedded edition is a small shop of invented products. A task with the option `webshop` is at a running site.
+"""
+
+from console.environments.environment import Environment, TaskSpec, World
+from console.environments.webshop.site import SITE, ShopSite
 from console.environments.webshop.tasks import tasks
 from console.environments.webshop.world import GO_BACK, INVALID, Shop
+
+
+def start(task: TaskSpec) -> World:
+    """Return the world of a task: at its site, or in the embedded shop."""
+    return ShopSite(task) if SITE in task.options else Shop(task)
+
 
 WEBSHOP = Environment(
     "webshop",
@@ -12,7 +22,7 @@ WEBSHOP = Environment(
     not_executed=(INVALID,),
     step_cap=15,
     tasks=tasks,
-    start=Shop,
+    start=start,
     replayable=True,
     verbs=("search", "click"),
     back=GO_BACK,

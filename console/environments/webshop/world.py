@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from console.environments.environment import TaskSpec, World, has_option
 from console.environments.webshop.catalogue import Product, catalogue
+from console.environments.webshop.pages import item_text, results_text, start_text, sub_text
 from console.environments.webshop.reward import STOP_WORDS, goal_of, reward
 from console.trajectory.checkpoints import is_thought
 
@@ -28,7 +29,7 @@ GO_BACK = "go_back"
 """The browser's back button, which WebShop's site has and its text edition lacks."""
 BOUGHT = "\nThank you for shopping with us! \n"
 _PER_PAGE = 10
-_SEEN_BY_REACT = 3
+SEEN_BY_REACT = 3
 SUB_PAGES = ("Description", "Features", "Reviews")
 _SUB_PAGES = {name.lower(): name for name in SUB_PAGES}
 
@@ -56,7 +57,7 @@ class Shop(World):
         self._score: float | None = None
         self._sub_page = ""
         self._history: list[tuple[Any, ...]] = []
-        return start_page(self._instruction), self._info()
+        return start_text(self._instruction), self._info()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Run one action; an impossible action returns "Invalid action!" and changes nothing."""
@@ -77,7 +78,7 @@ class Shop(World):
             return INVALID
         self._page, self._hits, self._number, self._item, self._chosen, self._sub_page = self._history.pop()
         if self._page == "start":
-            return start_page(self._instruction)
+            return start_text(self._instruction)
         if self._page == "results" or self._item is None:
             return self._results(self._number)
         return sub_page(self._item, self._sub_page) if self._page == "sub" else self._show_item(self._item)
@@ -98,7 +99,7 @@ class Shop(World):
             return INVALID
         if button == "back to search":
             self._page = "start"
-            return start_page(self._instruction)
+            return start_text(self._instruction)
         if self._page == "results":
             return self._click_result(button)
         if self._item is None:
@@ -138,50 +139,34 @@ class Shop(World):
 
     def _visible(self) -> Sequence[str]:
         first = (self._number - 1) * _PER_PAGE
-        return self._hits[first : first + (_SEEN_BY_REACT if self._react else _PER_PAGE)]
+        return self._hits[first : first + (SEEN_BY_REACT if self._react else _PER_PAGE)]
 
     def _show_item(self, item: Product) -> str:
         self._page, self._item = "item", item
         return item_page(item, self._chosen)
 
 
-def start_page(instruction: str) -> str:
-    """Return the search page with the user's request."""
-    return f"\nWebshop \nInstruction:  \n{instruction} \n[Search] \n"
-
-
 def results_page(asins: Sequence[str], number: int, total: int) -> str:
-    """Return a page of results; as in the original, [< Prev] appears from the second page on, and [Next >] always."""
-    lines = ["", "[Back to Search]", f"Page {number} (Total results: {total})"]
-    lines += ["[< Prev]"] if number > 1 else []
-    lines.append("[Next >]")
-    for asin in asins:
-        product = catalogue()[asin]
-        lines += [f"[{asin}]", product.title, f"${product.price:.2f}"]
-    return _text(lines)
+    """Return a page of results of the embedded shop."""
+    products = (catalogue()[asin] for asin in asins)
+    return results_text([(one.asin, one.title, f"${one.price:.2f}") for one in products], number, total)
 
 
 def item_page(product: Product, chosen: Mapping[str, str]) -> str:
-    """Return the page of an item with its options; chosen options have double brackets."""
-    lines = ["", "[Back to Search]", "[< Prev]"]
-    lines += [_options(name, values, chosen.get(name)) for name, values in product.options.items()]
-    lines += [product.title, f"Price: ${product.price:.2f}", "Rating: N.A."]
-    lines += [f"[{name}]" for name in SUB_PAGES]
-    return _text([*lines, "[Buy Now]"])
+    """Return the page of a product with its options."""
+    facts = [product.title, f"Price: ${product.price:.2f}", "Rating: N.A."]
+    return item_text(product.options, chosen, facts, SUB_PAGES)
+
+
+def list_sub_page_texts(product: Product, name: str) -> list[str]:
+    """Return the texts behind [Description], [Features] or [Reviews]."""
+    texts = {"Description": [product.description], "Features": [*product.features], "Reviews": ["No reviews yet."]}
+    return texts[name]
 
 
 def sub_page(product: Product, name: str) -> str:
     """Return the sub-page behind [Description], [Features] or [Reviews]."""
-    texts = {"Description": [product.description], "Features": [*product.features], "Reviews": ["No reviews yet."]}
-    return _text(["", "[Back to Search]", "[< Prev]", *texts[name]])
-
-
-def _options(name: str, values: Sequence[str], chosen: str | None) -> str:
-    return f"{name} " + "".join(f"[[{value}]]" if value == chosen else f"[{value}]" for value in values)
-
-
-def _text(lines: Sequence[str]) -> str:
-    return " \n".join(lines).lstrip(" ") + " \n"
+    return sub_text(list_sub_page_texts(product, name))
 
 
 MOST_RESULTS = 50

@@ -16,11 +16,11 @@ from sqlmodel import Session, select
 
 from console import runs
 from console.actors import ActorView, actor, autoplan
-from console.actors.asking import ModelUsage, connect_chosen_model
+from console.actors.asking import connect_chosen_model
 from console.database import now_ms, reading, writing
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
-from console.llm import LLM
+from console.llm import LLM, ModelUsage
 from console.review.resolution import feedback_to_agent, is_feedback, list_current_decisions
 from console.runs import RunOptions, run_options
 from console.trajectory import Outcome

@@ -1,46 +1,65 @@
 """The runs behind a paper's tables, played or continued, and the figures that they give.
 
 Offline, the scripted Actor takes the place of the paper's, and detectors without a model that of the paper's detectors.
-Every run has a name of its own, so that a reproduction that was interrupted continues.
+With a model, the papers' own Actors, detectors and baselines ask it, and it plays the user who gives feedback. Every
+run has a name of its own, so that a reproduction that was interrupted continues.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from sqlmodel import Session, col, select
 
 from console import runs
+from console.actors import actor
 from console.analysis.metrics.bootstrap import Interval
-from console.analysis.statistics.estimates import Estimate
+from console.analysis.statistics.estimates import Estimate, estimate_mean
 from console.database import reading
 from console.detection import batch
-from console.detection.evaluation.metrics import evaluate
+from console.detection.detectors.shared.model_clients import ModelOptions
+from console.detection.evaluation.metrics import evaluate, tune
 from console.environments import ENVIRONMENTS
-from console.errors import BadInput
+from console.environments.sources import parse_sources
+from console.errors import BadInput, Refused
 from console.runs.status import run_status
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Outcome
+from console.trajectory.checkpoints import digest
 from console.trials import engine, quota_loop
 from console.trials.planning.metrics import TYPES, compute_figures, estimate_percent
+from console.trials.planning.training import Training, train_plan
 from console.trials.quota_loop import QuotaLoop, Watch
 from console.trials.reproduction import tables as printed
+from console.trials.reproduction.spending import PILOT, Part, Spending
 from console.trials.reproduction.tables import Cell
-from console.trials.start import start_run
+from console.trials.start import ActorAndEnvironments, fit_run_name, start_run
 from storage import tables
 
-ACTOR = "scripted"
-DETECTORS = ("rules", "random", "full-validation")
+OFFLINE = ("rules", "random", "full-validation")
 """The detectors of an offline reproduction."""
+AGGREGATIONS = {f"multi-step-{name}": name for name in ("min", "max", "mean")} | {"multi-step": "product"}
+PAPER = (
+    "direct", "self-consistency", "token-prob", "token-entropy", "multi-step", "inferact-verb", "inferact-prob",
+)  # fmt: skip
+"""The detectors of the InferAct paper."""
 _OUTCOMES = {"successful": "succeeded", "failed": "failed", "halted": "halted"}
+_DEV = 50
+"""The tasks on which the paper chooses its thresholds."""
 Found = dict[tuple[int, str, str, str], tuple[Estimate, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """The settings: tasks per environment, trials after the first, and the tables to fill (all if empty)."""
+    """The settings: tasks per environment, trials after the first, and the tables to fill (all if empty).
+
+    Without a `model`, the reproduction is offline. `iterations` are those of each training of a plan, and `pilot` the
+    tasks of a pilot. `sources`
+    are real worlds that replace embedded editions, as ENVIRONMENT=SOURCE. `spending` collects what each part uses.
+    """
 
     paper: str
     tasks: int = 60
@@ -48,55 +67,164 @@ class Reproduction:
     seed: int = 0
     wanted: frozenset[int] = field(default_factory=frozenset)
     watch: Watch = lambda name: nullcontext()
+    model: str = ""
+    iterations: int = 6
+    pilot: int = PILOT
+    sources: tuple[str, ...] = ()
+    spending: Spending = field(default_factory=Spending)
+    is_pilot: bool = False
 
     def wants(self, *numbers: int) -> bool:
         """Return whether any of these tables is to be filled."""
         return not self.wanted or bool(self.wanted & set(numbers))
 
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        """The detectors that are compared."""
+        return (*PAPER, "full-validation") if self.model else OFFLINE
+
+    @property
+    def actor(self) -> str:
+        """The Actor of the InferAct paper, or its offline replacement."""
+        return "react" if self.model else "scripted"
+
+    @property
+    def suffix(self) -> str:
+        """The end of the names of runs, which keeps models, worlds and pilots apart."""
+        return "".join(f" {one}" for one in (self.model, *sorted(self.sources)) if one)
+
+    def as_pilot(self) -> Reproduction:
+        """Return the pilot of this reproduction: the first tasks, and the beginning of one training."""
+        tasks, account = min(self.pilot, self.tasks), f"{self.account} pilot"
+        return replace(self, tasks=tasks, iterations=2, spending=Spending(account, self.model), is_pilot=True)
+
+    @property
+    def account(self) -> str:
+        """The name of the account, which does not depend on the number of tasks."""
+        wanted = ",".join(map(str, sorted(self.wanted))) or "all"
+        return f"paper {self.paper} tables {wanted} {self.trials} seed {self.seed}{self.suffix}"
+
 
 def reproduce(asked: Reproduction) -> list[Cell]:
-    """Play the paper's runs offline, or continue them; return the figures of the wanted tables.
+    """Play the paper's runs, or continue them; return the figures of the wanted tables.
 
-    Raise BadInput if the paper has no table of a wanted number.
+    Raise BadInput if the paper has no table of a wanted number, and Refused if trials or verdicts could not be
+    completed because a model or a world failed; a later call continues.
     """
     cells = printed.list_printed(asked.paper)
     if unknown := asked.wanted - {one.table for one in cells}:
         known = ", ".join(map(str, sorted({one.table for one in cells})))
         raise BadInput(f"The paper has no table {min(unknown)} here. Use one of {known} with --tables.")
     measured = _PAPERS[asked.paper](asked)
-    return [one for one in printed.list_cells(cells, measured) if asked.wants(one.table)]
+    found = [one for one in printed.list_cells(cells, measured) if asked.wants(one.table)]
+    if not asked.model:
+        return found
+    # The model was there: what is missing has another reason.
+    return [replace(one, note=_NO_COUNTERPART) if _lacks_model(one) else one for one in found]
 
 
-def _played(asked: Reproduction, environment: str, tasks: int, trials: int) -> str:
+_NO_COUNTERPART = "not run: this method, or its world, has no counterpart here"
+
+
+def _lacks_model(one: Cell) -> bool:
+    return one.measured is None and one.note in printed.NEED_MODEL
+
+
+def plan_parts(asked: Reproduction) -> dict[str, Part]:
+    """Return the parts that a reproduction enters, with their units, without playing anything."""
+    parts: dict[str, Part] = {}
+    if asked.paper == "inferact":
+        return {environment: Part(asked.tasks) for environment in printed.ENVIRONMENTS}
+    if asked.paper == "devils-advocate":
+        return {name: Part(asked.tasks) for name in _PLANNERS}
+    for table, environment in _LEARNT.items():
+        if asked.wants(table):
+            names = list(TYPES) if environment == "alfworld" and not asked.is_pilot else [""]
+            units = len(names) * asked.iterations * _BATCH
+            parts[f"{environment} training"] = Part(units, is_repeated=False)
+            for name in _LEARNERS:
+                parts[f"{environment} {name}"] = Part(asked.tasks, is_repeated=name != "autoplan")
+    return parts
+
+
+def _cast(asked: Reproduction, name: str) -> ActorAndEnvironments:
+    return ActorAndEnvironments(actor(name), {**ENVIRONMENTS, **parse_sources(asked.sources)})
+
+
+def _played(
+    asked: Reproduction, part: Part, environment: str, trials: int, name: str = "", plan: str | None = None
+) -> str:
     """Play a run without inspections, or continue it; return its name."""
-    name = f"paper {asked.paper} {environment} {tasks} {ACTOR} {trials} seed {asked.seed}"
+    cast = _cast(asked, name or asked.actor)
+    learnt = f" plan {plan}" if plan else ""
+    run = f"paper {asked.paper} {environment} {asked.tasks} {cast.actor.name} {trials} seed {asked.seed}"
+    run = fit_run_name(f"{run}{asked.suffix}{learnt}")
     with reading() as session:
-        known = runs.find(session, name) is not None
+        known = runs.find(session, run) is not None
     if not known:
-        start_run(name, {environment: tasks}, ACTOR, feedback_mode="none", trials=trials, seed=asked.seed)
+        counts = {environment: asked.tasks}
+        fields = {"feedback_mode": "none", "trials": trials, "seed": asked.seed}
+        start_run(run, counts, actor_and_environments=cast, plan=plan, **fields)  # type: ignore[arg-type]
     for trial in range(trials):
-        with asked.watch(name) as tell:
-            engine.advance(name, progress=tell, onward=trial > 0)
-    return name
+        with asked.watch(run) as tell:
+            played = engine.advance(run, actor_and_environments=cast, progress=tell, onward=trial > 0)
+        played.refuse_interrupted()
+    part.runs.append(run)
+    return run
+
+
+def _detected(asked: Reproduction, run: str) -> None:
+    detectors = (*AGGREGATIONS, *asked.detectors) if asked.model and asked.wants(8) else asked.detectors
+    asking = ModelOptions(model=asked.model) if asked.model else None
+    for report in batch.detect(run, list(dict.fromkeys(detectors)), asking=asking):
+        if report.errors:
+            raise Refused(f"{report.errors} verdicts of {report.detector} are missing ({report.last_problem}).")
 
 
 def _inferact(asked: Reproduction) -> Found:
     found: Found = {}
     for environment in printed.ENVIRONMENTS:
-        if asked.wants(1, 2, 5):
-            name = _played(asked, environment, asked.tasks, 1)
-            found |= _count_outcomes(name, environment)
-            if asked.wants(1, 2):
-                batch.detect(name, DETECTORS)
-                found |= _evaluate(name, environment)
-        if asked.wants(3, 7):
-            loops = [
-                QuotaLoop(environment, asked.tasks, one, feedback, ACTOR, trials=asked.trials, seed=asked.seed)
-                for one in DETECTORS
-                for feedback in quota_loop.FEEDBACK
-            ]
-            found |= _measure_loops(loops, environment, asked.watch)
+        with asked.spending.part(environment, asked.tasks) as part:
+            if asked.wants(1, 2, 4, 5, 6, 8):
+                name = _played(asked, part, environment, 1)
+                found |= _count_outcomes(name, environment)
+                if asked.wants(1, 2, 4, 6, 8):
+                    _detected(asked, name)
+                    found |= _evaluate(name, environment)
+                    found |= _measure_models(asked, name, environment) if asked.model else {}
+            if asked.wants(3, 7):
+                found |= _measure_loops(asked, part, environment)
     return found
+
+
+def _measure_models(asked: Reproduction, name: str, environment: str) -> Found:
+    """Return what only models have: time and cost of a verdict, and thresholds chosen on a part of the tasks."""
+    found: Found = {}
+    verdict = tables.Verdict
+    with reading() as session:
+        run = runs.get(session, name)
+        for detector in PAPER:
+            of_detector = select(verdict.latency_ms, verdict.cost_usd).where(
+                verdict.run_id == run.id, verdict.detector == detector
+            )
+            rows = session.exec(of_detector).all()
+            row = "InferAct" if detector == "inferact-prob" else detector
+            if environment == "webshop" and detector != "inferact-verb":
+                seconds = estimate_mean([latency / 1_000 for latency, _ in rows], what="verdict")
+                found[4, environment, row, "seconds"] = seconds, len(rows)
+                costs = [cost for _, cost in rows if cost is not None]
+                found[4, environment, row, "usd"] = estimate_mean(costs, what="verdict"), len(costs)
+            half = min(_DEV, _evaluated(session, run).get(detector, {"n": 0})["n"] // 2)
+            if half and detector in ("token-entropy", "token-prob", "multi-step", "inferact-prob"):
+                found[6, environment, row, "threshold"] = _tuned(session, run, detector, half, asked.seed), half
+    return found
+
+
+def _tuned(session: Session, run: tables.Run, detector: str, half: int, seed: int) -> Estimate:
+    try:
+        return Estimate(float(tune(session, run, detector, half, seed)["threshold"]))
+    except Refused as too_few:
+        return Estimate(None, note=str(too_few))
 
 
 def _count_outcomes(name: str, environment: str) -> Found:
@@ -107,24 +235,53 @@ def _count_outcomes(name: str, environment: str) -> Found:
     return {(5, environment, "Actor", metric): (Estimate(float(count)), total) for metric, count in own.items()}
 
 
+def _evaluated(session: Session, run: tables.Run) -> dict[str, Any]:
+    """Return the metrics by detector, or nothing if no trial has a label, because all halted."""
+    try:
+        return evaluate(session, run)
+    except Refused:
+        return {}
+
+
 def _evaluate(name: str, environment: str) -> Found:
     with reading() as session:
-        measured = evaluate(session, runs.get(session, name))
+        measured = _evaluated(session, runs.get(session, name))
     found: Found = {}
+    if not measured:
+        nothing = Estimate(None, note="undefined: no trial has a label"), 0
+        metrics = {1: ("macro_f1", "cost", "er", "pr_auc"), 2: ("ece",)}
+        return {(table, environment, row, one): nothing for table in metrics for one in metrics[table] for row in PAPER}
     for row, figures in measured.items():
         for metric in ("macro_f1", "cost", "er", "pr_auc", "ece"):
             bounds = figures["intervals"].get(metric)
             interval = Interval(bounds["low"], bounds["high"], bounds["level"]) if bounds else None
             note = "" if figures[metric] is not None else "undefined for this detector"
             estimate = Estimate(figures[metric], interval, note=note)
-            found[2 if metric == "ece" else 1, environment, row, metric] = estimate, figures["n"]
+            if row in AGGREGATIONS and metric in ("macro_f1", "pr_auc"):
+                found[8, environment, f"multi-step, {AGGREGATIONS[row]}", metric] = _in_percent(estimate), figures["n"]
+            if row not in AGGREGATIONS or row == "multi-step":
+                found[2 if metric == "ece" else 1, environment, row, metric] = estimate, figures["n"]
     return found
 
 
-def _measure_loops(loops: Sequence[QuotaLoop], environment: str, watch: Watch) -> Found:
+def _in_percent(share: Estimate) -> Estimate:
+    if share.value is None:
+        return share
+    low, high = share.bounds
+    interval = None if low is None or high is None else Interval(100 * low, 100 * high, 0.95)
+    return replace(share, value=100 * share.value, interval=interval)
+
+
+def _measure_loops(asked: Reproduction, part: Part, environment: str) -> Found:
     found: Found = {}
-    for loop in loops:
-        name = quota_loop.play_loop(loop, watch)
+    user = {"reviewer": "model-user", "model": asked.model} if asked.model else {}
+    for loop in (
+        QuotaLoop(environment, asked.tasks, one, feedback, asked.actor, trials=asked.trials, seed=asked.seed, **user)
+        for one in asked.detectors
+        for feedback in quota_loop.FEEDBACK
+    ):
+        name = quota_loop.play_loop(loop, asked.watch, _cast(asked, loop.actor))
+        part.runs.append(name)
         rows = quota_loop.list_success([name], loop.trials)
         solved = {row["trial"]: estimate_percent(round(row["success"] * row["tasks"]), row["tasks"]) for row in rows}
         last = f"{loop.detector}, {loop.feedback}, N={loop.trials}"
@@ -137,30 +294,71 @@ def _measure_loops(loops: Sequence[QuotaLoop], environment: str, watch: Watch) -
     return found
 
 
+_PLANNERS = {"introspective": "anticipatory_reflection", "plan-act": "plan+act"}
+"""The Actors of Devil's Advocate, and the rows of its table."""
+
+
 def _devils_advocate(asked: Reproduction) -> Found:
-    name = _played(asked, "webshop", asked.tasks, asked.trials + 1)
-    with reading() as session:
-        figures = compute_figures(session, runs.get(session, name))
-    metrics = ("success_rate", "actions_first_trial", "actions_last_trial")  # the scripted Actor has no plans
-    return {(1, "webshop", f"{ACTOR} Actor", metric): (figures[metric], figures[metric].n) for metric in metrics}
+    found: Found = {}
+    metrics = ["success_rate", "actions_first_trial", "actions_last_trial"]
+    for name in _PLANNERS if asked.model else [asked.actor]:
+        with asked.spending.part(name, asked.tasks) as part:
+            run = _played(asked, part, "webshop", asked.trials + 1, name)
+        with reading() as session:
+            figures = compute_figures(session, runs.get(session, run))
+        row = f"{_PLANNERS[name]} ({name})" if asked.model else f"{name} Actor"
+        # The scripted Actor has no plans.
+        for metric in [*metrics, "plan_revisions"] if asked.model else metrics:
+            found[1, "webshop", row, metric] = figures[metric], figures[metric].n
+    return found
+
+
+_LEARNERS = {
+    "autoplan": {"alfworld": "AutoPlan", "hotpotqa": "AutoPlan"},
+    "react": {"alfworld": "ReAct (2 shot)", "hotpotqa": "ReAct (6 shot)"},
+    "react-0-shot": {"alfworld": "ReAct (0 shot)", "hotpotqa": "ReAct (0 shot)"},
+}
+"""The Actors of AutoPlan by environment, and the rows of its tables."""
+_LEARNT = {1: "alfworld", 2: "hotpotqa"}
+_BATCH, _POOLS = 4, {"alfworld": 24, "hotpotqa": 50}
 
 
 def _autoplan(asked: Reproduction) -> Found:
     found: Found = {}
-    if asked.wants(1):
-        name = _played(asked, "alfworld", asked.tasks, 1)
-        with reading() as session:
-            by_type = _count_by_type(session, runs.get(session, name))
-        for task_type, outcomes in by_type.items():
-            solved = sum(one == Outcome.SUCCEEDED for one in outcomes)
-            place = (1, "alfworld", f"{ACTOR} Actor", TYPES[task_type])
-            found[place] = estimate_percent(solved, len(outcomes)), len(outcomes)
-    if asked.wants(2):
-        counted = _count_outcomes(_played(asked, "hotpotqa", asked.tasks, 1), "hotpotqa")
-        successes, n = counted[5, "hotpotqa", "Actor", "successful"]
-        share = estimate_percent(round(successes.value or 0), n)
-        found[2, "hotpotqa", f"{ACTOR} Actor", "accuracy"] = share, n
+    for table, environment in _LEARNT.items():
+        if not asked.wants(table):
+            continue
+        plan = _trained(asked, environment) if asked.model else None
+        for name in _LEARNERS if asked.model else [asked.actor]:
+            with asked.spending.part(f"{environment} {name}", asked.tasks, is_repeated=plan is None) as part:
+                run = _played(asked, part, environment, 1, name, plan if name == "autoplan" else None)
+            row = _LEARNERS[name][environment] if asked.model else f"{name} Actor"
+            with reading() as session:
+                by_type = _count_by_type(session, runs.get(session, run))
+            for task_type, outcomes in by_type.items():
+                solved = estimate_percent(sum(one == Outcome.SUCCEEDED for one in outcomes), len(outcomes))
+                found[table, environment, row, TYPES.get(task_type, "accuracy")] = solved, len(outcomes)
     return found
+
+
+def _trained(asked: Reproduction, environment: str) -> str:
+    """Train a plan for each type of tasks, or continue the training; a pilot trains one plan for all types."""
+    whole = f"paper {environment} seed {asked.seed}{asked.suffix}{' pilot' if asked.is_pilot else ''}"
+    name = f"{environment} {digest(whole)[:8]}"  # short: the names of its batches add the type of tasks
+    types = list(TYPES) if environment == "alfworld" and not asked.is_pilot else [""]
+    with asked.spending.part(
+        f"{environment} training", len(types) * asked.iterations * _BATCH, is_repeated=False
+    ) as part:
+        for task_type in types:
+            training = Training(
+                environment, task_type, _BATCH, asked.iterations, _POOLS[environment], asked.seed + 1_000
+            )
+            report = train_plan(name, training, actor_and_environments=_cast(asked, "autoplan"))
+            if report.problems:
+                raise Refused(" ".join(report.problems))
+            label = " ".join(filter(None, [name, task_type]))
+            part.runs += [f"{label} batch {iteration}" for iteration in range(asked.iterations)]
+    return name
 
 
 def _count_by_type(session: Session, run: tables.Run) -> dict[str, list[str]]:

@@ -12,18 +12,18 @@ from pathlib import Path
 import jinja2
 
 from console.errors import Refused
-from console.trials.reproduction.papers import ACTOR, DETECTORS, Reproduction, list_left_out
+from console.trials.reproduction.papers import Reproduction, list_left_out
 from console.trials.reproduction.tables import COLUMNS, TITLES, Cell, as_rows
 
 HTML, CSV = "report.html", "figures.csv"
 
 
-def write_report(asked: Reproduction, cells: Sequence[Cell], folder: Path) -> tuple[Path, Path]:
+def write_report(asked: Reproduction, cells: Sequence[Cell], folder: Path, spent: str = "") -> tuple[Path, Path]:
     """Write the page and the CSV file into a folder and return their paths; raise Refused if this is impossible."""
     page, sheet = folder / HTML, folder / CSV
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        page.write_text(render_page(asked, cells), "utf-8")
+        page.write_text(render_page(asked, cells, spent), "utf-8")
         sheet.write_text(render_csv(cells), "utf-8")
     except OSError as failed:
         raise Refused(f"{folder} cannot be written ({failed.strerror}). Choose another folder with --out.") from failed
@@ -39,24 +39,27 @@ def render_csv(cells: Sequence[Cell]) -> str:
     return stream.getvalue()
 
 
-def render_page(asked: Reproduction, cells: Sequence[Cell]) -> str:
-    """Return the report as one HTML page without links to other files."""
+def render_page(asked: Reproduction, cells: Sequence[Cell], spent: str = "") -> str:
+    """Return the report as one HTML page without links to other files; `spent` is a text on costs."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters["figure"] = format_figure
     template = environment.from_string(files(__package__).joinpath("report.html.j2").read_text("utf-8"))
     by_table = [(number, list(group)) for number, group in groupby(cells, key=lambda one: one.table)]
     return template.render(
-        title=TITLES[asked.paper], about=describe(asked), tables=by_table, left_out=list_left_out(cells)
+        title=TITLES[asked.paper], about=describe(asked), spent=spent, tables=by_table, left_out=list_left_out(cells)
     )
 
 
 def describe(asked: Reproduction) -> str:
     """Describe what was played, and what the measured figures can be compared with."""
+    real = " and ".join(asked.sources)
+    worlds = f"the world of {real}, else the embedded environments" if real else "the embedded environments"
+    how = f"Played with the model {asked.model}" if asked.model else "Played offline"
     return (
-        f"Played offline in the embedded environments: {asked.tasks} tasks each, {asked.trials} trials after the "
-        f"first, seed {asked.seed}, the Actor {ACTOR}, the detectors {', '.join(DETECTORS)}. The printed figures are "
-        "of the paper's models in the original environments: the columns show the same measure, not the same "
-        "experiment."
+        f"{how} in {worlds}: {asked.tasks} tasks each, {asked.trials} trials after the first, seed {asked.seed}. "
+        f"The Actor of detection and feedback is {asked.actor}; the detectors are {', '.join(asked.detectors)}. "
+        "The printed figures are of the paper's models in the original environments: the columns show the same "
+        "measure, not the same experiment."
     )
 
 

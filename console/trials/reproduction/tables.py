@@ -20,6 +20,8 @@ _NEEDS = {
     9: "not run: it needs people",
 }
 """The tables of the InferAct paper that an offline reproduction leaves out, and why."""
+NEED_MODEL = frozenset({MODEL, _NEEDS[4], _NEEDS[6]})
+"""The reasons that a reproduction with a model does not have."""
 ENVIRONMENTS = tuple(paper.ENVIRONMENTS)
 OURS = {theirs: ours for ours, theirs in paper.METHODS.items()} | {"Full Validation": "full-validation"}
 

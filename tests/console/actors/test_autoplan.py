@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from console.actors import autoplan
-from console.actors.asking import ModelUsage
 from console.actors.autoplan import Ablation, EndedTrial, ReviewersWords, read_plan, reflect, update_plan
 from console.actors.move import ActorView
+from console.llm import ModelUsage
 from console.llm.prompts import fence
 from console.trajectory import Step
 from tests.console.actors.talking import Scripted, acting, run

@@ -16,7 +16,7 @@ from console.detection.detectors.shared.query_cache import Models, QueryCache, T
 from console.detection.detectors.shared.reply_parsing import read_form
 from console.detection.detectors.shared.reply_verdict import verdict_from_replies
 from console.detection.detectors.verdict import MODE, PAPER_MODE, Detector, Verdict, sum_costs
-from console.llm import LLM, ClientUsage, connect, prompts
+from console.llm import LLM, ClientUsage, chosen_model, connect, prompts
 from console.llm.budget import Price
 from console.llm.endpoint import Endpoint
 from console.llm.errors import NoModel
@@ -65,7 +65,7 @@ class ModelOptions:
         """Return the models that infer and verify for a detector; raise NoModel if no model is configured."""
         if judge.models:
             return judge.models[0], judge.models[-1]
-        usual = self.model or settings().model
+        usual = self.model or chosen_model()
         infer, verify = self.infer_model or usual, self.verify_model or usual
         if not infer or not verify:
             raise NoModel(f"{judge.name} needs a model. Set INFERACT_MODEL, or name a model.")

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from console.environments.webshop import WEBSHOP
 from console.environments.webshop.catalogue import catalogue
+from console.environments.webshop.pages import start_text
 from console.environments.webshop.tasks import tasks
-from console.environments.webshop.world import item_page, results_page, search, start_page, sub_page
+from console.environments.webshop.world import item_page, results_page, search, sub_page
 from console.errors import BadInput
 from console.trajectory.checkpoints import is_critical, is_thought
 from tests.oracles import shopping
@@ -298,7 +299,7 @@ def test_only_later_result_pages_lead_back():
 
 
 def test_the_start_page_has_the_instruction_and_the_search_button():
-    assert lines(start_page("i need a mug")) == ["Webshop", "Instruction:", "i need a mug", "[Search]"]
+    assert lines(start_text("i need a mug")) == ["Webshop", "Instruction:", "i need a mug", "[Search]"]
 
 
 def test_pages_have_the_shape_of_those_in_a_real_log(shared_data):

@@ -1,0 +1,48 @@
+"""Real worlds by their source: each task then names the source in its options, so that a run needs nothing more.
+
+`webshop=URL` is a running WebShop site, `hotpotqa=FILE` a file of questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from console.environments import ENVIRONMENTS
+from console.environments.environment import Environment, TaskSpec
+from console.environments.hotpotqa.question_files import tasks_from_file
+from console.environments.webshop.site import list_site_tasks
+from console.errors import BadInput
+
+Source = Callable[[str, int, int], Sequence[TaskSpec]]
+"""A function from a source, a seed and a count to tasks."""
+
+
+def _take_questions(path: str, seed: int, count: int) -> Sequence[TaskSpec]:
+    found = tasks_from_file(path)
+    if count > len(found):
+        raise BadInput(f"{path} has {len(found)} questions. Use --tasks {len(found)} or fewer.")
+    return found[:count]
+
+
+SOURCES: Mapping[str, Source] = {"webshop": list_site_tasks, "hotpotqa": _take_questions}
+"""The kinds of source by environment."""
+
+
+def with_source(environment: Environment, source: str) -> Environment:
+    """Return the environment with the tasks of this source; raise BadInput if it has embedded tasks only."""
+    take = SOURCES.get(environment.name)
+    if take is None:
+        raise BadInput(f"{environment.title} has no other source. Sources exist for {', '.join(SOURCES)}.")
+    return replace(environment, tasks=lambda seed, count: take(source, seed, count))
+
+
+def parse_sources(texts: Sequence[str]) -> dict[str, Environment]:
+    """Return the environments named as ENVIRONMENT=SOURCE; raise BadInput if a text has another form."""
+    found = {}
+    for text in texts:
+        name, equals, source = text.partition("=")
+        if not equals or not source or name not in ENVIRONMENTS:
+            raise BadInput(f"{text!r} is not a source. Use ENVIRONMENT=SOURCE, such as webshop=http://localhost:3000.")
+        found[name] = with_source(ENVIRONMENTS[name], source)
+    return found
