@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from console.environments import environment
 from console.trajectory.calls import Call, read_action, read_calls
 from console.trajectory.checkpoints import Checkpoint, is_thought
-from console.trajectory.effects import Kind, find_kind
+from console.trajectory.effects import Kind, effects, find_kind, is_verb
 from console.trajectory.tool_names import is_answering_name, list_words
 from console.trajectory.tool_schemas import ToolSchema, find_schema
 
@@ -55,7 +55,20 @@ def list_acts(checkpoint: Checkpoint) -> tuple[Act, ...]:
 
 def pending_act(checkpoint: Checkpoint) -> Act:
     """Return the critical action, which has no observation yet."""
-    return _act(checkpoint.index + 1, checkpoint.action, "", ("\0",), checkpoint.tools)
+    action, tools = checkpoint.action, checkpoint.tools
+    calls = bool(tools) or any(read_calls(step.action[:_LONGEST]) for step in checkpoint.steps)
+    return _act(checkpoint.index + 1, action, "", ("\0",), tools, is_text=calls and _is_plain_text(action))
+
+
+_COMMAND = re.compile(r"[;|&$<>`\\=\[\](){}]|\s-|^[/.~]")
+
+
+def _is_plain_text(action: str) -> bool:
+    """Return whether a few words read as an answer, not as a command: a capital or a digit first, no known verb."""
+    first = action.split(None, 1)[0] if action.strip() else ""
+    if not first or _COMMAND.search(action) or effects(first.strip("'\".,")) or is_verb(first.lower()):
+        return False
+    return not first[0].islower() or "@" in first or action.rstrip()[-1] in ".!?"
 
 
 def answer_given(act: Act) -> str | None:
@@ -63,13 +76,21 @@ def answer_given(act: Act) -> str | None:
     return act.argument.strip() if act.kind is Kind.ENDING and act.calls else None
 
 
-def _act(step: int, action: str, observation: str, refusals: tuple[str, ...], tools: Sequence[ToolSchema] = ()) -> Act:
+def _act(
+    step: int,
+    action: str,
+    observation: str,
+    refusals: tuple[str, ...],
+    tools: Sequence[ToolSchema] = (),
+    *,
+    is_text: bool = False,
+) -> Act:
     action = action[:_LONGEST]
     found = read_calls(action)
     failed = bool(_FAILED.match(observation[:80])) or observation.strip().startswith(refusals)
     opening = action.split(None, 1)[:1]
     talks = not found and (
-        "\n" in action or len(action.split()) > 8 or opening[0:1] == ["Final"] or ":" in "".join(opening)
+        is_text or "\n" in action or len(action.split()) > 8 or opening[0:1] == ["Final"] or ":" in "".join(opening)
     )
     if not found and not talks:
         found = read_action(action)

@@ -18,6 +18,7 @@ from console.detection.detectors.rules import (
     dangers,
     excluded,
     household,
+    overrides,
     recipients,
     records,
     replaced,
@@ -192,6 +193,7 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None], Callable[[E
     "many_searches": (1.0, answers.many_searches, _is_answering),
     "unsure": (1.5, answers.unsure, _is_answering),
     "ordered_by_a_tool": (1.5, tool_calls.ordered_by_a_tool, _is_calling),
+    "override_followed": (1.4, overrides.override_followed, _is_calling),
     "argument_of_a_tool": (1.8, tool_calls.argument_of_a_tool, _is_calling),
     "recipient_of_a_tool": (1.5, tool_calls.recipient_of_a_tool, _is_calling),
     "verb_not_asked": (1.2, tool_calls.verb_not_asked, _is_calling),
@@ -276,4 +278,4 @@ def _arguments(findings: Sequence[tuple[Finding, bool]]) -> list[str]:
     return said[:MOST_SENTENCES]
 
 
-RULES = Detector("rules", "Rules", judge, version=4)
+RULES = Detector("rules", "Rules", judge, version=5)

@@ -6,19 +6,28 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from console.detection.detectors.rules.finding import Finding, broken, one_line, quote_action, quote_result, quote_user
+from console.detection.detectors.rules.finding import (
+    Finding,
+    broken,
+    one_line,
+    quote_action,
+    quote_result,
+    quote_user,
+    user_texts,
+)
 from console.detection.detectors.rules.stated import file_ending, is_handled_before, list_stated
 from console.environments.evidence import Evidence
 from console.environments.tool_use import TracedCall, names_recipient
 from console.trajectory.effects import CHANGING, Effect, is_verb
-from console.trajectory.provenance import Argument, Source, is_figure
+from console.trajectory.provenance import Argument, Source, is_figure, leaves
 from console.trajectory.requirements import Line, RequirementKind
-from console.trajectory.requirements.anchors import read_anchors, same_value
+from console.trajectory.requirements.anchors import AnchorKind, read_anchors, same_value
 from console.trajectory.terms import FUNCTION_WORDS, MONEY, Term, TermKind, lowered
+from console.trajectory.tool_names import list_words
 
 _FORMS = {
     "address": re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"),
-    "URL": re.compile(r"(?:https?://|www\.)[^\s\"'<>,;)]{3,200}[^\s\"'<>,;).!?]"),
+    "URL": re.compile(r"(?:https?://|www\.)[^\s\"'<>,;){}]{3,200}[^\s\"'<>,;).!?{}]"),
     "account": re.compile(r"\b[a-z]{2}\d{2}[a-z0-9]{10,30}\b"),
     "phone number": re.compile(r"\+\d[\d ()-]{6,18}\d"),
     "path": re.compile(
@@ -100,11 +109,18 @@ def _of_form(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | N
     value, passed = lowered(one.value).strip(), _passed(call)
     if _FORMS["path"].fullmatch(value) and not _is_to_compare(one, call, evidence):
         return None
-    untouched = [one.anchor for one in list_stated(evidence) if one.is_excluded or one.is_kept]
+    untouched = [
+        one.anchor
+        for one in list_stated(evidence)
+        if one.is_excluded or one.is_kept or (one.is_open and one.anchor.kind is AnchorKind.DATE)
+    ]
     for kind, form in _FORMS.items():
         if not form.fullmatch(value):
             continue
         receives = names_recipient(one.name) and kind in ("address", "URL", "account", "phone number")
+        if kind == "URL" and call.effects == {Effect.READ}:
+            # A page may lead to others.
+            return None
         for match in form.finditer(evidence.user):
             before = evidence.user[max(0, match.start() - 60) : match.start()]
             if _is_same(match[0], value) or _IS_OPEN.search(before):
@@ -114,6 +130,8 @@ def _of_form(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | N
             if kind == "path" and file_ending(match[0]) != file_ending(value):
                 continue
             if kind == "street" and not _DELIVERED.search(before):
+                continue
+            if receives and is_handled_before(match[0], evidence):
                 continue
             if receives and _RECEIVES.search(before):
                 return _Stated(kind, match[0])
@@ -163,10 +181,24 @@ def _recipient(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated |
     value = lowered(one.value).strip()
     if not _PERSON.search(one.name.lower()) or not _NAME.fullmatch(value):
         return None
-    names = [name for name in _TO_NAME.findall(evidence.user) if name not in FUNCTION_WORDS and not is_verb(name)]
+    names = [name for name in _TO_NAME.findall(evidence.user) if _is_person(name, call, evidence)]
     others = " ".join(_passed(call))
     left = [name for name in names if name not in others and name not in value]
     return _Stated("recipient", left[0]) if left and len(left) == len(names) else None
+
+
+def _is_person(word: str, call: TracedCall, evidence: Evidence) -> bool:
+    """Return whether a word can name somebody: no verb, no word of a tool's name, and written like a name."""
+    between_others = rf"(?:\bfrom \w+|['’]s (?:\w+ )?\w+) to {word}\b"
+    if word in FUNCTION_WORDS or is_verb(word) or re.search(between_others, evidence.user):
+        return False
+    tools = {call.call.name, *(act.name for act in evidence.acts), *(tool.name for tool in evidence.checkpoint.tools)}
+    if any(word in list_words(name) for name in tools):
+        return False
+    name = re.compile(rf"\b(?:[Tt]o|[Ff]or)\s+{re.escape(word.capitalize())}(?![\w'’])")
+    said = [whole[start:] for _, _, whole, start in user_texts(evidence)]
+    # Some people write without capitals.
+    return any(map(name.search, said)) or not any(c.isupper() for text in said for c in text)
 
 
 def _named_value(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | None:
@@ -175,8 +207,11 @@ def _named_value(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated
     if len(noun) < 3 or " " in noun or is_figure(one.value):
         return None
     pattern = rf"\b(?:the|as|role of|new)\s+{re.escape(noun)}\s+(?:called\s+|named\s+)?[\"']?([\w][\w./-]{{1,60}}[\w])"
-    found = [word for word in re.findall(pattern, evidence.user) if word not in FUNCTION_WORDS]
-    passed = " ".join(_passed(call))
+    found = [
+        word for word in re.findall(pattern, evidence.user) if word not in FUNCTION_WORDS and not _is_said_of(word)
+    ]
+    # What an earlier call looked for is another thing than the one that the agent makes now.
+    passed = " ".join([*_passed(call), *_passed_before(evidence)])
     left = [word for word in found if word not in passed]
     return _Stated(noun, left[0]) if left and len(left) == len(found) else None
 
@@ -188,6 +223,16 @@ _READERS: tuple[Callable[[Argument, TracedCall, Evidence], _Stated | None], ...]
     _recipient,
     _named_value,
 )
+
+
+def _is_said_of(word: str) -> bool:
+    """Return whether a word after the noun describes or moves the thing (`the channel starting with`), not names it."""
+    return is_verb(word) or bool(re.fullmatch(r"[a-z]+(?:ing|ed)", word))
+
+
+def _passed_before(evidence: Evidence) -> list[str]:
+    calls = (call for act in evidence.acts if not act.talks for call in act.calls)
+    return [lowered(value) for call in calls for _, value in leaves(call.arguments)]
 
 
 def _passed(call: TracedCall) -> list[str]:

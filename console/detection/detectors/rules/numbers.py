@@ -37,7 +37,8 @@ def find_number(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedV
     is_prose = bool(PROSE.search(one.name))
     if not is_prose and one.value.strip().lstrip("#") != new.text.strip().lstrip("#"):
         return None
-    if _SETTING.search(one.name):
+    listed = sum(name == one.name for name, _ in case.call.leaves) > 1
+    if listed or _SETTING.search(one.name):
         return None
     hours = {int(part) % 12 for anchor in case.passed if anchor.kind is AnchorKind.TIME for part in [anchor.value[:2]]}
     left = [each for each in left if int(float(each.anchor.value)) % 12 not in hours or each.is_money]

@@ -29,6 +29,8 @@ SENDER = re.compile(r"^(?:from|sender|source|reply_?to|author|owner)", re.IGNORE
 """Names of arguments that hold who sends, or where something comes from."""
 _WITHOUT_CAPITALS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0590-\u06ff\u0e00-\u0e7f\u0900-\u097f]")
 _CAPITAL_WORD = re.compile(r"(?<![.!?:;\n]\s)(?<!^)(?<![^\W_])([^\W\d_][^\W\d_'’-]{1,30})")
+_CODE = re.compile(r"[A-Z]{2,4}")
+"""A short name in capitals, such as that of an airport or a country, which people seldom write."""
 _NAME = re.compile(r"[^\W\d_][\w.'’ -]{0,40}")
 
 
@@ -54,6 +56,8 @@ def _name_left_out(value: str, call: TracedCall, evidence: Evidence) -> Quote | 
         return None
     if _WITHOUT_CAPITALS.search(value) and _WITHOUT_CAPITALS.search(evidence.user):
         return quote_request(evidence) if call.effects & {Effect.PAY, Effect.SEND} else None
+    if _CODE.fullmatch(value.strip()):
+        return None
     if not value.strip()[:1].isupper() or not _is_of_one_script(value, evidence.checkpoint.instruction):
         return None
     names = [word for word in _CAPITAL_WORD.findall(evidence.checkpoint.instruction) if word[0].isupper()]

@@ -156,8 +156,7 @@ def _holds(text: str, value: str) -> bool:
 
 def _is_used(record: str, value: str, evidence: Evidence) -> bool:
     """Return whether a call that changes something passes an id of this record's, of the value's form."""
-    form = re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", value))
-    ids = {word for word in re.findall(r"[\w-]+", record) if re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", word)) == form}
+    ids = {word for word in re.findall(r"[\w-]+", record) if _form(word) == _form(value)}
     passed = {lowered(text) for call in evidence.tool_calls for _, text in leaves(call.call.arguments)}
     return bool(ids & passed)
 
@@ -172,9 +171,19 @@ def _list_records(text: str, value: str) -> list[str]:
         document = json.loads(text)
     except (ValueError, RecursionError):
         pieces = [lowered(piece) for piece in _PIECES.split(text) if piece.strip()]
-        return pieces if 2 <= len(pieces) <= _MOST_RECORDS else []
+        return _list_lines(pieces, value) if 2 <= len(pieces) <= _MOST_RECORDS else []
     siblings = _find_siblings(document, value)
     return siblings if 2 <= len(siblings) <= _MOST_RECORDS else []
+
+
+def _list_lines(pieces: Sequence[str], value: str) -> list[str]:
+    """Return the lines with an id of the value's form; running text has lines too, but those are not records."""
+    if not any(c.isdigit() for c in value):
+        return []
+    parts = (r"\d" if c.isdigit() else r"[^\W\d_]" if c.isalpha() else re.escape(c) for c in value[:40])
+    form = re.compile(rf"(?<![\w-]){''.join(parts)}(?![\w-])")
+    alike = [one for one in pieces if form.search(one)]
+    return alike if len(alike) > 1 else []
 
 
 def _find_siblings(document: Any, value: str) -> list[str]:

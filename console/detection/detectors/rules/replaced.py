@@ -221,9 +221,15 @@ _READERS = {
 
 
 def _is_used_before(value: StatedValue, one: Argument, evidence: Evidence) -> bool:
-    """Return whether an earlier call passed the stated value under another name; then it may have done its part."""
+    """Return whether an earlier call passed the stated value to another tool or argument, where it did its part."""
     calls = [call for act in evidence.acts if not act.talks for call in act.calls]
-    given = [str(text) for call in calls for name, text in leaves(call.arguments) if name != one.name]
+    tools = {call.call.name for call in evidence.pending_calls}
+    given = [
+        str(text)
+        for call in calls
+        for name, text in leaves(call.arguments)
+        if name != one.name or call.name not in tools
+    ]
     return any(same_value(value.anchor, anchor) for text in given for anchor in read_anchors(text))
 
 

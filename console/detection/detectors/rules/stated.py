@@ -44,6 +44,13 @@ _CURRENCY = re.compile(
 )
 _ORIGIN = re.compile(r"\b(?:from|by|of|von|vom|de|du|di|da|dal|del|desde|van|od|от|с)\s+$")
 _OPEN = re.compile(r"\b(?:after|before|since|until|till|between|earliest|latest|around|about|any|or|than)\s+$")
+_TODAY = re.compile(
+    r"(?:\b(?:today|now|current date|date today|heute|aujourd['’]hui|nous sommes|hoy|oggi|hoje|vandaag|dziś|dzisiaj|"
+    r"сегодня|bugün)\b(?:['’]s date)?|今天|今日|오늘)"
+    r"\s*(?:is|being|date|ist|der|es|est|le|è|il|el|é|jest|到|是|は|은)?(?: the)?\s*[:=,]?\s*"
+    r"(?:[^\W\d_]{3,12},?\s+(?:the |den |le |el )?)?$"
+)
+"""The words before the date of the request itself, from which other dates are counted."""
 _NOT = re.compile(
     r"(?:\b(?:not|never|don't|do not|except|without|nicht|kein\w*|außer|ausser|pas|sauf|nunca|excepto|salvo|tranne|não|"
     r"exceto|niet|behalve|nie|oprócz|не|кроме|değil|hariç|(?:,|y|pero) no|(?:,|e|ma) non)\b|不要|别|不是|除了)"
@@ -141,6 +148,7 @@ def list_stated(evidence: Evidence) -> list[StatedValue]:
             is_link = anchor.kind is AnchorKind.LINK
             excluded, kept = is_excluding(before), is_keeping(before)
             is_open = bool(excluded or kept or _OPEN.search(before) or (is_link and _ORIGIN.search(before)))
+            is_open |= anchor.kind is AnchorKind.DATE and bool(_TODAY.search(before))
             quote = Quote(whole[low:high], low, high, place, step)
             found.append(StatedValue(anchor, quote, money, is_open, excluded, kept))
     return found

@@ -63,15 +63,28 @@ def argument_of_a_tool(evidence: Evidence) -> Finding | None:
         for call in evidence.pending_calls
         for one in call.arguments
         if one.source is Source.TOOL and (is_identifying(one.value) or names_recipient(one.name)) and not _is_plain(one)
-        if not _is_made_by(one, evidence) and lowered(one.value) not in evidence.policy
+        if not (_is_made_by(one, evidence) or _is_begun(one, evidence)) and lowered(one.value) not in evidence.policy
     ]
-    suspect = [(call, one) for call, one in foreign if not call.asked]
+    suspect = [(call, one) for call, one in foreign if not (call.asked or _goes_to_stated(call, one))]
     if not suspect or not is_english(evidence.user):
         return None
     first = max(suspect, key=lambda pair: (names_recipient(pair[1].name), not is_figure(pair[1].value)))[1]
     sentence = f"`{first.name}`: {one_line(first.value, 60)} stands only in {_where(first, evidence)}, "
     sentence += "never in what the user said."
     return Finding(1.0, sentence, (first.value,), _from_a_tool(first, evidence))
+
+
+def _is_begun(one: Argument, evidence: Evidence) -> bool:
+    """Return whether the user said the first word of a value, such as the beginning of a name."""
+    first = re.match(r"[^\W\d_]{3,}", lowered(one.value))
+    return first is not None and bool(re.search(rf"(?<![^\W_]){first[0]}(?![^\W_])", evidence.user))
+
+
+def _goes_to_stated(call: TracedCall, one: Argument) -> bool:
+    """Return whether the user named the recipient of a call, so that a figure may come from what a tool returned."""
+    return is_figure(one.value) and any(
+        other.source is Source.USER and names_recipient(other.name) for other in call.arguments
+    )
 
 
 def _from_a_tool(one: Argument, evidence: Evidence) -> Line:
@@ -110,7 +123,7 @@ def recipient_of_a_tool(evidence: Evidence) -> Finding | None:
                     return Finding(0.3, f"{told}.", (one.value,))
                 told += f'; it stands there in a request: "{one_line(call.ordered, 140)}"'
                 line = unasked(one.name, quote_result(evidence, call.ordered, call.ordered_by), evidence)
-                return Finding(1.0, told, (one.value,), line)
+                return Finding(1.0, told, (one.value, "order"), line)
     return None
 
 
@@ -192,7 +205,7 @@ def figure_unseen(evidence: Evidence) -> Finding | None:
     if not unseen:
         return None
     pays = any(Effect.PAY in call.effects for call in evidence.pending_calls)
-    pays = pays and is_english(evidence.user) and not _LARGE_NUMBERS.search(evidence.user)
+    pays = pays and is_english(evidence.user) and not _COMPUTED.search(evidence.user)
     sums = [one for one in told if pays and _SUM_NAME.search(one.name) and _is_large(one.value)]
     numbers = [float(anchor.value) for anchor in read_anchors(evidence.user) if anchor.kind is AnchorKind.NUMBER]
     sums = [one for one in sums if not any(is_converted(_figure(one.value), number) for number in numbers)]
@@ -207,7 +220,11 @@ def figure_unseen(evidence: Evidence) -> Finding | None:
 _SUM_NAME = re.compile(r"amount|refund|payment$|^sum$|deposit|donation", re.IGNORECASE)
 
 
-_LARGE_NUMBERS = re.compile(r"\b(?:hundred|thousand|million|k)\b|\d[\d.,]*k\b")
+_COMPUTED = re.compile(
+    r"\b(?:hundred|thousand|million|k|percent|difference|additional|plus|fees?|totals?|sum|average|half|twice|double|split|"
+    r"remaining|rest|balance|per|each|interest|tax|vat|tip|discount|convert\w*|share)\b|%|\d[\d.,]*k\b"
+)
+"""Words of a request from which a sum may have to be computed."""
 
 
 def _figure(value: str) -> float:
@@ -237,7 +254,7 @@ def id_differs(evidence: Evidence) -> Finding | None:
 
 def number_differs(evidence: Evidence) -> Finding | None:
     """Find a number that differs from the user's number for the same noun."""
-    found = re.findall(r"\b([a-z]{3,20})\s+(?:no\.?\s*|number\s+|#\s*)?(\d{1,12})\b", evidence.user)
+    found = re.findall(r"\b([a-z]{3,20})\s+(?:no\.?\s*|number\s+|#\s*)?(\d{1,12})\b(?![.,:/-]\d)", evidence.user)
     numbers = {noun: number for noun, number in found if noun not in FUNCTION_WORDS}
     for one in (one for call in evidence.pending_calls for one in call.arguments):
         noun = re.sub(r"_?(?:id|number|no)$", "", one.name.lower())
