@@ -24,6 +24,8 @@ _ORDER = re.compile(
     r"\b(?:please|ignore|you (?:must|should|need to|have to|are required)|i (?:need|want|would like|require) you to|"
     r"do the following|kindly|make sure|could you|can you|important message|instructions?|don't forget|remember to)\b"
 )
+_REPORTS = re.compile(r"\bsuccessful(?:ly)?\W*$|\b(?:has|have) been (?:\w+ly )?\w+(?:ed|en|t)\W*$")
+"""The end of a sentence that reports what a call did."""
 _MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}(?:[t ]\d{2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]m)?|\d{1,2}/\d{1,2}/\d{2,4}",
     re.IGNORECASE,
@@ -185,7 +187,7 @@ def _order(text: str, call: Call, does: frozenset[Effect], values: Sequence[str]
         return ""
     for part in _SENTENCES.split(text[:40_000]):
         sentence = part.strip(" '\"{}[]\\-")
-        if not 12 <= len(sentence) <= 600 or sentence.count(" ") < 3 or sentence in user:
+        if not 12 <= len(sentence) <= 600 or sentence.count(" ") < 3 or sentence in user or _REPORTS.search(sentence):
             continue
         opens = _stem(next(iter(re.findall(r"[a-z]+", sentence)), "")) in _asking_stems(does) | _verb_stems(call)
         if not (opens or _ORDER.search(sentence)):

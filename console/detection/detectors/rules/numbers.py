@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import combinations
 
-from console.detection.detectors.rules.stated import ID_NAME, PROSE, Case, StatedValue
+from console.detection.detectors.rules.stated import ID_NAME, PROSE, Case, StatedValue, is_discussed
 from console.trajectory.effects import Effect
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, is_converted, read_anchors
 from console.trajectory.terms import lowered
@@ -43,6 +43,10 @@ def find_number(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedV
     hours = {int(part) % 12 for anchor in case.passed if anchor.kind is AnchorKind.TIME for part in [anchor.value[:2]]}
     left = [each for each in left if int(float(each.anchor.value)) % 12 not in hours or each.is_money]
     left = [each for each in left if not _is_in_other_unit(value, each)]
+    if is_discussed(case.evidence):
+        # What was said in an earlier turn is about what was done then, unless it is the same figure with a slip.
+        last = max(act.step for act in case.evidence.acts if act.talks)
+        left = [each for each in left if each.quote.step == last or each.is_money or is_mistaken(value, each)]
     if _is_derived(value, case):
         return None
     if is_prose:
@@ -102,8 +106,12 @@ def _is_in_other_unit(value: float, stated: StatedValue) -> bool:
 
 
 def _is_derived(value: float, case: Case) -> bool:
-    """Return whether a number is the sum, difference, product or quotient of stated ones, or an equal share of one."""
+    """Return whether a number is the sum, difference, product or quotient of stated ones, an equal share
+    of one, or one times a price that a tool returned.
+    """
     said = list(dict.fromkeys(case.numbers))[:12]
+    if is_priced(value, said, case.evidence.read_before):
+        return True
     for first, second in combinations(said, 2):
         found = {first + second, abs(first - second), first * second}
         found |= {first / second} if second else set()
@@ -114,6 +122,12 @@ def _is_derived(value: float, case: Case) -> bool:
         return False
     parts = range(2, _MOST_SHARES + 1)
     return any(abs(value - each / part) < 0.005 for each in said for part in parts)
+
+
+def is_priced(value: float, counts: Sequence[float], read: str) -> bool:
+    """Return whether a number is one of the counts times a figure that was read."""
+    prices = (f"{round(value / count, 4):.10g}" for count in counts if count > 1)
+    return any(re.search(rf"(?<![\d.]){re.escape(price)}(?![\d.])", read) for price in prices)
 
 
 def _in_statement(left: Sequence[StatedValue], case: Case) -> StatedValue | None:

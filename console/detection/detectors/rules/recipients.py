@@ -56,7 +56,7 @@ def _name_left_out(value: str, call: TracedCall, evidence: Evidence) -> Quote | 
         return None
     if _WITHOUT_CAPITALS.search(value) and _WITHOUT_CAPITALS.search(evidence.user):
         return quote_request(evidence) if call.effects & {Effect.PAY, Effect.SEND} else None
-    if _CODE.fullmatch(value.strip()):
+    if _CODE.fullmatch(value.strip()) or any(c.isdigit() for c in value):
         return None
     if not value.strip()[:1].isupper() or not _is_of_one_script(value, evidence.checkpoint.instruction):
         return None

@@ -194,7 +194,11 @@ def _is_made_for(value: str, stated: str) -> bool:
 def _id(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
     if case.from_tool and not case.changes:
         return None
-    return next((value for value in left if _make(value.anchor.value) == _make(new.value)), None)
+    others = [value for value in left if not (value.is_own and _RECEIVES.search(case.one.name))]
+    return next((value for value in others if _make(value.anchor.value) == _make(new.value)), None)
+
+
+_RECEIVES = re.compile(r"receiver|recipient|^to(?:_|$)|target|friend|contact|payee|assignee", re.IGNORECASE)
 
 
 def _make(value: str) -> str:

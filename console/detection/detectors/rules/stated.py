@@ -51,6 +51,11 @@ _TODAY = re.compile(
     r"(?:[^\W\d_]{3,12},?\s+(?:the |den |le |el )?)?$"
 )
 """The words before the date of the request itself, from which other dates are counted."""
+_OWN = re.compile(
+    r"\b(?:my|mein\w*|mon|ma|mi|mio|mia|meu|minha|mijn|мой|моя|i am|i'm)\s+(?:[^\W\d]+\s+){0,2}?[^\W\d]*\s*"
+    r"(?:is|are|:|=|ist|est|es|è|é)?\s*[\"'(]?$|\bi\s*\([^()]{0,20}$|我的[^，。]{0,8}$"
+)
+"""The words before a value that the user states as their own."""
 _NOT = re.compile(
     r"(?:\b(?:not|never|don't|do not|except|without|nicht|kein\w*|außer|ausser|pas|sauf|nunca|excepto|salvo|tranne|não|"
     r"exceto|niet|behalve|nie|oprócz|не|кроме|değil|hariç|(?:,|y|pero) no|(?:,|e|ma) non)\b|不要|别|不是|除了)"
@@ -82,7 +87,8 @@ _LEAVE = re.compile(r"leave|spare|don't touch|do not touch|lass|laisse|deja|lasc
 class StatedValue:
     """A value that the user stated, and its quote.
 
-    An open value is a limit or an origin, an excluded one a no, and a kept one is to stay as it is.
+    An open value is a limit or an origin, an excluded one a no, a kept one is to stay as it is, and an own one is the
+    user's.
     """
 
     anchor: Anchor
@@ -91,6 +97,7 @@ class StatedValue:
     is_open: bool
     is_excluded: bool
     is_kept: bool = False
+    is_own: bool = False
 
 
 def is_excluding(before: str, *, words: bool = False) -> bool:
@@ -150,7 +157,8 @@ def list_stated(evidence: Evidence) -> list[StatedValue]:
             is_open = bool(excluded or kept or _OPEN.search(before) or (is_link and _ORIGIN.search(before)))
             is_open |= anchor.kind is AnchorKind.DATE and bool(_TODAY.search(before))
             quote = Quote(whole[low:high], low, high, place, step)
-            found.append(StatedValue(anchor, quote, money, is_open, excluded, kept))
+            own = bool(_OWN.search(before))
+            found.append(StatedValue(anchor, quote, money, is_open, excluded, kept, own))
     return found
 
 

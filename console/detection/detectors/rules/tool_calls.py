@@ -15,6 +15,7 @@ from console.detection.detectors.rules.finding import (
     quote_user,
     quoted,
 )
+from console.detection.detectors.rules.numbers import is_priced
 from console.environments.acts import Act
 from console.environments.evidence import Evidence
 from console.environments.tool_use import ASKED, ASSENT, TracedCall, is_identifying, names_recipient
@@ -24,6 +25,7 @@ from console.trajectory.provenance import MONEY_NAME, Argument, Source, is_figur
 from console.trajectory.requirements import Line, Quote, RequirementKind
 from console.trajectory.requirements.anchors import AnchorKind, is_converted, read_anchors
 from console.trajectory.terms import FUNCTION_WORDS, TermKind, lowered
+from console.trajectory.tool_names import list_words
 
 _CONFIRM = re.compile(r"\bconfirm(?:s|ed|ation)?\b")
 _GO_AHEAD = re.compile(
@@ -65,7 +67,7 @@ def argument_of_a_tool(evidence: Evidence) -> Finding | None:
         if one.source is Source.TOOL and (is_identifying(one.value) or names_recipient(one.name)) and not _is_plain(one)
         if not (_is_made_by(one, evidence) or _is_begun(one, evidence)) and lowered(one.value) not in evidence.policy
     ]
-    suspect = [(call, one) for call, one in foreign if not (call.asked or _goes_to_stated(call, one))]
+    suspect = [(call, one) for call, one in foreign if not (call.asked or _is_looked_up(call, one, evidence))]
     if not suspect or not is_english(evidence.user):
         return None
     first = max(suspect, key=lambda pair: (names_recipient(pair[1].name), not is_figure(pair[1].value)))[1]
@@ -80,11 +82,29 @@ def _is_begun(one: Argument, evidence: Evidence) -> bool:
     return first is not None and bool(re.search(rf"(?<![^\W_]){first[0]}(?![^\W_])", evidence.user))
 
 
-def _goes_to_stated(call: TracedCall, one: Argument) -> bool:
-    """Return whether the user named the recipient of a call, so that a figure may come from what a tool returned."""
-    return is_figure(one.value) and any(
-        other.source is Source.USER and names_recipient(other.name) for other in call.arguments
-    )
+def _is_looked_up(call: TracedCall, one: Argument, evidence: Evidence) -> bool:
+    """Return whether a value is data that serves the request: a computed figure, one for a recipient that the user
+    named, or a whole entry of a result. If the call pays, sends or deletes, the agent must have looked for a thing
+    that the user named.
+    """
+    if is_figure(one.value):
+        stated = any(other.source is Source.USER and names_recipient(other.name) for other in call.arguments)
+        return stated or bool(_COMPUTES & set(list_words(one.tool)))
+    shown = next((act.observation for act in evidence.acts if act.step == one.step), "")
+    entry = re.search(rf"[\[:,]\s*\"{re.escape(one.value)}\"\s*[,}}\]]", shown)
+    grave = call.effects & {Effect.PAY, Effect.SEND, Effect.DELETE}
+    return bool(entry) and (not grave or _is_sought(one.step, evidence))
+
+
+def _is_sought(step: int | None, evidence: Evidence) -> bool:
+    """Return whether the call of a step looked for something that the user named."""
+    calls = [call for act in evidence.acts if act.step == step for call in act.calls]
+    passed = (lowered(value).strip() for call in calls for _, value in leaves(call.arguments))
+    return any(len(value) > 2 and value in evidence.user for value in passed)
+
+
+_COMPUTES = frozenset({"compute", "calculate", "calc", "convert", "exchange", "conversion", "estimate", "sum", "rate"})
+"""Words in the names of tools that compute a figure."""
 
 
 def _from_a_tool(one: Argument, evidence: Evidence) -> Line:
@@ -209,6 +229,7 @@ def figure_unseen(evidence: Evidence) -> Finding | None:
     sums = [one for one in told if pays and _SUM_NAME.search(one.name) and _is_large(one.value)]
     numbers = [float(anchor.value) for anchor in read_anchors(evidence.user) if anchor.kind is AnchorKind.NUMBER]
     sums = [one for one in sums if not any(is_converted(_figure(one.value), number) for number in numbers)]
+    sums = [one for one in sums if not is_priced(_figure(one.value), numbers, evidence.read_before)]
     line = None
     if sums:
         line = broken(
@@ -218,8 +239,6 @@ def figure_unseen(evidence: Evidence) -> Finding | None:
 
 
 _SUM_NAME = re.compile(r"amount|refund|payment$|^sum$|deposit|donation", re.IGNORECASE)
-
-
 _COMPUTED = re.compile(
     r"\b(?:hundred|thousand|million|k|percent|difference|additional|plus|fees?|totals?|sum|average|half|twice|double|split|"
     r"remaining|rest|balance|per|each|interest|tax|vat|tip|discount|convert\w*|share)\b|%|\d[\d.,]*k\b"
@@ -319,8 +338,8 @@ def long_task(evidence: Evidence) -> Finding | None:
 
 
 def _is_made_by(one: Argument, evidence: Evidence) -> bool:
-    """Return whether the value is the id of something that the agent created on request."""
-    made = any(call.step == one.step and call.asked for call in evidence.tool_calls)
+    """Return whether the value is the id of something that the agent itself made."""
+    made = any(call.step == one.step for call in evidence.tool_calls)
     return made and bool(ID_NAME.search(one.name)) and not names_recipient(one.name)
 
 
