@@ -210,7 +210,7 @@ def _named_value(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated
     found = [
         word for word in re.findall(pattern, evidence.user) if word not in FUNCTION_WORDS and not _is_said_of(word)
     ]
-    # What an earlier call looked for is another thing than the one that the agent makes now.
+    # What an earlier call looked for is not what the agent makes now.
     passed = " ".join([*_passed(call), *_passed_before(evidence)])
     left = [word for word in found if word not in passed]
     return _Stated(noun, left[0]) if left and len(left) == len(found) else None

@@ -45,7 +45,7 @@ def override_followed(evidence: Evidence) -> Finding | None:
 
 
 def _list_passages(text: str) -> list[tuple[str, str]]:
-    """Return (words that speak to the agent, passage with its order) of a text; what stands around it is no order."""
+    """Return (words that speak to the agent, passage with its order) of a text; the text around it is left out."""
     found: list[tuple[int, int, str]] = []
     for match in _OVERRIDE.finditer(text):
         if found and match.start() < found[-1][1]:

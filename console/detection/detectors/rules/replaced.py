@@ -225,7 +225,7 @@ _READERS = {
 
 
 def _is_used_before(value: StatedValue, one: Argument, evidence: Evidence) -> bool:
-    """Return whether an earlier call passed the stated value to another tool or argument, where it did its part."""
+    """Return whether an earlier call passed the stated value to another tool or argument."""
     calls = [call for act in evidence.acts if not act.talks for call in act.calls]
     tools = {call.call.name for call in evidence.pending_calls}
     given = [
