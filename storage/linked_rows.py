@@ -81,7 +81,7 @@ LINKED: dict[str, LinkedTable] = {
         what=(
             "item_id", "slot_id", "decision", "label", "feedback_type", "feedback_text", "edited_action",
             "action_digest", "submit_key", "revision", "superseded", "budget_cap", "budget_used", "seen_digest",
-            "reason_codes",
+            "reason_codes", "marked_steps", "answers",
         ),
         when=("claimed_ms", "decided_ms", "withdrawn_ms", "delivered_ms"),
         left_out={"deliverable_ms": "the end of the undo time, which each next claim moves; delivery itself is linked"},

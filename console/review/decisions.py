@@ -7,8 +7,8 @@ else that a page shows of an item is read through a session.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from sqlmodel import Session, col, select
 
@@ -24,11 +24,13 @@ from console.review.claiming import claim_next_item as claim_next_item
 from console.review.claiming import list_pending_trials as list_pending_trials
 from console.review.edit_fields import changed_arguments
 from console.review.edits import TOOL_SCHEMA, check_edit
+from console.review.marked_steps import MarkedStep, check_marks, write_marks
+from console.review.questions import Answer, check_answers, write_answers
 from console.review.reasons import join_reason_codes
 from console.review.terms import ReviewTerms, get_review_terms
 from console.runs import current_decisions
 from console.trajectory import Label, Trajectory, from_json
-from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, digest
 from storage import tables
 from storage.queue import Claim, DecisionRow, Queue
 from storage.tables import DecisionKind, SlotStatus
@@ -56,7 +58,8 @@ class ReviewDecision:
     """A reviewer's decision on one item; the decision determines the label, except for `respond`.
 
     `allow_other_tool` confirms an edit that calls a different tool than the pending action. With `escalate`, `note` is
-    for the next reviewer or for the `addressee`; no agent reads the note.
+    for the next reviewer or for the `addressee`; no agent reads the note. `marked_steps` are the steps that are wrong;
+    `answers` are the answers to the run's questions, by key.
     """
 
     decision: str
@@ -69,6 +72,8 @@ class ReviewDecision:
     reason_codes: tuple[str, ...] = ()
     note: str = ""
     addressee: str = ""
+    marked_steps: tuple[MarkedStep, ...] = ()
+    answers: Mapping[str, Answer] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +114,14 @@ def submit(
         _refuse_unseen(seen, pending)
     if checked.edited_action is not None:
         _refuse_edit(checked.edited_action, pending, record, answer.allow_other_tool)
+    marks = check_marks(checkpoint_at(record, claim.step, CheckpointKind(claim.kind)), checked.marked_steps)
     row = queue.decide(
         item_id=claim.item_id,
         reviewer=reviewer,
         token=claim.token,
         decision=checked.decision,
         label=checked.label,
-        feedback_type="nl" if checked.feedback_text or checked.reason_codes else "binary",
+        feedback_type="nl" if checked.feedback_text or checked.reason_codes or marks else "binary",
         feedback_text=checked.feedback_text,
         edited_action=checked.edited_action,
         action_digest=digest(checked.edited_action or pending),
@@ -124,6 +130,8 @@ def submit(
         seen_digest=seen.digest if seen else None,
         door=str(checked.door),
         reason_codes=" ".join(checked.reason_codes),
+        marked_steps=write_marks(marks) or None,
+        answers=write_answers(check_answers(run, checked.answers)) or None,
         now_ms=now_ms,
         undo_ms=terms.undo_time(run),
     )
@@ -208,14 +216,17 @@ def check_decision(answer: ReviewDecision, kind: CheckpointKind, feedback_mode: 
     codes = tuple(join_reason_codes(answer.reason_codes).split())
     if codes and answer.decision == DecisionKind.APPROVE:
         raise BadInput(_("Reasons describe a wrong action. Remove the reasons to approve."))
-    if (text or codes) and feedback_mode == "binary":
+    if answer.marked_steps and answer.decision == DecisionKind.APPROVE:
+        raise BadInput(_("A marked step is feedback on a wrong action. Remove the marks to approve."))
+    told = bool(text or codes or answer.marked_steps)
+    if told and feedback_mode == "binary":
         raise BadInput(_("This run accepts binary feedback only. Remove the feedback text and the reasons."))
     if (answer.note or answer.addressee) and answer.decision != DecisionKind.ESCALATE:
         raise BadInput(_("Notes are for escalations only. Use feedback with other decisions."))
     edited = (answer.edited_action or "").strip() or None
     if answer.decision == DecisionKind.EDIT and edited is None:
         raise BadInput(_("Write the action that the agent should perform instead."))
-    if answer.decision == DecisionKind.RESPOND and not (text or codes) and feedback_mode != "binary":
+    if answer.decision == DecisionKind.RESPOND and not told and feedback_mode != "binary":
         raise BadInput(_("Write the feedback for the agent."))
     edited = edited if answer.decision == DecisionKind.EDIT else None
     note = notes.clean_note(answer.note)
@@ -298,7 +309,12 @@ def _label(answer: ReviewDecision, kind: CheckpointKind) -> str | None:
 
 def pending_action(claim: Claim) -> str:
     """Return the pending action of a claim, or an empty text for a halted trial."""
-    return _pending_action(from_json(claim.body), claim)
+    return checkpoint_of_claim(claim).action
+
+
+def checkpoint_of_claim(claim: Claim) -> Checkpoint:
+    """Return the checkpoint of a claim."""
+    return checkpoint_at(from_json(claim.body), claim.step, CheckpointKind(claim.kind))
 
 
 def _pending_action(record: Trajectory, claim: Claim) -> str:

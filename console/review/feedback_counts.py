@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, case
+from sqlalchemy import ColumnElement, case, or_
 from sqlalchemy import select as sa_select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
@@ -184,7 +184,7 @@ def _list_retries(session: Session, run: tables.Run, reviewer: str) -> list[_Att
     decision, record, following = tables.Decision, tables.Trajectory, aliased(tables.Trajectory)
     kind = case(
         (col(decision.feedback_text) != "", FeedbackKind.MESSAGE.value),
-        (col(decision.reason_codes) != "", FeedbackKind.REASON.value),
+        (or_(col(decision.reason_codes) != "", col(decision.marked_steps).is_not(None)), FeedbackKind.REASON.value),
         else_=FeedbackKind.REJECTION.value,
     )
     statement = (

@@ -192,7 +192,8 @@ class Flag:
 class ShownStep:
     """One row of the timeline; `spoken` is a thought that the agent wrote instead of an action.
 
-    `speaker` is the name of the agent if several agents act; `pictures` belong to the observation.
+    `speaker` is the name of the agent if several agents act; `pictures` belong to the observation; `marked` says which
+    reviewers marked the step as wrong.
     """
 
     number: int
@@ -206,6 +207,7 @@ class ShownStep:
     after: bool = False
     speaker: str = ""
     pictures: tuple[Picture, ...] = ()
+    marked: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from enum import StrEnum
 from sqlmodel import Session, col, select
 
 from console.language import _, gettext_noop
+from console.review.marked_steps import describe_marks, read_marks
 from console.review.presentation import ActionStatus
 from console.review.reasons import reason_text
 from console.runs import current_decisions
@@ -97,8 +98,11 @@ def list_current_decisions(session: Session, item_id: int | None) -> Sequence[ta
 
 
 def feedback_to_agent(answer: tables.Decision | tables.CarriedCheck) -> str:
-    """Return the feedback that the agent gets: each reason as a sentence, then the reviewer's text."""
-    sentences = [f"{reason_text(code).capitalize()}." for code in answer.reason_codes.split()]
+    """Return the feedback that the agent gets: marked steps and reasons as sentences, then the reviewer's text."""
+    reasons = [reason_text(code) for code in answer.reason_codes.split()]
+    # A check that a restore carried over has no marked steps.
+    marks = read_marks(answer.marked_steps) if isinstance(answer, tables.Decision) else ()
+    sentences = [describe_marks(marks, reasons)] if marks else [f"{reason.capitalize()}." for reason in reasons]
     return " ".join([*sentences, answer.feedback_text.strip()]).strip()
 
 

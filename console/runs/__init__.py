@@ -118,6 +118,7 @@ class RunOptions:
     with audits have a view; parts missing from the view are shown.
     `costs` are the stated costs of wrong actions (`console.runs.costs`); if no costs are stated, items rank by score.
     `reasons` are the reasons that reviewers can select, instead of the environment's reasons.
+    `questions` are questions to reviewers beside the decision, each with its `key`, `text` and `choices`.
     `goes_on`: the agents start the next trial automatically when the reviewers are done, as in the demo.
     `budget_frozen`: the percentage budget of a live run no longer changes, because trial 0 has stopped.
     `playing`: the Actor of a participant's run is running, or was when its process crashed.
@@ -136,6 +137,7 @@ class RunOptions:
     view: Mapping[str, str] = field(default_factory=dict)
     costs: Costs = field(default_factory=dict)
     reasons: Sequence[str] = ()
+    questions: Sequence[Mapping[str, Any]] = ()
     goes_on: bool = False
     budget_frozen: bool = False
     playing: bool = False
@@ -159,6 +161,7 @@ _KINDS: dict[str, type] = {
     "view": dict,
     "costs": dict,
     "reasons": list,
+    "questions": list,
     "goes_on": bool,
     "budget_frozen": bool,
     "playing": bool,

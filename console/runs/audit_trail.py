@@ -193,6 +193,7 @@ _SENTENCES: Mapping[str, str] = {
     "run created": "{who} created the run {run}",
     "critical actions set": "{who} set the critical actions of {run} {change}{withdrawn}",
     "reasons set": "{who} set the reasons of {run} {change}",
+    "questions set": "{who} set the questions of {run} {change}",
     "budget set": "{who} set the budget of {run} {change}",
     "policy set": "{who} set the policy of {any_run}, version {after}{author}",
     "judged": "{who} ran {detectors} on {run}; settings {change}",

@@ -190,7 +190,8 @@ class Queue:
             if current.decision == DecisionKind.ESCALATE:
                 # Remove the slot that the escalation added, unless another reviewer has claimed it.
                 db.run(sql.REMOVE_SLOT, item_id=item_id)
-            draft = {"feedback_text": current.feedback_text, "reason_codes": current.reason_codes, "edit": None}
+            kept = ("feedback_text", "reason_codes", "marked_steps", "answers")
+            draft = {name: getattr(current, name) for name in kept} | {"edit": None}
             db.run(sql.SAVE_DRAFT, item_id=item_id, reviewer=reviewer, now_ms=now_ms, **draft)
             return _claim_again(db, item, slot, reviewer, now_ms, lease_ms)
 
@@ -228,12 +229,15 @@ class Queue:
         text: str | None = None,
         reason_codes: str | None = None,
         edit: str | None = None,
+        marked_steps: str | None = None,
+        answers: str | None = None,
     ) -> None:
         """Store a reviewer's draft, leaving parts that are None unchanged; ignore a draft after its decision.
 
         Raise NoSuchItem if the item is missing.
         """
         parts = {"feedback_text": text, "reason_codes": reason_codes, "edit": edit}
+        parts |= {"marked_steps": marked_steps, "answers": answers}
         with Transaction(self.url, Durability.FULL) as db:
             lock_item(db, item_id)
             slot = find_own_slot(db, item_id, reviewer)
@@ -292,6 +296,8 @@ def _store(
             "seen_digest": None,
             "door": "browser",
             "reason_codes": "",
+            "marked_steps": None,
+            "answers": None,
             **new,
             "decision": kind.value,
             "label": None if new["label"] is None else str(new["label"]),

@@ -155,7 +155,7 @@ LIMIT 1"""
 
 _DECISION = """id, item_id, slot_id, reviewer, annotator_kind, decision, label, feedback_type, feedback_text,
 edited_action, action_digest, submit_key, revision, superseded, budget_cap, budget_used, claimed_ms, decided_ms,
-withdrawn_ms, deliverable_ms, delivered_ms, seen_digest, reason_codes"""
+withdrawn_ms, deliverable_ms, delivered_ms, seen_digest, reason_codes, marked_steps, answers"""
 
 SUBMITTED = f"SELECT {_DECISION} FROM decision WHERE submit_key = :submit_key"
 
@@ -167,11 +167,12 @@ DECIDE = f"""
 INSERT INTO decision (item_id, slot_id, reviewer, annotator_kind, decision, label, feedback_type, feedback_text,
                       edited_action, action_digest, submit_key, revision, superseded, budget_cap, budget_used,
                       claimed_ms, decided_ms, deliverable_ms, door, seen_digest,
-                      reason_codes)
+                      reason_codes, marked_steps, answers)
 VALUES (:item_id, :slot_id, :reviewer, :annotator_kind, :decision, :label, :feedback_type, :feedback_text,
         :edited_action, :action_digest, :submit_key,
         (SELECT coalesce(max(revision), 0) + 1 FROM decision WHERE slot_id = :slot_id), false,
-        :budget_cap, :budget_used, :claimed_ms, :now_ms, :deliverable_ms, :door, :seen_digest, :reason_codes)
+        :budget_cap, :budget_used, :claimed_ms, :now_ms, :deliverable_ms, :door, :seen_digest, :reason_codes,
+        :marked_steps, :answers)
 RETURNING {_DECISION}"""
 
 SET_STATUS = """
@@ -214,13 +215,17 @@ LEAVE_QUEUE = """
 UPDATE item SET status = :status, open_slots = 0 WHERE id = :item_id AND status IN ('pending', 'claimed')"""
 
 SAVE_DRAFT = """
-INSERT INTO draft (item_id, reviewer, feedback_text, reason_codes, edit, updated_ms)
-VALUES (:item_id, :reviewer, coalesce(:feedback_text, ''), coalesce(:reason_codes, ''), coalesce(:edit, ''), :now_ms)
+INSERT INTO draft (item_id, reviewer, feedback_text, reason_codes, edit, marked_steps, answers, updated_ms)
+VALUES (:item_id, :reviewer, coalesce(:feedback_text, ''), coalesce(:reason_codes, ''), coalesce(:edit, ''),
+        coalesce(:marked_steps, ''), coalesce(:answers, ''), :now_ms)
 ON CONFLICT (item_id, reviewer) DO UPDATE
 SET feedback_text = coalesce(:feedback_text, draft.feedback_text),
     reason_codes = coalesce(:reason_codes, draft.reason_codes), edit = coalesce(:edit, draft.edit),
+    marked_steps = coalesce(:marked_steps, draft.marked_steps), answers = coalesce(:answers, draft.answers),
     updated_ms = excluded.updated_ms"""
 
-DRAFT = "SELECT feedback_text, reason_codes, edit FROM draft WHERE item_id = :item_id AND reviewer = :reviewer"
+DRAFT = """
+SELECT feedback_text, reason_codes, edit, marked_steps, answers FROM draft
+WHERE item_id = :item_id AND reviewer = :reviewer"""
 
 DROP_DRAFT = "DELETE FROM draft WHERE item_id = :item_id AND reviewer = :reviewer"

@@ -82,7 +82,7 @@ class NewDecision(TypedDict):
 
     `submit_key` identifies one submission: if the key is sent again, the first decision is returned. `seen_digest` is
     the digest of the text that the reviewer was shown, or None if unknown. `door` is the entry point of the decision,
-    by default a browser. `reason_codes` are separated by blanks.
+    by default a browser. `reason_codes` are separated by blanks; `marked_steps` and `answers` are JSON, or None.
     """
 
     decision: str
@@ -96,6 +96,8 @@ class NewDecision(TypedDict):
     seen_digest: NotRequired[str | None]
     door: NotRequired[str]
     reason_codes: NotRequired[str]
+    marked_steps: NotRequired[str | None]
+    answers: NotRequired[str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +127,15 @@ class DecisionRow:
     delivered_ms: int | None
     seen_digest: str | None = None
     reason_codes: str = ""
+    marked_steps: str | None = None
+    answers: str | None = None
 
 
 class KeptDraft(NamedTuple):
-    """A reviewer's draft for an item: feedback, reason codes, and the fields of an edit as JSON."""
+    """A reviewer's draft for an item: feedback, reason codes, and as JSON its edit, marked steps and answers."""
 
     text: str = ""
     reason_codes: str = ""
     edit: str = ""
+    marked_steps: str = ""
+    answers: str = ""

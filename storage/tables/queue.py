@@ -155,7 +155,8 @@ class LedgerEntry(NumberedTable, table=True):
 class Draft(Table, table=True):
     """A reviewer's input that is not yet submitted.
 
-    `edit` is JSON: the raw text of each field of the reviewer's edited action.
+    `edit` is JSON: the raw text of each field of the reviewer's edited action. `marked_steps` and `answers` are
+    JSON, as in a decision.
     """
 
     __tablename__ = "draft"
@@ -166,6 +167,8 @@ class Draft(Table, table=True):
     updated_ms: int = Field(sa_type=BigInteger)
     reason_codes: str = Field(default="", sa_column_kwargs={"server_default": ""})
     edit: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    marked_steps: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    answers: str = Field(default="", sa_column_kwargs={"server_default": ""})
 
 
 class Note(NumberedTable, table=True):
@@ -239,7 +242,9 @@ class Decision(NumberedTable, table=True):
     """One revision of a reviewer's decision; a later revision or an undo marks it superseded.
 
     A decision from a log (its door is `import`) has no slot. `door` is its entry point, `seen_digest` the digest of the
-    text that the reviewer was shown; `reason_codes` are the reviewer's reasons, separated by blanks.
+    text that the reviewer was shown; `reason_codes` are the reviewer's reasons, separated by blanks. `marked_steps` is
+    a JSON list of the steps that the reviewer marked as wrong, `answers` a JSON object of the answers to the run's
+    questions; both are null if there are none.
     """
 
     __tablename__ = "decision"
@@ -285,3 +290,5 @@ class Decision(NumberedTable, table=True):
     door: str = Field(default="browser", sa_column_kwargs={"server_default": "browser"})
     seen_digest: str | None = None
     reason_codes: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    marked_steps: str | None = None
+    answers: str | None = None

@@ -39,7 +39,7 @@ DECIDE = numbered(
     sql.DECIDE,
     *("item_id", "slot_id", "reviewer", "annotator_kind", "decision", "label", "feedback_type", "feedback_text"),
     *("edited_action", "action_digest", "submit_key", "budget_cap", "budget_used", "claimed_ms", "now_ms"),
-    *("deliverable_ms", "door", "seen_digest", "reason_codes"),
+    *("deliverable_ms", "door", "seen_digest", "reason_codes", "marked_steps", "answers"),
 )
 STAND = numbered(sql.SET_STATUS, "item_id")
 DROP_DRAFT = numbered(sql.DROP_DRAFT, "item_id", "reviewer")
@@ -86,6 +86,7 @@ class Floor:
         cap, used = run(BUDGET_OF_SLOT, (slot_id,)).fetchall()[0]
         answer = ("human", "reject", "misaligned", "nl", "ask for the size", None, "digest", submit_key)
         row = (item_id, slot_id, reviewer, *answer, cap, used, claimed_ms, now_ms, now_ms + 5_000, "browser", None, "")
+        row = (*row, None, None)
         run(DECIDE, row).fetchall()
         run(RECORD, (budget_id, item_id, slot_id, reviewer, "settle", "reject", 0, now_ms))
         run(STAND, (item_id,))

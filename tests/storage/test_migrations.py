@@ -164,6 +164,8 @@ def test_the_deliveries_of_webhooks_move_to_the_outbox(url, stock):
         connection.executescript(f"""
             DROP VIEW webhook_delivery; DROP TABLE outbox; DROP TABLE notice_channel; DROP TABLE audit_draw;
             ALTER TABLE intent DROP COLUMN result_digest; {WITHOUT_CHAINS_OF_RUNS}
+            ALTER TABLE decision DROP COLUMN marked_steps; ALTER TABLE decision DROP COLUMN answers;
+            ALTER TABLE draft DROP COLUMN marked_steps; ALTER TABLE draft DROP COLUMN answers;
             CREATE TABLE webhook_delivery (
                 id INTEGER NOT NULL PRIMARY KEY, decision_id INTEGER NOT NULL, url VARCHAR NOT NULL,
                 attempts INTEGER NOT NULL, next_ms BIGINT NOT NULL, delivered_ms BIGINT, failure VARCHAR NOT NULL);

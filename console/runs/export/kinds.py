@@ -1,4 +1,4 @@
-"""The exported tables: decisions, items, trajectories, verdicts, budget, events, corrected lines, allowed checks.
+"""The exported tables: decisions and answers, items, trajectories, verdicts, budget, events, and further records.
 
 `with_actions` adds the critical action at a row's own checkpoint; the row of the trajectory may hold another one.
 """
@@ -18,6 +18,7 @@ from sqlalchemy import func, literal, null, select
 from sqlmodel import Session
 
 from console.runs.export.allowed_checks import ALLOWED_CHECKS
+from console.runs.export.answers import ANSWERS
 from console.runs.export.corrections import CORRECTIONS
 from console.runs.export.formats import Page
 from console.runs.export.query import (
@@ -156,6 +157,8 @@ _DECISION_CELLS = (
     text("rule", _asked("rule")),
     text("seen_digest", _decision.c.seen_digest),
     text("reason_codes", _decision.c.reason_codes),
+    json("marked_steps", _decision.c.marked_steps),
+    json("answers", _decision.c.answers),
 )
 
 DECISIONS = ExportQuery(
@@ -381,4 +384,5 @@ KINDS: dict[str, ExportQuery] = {
     "events": EVENTS,
     "corrections": CORRECTIONS,
     "allowed": ALLOWED_CHECKS,
+    "answers": ANSWERS,
 }

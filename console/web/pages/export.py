@@ -75,6 +75,7 @@ _KINDS = {
     "budget": "The ledger of the inspection budget: units spent, returned and settled.",
     "events": "Events of the run by time.",
     "corrections": "Requirement lines that reviewers corrected: the line, its quotes, reviewer and time.",
+    "answers": "Answers to the questions of the run, one row per decision and question.",
     "allowed": "Checks that a gate's policy allowed at once: agent, tool, rule and time.",
 }
 

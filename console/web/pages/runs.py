@@ -54,7 +54,7 @@ if run.actor in PLANNERS:
 
 rules = "Policy" if run.kind == RunKind.GATE else "Critical actions"
 judge, cap, audits, people, onward, critical, why, house = st.tabs(
-    ["Detectors", "Budget", "Audits", "Reviewers", "Next trial", rules, "Reasons", "Maintenance"]
+    ["Detectors", "Budget", "Audits", "Reviewers", "Next trial", rules, "Reasons and questions", "Maintenance"]
 )
 with people:
     reviewers_form(run)
@@ -83,6 +83,8 @@ with why:
         st.caption("This run accepts approve or reject only, without reasons.")
     else:
         forms.reasons_form(run)
+    if run.study_id is None:
+        forms.questions_form(run)
 
 st.header("All runs", anchor=False)
 st.dataframe(

@@ -12,6 +12,7 @@ from console.database import reading
 from console.errors import Unknown
 from console.language import counted
 from console.review.line_corrections import read_record_table
+from console.review.marked_steps import list_marks
 from console.review.presentation import record_presentation
 from console.runs import trajectory_list, trajectory_rows
 from console.trajectory import Label, Outcome
@@ -34,6 +35,7 @@ def show(run: tables.Run, opened: int) -> None:
             record = trajectory_list.load(session, opened)
             before = trajectory_list.load_previous(session, opened)
             table = read_record_table(session, run, opened)
+            marks = list_marks(session, opened)
     except Unknown as refusal:
         with reading() as session:
             found = session.get(tables.Trajectory, opened)
@@ -47,7 +49,9 @@ def show(run: tables.Run, opened: int) -> None:
     if before is not None:
         with st.expander("Changes since the previous trial"):
             show_html(diff_of_actions([step.action for step in before.steps], [step.action for step in record.steps]))
-    show_presentation(replace(record_presentation(record, runs.patterns(run)), requirements=table))()
+    shown = record_presentation(record, runs.patterns(run))
+    steps = tuple(replace(step, marked=marks.get(step.number, "") if step.action else "") for step in shown.steps)
+    show_presentation(replace(shown, requirements=table, steps=steps))()
 
 
 def _close() -> None:

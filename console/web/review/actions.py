@@ -31,7 +31,9 @@ from console.web.review.own_items import (
     refuse_ended_session,
     reviewed_runs,
 )
+from console.web.review.step_marks import add_marks_and_answers
 from console.web.sign_in import by_browser, current_identity
+from console.web.widgets import boundary
 from console.web.widgets.changes import change_html
 from console.web.widgets.markup import show_html
 from console.web.widgets.messages import done_html, problem_html, show_problem
@@ -168,6 +170,7 @@ def decide(
         with reading() as session:
             claim, run = get_open_claim(session, item, identity)
         answer = _answer(claim, decision, words, label, note, addressee, remedy)
+        answer = add_marks_and_answers(answer, run, item, identity.name)
         row = decisions.submit(
             review_queue(),
             run,
@@ -231,8 +234,12 @@ def _store_consequence(run: tables.Run, row: DecisionRow, decision: str) -> None
         answered = _("You already decided {item}: {answer}. Press U to undo that decision.")
         st.session_state["refusal"] = answered.format(item=named(row.item_id, here=False), answer=_(row.decision))
         return
-    with reading() as session:
-        came_of_it = describe_consequence(session, run, session.get_one(tables.Decision, row.id))
+    try:
+        with reading() as session:
+            came_of_it = describe_consequence(session, run, session.get_one(tables.Decision, row.id))
+    except Exception:
+        boundary.log_failure(boundary.MESSAGES)
+        came_of_it = _("Your decision is recorded.")
     st.session_state["done"] = f"{_capitalize(named(row.item_id, here=False))}: {came_of_it}"
 
 

@@ -17,7 +17,7 @@ from console.review.resolution import is_judgement_only
 from console.review.terms import get_review_terms
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind
-from console.web.review import actions, colleagues, drafts, edit_form, shortcuts
+from console.web.review import actions, colleagues, drafts, edit_form, question_fields, shortcuts, step_marks
 from console.web.review.drafts import reasons_key, words_key
 from console.web.review.own_items import alias, named
 from console.web.sign_in import current_identity
@@ -71,7 +71,7 @@ def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = Tr
     with st.bottom, st.container(key="decision-bar"):
         for reason in dict.fromkeys(offer.withheld.values()):
             st.text(reason)
-        _show_edit_aside(item, drafts.find_put_aside(item, draft.edit))
+        draw_part(boundary.EDIT, lambda: _show_edit_aside(item, drafts.find_put_aside(item, draft.edit)), None)
         if offer.editing:
             offer = _show_edit(claim, offer, draft.edit)
             draw_part(boundary.REMEDIES, lambda: _show_remedies(claim), None)
@@ -83,8 +83,11 @@ def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = Tr
                 draw_part(boundary.WORDS, lambda: _words_field(item, draft.text, _words_label(run)), None)
             with st.container(horizontal=True, key="bar-foot"):
                 draw_part(boundary.SHORTCUTS, lambda: _keys(claim, offer, said), None)
+                if offer.words:
+                    step_marks.watch_marks(item, draft.marked_steps)
                 watch_claim(claim, run.lease_ms)
         with buttons:
+            draw_part(boundary.QUESTIONS, lambda: question_fields.show_questions(item, run, draft.answers), None)
             if offer.reasons:
                 plain_digits = not offer.editing
                 draw_part(
@@ -312,7 +315,7 @@ def _bindings(offer: _Offer) -> dict[str, str]:
     bound = {"s": f"skip-{name}", "u": f"undo-{name}", "ctrl+enter": f"submit-{name}", "k": f"previous-{name}"}
     bound |= {"arrowleft": f"previous-{name}", "?": f"keys-{name}"}
     if offer.words:
-        bound["w"] = words_key(item)
+        bound |= {"w": words_key(item), **step_marks.KEYS}
     if not offer.halted:
         of = {"a": DecisionKind.APPROVE, "x": DecisionKind.REJECT, "e": DecisionKind.EDIT}
         if not offer.edits:

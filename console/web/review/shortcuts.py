@@ -18,6 +18,8 @@ _KEYS = {
     gettext_noop("1 to 9, after E"): gettext_noop("send an alternative that the agent proposed"),
     gettext_noop("F, after E"): gettext_noop("write your own edit"),
     "W": gettext_noop("write feedback to the agent"),
+    gettext_noop("[ and ]"): gettext_noop("move over the steps"),
+    gettext_noop(". (period)"): gettext_noop("mark the step as wrong, with the words that you selected in it"),
     gettext_noop("Ctrl or Cmd + Enter"): gettext_noop("reject with your feedback; while editing: send the edit"),
     "O": gettext_noop("show all of a long action, which is required before you approve it"),
     "S": gettext_noop("skip the item; it comes last in your queue"),

@@ -16,7 +16,7 @@ from console.errors import BadInput
 from console.gate.policy import policy_store
 from console.gate.policy.rules import Limit, Policy, PolicyMode, Rule, Then
 from console.language import counted
-from console.review import reasons
+from console.review import questions, reasons
 from console.runs import housekeeping, run_options
 from console.runs.critical_suggestions import Candidates, unapplied_sentence
 from console.trials import replay
@@ -138,6 +138,24 @@ def _set_patterns(run_name: str, wanted: list[str]) -> None:
         withdrawn = runs.set_patterns(session, runs.get(session, run_name), wanted, now_ms())
     told = [runs.withdrawn_sentence(withdrawn)] if withdrawn else []
     finish("Patterns saved. Judge the run again to queue the actions that match.", *told)
+
+
+def questions_form(run: tables.Run) -> None:
+    """Draw the form for the questions that reviewers answer beside their decision, one per line."""
+    with st.form("questions", border=False):
+        st.caption(
+            "Reviewers answer these questions beside their decision. Write one per line: “TEXT: 1-7” for a scale, "
+            "“TEXT: one, two” for a choice. The agent never gets the answers; export them as “answers”."
+        )
+        lines = "\n".join(one.line for one in questions.list_questions(run))
+        hint = "How severe is the error?: 1-5\nWhere does it start?: search, choice, last step"
+        text = st.text_area("Questions", lines, key=f"questions-{run.id}", placeholder=hint)
+        sent = st.form_submit_button("Save questions")
+    if sent:
+        with refusals_shown():
+            with writing() as session:
+                questions.set_questions(session, runs.get(session, run.name), text.splitlines(), now_ms())
+            finish(f"Questions saved. Reviewers of {run.name} now see them.")
 
 
 def reasons_form(run: tables.Run) -> None:

@@ -25,6 +25,8 @@ REMEDIES = gettext_noop("alternatives of the agent")
 WHOLE = gettext_noop("button for the full action")
 WORDS = gettext_noop("feedback field")
 REASONS = gettext_noop("reasons")
+MARKS = gettext_noop("marks on steps")
+QUESTIONS = gettext_noop("questions")
 TERMS = gettext_noop("terms of the review")
 SHORTCUTS = gettext_noop("shortcuts")
 CLAIM_TIME = gettext_noop("claim time")
@@ -44,7 +46,12 @@ def draw_part(part: str, draw: Callable[[], T], otherwise: T) -> T:
     except (StorageError, DBAPIError):
         raise
     except Exception:
-        _log.exception("A part of the review page failed: %s", part)
+        log_failure(part)
         failed = _("This part cannot be shown: {part}. You can still decide the item. The server log has the cause.")
         show_problem(failed.format(part=_(part)))
         return otherwise
+
+
+def log_failure(part: str) -> None:
+    """Write the current exception to the server log, with the name of the part that failed."""
+    _log.exception("A part of the review page failed: %s", part)

@@ -61,11 +61,13 @@ def _row(step: ShownStep, stated: Sequence[Term], *, last: bool) -> str:
         ("ia-failed", step.failed),
         ("ia-critical", step.critical),
         ("ia-after", step.after),
+        ("ia-marked", bool(step.marked)),
         ("ia-folds", bool(step.thought) or any(is_long(text) for text in (step.spoken, step.observation))),
     )
     css = " ".join(["ia-step", *(name for name, holds in states if holds)])
     anchor = f' id="{LAST if last else step_anchor(step.number)}"'
-    return f'<li class="{css}"{anchor} data-n="{step.number}">{"".join(_parts(step, stated))}</li>'
+    marked = f' data-marked="{plain(step.marked)}"' if step.marked else ""
+    return f'<li class="{css}"{anchor} data-n="{step.number}"{marked}>{"".join(_parts(step, stated))}</li>'
 
 
 def _parts(step: ShownStep, stated: Sequence[Term]) -> Iterator[str]:

@@ -84,6 +84,7 @@ function pressed(state, event) {
   event.stopImmediatePropagation()
   if (name === "ctrl+enter" && state.data.words_key && !hasWords(state)) return
   if (key.startsWith("!")) return say(state, key.slice(1))
+  if (key.startsWith("~")) return document.dispatchEvent(new CustomEvent("ia-step", { detail: key.slice(1) }))
   if (held || performance.now() - state.shownAt < DWELL_MS || isSending(state)) return
   if (name === "ctrl+enter" && state.data.field_keys.length) state.sentAt = performance.now()
   press(state, key, field)
@@ -127,6 +128,8 @@ function ownsEnter(event) {
 
 function keyName(event) {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey) return "ctrl+enter"
+  // Many layouts need AltGr, or Alt on a Mac, for the brackets.
+  if (/^[[\]]$/.test(event.key) && !event.metaKey && (event.altKey || !event.ctrlKey)) return event.key
   if (event.ctrlKey || event.metaKey || event.altKey) return null
   if (event.key === "?") return "?"
   if (event.shiftKey) return null

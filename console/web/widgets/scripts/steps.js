@@ -3,7 +3,7 @@ const mounted = new WeakMap()
 const AT_A_TIME = 25
 const WAIT_MS = 60
 const TAGS = new Set("A B CODE DETAILS DIV LI MARK P PRE SPAN SUMMARY TABLE TBODY TD TH TR".split(" "))
-const ATTRIBUTES = new Set(["class", "scope", "data-n", "data-note", "id"])
+const ATTRIBUTES = new Set(["class", "scope", "data-marked", "data-n", "data-note", "id"])
 
 export default function mount({ data, parentElement }) {
   const list = parentElement.querySelector("ol")
@@ -72,7 +72,7 @@ function unfold(row, toggle, wanted) {
 function clicked(event, open) {
   const row = event.target instanceof Element && event.target.closest(".ia-folds")
   const toggle = row && row.querySelector(".ia-toggle")
-  if (!toggle || event.target.closest("summary, a")) return
+  if (!toggle || event.target.closest("summary, a, .ia-mark")) return
   if (event.target !== toggle && !getSelection().isCollapsed) return
   const number = row.dataset.n
   if (!open.delete(number)) open.add(number)

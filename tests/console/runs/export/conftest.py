@@ -95,7 +95,7 @@ def add_queue(session: Session) -> None:
         )  # fmt: skip
     session.flush()
     session.add(decision(1, 1, superseded=True, withdrawn_ms=NOON + 3_000, feedback_text="no"))
-    session.add(decision(2, 2, delivered_ms=NOON + 9_001, feedback_text=FORMULA))
+    session.add(decision(2, 2, delivered_ms=NOON + 9_001, feedback_text=FORMULA, answers='{"how-severe":2}'))
     for units, entry in ((1, "spent"), (1, "spent"), (-1, "returned")):
         session.add(
             tables.LedgerEntry(

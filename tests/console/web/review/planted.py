@@ -6,6 +6,7 @@ Run with the folder of the copy: `python planted.py COPY DATA`. Each line of JSO
 import ast
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -16,7 +17,6 @@ PARTS = [
     "console/review/blinding.py:build_review_view",
     "console/review/blinding.py:list_remedies",
     "console/review/presentation.py:checkpoint_presentation",
-    "console/review/inbox.py:count_pending_items",
     "console/review/inbox.py:count_my_reviews",
     "console/review/inbox.py:list_waiting_agents",
     "console/review/reasons.py:get_judging",
@@ -50,8 +50,20 @@ PARTS = [
     "console/web/widgets/trajectory_view.py:_about",
     "console/web/widgets/trial_history.py:earlier_trials_html",
     "console/web/widgets/whole_texts.py:show_whole_texts",
+    "console/review/questions.py:list_questions",
+    "console/review/resolution.py:is_judgement_only",
+    "console/web/review/actions.py:show_gone_item",
+    "console/web/review/drafts.py:find_put_aside",
+    "console/web/review/item_parts.py:_stamp_gone",
+    "console/web/review/line_corrections.py:watch_corrections",
+    "console/web/review/question_fields.py:show_questions",
+    "console/web/review/step_marks.py:_mount",
+    "console/web/review/worked_item.py:show_first",
+    "console/web/waiting_agents.py:_show_agents",
+    "console/web/widgets/browser.py:show_further_steps",
+    "console/web/widgets/status.py:count_down",
 ]
-DECIDES = ["approve", "reject", "edit", "skip"]
+DECIDES = ["approve", "reject", "edit", "skip", "reject"]
 
 
 def copied(folder):
@@ -108,9 +120,9 @@ def main(copy, parts):
 
 
 def read(at):
-    """Returns what the page says of failures."""
-    texts = [str(element.proto.body) for element in at.get("html")]
-    return ["part"] * any("This part cannot be shown" in text for text in texts) + ["crash"] * bool(at.exception)
+    """Returns which parts the page says it cannot show, and whether it crashed."""
+    texts = " ".join(str(element.proto.body) for element in at.get("html"))
+    return re.findall(r"This part cannot be shown: ([^.]+)\.", texts) + ["crash"] * bool(at.exception)
 
 
 def decide(at, wanted, told):

@@ -1,0 +1,87 @@
+"""Pointing at steps on the Review page, with the keys and with the mouse."""
+
+import pytest
+from sqlmodel import select
+
+from console.database import reading
+from console.review.marked_steps import read_marks
+from console.review.resolution import feedback_to_agent
+from storage.tables import Decision, Draft
+from tests.browser.walking import press_until_next, ready, shown_item, until
+from tests.signing_in import let_in
+
+MARKED = "() => [...document.querySelectorAll('.ia-step.ia-marked')].map(row => row.dataset.n)"
+
+
+@pytest.fixture
+def desk(filled, serve, open_page, settled):
+    """The Review page on the first of nine items."""
+    filled(budget="9")
+    page, address = open_page(), serve()
+    let_in(page, address, role="reviewer")
+    page.goto(f"{address}/review?run=kettles")
+    ready(page, shown_item(page))
+    settled(page)
+    return page
+
+
+def drafted():
+    with reading() as session:
+        return [(one.step, one.quote) for one in read_marks(session.exec(select(Draft.marked_steps)).first())]
+
+
+def marked(page, *numbers):
+    until(page, f"wanted => ({MARKED})().join() === wanted", ",".join(map(str, numbers)))
+
+
+def test_keys_point_at_a_step_and_the_mark_stands_in_the_decision(desk, settled):
+    steps = desk.locator(".ia-step[data-n]").count()
+    desk.keyboard.press("[")
+    desk.keyboard.press("[")
+    until(desk, f"() => document.querySelector('.ia-at')?.dataset.n === '{steps - 1}'")
+    desk.keyboard.press(".")
+    marked(desk, steps - 1)
+    desk.locator(".said", has_text=f"step {steps - 1}, marked as wrong").wait_for(state="attached")
+    until(desk, "() => true")
+    desk.keyboard.press("]")
+    desk.keyboard.press(".")
+    marked(desk, steps - 1, steps)
+    desk.keyboard.press(".")
+    marked(desk, steps - 1)
+    settled(desk)
+    assert drafted() == [(steps - 1, "")]
+    desk.reload()
+    ready(desk, shown_item(desk))
+    settled(desk)
+    marked(desk, steps - 1)
+    desk.keyboard.press("2")
+    press_until_next(desk, settled, "x")
+    marked(desk)
+    with reading() as session:
+        row = session.exec(select(Decision)).one()
+        assert [one.step for one in read_marks(row.marked_steps)] == [steps - 1]
+        assert feedback_to_agent(row).startswith(f"Step {steps - 1}, `")
+        assert feedback_to_agent(row).endswith("`: wrong option.")
+
+
+def test_the_mouse_marks_the_selected_words_of_a_step(desk, settled):
+    words = desk.evaluate(
+        """() => {
+            const text = document.querySelector(".ia-step[data-n='1'] .ia-obs").firstChild
+            getSelection().setBaseAndExtent(text, 0, text, 10)
+            return getSelection().toString()
+        }"""
+    )
+    desk.locator(".ia-step[data-n='1']").hover()
+    desk.locator(".ia-step[data-n='1'] .ia-mark").click()
+    marked(desk, 1)
+    settled(desk)
+    assert drafted() == [(1, " ".join(words.split()))]
+    assert desk.locator(".ia-step[data-n='1'] .ia-mark").inner_text() == "Remove mark"
+
+
+def test_keys_of_steps_are_silent_while_typing(desk):
+    desk.keyboard.press("w")
+    desk.keyboard.type("see [4].")
+    assert desk.locator(".ia-at, .ia-marked").count() == 0
+    assert desk.locator("textarea").first.input_value() == "see [4]."

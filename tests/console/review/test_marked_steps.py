@@ -1,0 +1,165 @@
+"""Marked steps: stored with the decision, told to the agent, exported, and shown on the trajectory."""
+
+import json
+
+import pytest
+
+from console import runs
+from console.database import database_url, now_ms, reading, review_queue, writing
+from console.detection import batch
+from console.errors import BadInput
+from console.review import decisions, marked_steps, questions
+from console.review.decisions import ReviewDecision
+from console.review.marked_steps import MarkedStep
+from console.review.resolution import feedback_to_agent
+from console.runs import export, ingest
+from storage import tables
+from tests.logs import purchase, write_log
+
+ADA = "Ada"
+
+
+@pytest.fixture
+def claimed(tmp_path, data_dir):
+    """The run of one purchase and Ada's claim on its item."""
+    ingest.import_file(write_log(tmp_path / "k.jsonl", purchase(0, wrong=True)), "kettles", "auto", lambda _: None)
+    runs.set_budget("kettles", "3")
+    batch.detect("kettles", ["rules"])
+    with reading() as session:
+        run = runs.get(session, "kettles")
+        claim = decisions.claim_next_item(review_queue(), session, run, ADA, now_ms())
+    return run, claim
+
+
+def submit(claimed, **fields):
+    run, claim = claimed
+    return decisions.submit(review_queue(), run, claim, ADA, ReviewDecision(**fields), now_ms())
+
+
+def stored():
+    with reading() as session:
+        return session.get_one(tables.Decision, 1)
+
+
+def exported(kind, tmp_path):
+    path = tmp_path / f"{kind}.jsonl"
+    export.export(database_url(), kind, "kettles", path)
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def steps_of(claim):
+    return decisions.checkpoint_of_claim(claim).steps
+
+
+def test_a_marked_step_with_words_and_a_reason_reaches_the_agent_and_the_files(claimed, tmp_path):
+    _run, claim = claimed
+    action, seen = steps_of(claim)[0].action, steps_of(claim)[0].observation
+    quote = " ".join(seen.split())[2:9].strip()
+    marks = (MarkedStep(1, "forged", f"  {quote}\n"),)
+    submit(claimed, decision="reject", reason_codes=("wrong-item",), marked_steps=marks)
+    assert feedback_to_agent(stored()) == f"Step 1, `{action}`, “{quote}”: wrong item."
+    (row,) = exported("decisions", tmp_path)
+    assert row["marked_steps"] == [{"step": 1, "action": action, "quote": quote}]
+    assert list(row)[-2:] == ["marked_steps", "answers"]
+    assert row["feedback_type"] == "nl"
+    with reading() as session:
+        assert marked_steps.list_marks(session, claim.trajectory_id) == {1: f"marked by Ada: “{quote}”"}
+
+
+def test_marks_alone_say_that_the_steps_are_wrong_and_a_foreign_quote_is_left_out(claimed):
+    _run, claim = claimed
+    last = len(steps_of(claim)) + 1
+    marks = (MarkedStep(last, quote="not in the step at all"), MarkedStep(1))
+    submit(claimed, decision="reject", feedback_text="Look again.", marked_steps=marks)
+    first, pending = steps_of(claim)[0].action, decisions.pending_action(claim)
+    said = f"Step 1, `{first}`; step {last}, `{pending}`: these steps are wrong. Look again."
+    assert feedback_to_agent(stored()) == said
+
+
+@pytest.mark.parametrize(
+    ("decision", "step", "said"),
+    [
+        ("approve", 1, "Remove the marks to approve"),
+        ("reject", 0, "Step 0 does not exist"),
+        ("reject", 99, "Step 99 does not exist"),
+    ],
+)
+def test_a_mark_that_cannot_be_is_refused(claimed, decision, step, said):
+    with pytest.raises(BadInput, match=said):
+        submit(claimed, decision=decision, marked_steps=(MarkedStep(step),))
+
+
+def test_a_binary_run_takes_no_marks(claimed):
+    run, claim = claimed
+    run.feedback_mode = "binary"
+    with pytest.raises(BadInput, match="binary feedback only"):
+        submit((run, claim), decision="reject", marked_steps=(MarkedStep(1),))
+
+
+def test_an_undone_decision_keeps_its_marks_and_answers_as_a_draft(claimed):
+    run, claim = claimed
+    with writing() as session:
+        questions.set_questions(session, runs.get(session, "kettles"), ["How severe?: 1-5"], now_ms())
+        run = runs.get(session, "kettles")
+        session.expunge(run)
+    submit((run, claim), decision="reject", marked_steps=(MarkedStep(1),), answers={"how-severe": 4})
+    review_queue().undo(item_id=claim.item_id, reviewer=ADA, now_ms=now_ms(), lease_ms=60_000)
+    draft = review_queue().draft(item_id=claim.item_id, reviewer=ADA)
+    assert [one.step for one in marked_steps.read_marks(draft.marked_steps)] == [1]
+    assert questions.read_answers(draft.answers) == {"how-severe": 4}
+
+
+def ask(*lines):
+    with writing() as session:
+        run = runs.get(session, "kettles")
+        questions.set_questions(session, run, lines, now_ms())
+        session.flush()
+        session.expunge(run)
+    return run
+
+
+def test_answers_are_one_column_and_a_tidy_table(claimed, tmp_path):
+    run = ask("How severe is it?: 1-5", "Where does it start?: search, last step")
+    answers = {"where-does-it-start": "last step", "how-severe-is-it": 2}
+    submit((run, claimed[1]), decision="reject", answers=answers)
+    (row,) = exported("decisions", tmp_path)
+    assert row["answers"] == {"how-severe-is-it": 2, "where-does-it-start": "last step"}
+    tidy = exported("answers", tmp_path)
+    told = [(one["question"], one["question_text"], one["question_kind"], one["answer"]) for one in tidy]
+    assert told == [
+        ("how-severe-is-it", "How severe is it?", "scale", "2"),
+        ("where-does-it-start", "Where does it start?", "choice", "last step"),
+    ]
+    assert {one["decision_id"] for one in tidy} == {row["decision_id"]}
+    # The agent does not get them.
+    assert feedback_to_agent(stored()) == ""
+
+
+@pytest.mark.parametrize("answers", [{"how-severe": 6}, {"how-severe": "2"}, {"unknown": 1}])
+def test_an_answer_that_is_not_offered_is_refused(claimed, answers):
+    run = ask("How severe?: 1-5")
+    with pytest.raises(BadInput, match="not an answer to the questions"):
+        submit((run, claimed[1]), decision="reject", answers=answers)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["How severe?"], "not a valid question"),
+        (["How severe?: 5-1"], "not a valid question"),
+        (["How severe?: 1-40"], "not a valid question"),
+        (["One?: yes"], "not a valid question"),
+        ([": yes, no"], "not a valid question"),
+        (["A?: yes, no", "a: 1-3"], "the same text"),
+        ([f"Q{n}: yes, no" for n in range(5)], "too many"),
+        (["A?: yes, " + "x" * 41], "too long"),
+    ],
+)
+def test_an_unusable_question_is_named(claimed, lines, said):
+    with pytest.raises(BadInput, match=said):
+        ask(*lines)
+
+
+def test_a_question_is_read_back_from_its_line(claimed):
+    lines = ["How severe is it?: 0-10", "Which: wrong item: red, blue"]
+    assert [one.line for one in questions.list_questions(ask(*lines))] == lines
