@@ -8,7 +8,7 @@ from enum import IntEnum
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
-from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, case, exists, func, or_
+from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, case, exists, false, func, or_
 from sqlalchemy import select as sa_select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
@@ -27,6 +27,9 @@ from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
 
 MOST, MOST_UNREAD = 100, 20
 """The maximum number of rows offered within the budget, and beyond it."""
+_MOST_SORTED = 5_000
+"""The number of a trial's next items among which another order than that of the queue finds the first."""
+_AGES = {"oldest": 1, "newest": -1}
 
 
 class OfferOrder(IntEnum):
@@ -42,7 +45,7 @@ class PendingFilter:
     """A filter for pending items; an empty field matches every item.
 
     `mine` selects items that the reviewer has claimed, that are escalated to the reviewer, or for which the reviewer
-    has an unsent draft.
+    has an unsent draft. `order` is `urgent` for the order of the queue, or `oldest` or `newest` within the budget.
     """
 
     text: str = ""
@@ -50,6 +53,7 @@ class PendingFilter:
     environments: tuple[str, ...] = ()
     escalated: bool = False
     mine: bool = False
+    order: str = "urgent"
 
     @property
     def is_set(self) -> bool:
@@ -107,6 +111,7 @@ class _Row(NamedTuple):
     at_ms: int
     priority: float
     trial: int
+    created_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +150,12 @@ def list_pending_over_runs(
     ranks = {item.item_id: rank for rank, item in enumerate(live)}
     parts = [_divide(session, run, reviewer, wanted, most, ranks, at_ms) for run in found_runs]
     mine = {id for id, who in list_assignees(session, [row.id for part in parts for row in part.offered]).items()}
-    offered = _order([part.offered for part in parts], ranks, mine)[:most]
+    offered = _order([part.offered for part in parts], ranks, mine)
+    if wanted.order in _AGES:
+        offered.sort(key=lambda row: (_AGES[wanted.order] * row.created_ms, row.id))
+    offered = offered[:most]
     unread = [row for part in parts for row in part.unread][:MOST_UNREAD]
-    hiding = {run.id for run in found_runs if run_options(run).view.get("score") == HIDDEN}
+    hiding = {run.id for run in found_runs if _hides_verdict(run)}
     found = [_hide(row) if row.item.run_id in hiding else row for row in _items(session, [*offered, *unread])]
     answered = _own(session, ids, reviewer, SlotStatus.DECIDED, col(tables.Item.open_slots) > 0)
     held = _own(session, ids, reviewer, SlotStatus.CLAIMED, col(tables.Item.open_slots) == 0)
@@ -155,6 +163,10 @@ def list_pending_over_runs(
     return PendingItems(
         found[: len(offered)], found[len(offered) :], matching, beyond, total, answered=answered, held=held
     )
+
+
+def _hides_verdict(run: tables.Run) -> bool:
+    return run_options(run).view.get("score") == HIDDEN
 
 
 def _hide(row: PendingItem) -> PendingItem:
@@ -211,7 +223,7 @@ def _divide(
     left = {trial: budget["left"] for trial, budget in runs.budgets(session, run).items()}
     for trial, (waiting, paid) in _counts(session, run, reviewer, wanted).items():
         rest = left.get(trial)
-        rows = _rows(session, run, reviewer, wanted, trial, most, at_ms)
+        rows = _rows(session, run, reviewer, wanted, trial, _MOST_SORTED if wanted.order in _AGES else most, at_ms)
         rows.sort(key=lambda row: live.get(row.id, len(live)))
         reached = [row for row, spent in _walked(rows, run) if rest is None or spent <= rest]
         known = {row.id for row in reached}
@@ -227,8 +239,10 @@ def _divide(
 def list_filter_choices(session: Session, run_ids: Sequence[int]) -> tuple[list[str], list[str]]:
     """List the detectors and the environments of the pending items of these runs."""
     item, verdict, record = tables.Item, tables.Verdict, tables.Trajectory
+    shown = session.exec(select(tables.Run).where(col(tables.Run.id).in_(run_ids)))
+    open_ids = {run.id for run in shown if not _hides_verdict(run)}
     statement = (
-        select(verdict.detector, record.environment)
+        select(item.run_id, verdict.detector, record.environment)
         .select_from(item)
         .join(record, col(record.id) == item.trajectory_id)
         .join(verdict, col(verdict.id) == item.verdict_id, isouter=True)
@@ -236,7 +250,7 @@ def list_filter_choices(session: Session, run_ids: Sequence[int]) -> tuple[list[
         .distinct()
     )
     found = list(session.exec(statement))
-    return sorted({one for one, _ in found if one}), sorted({one for _, one in found})
+    return sorted({one for run, one, _ in found if one and run in open_ids}), sorted({one for _run, _, one in found})
 
 
 def _own(
@@ -278,14 +292,16 @@ def _asked(statement: Any, run: tables.Run, reviewer: str, wanted: PendingFilter
     assigned = tables.ItemReviewer
     of_others = exists().where(col(assigned.item_id) == item.id, col(assigned.reviewer) != reviewer)
     left = (of_run, waits, unanswered, ~of_others)
-    return statement.outerjoin(_OWN, own).where(*left, *_conditions(wanted, reviewer))
+    return statement.outerjoin(_OWN, own).where(*left, *_conditions(wanted, reviewer, hides=_hides_verdict(run)))
 
 
-def _conditions(wanted: PendingFilter, reviewer: str) -> list[ColumnElement[bool]]:
+def _conditions(wanted: PendingFilter, reviewer: str, *, hides: bool) -> list[ColumnElement[bool]]:
+    """Return the conditions of the filter; a run that hides its verdicts answers nothing about them."""
     item, verdict, record = tables.Item, tables.Verdict, tables.Trajectory
     found: list[ColumnElement[bool]] = []
     if wanted.detectors:
-        found.append(exists().where(col(verdict.id) == item.verdict_id, col(verdict.detector).in_(wanted.detectors)))
+        judged = exists().where(col(verdict.id) == item.verdict_id, col(verdict.detector).in_(wanted.detectors))
+        found.append(false() if hides else judged)
     if wanted.environments:
         of_them = col(record.environment).in_(wanted.environments)
         found.append(exists().where(col(record.id) == item.trajectory_id, of_them))
@@ -294,7 +310,7 @@ def _conditions(wanted: PendingFilter, reviewer: str) -> list[ColumnElement[bool
     if wanted.mine:
         found.append(_mine(reviewer))
     if words := wanted.text.strip():
-        found.append(_says(words))
+        found.append(_says(words, hides=hides))
     return found
 
 
@@ -315,16 +331,14 @@ def _mine(reviewer: str) -> ColumnElement[bool]:
     )
 
 
-def _says(words: str) -> ColumnElement[bool]:
-    """Return the condition that the task, task id, action or reason contains the text, ignoring case."""
+def _says(words: str, *, hides: bool) -> ColumnElement[bool]:
+    """Return the condition that the task, task id, action or visible reason contains the text, ignoring case."""
     item, verdict, record, task = tables.Item, tables.Verdict, tables.Trajectory, tables.Task
     asked = and_(col(record.id) == item.trajectory_id, col(task.id) == record.task_id)
     texts = [col(task.instruction), col(task.task_key), col(record.critical_action)]
     in_reason = col(verdict.rationale).icontains(words, autoescape=True)
-    return or_(
-        exists().where(asked, or_(*(text.icontains(words, autoescape=True) for text in texts))),
-        exists().where(col(verdict.id) == item.verdict_id, in_reason),
-    )
+    in_task = exists().where(asked, or_(*(text.icontains(words, autoescape=True) for text in texts)))
+    return in_task if hides else or_(in_task, exists().where(col(verdict.id) == item.verdict_id, in_reason))
 
 
 def _counts(session: Session, run: tables.Run, reviewer: str, wanted: PendingFilter) -> dict[int, tuple[int, int]]:
@@ -346,7 +360,7 @@ def _rows(
     skipped_order = case((_TURN == OfferOrder.SKIPPED, col(_OWN.lease_until_ms)), else_=0)
     latest_hold = case((_TURN == OfferOrder.CLAIMED, -col(_OWN.claimed_ms)), else_=0)
     own_ms = case((_TURN == OfferOrder.CLAIMED, col(_OWN.claimed_ms)), else_=func.coalesce(_OWN.lease_until_ms, 0))
-    columns = (col(item.id), col(item.kind), _TURN, own_ms, col(item.priority), col(item.trial))
+    columns = (col(item.id), col(item.kind), _TURN, own_ms, col(item.priority), col(item.trial), col(item.created_ms))
     statement = _asked(sa_select(*columns), run, reviewer, wanted)
     ordered = statement.where(item.trial == trial).order_by(
         _TURN, skipped_order, latest_hold, col(item.priority).desc(), item.id

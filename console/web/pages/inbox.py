@@ -28,7 +28,12 @@ from storage.tables import ItemStatus, RunKind
 REVIEW, RUNS = "console/web/pages/review.py", "console/web/pages/runs.py"
 _ONLY = {"escalated": gettext_noop("Escalated"), "mine": gettext_noop("Mine")}
 _LABELS = {"detector": gettext_noop("Detector"), "environment": gettext_noop("Environment")}
-_FILTERS = ("find", "detector", "environment", "only")
+_FILTERS = ("find", "detector", "environment", "only", "order")
+_ORDERS = {
+    "urgent": gettext_noop("Most urgent first"),
+    "oldest": gettext_noop("Oldest first"),
+    "newest": gettext_noop("Newest first"),
+}
 
 
 def select_filter(detectors: list[str], environments: list[str], *, many: bool) -> PendingFilter:
@@ -40,7 +45,7 @@ def select_filter(detectors: list[str], environments: list[str], *, many: bool) 
     drawn = [name for name, known in choices.items() if len(known) > 1 or asked[name]]
     disclosure = st.container(key="ia-filters-shown")
     with st.container(key="ia-filters"):
-        find, marks, *places = st.columns([4, 2, *(2 for _ in drawn)], vertical_alignment="bottom")
+        find, marks, *places, last = st.columns([4, 2, *(2 for _ in drawn), 2], vertical_alignment="bottom")
     with find:
         hint = _("task, action or reason")
         text = st.text_input(_("Find"), key="find", bind="query-params", placeholder=hint)
@@ -58,11 +63,15 @@ def select_filter(detectors: list[str], environments: list[str], *, many: bool) 
             bind="query-params",
             format_func=lambda name: _(_ONLY[name]),
         )
+    with last:
+        order = st.selectbox(
+            _("Order"), list(_ORDERS), key="order", bind="query-params", format_func=lambda name: _(_ORDERS[name])
+        )
     on = bool(text) + sum(map(len, chosen.values())) + len(only)
     words = _("Show filters ({count} on)").format(count=digits(on)) if on else _("Show filters")
     disclosure.checkbox(words, key="filters-open")
     return PendingFilter(
-        text, chosen.get("detector", ()), chosen.get("environment", ()), "escalated" in only, "mine" in only
+        text, chosen.get("detector", ()), chosen.get("environment", ()), "escalated" in only, "mine" in only, order
     )
 
 
@@ -291,9 +300,10 @@ with reading() as session:
         show_budgets(session, shown_runs)
 
 with go:
-    words = _("Review first") if wanted.is_set else _("Review next")
+    is_own_order = wanted.is_set or wanted.order != "urgent"
+    words = _("Review first") if is_own_order else _("Review next")
     if st.button(words, key="review-next", type="primary", width="stretch", disabled=not waiting.offered):
-        open_item(only, waiting.offered[0].item.id if wanted.is_set else None)
+        open_item(only, waiting.offered[0].item.id if is_own_order else None)
 if only:
     with reading() as session:
         show_own_reviews(session, only, identity)

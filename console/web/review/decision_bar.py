@@ -192,7 +192,7 @@ def back_bar(claim: Claim) -> None:
         shortcuts.help_button(item)
     bound = {"k": f"previous-{name}", "arrowleft": f"previous-{name}", "?": f"keys-{name}"}
     bound |= {"j": f"next-{name}", "arrowright": f"next-{name}", "u": f"undo-{name}"}
-    hotkeys(bound, item_id=f"back-{name}", enabled=shortcuts.enabled())
+    draw_part(boundary.SHORTCUTS, lambda: hotkeys(bound, item_id=f"back-{name}", enabled=shortcuts.enabled()), None)
 
 
 def empty_bar(more: dict[str, str] | None = None) -> None:
@@ -201,7 +201,8 @@ def empty_bar(more: dict[str, str] | None = None) -> None:
         key_button(_("Show earlier decisions"), "K", "previous-0", actions.browse_decisions, 0, 1)
         key_button(_("Undo"), "U", "undo-0", actions.undo, None)
     bound = {"k": "previous-0", "arrowleft": "previous-0", "u": "undo-0"}
-    hotkeys(bound | (more or {}), item_id="none", enabled=shortcuts.enabled())
+    bound |= more or {}
+    draw_part(boundary.SHORTCUTS, lambda: hotkeys(bound, item_id="none", enabled=shortcuts.enabled()), None)
 
 
 def _reasons(item: int, offered: tuple[str, ...], drafted: str, *, digits: bool) -> None:

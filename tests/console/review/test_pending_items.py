@@ -134,3 +134,31 @@ def test_text_detector_and_environment(shop):
     assert found.matching < everything.matching
     assert the_list(text="%").matching == 0
     assert the_list(text=" ").hidden == 0
+
+
+def test_a_run_that_hides_its_verdicts_answers_neither_search_nor_filter_with_them(shop):
+    with reading() as session:
+        reason = the_list().offered[0].rationale.split()[0]
+        assert list_filter_choices(session, [runs.get(session, "shop").id])[0] == ["rules"]
+    assert the_list(detectors=("rules",)).matching == 7
+    in_task = the_list(text="i want a").matching
+    with writing() as session:
+        run = runs.get(session, "shop")
+        run.options = '{"view":{"score":"hidden"}}'
+        session.add(run)
+    with reading() as session:
+        assert list_filter_choices(session, [runs.get(session, "shop").id])[0] == []
+    assert the_list(detectors=("rules",)).matching == 0
+    assert the_list(text="i want a").matching == in_task == 8
+    assert reason not in "i want a"
+    assert the_list(text=reason).matching == 0
+
+
+def test_the_oldest_or_the_newest_come_first_within_the_budget(shop):
+    offered = ids(the_list().offered)
+    with writing() as session:
+        for place, item in enumerate(offered):
+            session.execute(update(tables.Item).where(tables.Item.id == item).values(created_ms=1_000 - place))
+    assert ids(the_list(order="oldest").offered) == offered[::-1]
+    assert ids(the_list(order="newest").offered) == offered
+    assert not PendingFilter(order="oldest").is_set
