@@ -192,7 +192,7 @@ class Flag:
 class ShownStep:
     """One row of the timeline; `spoken` is a thought that the agent wrote instead of an action.
 
-    `speaker` is the agent's name if several act; `pictures` belong to the observation; `marked` says who marked it wrong.
+    `speaker` is the agent's name if several act; `pictures` belong to the observation; `marked` says who marked it.
     """
 
     number: int
