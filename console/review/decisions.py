@@ -75,6 +75,11 @@ class ReviewDecision:
     marked_steps: tuple[MarkedStep, ...] = ()
     answers: Mapping[str, Answer] = field(default_factory=dict)
 
+    @property
+    def feedback_type(self) -> str:
+        """Return `nl` if the decision says what is wrong, else `binary`."""
+        return "nl" if self.feedback_text or self.reason_codes or self.marked_steps else "binary"
+
 
 @dataclass(frozen=True, slots=True)
 class ShownRecord:
@@ -109,19 +114,17 @@ def submit(
     terms = _refuse_by_rule(queue, claim, answer, reviewer, roles)
     record = from_json(claim.body)
     pending = _pending_action(record, claim)
-    checked = _check_for_run(answer, claim, run)
-    if seen is not None and checked.decision in _RUNS_ACTION:
-        _refuse_unseen(seen, pending)
+    checked = _check_for_run(answer, claim, run, record)
+    _refuse_unseen(seen, checked, pending)
     if checked.edited_action is not None:
         _refuse_edit(checked.edited_action, pending, record, answer.allow_other_tool)
-    marks = check_marks(checkpoint_at(record, claim.step, CheckpointKind(claim.kind)), checked.marked_steps)
     row = queue.decide(
         item_id=claim.item_id,
         reviewer=reviewer,
         token=claim.token,
         decision=checked.decision,
         label=checked.label,
-        feedback_type="nl" if checked.feedback_text or checked.reason_codes or marks else "binary",
+        feedback_type=checked.feedback_type,
         feedback_text=checked.feedback_text,
         edited_action=checked.edited_action,
         action_digest=digest(checked.edited_action or pending),
@@ -130,13 +133,12 @@ def submit(
         seen_digest=seen.digest if seen else None,
         door=str(checked.door),
         reason_codes=" ".join(checked.reason_codes),
-        marked_steps=write_marks(marks) or None,
-        answers=write_answers(check_answers(run, checked.answers)) or None,
+        marked_steps=write_marks(checked.marked_steps) or None,
+        answers=write_answers(checked.answers) or None,
         now_ms=now_ms,
         undo_ms=terms.undo_time(run),
     )
-    if checked.note or checked.addressee:
-        _add_escalation_note(queue, row, checked)
+    _add_escalation_note(queue, row, checked)
     return row
 
 
@@ -165,12 +167,16 @@ def check_written_edit(claim: Claim, edited: str, *, allow_other_tool: bool = Fa
 
 
 def _add_escalation_note(queue: Queue, row: DecisionRow, answer: ReviewDecision) -> None:
+    if not (answer.note or answer.addressee):
+        return
     with writing(queue.url) as session:
         item, who, at_ms = row.item_id, row.reviewer, row.decided_ms
         notes.add_note(session, item, who, answer.note, at_ms, addressee=answer.addressee, decision_id=row.id)
 
 
-def _refuse_unseen(seen: ShownRecord, pending: str) -> None:
+def _refuse_unseen(seen: ShownRecord | None, checked: ReviewDecision, pending: str) -> None:
+    if seen is None or checked.decision not in _RUNS_ACTION:
+        return
     if seen.action_digest != digest(pending):
         raise Refused(_("The action has changed since you saw it. Read the action again, then decide."))
     if not seen.action_whole:
@@ -195,8 +201,11 @@ def can_edit(run: tables.Run) -> bool:
     return run.study_id is None or run.feedback_mode != "binary"
 
 
-def _check_for_run(answer: ReviewDecision, claim: Claim, run: tables.Run) -> ReviewDecision:
-    checked = check_decision(answer, CheckpointKind(claim.kind), run.feedback_mode)
+def _check_for_run(answer: ReviewDecision, claim: Claim, run: tables.Run, record: Trajectory) -> ReviewDecision:
+    kind = CheckpointKind(claim.kind)
+    checked = check_decision(answer, kind, run.feedback_mode)
+    marks = check_marks(checkpoint_at(record, claim.step, kind), checked.marked_steps)
+    checked = replace(checked, marked_steps=marks, answers=check_answers(run, checked.answers))
     if checked.decision == DecisionKind.EDIT and not can_edit(run):
         raise BadInput(_("This part of the study accepts approve or reject only. Do not edit the action."))
     return checked

@@ -28,7 +28,7 @@ from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
 MOST, MOST_UNREAD = 100, 20
 """The maximum number of rows offered within the budget, and beyond it."""
 _MOST_SORTED = 5_000
-"""The number of a trial's next items among which another order than that of the queue finds the first."""
+"""The number of a trial's next items that an order by age sorts."""
 _AGES = {"oldest": 1, "newest": -1}
 
 

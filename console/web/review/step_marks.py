@@ -24,7 +24,7 @@ from storage.queue import KeptDraft
 _KEY = "step-marks"
 _HTML = '<div class="said" role="status" aria-live="polite"></div>'
 KEYS = {key: f"~{key}" for key in ("[", "]", ".")}
-"""The shortcuts, which the hotkeys pass on to this component."""
+"""The shortcuts, which the hotkeys send to this component."""
 
 
 @st.fragment
