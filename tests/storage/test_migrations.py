@@ -27,7 +27,9 @@ EVENT = {"run_id": None, "at_ms": 1, "kind": "k", "subject": "", "detail": "{}",
 WITHOUT_CHAINS_OF_RUNS = """
     ALTER TABLE event_link DROP COLUMN chain;
     ALTER TABLE event_link DROP COLUMN place; ALTER TABLE chain_end DROP COLUMN sealed;
-    DELETE FROM chain_end WHERE id > 0; UPDATE chain_end SET id = 1;"""
+    DELETE FROM chain_end WHERE id > 0; UPDATE chain_end SET id = 1;
+    ALTER TABLE decision DROP COLUMN marked_steps; ALTER TABLE decision DROP COLUMN answers;
+    ALTER TABLE draft DROP COLUMN marked_steps; ALTER TABLE draft DROP COLUMN answers;"""
 
 
 def schema(path):
@@ -164,8 +166,6 @@ def test_the_deliveries_of_webhooks_move_to_the_outbox(url, stock):
         connection.executescript(f"""
             DROP VIEW webhook_delivery; DROP TABLE outbox; DROP TABLE notice_channel; DROP TABLE audit_draw;
             ALTER TABLE intent DROP COLUMN result_digest; {WITHOUT_CHAINS_OF_RUNS}
-            ALTER TABLE decision DROP COLUMN marked_steps; ALTER TABLE decision DROP COLUMN answers;
-            ALTER TABLE draft DROP COLUMN marked_steps; ALTER TABLE draft DROP COLUMN answers;
             CREATE TABLE webhook_delivery (
                 id INTEGER NOT NULL PRIMARY KEY, decision_id INTEGER NOT NULL, url VARCHAR NOT NULL,
                 attempts INTEGER NOT NULL, next_ms BIGINT NOT NULL, delivered_ms BIGINT, failure VARCHAR NOT NULL);
