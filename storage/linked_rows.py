@@ -192,7 +192,12 @@ def parts_digest(values: Sequence[Any], name: str, salt: str) -> str:
     parts = []
     for part, columns, start, end in _slices(name):
         # Columns without a value are left out, so that a column that a later version adds changes no digest.
-        told = {column: value for column, value in zip(columns, values[start:end], strict=True) if value is not None}
+        # SQLite reads a boolean as a number; a copy in PostgreSQL has the same digest.
+        told = {
+            column: int(value) if isinstance(value, bool) else value
+            for column, value in zip(columns, values[start:end], strict=True)
+            if value is not None
+        }
         parts.append(hashlib.sha256(_bytes([salt, name, part, told])).hexdigest()[:_SIZE])
     return ".".join(parts)
 

@@ -33,6 +33,7 @@ from storage.backup import backup, name_in_folder, refuse_there, remove_old, res
 from storage.check import chain_end, check, count_unsealed, epoch_of, parse_heads, seal_chains
 from storage.engine import mask_password
 from storage.new_epoch import WentBack
+from storage.transfer import copy_database
 
 app = noun("Maintain the database: upgrade, check, back up, restore.", "db backup console-backup.db")
 
@@ -148,6 +149,34 @@ def restore_database(
     where = f" The previous file is kept as {kept}." if kept else ""
     first = f"Restored from {source}; epoch {went_back.epoch} begins.{where}"
     emit(document, as_json, "\n".join([first, *_went_back(went_back)]))
+
+
+@app.command("copy", epilog="Example: inferact db copy sqlite:////srv/console.db postgresql+psycopg://host/console")
+def copy_to(
+    source: Annotated[str, typer.Argument(help="URL of the database to copy; stop its consoles and workers first.")],
+    target: Annotated[str, typer.Argument(help="URL of the empty database to fill.")],
+    as_json: Json = False,
+) -> None:
+    """Copy a database to PostgreSQL or back, and prove it: equal digests of every table, and the same audit log."""
+    # Recorded first, so that the copy contains the event.
+    with writing(source) as session:
+        audit_log.record(session, None, "database copied", now_ms(), subject=mask_password(target))
+    before = chain_end(source)
+    copied = copy_database(source, target)
+    rows, (events, chain) = sum(one.rows for one in copied), chain_end(target)
+    done = (
+        f"Copied {rows} rows of {len(copied)} tables; all digests are equal. The audit log has {events} events, last "
+        f"hash {chain[:16] or 'none'}. Set INFERACT_DATABASE_URL to the new address, then start the console."
+    )
+    document = {
+        "source": mask_password(source),
+        "target": mask_password(target),
+        "tables": [asdict(one) for one in copied],
+        "audit": {"events": events, "hash": chain},
+    }
+    emit(document, as_json, done)
+    if not before == chain_end(source) == (events, chain):
+        raise Refused("The source changed during the copy. Stop its consoles, then copy into another empty database.")
 
 
 def _went_back(found: WentBack) -> Iterator[str]:

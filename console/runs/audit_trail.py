@@ -236,6 +236,7 @@ _SENTENCES: Mapping[str, str] = {
     "agent added": "{who} gave the agent {subject} a token",
     "agent disabled": "{who} disabled the agent {subject}",
     "database backed up": "{who} started a backup of the database to {subject}",
+    "database copied": "{who} started a copy of the database to {subject}",
     "backup failed": "{who} could not back the database up to {subject}",
     "database restored": "{who} restored the database from {subject}",
 }

@@ -98,7 +98,7 @@ def upgrade(url: str) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
-    with _alone_with(url) as connection:
+    with open_alone(url) as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
         for since, names in _LINKED_SINCE.items():
@@ -126,7 +126,7 @@ def refuse_unknown(url: str, found: str | None) -> None:
 
 
 @contextmanager
-def _alone_with(url: str) -> Iterator[Connection]:
+def open_alone(url: str) -> Iterator[Connection]:
     """Open one connection in a write transaction that excludes every other process.
 
     On SQLite the connection does not enforce foreign keys, so that tables can be rebuilt.
@@ -168,7 +168,7 @@ def file_revision(path: Path) -> str | None:
 
 def _create(url: str) -> bool:
     """Create the current tables in an empty database; return False if the database is not empty."""
-    with _alone_with(url) as connection:
+    with open_alone(url) as connection:
         if inspect(connection).get_table_names():
             return False
         Table.metadata.create_all(connection)

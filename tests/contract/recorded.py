@@ -43,7 +43,7 @@ def commands():
 def answers_and_columns(folder, data):
     """Run each command of `ways_in.yaml` in order: the keys of its JSON, and the columns of each file written."""
     offers = {path for path, signature in commands().items() if JSON in signature["options"]}
-    slots = _slots(folder)
+    slots = _slots(folder) | {"database": f"sqlite:///{data}/console.db"}
     signed_in("Zoe")
     answers = {}
     for command, row in TABLE["commands"].items():

@@ -71,7 +71,7 @@ def test_a_command_that_is_added_without_a_row_is_named():
 
 
 @pytest.fixture
-def slots(tmp_path):
+def slots(tmp_path, data_dir):
     """What the rows' arguments may name."""
     log = write_log(tmp_path / "kettles.jsonl", *(purchase(n, wrong=n < 2) for n in range(4)), stuck(4))
     policy, design = tmp_path / "policy.yaml", tmp_path / "pilot.yaml"
@@ -81,7 +81,11 @@ def slots(tmp_path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        yield {"log": log, "policy": policy, "design": design, "folder": tmp_path, "session": 1, "taken": port}
+        database = f"sqlite:///{data_dir}/console.db"
+        yield {
+            **{"log": log, "policy": policy, "design": design, "folder": tmp_path, "session": 1, "taken": port},
+            "database": database,
+        }
 
 
 def test_each_command_leaves_the_mark_that_the_table_says(slots, data_dir, capsys):

@@ -1,0 +1,144 @@
+"""A copy of a whole database into an empty one, from SQLite to PostgreSQL or back, that proves itself.
+
+Source and copy are read once more, table by table, and compared by the digest of their rows; the audit chains are rows
+too. The copy is committed only if every digest is equal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, Integer, NullPool, create_engine, func, insert, make_url, select, text
+from sqlalchemy import Table as SqlTable
+from sqlalchemy.exc import DBAPIError
+
+from storage.engine import engine, mask_password, sqlite_path
+from storage.errors import StorageError
+from storage.migrations import head, migrate, missing_sentence, open_alone, refuse_unknown, revision
+from storage.tables import Table
+
+_PAGE = 500
+_SEEDED = frozenset({"database_key", "chain_end"})
+"""Tables in which a new database has a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedTable:
+    """A copied table: its name, its number of rows, and the SHA-256 (hex) of these in the order of their keys."""
+
+    name: str
+    rows: int
+    digest: str
+
+
+def copy_database(source: str, target: str) -> list[CopiedTable]:
+    """Copy all rows of the database at one URL into the empty database at another; return the tables of the copy.
+
+    Raise StorageError if a database cannot be used, the target has rows, or the copy differs from the source; the
+    target then stays empty.
+    """
+    _require_current(source)
+    if make_url(source) == make_url(target):
+        raise StorageError(f"{mask_password(target)} is the source itself; name another database.")
+    try:
+        migrate(target)
+        with _snapshot(source) as read, open_alone(target) as write:
+            _require_empty(write, target)
+            copied = [_copy(read, write, table) for table in Table.metadata.sorted_tables]
+            _continue_numbers(write)
+            return copied
+    except DBAPIError as failed:
+        raise StorageError(f"{mask_password(target)} was not filled: {_reason(failed)} Nothing was copied.") from failed
+
+
+def _require_current(source: str) -> None:
+    found = revision(source)
+    refuse_unknown(source, found)
+    if found is None:
+        raise StorageError(missing_sentence(source))
+    if found != head():
+        raise StorageError(f"{mask_password(source)} is not up to date; run inferact db upgrade there first.")
+
+
+@contextmanager
+def _snapshot(url: str) -> Iterator[Connection]:
+    """Open a connection that reads one state of the database, whatever others write meanwhile."""
+    if sqlite_path(url) is not None:
+        with engine(url).begin() as connection:
+            yield connection
+        return
+    made = create_engine(url, poolclass=NullPool, hide_parameters=True, isolation_level="REPEATABLE READ")
+    with made.begin() as connection:
+        yield connection
+
+
+def _require_empty(connection: Connection, url: str) -> None:
+    for table in Table.metadata.sorted_tables:
+        rows = connection.execute(select(func.count()).select_from(table)).scalar_one()
+        if rows > (table.name in _SEEDED):
+            raise StorageError(f"{mask_password(url)} already has data in {table.name}; name an empty database.")
+        if rows:
+            connection.execute(table.delete())
+
+
+def _copy(read: Connection, write: Connection, table: SqlTable) -> CopiedTable:
+    """Copy the rows of a table; raise StorageError if the copy, read again, has another digest."""
+    digest, rows = hashlib.sha256(), 0
+    for page in _pages(read, table):
+        digest.update(_bytes(page))
+        rows += len(page)
+        write.execute(insert(table), [dict(zip(table.columns.keys(), row, strict=True)) for row in page])
+    again = hashlib.sha256()
+    for page in _pages(write, table):
+        again.update(_bytes(page))
+    if again.digest() != digest.digest():
+        raise StorageError(f"The copy of table {table.name} differs from its source, so nothing was copied.")
+    return CopiedTable(table.name, rows, digest.hexdigest())
+
+
+def _pages(connection: Connection, table: SqlTable) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield all rows, ordered by key in the same way on every database."""
+    keys = list(table.primary_key.columns)
+    ordered = [
+        key if isinstance(key.type, Integer) else key.collate(_BYTEWISE[connection.dialect.name]) for key in keys
+    ]
+    found = connection.execute(select(table).order_by(*ordered).execution_options(yield_per=_PAGE))
+    for page in found.partitions(_PAGE):
+        yield [tuple(row) for row in page]
+
+
+_BYTEWISE = {"sqlite": "BINARY", "postgresql": "C"}
+
+
+def _bytes(page: Sequence[tuple[Any, ...]]) -> bytes:
+    return b"\n".join(orjson.dumps(row, default=_plain) for row in page) + b"\n"
+
+
+def _plain(value: object) -> object:
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _continue_numbers(connection: Connection) -> None:
+    """Let a server give numbers after the copied ones; an event's number is also after that of each erased event."""
+    if connection.dialect.name == "sqlite":
+        return
+    for table in Table.metadata.sorted_tables:
+        if "id" not in table.columns or not isinstance(table.columns["id"].type, Integer):
+            continue
+        sequence = connection.execute(text(f"SELECT pg_get_serial_sequence('{table.name}', 'id')")).scalar_one()
+        if sequence is None:
+            continue
+        last = f"SELECT coalesce(max(id), 0) FROM {table.name}"
+        if table.name == "event":
+            last = f"SELECT greatest(({last}), (SELECT coalesce(max(event_id), 0) FROM event_link))"
+        connection.execute(text(f"SELECT setval('{sequence}', ({last}) + 1, false)"))
+
+
+def _reason(failed: DBAPIError) -> str:
+    """Return the first line of the database's own message, as a sentence."""
+    return str(failed.orig or failed).strip().partition("\n")[0].rstrip(".") + "."
