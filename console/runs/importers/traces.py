@@ -9,6 +9,7 @@ import re
 from ast import literal_eval
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,8 @@ def _langfuse_entry(path: Path, record: Record) -> Entry:
     called, wrapping = _named_tools(found), _wrapping(found, by_id)
     kept = [(number, one) for number, one in enumerate(found, 1) if str(one.get("id")) not in wrapping]
     numbered = [_observation(one, by_id, parents, called, number, intake) for number, one in kept]
-    spans = [*filter(None, numbered)] or [LoggedSpan(MODEL_SPAN, "trace", "", trace.get("input"), trace.get("output"))]
+    spans = [*filter(None, numbered), *_reacted(found)]
+    spans = spans or [LoggedSpan(MODEL_SPAN, "trace", "", trace.get("input"), trace.get("output"))]
     scores = plain_list(trace.get("scores")) or plain_list(record.value.get("scores"))
     told = {str(one["name"]): one.get("value", one.get("stringValue")) for one in scores if "name" in plain_object(one)}
     return entry_of(
@@ -99,6 +101,7 @@ _ABOUT = re.compile(
     r"(?:.*Ids?|.*Name|.*Time|.*At|.*Tags?|.*Tokens?|.*Price|.*(?:[cC]ost|[uU]sage).*|id|type|name|model.*|level|environment|"
     r"version|release|metadata|statusMessage|prompt.*|unit|latency|tags|scores|input|output|comments|completion.*)\Z"
 )
+_STATES = "agent.react."
 _RAN = ("gen_ai.tool.name", "ai.toolCall.name", "lk.function_tool.name")
 """Attributes that only the span of a tool has."""
 _CALLED = re.compile(r'"name"\s*:\s*"([^"\\]{1,200})"')
@@ -116,6 +119,27 @@ def _wrapping(observations: Sequence[Span], by_id: Mapping[str, Span]) -> frozen
     inner = [one for one in observations if _is_model(one) and one.get("output") is not None]
     above = {str(one.get("parentObservationId")) for one in inner}
     return frozenset(one for one in above if _is_model(by_id.get(one, {})))
+
+
+def _reacted(observations: Sequence[Span]) -> list[LoggedSpan]:
+    """Return the calls and the answer of a ReAct agent of BeeAI, whose spans only repeat its state, in their order."""
+    spans: list[LoggedSpan] = []
+    states = (one for one in observations if word(one.get("name")).startswith(_STATES))
+    for number, one in enumerate(sorted(states, key=lambda one: str(one.get("startTime"))), 1):
+        told, start, output = _attributes(one), str(one.get("startTime") or ""), one.get("output")
+        tool, asked = word(told.get("tool.name")), _python_value(told.get("tool.parameters"))
+        last = spans[-1] if spans else None
+        if not tool:
+            spans += [LoggedSpan(MODEL_SPAN, "", start, given=output, number=number)] if word(output) else []
+        elif isinstance(asked, dict):
+            is_same = last is not None and (last.name, last.asked) == (tool, asked)
+            if last is not None and is_same and output in (None, last.given):
+                continue
+            if last is not None and is_same and last.given is None:
+                spans[-1] = replace(last, given=output)
+            else:
+                spans.append(LoggedSpan(TOOL_SPAN, tool, start, asked, output, number=number))
+    return spans
 
 
 def _is_model(one: Span) -> bool:
@@ -245,9 +269,13 @@ def _tool_input(asked: Any) -> Any:
     """Return a tool's arguments without LangChain's wrapper field `input`."""
     if not (isinstance(asked, dict) and asked.keys() == {"input"}):
         return asked
-    given = unpacked(asked["input"])
+    # LangChain writes them as Python does, in single quotes.
+    return _python_value(unpacked(asked["input"]))
+
+
+def _python_value(given: Any) -> Any:
+    """Return the value of an object that is written as Python does; keep other values."""
     if isinstance(given, str) and given.startswith("{"):
-        # LangChain writes them as Python does, in single quotes.
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             return literal_eval(given)
     return given

@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from console.errors import UnreadableFile
 from console.runs.importers.records import LeftOut
@@ -109,8 +108,8 @@ def word(value: object) -> str:
 
 
 def as_text(value: object) -> str:
-    """Return a string unchanged, any other value as JSON."""
-    return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+    """Return a string unchanged, any other value as JSON with spaces, as Python and people write it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def held_fields(holder: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -158,7 +158,8 @@ def result_text(value: object, intake: Intake) -> tuple[str, list[Picture]]:
         return value, []
     texts: list[str] = []
     pictures: list[Picture] = []
-    for part in value if isinstance(value, list) else [value]:
+    is_data = isinstance(value, list) and len(value) > 0 and not any(map(_is_part, value))
+    for part in value if isinstance(value, list) and not is_data else [value]:
         _read_result_part(part, texts, pictures, intake)
     return "\n".join(texts), pictures
 
@@ -339,6 +340,11 @@ def _read_result_part(part: object, texts: list[str], pictures: list[Picture], i
         if typed.get("type") in (*_TEXTS, *_HELD):
             intake.leave_out(f"part of type {typed['type']} without its text (shown as JSON)")
         texts.append(as_text(part))
+
+
+def _is_part(one: object) -> bool:
+    """Return whether an element of a list is a part or a text, and not data without a type."""
+    return isinstance(one, str) or (isinstance(one, dict) and "type" in _typed(one))
 
 
 def _typed(part: Part) -> Part:

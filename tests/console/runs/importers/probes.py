@@ -457,7 +457,7 @@ OPENAI = {
             }
         ),
         ["pay send mail"],
-        ['{"ok":true}', "no", "sent"],
+        ['{"ok": true}', "no", "sent"],
         left_out={"part of type step-start": 1},
     ),
     "ai sdk: invocations beside the content": Probe(

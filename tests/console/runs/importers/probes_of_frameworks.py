@@ -30,6 +30,11 @@ def ran(number: int, name: str, given: Any, shown: Any, **attributes: Any) -> di
     return observation("TOOL", number, name, input=given, output=shown, metadata={"attributes": attributes})
 
 
+def state(number: int, name: str | None, given: str, shown: Any) -> dict:
+    told = {"attributes": {"tool.parameters": given} | ({"tool.name": name} if name else {})}
+    return observation("SPAN", number, f"agent.react.update-{number}", input=None, output=shown, metadata=told)
+
+
 def chat(*said: tuple[str, str]) -> bytes:
     history = [{"content": words, "name": name, "role": "user"} for name, words in said]
     return orjson.dumps({"question": "How many?", "history": history, "mistake_agent": "A", "mistake_step": "0"})
@@ -138,6 +143,20 @@ LANGFUSE = {
         trace(model(1, [ASKED, {"role": "assistant", "content": "In which Rome?"}, {"role": "user", "content": "In Italy."}], ANSWER)),
         ["- -"],
         ["In Italy.", ""],
+    ),
+    "langfuse: states of a ReAct agent that tell each call several times": Probe(
+        "langfuse",
+        trace(
+            observation("GENERATION", 1, "chat.start", input=[ASKED], output=None),
+            state(2, None, "None", None),
+            state(3, "weather", "{'city': 'Rome'}", None),
+            state(4, "weather", "{'city': 'Rome'}", [{"sky": "clear", "wind": {"east": 3}}]),
+            state(5, "weather", "{'city': 'Rome'}", [{"sky": "clear", "wind": {"east": 3}}]),
+            state(6, "weather", "{'city': 'Rome'}", [{"sky": "grey"}]),
+            state(7, None, "None", "It clouds over."),
+        ),
+        ["weather weather -"],
+        ['[{"sky": "clear", "wind": {"east": 3}}]', '[{"sky": "grey"}]', ""],
     ),
     "langfuse: a prompt under a strange name": Probe(
         "langfuse",
