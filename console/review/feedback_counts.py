@@ -31,6 +31,7 @@ class FeedbackKind(StrEnum):
     REASON = "reason"
     REJECTION = "rejection"
     EDIT = "edit"
+    REMEDY = "remedy"
 
 
 _NAMES = {
@@ -38,6 +39,7 @@ _NAMES = {
     FeedbackKind.REASON: gettext_noop("reason only"),
     FeedbackKind.REJECTION: gettext_noop("plain rejection"),
     FeedbackKind.EDIT: gettext_noop("edit"),
+    FeedbackKind.REMEDY: gettext_noop("agent's alternative"),
 }
 
 
@@ -124,6 +126,12 @@ def _name_attempts(kind: FeedbackKind, count: int) -> str:
         return ngettext("{count} retry after a reason only", "{count} retries after a reason only", count)
     if kind is FeedbackKind.REJECTION:
         return ngettext("{count} retry after a plain rejection", "{count} retries after a plain rejection", count)
+    if kind is FeedbackKind.REMEDY:
+        return ngettext(
+            "{count} attempt continued with an agent's alternative",
+            "{count} attempts continued with an agent's alternative",
+            count,
+        )
     return ngettext("{count} attempt continued after an edit", "{count} attempts continued after an edit", count)
 
 
@@ -202,14 +210,17 @@ def _list_retries(session: Session, run: tables.Run, reviewer: str) -> list[_Att
 
 
 def _list_edited(session: Session, run: tables.Run, reviewer: str) -> list[_Attempt]:
-    """List the attempts that continued with an action edited by the reviewer."""
-    decision, record = tables.Decision, aliased(tables.Trajectory)
+    """List the attempts that continued with an action edited by the reviewer, or with an alternative of the agent."""
+    decision, record, body = tables.Decision, aliased(tables.Trajectory), tables.TrajectoryBody
+    # The trial notes at the step that ran whether its edit was one of the Actor's own alternatives.
+    is_remedy = col(body.body).contains('"remedy":true')
     statement = (
-        _select_attempts(case((col(decision.id) > 0, FeedbackKind.EDIT.value)), record)
+        _select_attempts(case((is_remedy, FeedbackKind.REMEDY.value), else_=FeedbackKind.EDIT.value), record)
         .select_from(decision)
         .join(tables.Item, col(tables.Item.id) == decision.item_id)
         .join(record, col(record.id) == tables.Item.trajectory_id)
         .join(tables.Task, col(tables.Task.id) == record.task_id)
+        .join(body, col(body.trajectory_id) == record.id)
         .where(*_own(run, reviewer), decision.decision == DecisionKind.EDIT, col(decision.delivered_ms).is_not(None))
         .distinct()
     )

@@ -1,14 +1,16 @@
-"""My reviews: a reviewer's feedback, and the agent's next trial with its outcome."""
+"""My reviews: a reviewer's progress and feedback, and the agent's next trial with its outcome."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
 from console.auth.people import Role
-from console.database import reading
-from console.language import _, gettext_noop
+from console.database import now_ms, reading
+from console.language import _, digits, gettext_noop
 from console.review import feedback_counts, feedback_outcomes, inbox
+from console.review.access import list_reviewable_runs
 from console.review.feedback_counts import FeedbackTally
+from console.review.own_progress import Progress, measure_progress
 from console.web.review import actions
 from console.web.review.after_last import REVIEW
 from console.web.review.own_items import set_reviewed_runs
@@ -33,6 +35,33 @@ def show_waiting_drafts(drafts: Sequence[inbox.UnsentDraft], run_name: str) -> N
             key, args = f"again-{draft.item}", (draft.item,)
             if st.button(_("Reopen item"), key=key, on_click=actions.reopen_item, args=args):
                 st.switch_page(REVIEW, query_params={"run": run_name})
+
+
+_PROGRESS = {
+    "run": gettext_noop("Run"),
+    "decisions": gettext_noop("Decisions"),
+    "agreed": gettext_noop("Approved"),
+    "escalated": gettext_noop("Escalated"),
+    "seconds": gettext_noop("Median seconds"),
+    "pending": gettext_noop("Pending"),
+}
+
+
+def show_progress(found: Progress) -> None:
+    """Draw the reviewer's decisions by run and by day."""
+    if not found.decisions:
+        return
+    st.header(_("Your progress"), anchor=False)
+    numbers = [*_PROGRESS][1:]
+    rows = [{name: _cell(getattr(one, name)) for name in _PROGRESS} for one in found.runs]
+    show_rows(rows, {name: _(title) for name, title in _PROGRESS.items()}, numbers=numbers, label=_("Your progress"))
+    with st.expander(_("Decisions of the last {count} days (UTC)").format(count=digits(len(found.days)))):
+        days = [{"day": day, "decisions": str(count)} for day, count in reversed(found.days.items()) if count]
+        show_rows(days, {"day": _("Day"), "decisions": _("Decisions")}, numbers=["decisions"], label=_("Decisions"))
+
+
+def _cell(value: str | float | None) -> str:
+    return value if isinstance(value, str) else "–" if value is None else f"{value:.0f}"
 
 
 _COLUMNS = {
@@ -65,8 +94,10 @@ with reading() as session:
     tally = feedback_counts.tally_feedback(session, run, identity.name, unblinded=unblinded, compares=True)
     found = feedback_outcomes.list_feedback_outcomes(session, run, identity.name, unblinded=unblinded, limit=shown + 1)
     drafts = inbox.list_unsent_drafts(session, run, identity.name)
+    progress = measure_progress(session, list_reviewable_runs(session, identity.name), identity.name, now_ms())
 
 set_reviewed_runs(run.id)
+show_progress(progress)
 run_picker(run.name)
 show_waiting_drafts(drafts, run.name)
 if tally:

@@ -14,6 +14,7 @@ from console.review import feedback_counts, inbox
 from console.review.access import list_reviewable_runs
 from console.review.pending_items import PendingFilter, PendingItems, list_filter_choices, list_pending_over_runs
 from console.review.waiting import count_offered
+from console.web.review import bulk_bar
 from console.web.run_picker import choose_run
 from console.web.sign_in import current_identity
 from console.web.widgets.arrival_watch import watch_arrivals
@@ -308,10 +309,12 @@ if only:
     with reading() as session:
         show_own_reviews(session, only, identity)
 notices = st.container()
+bulk_bar.show_bulk_result()
 names = {run.id or 0: run.name for run in shown_runs}
 if waiting.matching:
     show_html(headline_html(waiting, oldest))
     grouped = len(shown_runs) > 1 and st.toggle(_("Group by run"), key="grouped", bind="query-params")
+    bulk_bar.show_bulk_bar(waiting.offered, identity)
     if pressed := show_pending_rows(waiting, waiters, names, now_ms(), only=only is not None, grouped=bool(grouped)):
         open_item(only, pressed)
     if waiting.beyond and identity.has(Role.RESEARCHER):

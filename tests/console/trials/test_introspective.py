@@ -11,6 +11,7 @@ from console.environments.going_back import REFUSED
 from console.errors import Refused
 from console.review import decisions
 from console.review.blinding import get_remedy, list_remedies
+from console.review.feedback_counts import FeedbackKind, tally_feedback
 from console.review.presentation import record_presentation
 from console.trajectory import from_json
 from console.trials import engine, start
@@ -87,6 +88,9 @@ def test_a_chosen_remedy_is_what_runs_next_and_only_once(shop):
     assert actions.count("click[Description]") == 1
     taken = record().steps[2]
     assert (taken.extra["instead_of"], taken.extra["remedy"]) == (BUY, True)
+    with reading() as session:
+        tally = tally_feedback(session, runs.get(session, "run"), "ann", unblinded=True)
+    assert [(one.kind, one.attempts) for one in tally.counts] == [(FeedbackKind.REMEDY, 1)]
     stamp = record_presentation(record()).steps[2].stamp
     assert stamp == "an agent's remedy, chosen in review instead of click[Buy Now]"
 

@@ -5,7 +5,7 @@ from sqlmodel import update
 from console import runs
 from console.auth import people
 from console.database import now_ms, reading, review_queue, writing
-from console.review import inbox
+from console.review import access, inbox
 from console.review.pending_items import list_pending_items
 from console.runs import ingest
 from storage import tables
@@ -144,3 +144,32 @@ def test_an_address_that_names_no_item_says_so(open_page, words, kettles):
         assert "<b>x</b>" not in words(at)
         at.button(key="review-on").click().run()
         assert "ia-task" in words(at)
+
+
+def test_several_items_are_assigned_at_once_and_undone(open_page, words, kettles):
+    signed_in("Ben", "reviewer")
+    at = open_page("inbox", run="kettles")
+    at.checkbox(key="bulk-all").check().run()
+    at.selectbox(key="bulk-assignee").select("Ben").run()
+    at.button(key="bulk-assign").click().run()
+    assert "Items assigned: 3." in words(at)
+    with reading() as session:
+        assert set(access.list_assignees(session, [1, 2, 3, 4, 5, 6]).values()) == {"Ben"}
+    at.button(key="bulk-undo").click().run()
+    assert "Undone for 3 items." in words(at)
+    with reading() as session:
+        assert access.list_assignees(session, [1, 2, 3, 4, 5, 6]) == {}
+
+
+def test_a_reviewer_escalates_several_items_but_assigns_none(open_page, words, kettles):
+    at = open_page("inbox", role="reviewer", run="kettles")
+    assert not [button for button in at.button if button.key == "bulk-assign"]
+    at.checkbox(key="bulk-all").check().run()
+    at.button(key="bulk-escalate").click().run()
+    assert "Items escalated: 3." in words(at)
+    at.button(key="bulk-undo").click().run()
+    with reading() as session:
+        assert inbox.count_my_reviews(session, runs.get(session, "kettles"), "Ada")[0] == 0
+        assert runs.budgets(session, runs.get(session, "kettles"))[0]["used"] == 0
+    own = open_page("answers", role="reviewer", run="kettles")
+    assert "Your progress" not in words(own)

@@ -1,0 +1,40 @@
+"""A reviewer's own progress, recounted by hand."""
+
+from console import runs
+from console.database import now_ms, reading, review_queue, writing
+from console.detection import batch
+from console.review import decisions
+from console.review.own_progress import DAYS, measure_progress
+from console.runs import ingest
+from storage import tables
+from tests.logs import purchase, write_log
+
+DAY_MS = 86_400_000
+NOON_MS = 20_000 * DAY_MS + DAY_MS // 2
+
+
+def test_decisions_are_counted_by_run_and_by_day_without_escalations(tmp_path, data_dir):
+    records = [purchase(n, wrong=True) for n in range(6)]
+    ingest.import_file(write_log(tmp_path / "log.jsonl", *records), "shop", "auto", lambda _: None)
+    runs.set_budget("shop", "5")
+    batch.detect("shop", ["rules"])
+    given = [("approve", 0, 3), ("reject", 0, 9), ("reject", 2, 5), ("reject", DAYS, 100), ("escalate", 0, 7)]
+    for kind, _age, _took in given:
+        with reading() as session:
+            run = runs.get(session, "shop")
+            claim = decisions.claim_next_item(review_queue(), session, run, "Ada", now_ms())
+        decisions.submit(review_queue(), run, claim, "Ada", decisions.ReviewDecision(kind), now_ms())
+    with writing() as session:
+        for id, (_kind, age, took) in enumerate(given, start=1):
+            row = session.get_one(tables.Decision, id)
+            row.decided_ms = NOON_MS - age * DAY_MS
+            row.claimed_ms = row.decided_ms - took * 1_000
+    with reading() as session:
+        found = measure_progress(session, [runs.get(session, "shop")], "Ada", NOON_MS)
+        nobody = measure_progress(session, [runs.get(session, "shop")], "Ben", NOON_MS)
+    (one,) = found.runs
+    assert (one.decisions, one.agreed, one.escalated, one.seconds, one.pending) == (4, 1, 1, 7.0, 0)
+    assert [count for count in found.days.values() if count] == [1, 2]
+    assert len(found.days) == DAYS
+    assert list(found.days)[-1] == "2024-10-04"
+    assert nobody.decisions == 0
