@@ -45,6 +45,28 @@ class UndeliveredMessage:
     about: str
 
 
+@dataclass(frozen=True, slots=True)
+class ReviewCounts:
+    """Counts for a monitor: (run, pending items) of each run that has any, and (decision, number) of each kind."""
+
+    pending: list[tuple[str, int]]
+    decisions: list[tuple[str, int]]
+
+
+def count_reviews(session: Session) -> ReviewCounts:
+    """Count the pending items of runs that are not archived, and all decisions, which only grow in number."""
+    item, run, decision = tables.Item, tables.Run, tables.Decision
+    pending = (
+        select(run.name, func.count())
+        .join(item, col(item.run_id) == run.id)
+        .where(col(item.status).in_(UNREVIEWED), col(run.archived_ms).is_(None))
+        .group_by(run.name)
+        .order_by(run.name)
+    )
+    kinds = select(decision.decision, func.count()).group_by(decision.decision).order_by(decision.decision)
+    return ReviewCounts(list(session.exec(pending).all()), list(session.exec(kinds).all()))
+
+
 def measure_health(session: Session, now_ms: int) -> ReviewHealth:
     """Return the health over all runs that are not archived."""
     ask, item, run = tables.Ask, tables.Item, tables.Run

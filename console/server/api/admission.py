@@ -56,7 +56,9 @@ async def refuse_agents(request: Request) -> None:
     """Raise HTTPException (403) for an agent: agents may only submit, wait, begin, report and withdraw."""
     agent = _agent(request)
     if agent.id is not None:
-        raise HTTPException(403, f"The agent {agent.name} may not import; use the token of INFERACT_API_TOKEN.")
+        raise HTTPException(
+            403, f"The agent {agent.name} may not import or read metrics; use the token of INFERACT_API_TOKEN."
+        )
 
 
 def _agent(request: Request) -> KnownAgent:

@@ -19,7 +19,7 @@ from console.errors import BadInput
 from console.gate import checks as gate_checks
 from console.runs import ingest
 from console.runs.log_reading import FileReport
-from console.server.api import checks, otlp
+from console.server.api import checks, metrics, otlp
 from console.server.api.admission import Admission, refuse_agents
 from console.server.api.body import as_file
 from console.server.api.errors import HANDLERS, refusals
@@ -155,7 +155,7 @@ def _api() -> FastAPI:
         # What agents send stays on this console.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    for part in (checks.router, router):
+    for part in (checks.router, router, metrics.router):
         api.include_router(part, prefix=PREFIX)
     # Exporters append this path to the address of the console.
     api.include_router(otlp.router)

@@ -7,6 +7,7 @@ from importlib.metadata import version
 import httpx
 import jsonschema
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from console.server.api.routes import API
 
@@ -30,6 +31,26 @@ def test_health_tells_how_long_the_oldest_has_waited_and_the_server_stops_at_onc
     assert "Traceback" not in server.said()
 
 
+def test_metrics_are_counts_that_prometheus_reads(api, admin, question):
+    asked = question()
+    assert api.post("/checks", json=asked).status_code == 202
+    assert "may not import or read metrics" in api.get("/metrics").json()["error"]
+    said = admin.get("/metrics")
+    assert said.headers["content-type"].startswith("text/plain; version=")
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(said.text)
+        for sample in family.samples
+    }
+    assert found["inferact_waiting_agents",] == 1
+    assert 0 <= found["inferact_longest_wait_seconds",] < 60
+    assert found["inferact_pending_items", asked["run"]] == 1
+    assert found["inferact_dead_messages",] == found["inferact_expired_items",] == 0
+    assert found["inferact_console_info", version("inferact-console")] == 1
+    assert found["process_resident_memory_bytes",] > 10 << 20
+    assert asked["task"] not in said.text
+
+
 def test_the_document_is_served_and_names_every_operation(api):
     said = api.get("/openapi.json")
     assert said.status_code == 200
@@ -42,6 +63,7 @@ def test_the_document_is_served_and_names_every_operation(api):
         "/api/v1/trajectories",
         "/v1/traces",
         "/api/v1/health",
+        "/api/v1/metrics",
     }
 
 
