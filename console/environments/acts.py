@@ -14,7 +14,8 @@ from console.trajectory.tool_names import is_answering_name, list_words
 from console.trajectory.tool_schemas import ToolSchema, find_schema
 
 _FAILED = re.compile(
-    r"\s*(?:API output:\s*)?(?:[\[{\"']{0,3}error|invalid|could not|couldn't|cannot|can't|unable|failed|failure|"
+    r"\s*(?:API output:\s*)?(?:[\[{\"']{0,3}error(?!['\"]?\s*:\s*(?:''|\"\"|null|none|false|0\b|\[\]|\{\}))|"
+    r"invalid|could not|couldn't|cannot|can't|unable|failed|failure|"
     r"unknown|not found|no more results|no results|nothing happens|exception|traceback|http (?:4|5)\d\d|access denied|"
     r"permission denied)\b",
     re.IGNORECASE,

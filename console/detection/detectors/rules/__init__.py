@@ -106,7 +106,8 @@ def failure_ignored(evidence: Evidence) -> Finding | None:
         return Finding(1.0)
     last = evidence.acts[-1].observation
     told = f'The action just before failed ("{one_line(last, 80)}"), and the agent goes on.'
-    follows = evidence.tool_calls and not _mends(evidence.acts[-1], evidence.pending)
+    goes_on = not (_closes(evidence) and REFUSAL.search(evidence.pending.action[:1_000]))
+    follows = goes_on and evidence.tool_calls and not _mends(evidence.acts[-1], evidence.pending)
     return Finding(1.0, told if follows else "", (last,))
 
 
@@ -124,6 +125,12 @@ def repeated(evidence: Evidence) -> Finding | None:
     counts = Counter((act.action, act.observation) for act in evidence.acts if not act.talks)
     extra = sum(count - 1 for count in counts.values())
     return Finding(1 - 0.6**extra) if extra else None
+
+
+def many_turns(evidence: Evidence) -> Finding | None:
+    """Find a long conversation with the user before the action. The finding changes only the score."""
+    turns = sum(act.talks for act in evidence.acts)
+    return Finding(min(1.0, (turns - 4) / 6)) if turns > 4 and evidence.tool_calls else None
 
 
 def done_before(evidence: Evidence) -> Finding | None:
@@ -233,7 +240,7 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None], Callable[[E
     "failures": (0.5, failures, _is_any),
     "tool_failed_before": (0.8, tool_calls.tool_failed_before, _is_calling),
     "said_impossible": (0.4, tool_calls.said_impossible, _is_calling),
-    "many_turns": (0.5, tool_calls.many_turns, _is_calling),
+    "many_turns": (0.5, many_turns, _is_calling),
     "repeated": (0.8, repeated, _is_any),
     "done_before": (1.2, done_before, _is_any),
 }

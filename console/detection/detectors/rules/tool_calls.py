@@ -205,6 +205,7 @@ def scope_not_asked(evidence: Evidence) -> Finding | None:
     return None
 
 
+_FOLDER = r"[~./]*[\w.-]*(?:/[\w.-]*)+"
 _MOST_WORDS = 3
 """The words of an id or name; a longer value is the agent's own wording."""
 
@@ -215,7 +216,10 @@ def argument_unseen(evidence: Evidence) -> Finding | None:
     told = [one for one in unseen if is_identifying(one.value) and len(one.value.split()) <= _MOST_WORDS]
     if not unseen:
         return None
-    return Finding(1 - 0.5 ** (len(unseen) + len(told)), _nowhere(told), tuple(one.value for one in told))
+    # An agent knows its own folders; a sentence about them is beside the point.
+    commands = ("command", "cmd", "code")
+    shown = [one for one in told if one.name not in commands and not re.fullmatch(_FOLDER, one.value)]
+    return Finding(1 - 0.5 ** (len(unseen) + len(told)), _nowhere(shown), tuple(one.value for one in shown))
 
 
 def figure_unseen(evidence: Evidence) -> Finding | None:
@@ -391,9 +395,3 @@ def said_impossible(evidence: Evidence) -> Finding | None:
     """Find an action that follows a message in which the agent called something impossible."""
     refused = any(_REFUSING.search(act.action[:5_000]) for act in evidence.acts if act.talks)
     return Finding(1.0) if evidence.pending_calls and refused else None
-
-
-def many_turns(evidence: Evidence) -> Finding | None:
-    """Find a long conversation with the user before the action. The finding changes only the score."""
-    turns = sum(act.talks for act in evidence.acts)
-    return Finding(min(1.0, (turns - 4) / 6)) if turns > 4 and evidence.tool_calls else None
