@@ -196,8 +196,8 @@ def test_an_empty_error_is_not_a_failure_and_a_refusal_does_not_go_on():
 
 def test_a_path_of_the_agents_own_folder_only_ranks_and_has_no_sentence():
     seen = Checkpoint(
-        "generic", "Add a function.", "", (), 0, CheckpointKind.ACTION, "", 'Edit({"path": "/work/a.py"})'
+        "generic", "Add a function.", "", (), 0, CheckpointKind.ACTION, "", 'Edit({"path": "/proj/a.py"})'
     )
     verdict = RULES.judge(seen, 0)
     assert verdict.parameters["signals"]["argument_unseen"] > 0
-    assert "/work/a.py" not in verdict.rationale
+    assert "/proj/a.py" not in verdict.rationale
