@@ -40,8 +40,9 @@ class _Request:
 
     @property
     def has_acts(self) -> bool:
-        """Return whether the agent did or said something after the request."""
-        return any(turn.role == AGENT for turn in self.turns)
+        """Return whether the agent did or said something; after a request, even an answer without words counts."""
+        said = (turn for turn in self.turns if turn.role == AGENT)
+        return any(self.text or turn.text.strip() or turn.thought or turn.calls for turn in said)
 
     @property
     def is_greeting(self) -> bool:
@@ -128,6 +129,8 @@ def _next(found: list[_Request], text: str) -> _Request:
     """Return the request that begins with this text; earlier turns without a task become part of this request."""
     last = found[-1]
     if (last.number == 0 and not last.has_acts) or (last.number and last.is_greeting and last.has_acts):
+        if not last.number:
+            last.turns = [turn for turn in last.turns if turn.role != AGENT]
         last.number, last.text = max(1, last.number), text
         return last
     found.append(_Request(last.number + 1, text))

@@ -192,6 +192,15 @@ OTHERS = {
         ["pay Finish send"],
         left_out={"call of a branch that the agent gave up (read as well)": 2},
     ),
+    "pi: an answer that was stopped, without a request and after one": Probe(
+        "pi",
+        lines(
+            {"type": "session", "id": "s", "cwd": "/x"},
+            *({"type": "message", "message": {"role": role, "content": content}} for role, content in (("user", [{"type": "text", "text": "/mode"}]), ("assistant", []), ("user", [{"type": "text", "text": "Read it"}]), ("assistant", []), ("user", [{"type": "text", "text": "Go on"}]), ("assistant", [{"type": "text", "text": "Done."}]))),
+        ),
+        ["-", "-"],
+        ["", ""],
+    ),
     "gemini-cli: a result in a list of lists": Probe(
         "gemini-cli",
         lines({"sessionId": "s", "projectHash": "h", "messages": [{"id": "1", "type": "user", "content": "Read"}, {"id": "2", "type": "gemini", "content": "", "toolCalls": [{"id": "c", "name": "read", "args": {}, "result": [[{"functionResponse": {"response": {"output": "text"}}}]]}]}]}),
