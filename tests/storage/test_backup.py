@@ -31,6 +31,8 @@ def test_a_backup_holds_everything_in_one_file(url, tmp_path):
     add(url, "a")
     copy = backup(url, tmp_path / "deep" / "copy.db")
     assert [path.name for path in copy.parent.iterdir()] == ["copy.db"]
+    # The file format says that no log belongs to it, so that it opens on a disk that nobody can write.
+    assert copy.read_bytes()[18:20] == b"\x01\x01"
     assert names(f"sqlite:///{copy}") == ["a"]
     assert check(f"sqlite:///{copy}") == []
 

@@ -126,9 +126,12 @@ def same_value(first: Anchor, second: Anchor) -> bool:
     if first.kind is AnchorKind.DATE:
         return _same_date(one, other)
     if first.kind is AnchorKind.TIME:
-        hour, minute = (int(part) for part in one.split(":"))
-        hour_2, minute_2 = (int(part) for part in other.split(":"))
-        return minute == minute_2 and hour % 12 == hour_2 % 12
+        earlier, later = sorted((first, second), key=lambda anchor: anchor.value)
+        hour, minute = (int(part) for part in earlier.value.split(":"))
+        hour_2, minute_2 = (int(part) for part in later.value.split(":"))
+        # "2:00" may be at night or in the afternoon; "02:00" is at night.
+        is_open = hour == hour_2 or not earlier.text.startswith("0")
+        return minute == minute_2 and hour % 12 == hour_2 % 12 and is_open
     if first.kind is AnchorKind.NUMBER:
         return float(one) == float(other)
     return one == other or _is_within(one, other) or _is_within(other, one)

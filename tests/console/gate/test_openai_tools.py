@@ -231,3 +231,11 @@ def test_arguments_that_are_no_names_and_values_run_nothing_and_name_the_tools(g
         assert "is not a call of look_up with its arguments as JSON." in answer["content"]
     else:
         assert answer["content"] == "nothing asked"
+
+
+@pytest.mark.parametrize(("given", "trial"), [({}, 0), ({"trial": 2}, 2)])
+def test_calls_are_of_the_first_trial_unless_another_is_given(gate, tools, given, trial):
+    alone = Gate("bot", "full-validation", ["refund"], timeout_s=0, url=gate.open())
+    run_calls(alone, conversation(call("a", "refund", order=7, amount=2)), tools[1], task_id="t", **given)
+    with reading(gate.open()) as session:
+        assert session.exec(select(tables.Trajectory.trial)).all() == [trial]

@@ -95,3 +95,23 @@ def test_run_that_no_policy_is_there_for_asks_about_everything(make_gate, url):
     with reading(url) as session:
         (version,) = policy_store.list_versions(session, run)
     assert (version.author, version.policy) == (policy_store.BY_NOBODY, Policy())
+
+
+@pytest.mark.parametrize(("mode", "outcome"), [("enforce", "rejected"), ("shadow", "running")])
+def test_a_denied_action_is_a_rejected_trial_and_a_watched_one_goes_on(make_gate, stored, mode, outcome):
+    make_gate(f"{{default: deny, mode: {mode}}}").check("Pay the bill.", [], "pay[1]")
+    (trajectory,) = stored(tables.Trajectory)
+    assert trajectory.outcome == outcome
+
+
+def test_an_approval_of_a_person_stays_valid_under_a_rule_that_asks(make_gate, person, meanwhile):
+    gate = make_gate()
+    meanwhile(person("Ada").answer, "approve", "as agreed")
+    waiting = gate.ask("Pay the bill.", [], "pay[1]", task_id="march")
+    while (decision := waiting.look()) is None:
+        pass
+    assert decision.approved
+    with writing(waiting.url) as session:
+        policy_store.save(session, None, "default: ask", "ada", now_ms())
+    again = gate.ask("Pay the bill.", [], "pay[1]", task_id="march")
+    assert (again.approved, again.reason) == (True, decision.reason)

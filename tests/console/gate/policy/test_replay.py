@@ -250,3 +250,18 @@ def test_what_could_not_be_checked_is_counted_apart_from_what_is_flagged(tmp_pat
         (True, False),
         (False, True),
     ]
+
+
+def test_a_log_without_known_ends_says_nothing_of_them(tmp_path, capsys):
+    log, file = tmp_path / "log.jsonl", tmp_path / "policy.yaml"
+    steps = [{"action": "look[1]", "observation": "-"}, {"action": "look[2]", "observation": "-"}]
+    trial = {"task_id": "1", "instruction": "Look.", "steps": steps}
+    log.write_text(json.dumps(trial | {"critical_action": "look[2]"}) + "\n")
+    file.write_text("{default: ask, rules: [{tool: look, then: allow}]}")
+    assert run_command(["trajectory", "import", str(log), "--run", "looks"]) == 0
+    capsys.readouterr()
+    assert run_command(["policy", "test", str(file), "--run", "looks"]) == 0
+    said = capsys.readouterr().out
+    # A critical action that is one of the steps is not tried a second time.
+    assert said.startswith("would have asked 0 of 2 ")
+    assert "ended wrong" not in said
