@@ -75,7 +75,8 @@ def build_chat(view: ActorView, *, has_examples: bool = True) -> list[Message]:
         instruction=view.instruction,
         opening=view.opening,
     )
-    system = render(name_for("react", view.environment, "system"), examples=_examples(view) if has_examples else "")
+    examples = _examples(view) if has_examples else ""
+    system = render(name_for("react", view.environment, "system"), examples=examples, shots=has_examples)
     messages: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": task}]
     for step in view.steps:
         move, seen = _turn(step)

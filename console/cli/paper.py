@@ -33,7 +33,7 @@ Model = Annotated[str | None, typer.Option(help="Use the paper's Actors and dete
 AskAbove = Annotated[float, typer.Option(min=0, help="Ask first if the estimate exceeds this many USD.")]
 Worlds = Annotated[
     list[str] | None,
-    typer.Option("--world", help="A real world, as webshop=URL or hotpotqa=FILE; repeatable (default: embedded)."),
+    typer.Option("--world", help="A real world: webshop=URL, hotpotqa=FILE or alfworld=FOLDER; repeatable."),
 ]
 Pilot = Annotated[int, typer.Option(min=2, help="Tasks per environment of the pilot.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]

@@ -1,6 +1,7 @@
 """Real worlds by their source: each task then names the source in its options, so that a run needs nothing more.
 
-`webshop=URL` is a running WebShop site, `hotpotqa=FILE` a file of questions.
+`webshop=URL` is a running WebShop site, `hotpotqa=FILE` a file of questions, `alfworld=FOLDER` a folder of ALFWorld's
+games.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from console.environments import ENVIRONMENTS
+from console.environments.alfworld.games import list_game_tasks
 from console.environments.environment import Environment, TaskSpec
 from console.environments.hotpotqa.question_files import tasks_from_file
 from console.environments.webshop.site import list_site_tasks
@@ -25,7 +27,11 @@ def _take_questions(path: str, seed: int, count: int) -> Sequence[TaskSpec]:
     return found[:count]
 
 
-SOURCES: Mapping[str, Source] = {"webshop": list_site_tasks, "hotpotqa": _take_questions}
+SOURCES: Mapping[str, Source] = {
+    "webshop": list_site_tasks,
+    "hotpotqa": _take_questions,
+    "alfworld": list_game_tasks,
+}
 """The kinds of source by environment."""
 
 

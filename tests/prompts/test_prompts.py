@@ -33,6 +33,7 @@ KNOWN = {
     "last_plan": "1. look",
     "last_history": "- looked",
     "examples": "Two examples",
+    "shots": True,
     "success": True,
     "answer": "42",
     "sources": "an article",

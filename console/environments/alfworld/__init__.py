@@ -1,11 +1,19 @@
 """ALFWorld: a household; cleaning, heating and cooling cannot be undone (InferAct, section 3).
 
-The embedded edition is the console's own household; its observations match those of ALFWorld 0.4.2 word for word.
+The embedded edition is the console's own household; its observations match those of ALFWorld 0.4.2 word for word. A
+task with the option `game` is one of ALFWorld's own games.
 """
 
+from console.environments.alfworld.games import GAME, GameWorld
 from console.environments.alfworld.tasks import tasks
 from console.environments.alfworld.world import HouseholdWorld
-from console.environments.environment import Environment
+from console.environments.environment import Environment, TaskSpec, World
+
+
+def start(task: TaskSpec) -> World:
+    """Return the world of a task: its game, or the embedded household."""
+    return GameWorld(task) if GAME in task.options else HouseholdWorld(task)
+
 
 ALFWORLD = Environment(
     "alfworld",
@@ -15,7 +23,7 @@ ALFWORLD = Environment(
     not_executed=("Nothing happens.",),
     step_cap=49,
     tasks=tasks,
-    start=HouseholdWorld,
+    start=start,
     replayable=True,
     type_option="type",
 )

@@ -111,9 +111,9 @@ def test_the_parts_of_a_plan_scale_with_tasks_types_and_iterations():
 
 
 SIZES = {
-    "inferact": ("--tasks", "20", "--trials", "1", "--tables", "1,3,5"),
-    "devils-advocate": ("--tasks", "20", "--trials", "1"),
-    "autoplan": ("--tasks", "20", "--iterations", "3"),
+    "inferact": ("--tasks", "16", "--tables", "1,5"),
+    "devils-advocate": ("--tasks", "16", "--trials", "1"),
+    "autoplan": ("--tasks", "16", "--tables", "2", "--iterations", "4"),
 }
 
 
