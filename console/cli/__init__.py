@@ -42,6 +42,7 @@ from console.cli import (
     serve,
     study,
     trajectory,
+    vigilance,
 )
 from console.database import may_create
 from console.errors import ConsoleError
@@ -78,6 +79,8 @@ app.command("detect", epilog="Example: inferact detect hotpot --method rules,ran
 )
 app.command("follow", epilog="Example: inferact follow claude-code --run today", rich_help_panel=_WORK)(follow.follow)
 app.add_typer(review.app, name="review", rich_help_panel=_WORK)
+review.app.command("seed", epilog="Example: inferact review seed shop --from gold --count 10")(vigilance.seed)
+review.app.command("vigilance", epilog="Example: inferact review vigilance shop")(vigilance.show_vigilance)
 app.command("evaluate", epilog="Example: inferact evaluate hotpot", rich_help_panel=_WORK)(detect.evaluate)
 app.command("certify", epilog="Example: inferact certify hotpot --level 95%", rich_help_panel=_WORK)(certify.certify)
 app.command("recalibrate", epilog="Example: inferact recalibrate shop --detector rules", rich_help_panel=_WORK)(

@@ -161,5 +161,5 @@ def obsolete_items(session: Session, run: tables.Run, items: Sequence[NewItem]) 
     """Return the ids of the pending items that are not among `items`."""
     wanted = {(item.trajectory_id, item.step, item.kind) for item in items}
     item = tables.Item
-    statement = select(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING)
+    statement = select(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING, ~runs.is_seeded())
     return [row.id or 0 for row in session.exec(statement) if (row.trajectory_id, row.step, row.kind) not in wanted]

@@ -16,7 +16,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.auth.audit_log import Door
-from console.runs import is_audit, is_current
+from console.runs import is_audit, is_current, is_seeded
 from console.runs.status import task_count
 from console.trajectory import Outcome
 from storage import tables
@@ -238,7 +238,7 @@ def _queued(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int,
             func.count(case((waits & stuck, 1))) if run.halted_free else literal(0),
             func.count(func.distinct(case((~stuck & is_audit(), col(item.trajectory_id))))),
         )
-        .where(col(item.run_id) == run.id)
+        .where(col(item.run_id) == run.id, ~is_seeded())
         .group_by(col(item.trial))
     )
     return {trial: tuple(counts) for trial, *counts in session.execute(statement)}

@@ -344,6 +344,12 @@ def is_audit() -> ColumnElement[bool]:
     return select(draw.id).where(*at_place, drawn).correlate(item).exists()
 
 
+def is_seeded() -> ColumnElement[bool]:
+    """Return the condition that an item has a known answer and measures its reviewer; its action never runs."""
+    item, seeded = tables.Item, tables.SeededItem
+    return select(seeded.item_id).where(seeded.item_id == item.id).correlate(item).exists()
+
+
 def is_current(decision: Any = tables.Decision) -> ColumnElement[bool]:
     """Return the SQL condition that a decision is current; `decision` is the table, an alias or a subquery's `c`."""
     return col(decision.superseded).is_(False)

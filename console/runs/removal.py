@@ -81,7 +81,7 @@ def remove_items(session: Session, items: Any) -> None:
     session.execute(delete(tables.Ask).where(col(tables.Ask.item_id).in_(items)))
     remove_answers(session, items)
     outbox.remove_messages(session, outbox.ITEM_EVENTS, items)
-    for table in (tables.LedgerEntry, tables.Slot):
+    for table in (tables.LedgerEntry, tables.Slot, tables.SeededItem):
         session.execute(delete(table).where(col(table.item_id).in_(items)))
     session.execute(delete(tables.Item).where(col(tables.Item.id).in_(items)))
 
@@ -110,7 +110,9 @@ def remove_empty_tasks(session: Session, tasks: Sequence[int]) -> None:
 def remove_run(session: Session, run: tables.Run) -> None:
     """Delete the run with all its records; the caller must have erased its events already."""
     record = tables.Trajectory
-    ids = session.exec(select(record.id).where(record.run_id == run.id)).all()
+    seeded = select(tables.SeededItem.trajectory_id).join(tables.Item, col(tables.Item.id) == tables.SeededItem.item_id)
+    own = select(record.id).where(record.run_id == run.id)
+    ids = [*session.exec(own), *session.exec(seeded.where(tables.Item.run_id == run.id))]
     remove_trajectories(session, [found for found in ids if found is not None])
     for table in (
         tables.Verdict,

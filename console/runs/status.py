@@ -10,7 +10,7 @@ from sqlalchemy import Integer, case, cast, func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
-from console.runs import budgets, is_audit
+from console.runs import budgets, is_audit, is_seeded
 from console.trajectory import Outcome
 from storage import tables
 from storage.tables import ItemStatus, RunKind
@@ -157,7 +157,7 @@ def _flagged(session: Session, run: tables.Run) -> dict[int, tuple[int, int]]:
     counts = [func.count(func.distinct(case((which, item.trajectory_id)))) for which in (~is_audit(), is_audit())]
     statement = (
         sa_select(col(item.trial), *counts)
-        .where(col(item.run_id) == run.id, col(item.kind) != "halted")
+        .where(col(item.run_id) == run.id, col(item.kind) != "halted", ~is_seeded())
         .group_by(col(item.trial))
     )
     return {trial: (flagged, audits) for trial, flagged, audits in session.execute(statement)}

@@ -78,6 +78,7 @@ def _delivered(session: Session, run: tables.Run) -> Sequence[tables.Item]:
         select(item)
         .join(record, col(record.id) == item.trajectory_id)
         .where(item.run_id == run.id, item.status == ItemStatus.DELIVERED, item.kind != HALTED)
+        .where(record.run_id == run.id)
         .where(record.outcome == Outcome.PAUSED, col(item.step) == col(record.n_steps))
         .order_by(col(item.id))
     )

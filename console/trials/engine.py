@@ -279,7 +279,8 @@ def _let_go(run: tables.Run, trial: int | None) -> int:
     undecided = (
         select(item.id, item.trajectory_id)
         .join(record, col(record.id) == item.trajectory_id)
-        .where(item.run_id == run.id, record.outcome == Outcome.PAUSED, item.kind != HALTED)
+        .where(item.run_id == run.id, record.run_id == run.id)
+        .where(record.outcome == Outcome.PAUSED, item.kind != HALTED)
         .where(col(item.step) == col(record.n_steps))
         .where(col(item.status).not_in([ItemStatus.DECIDED, ItemStatus.DELIVERED]))
     )

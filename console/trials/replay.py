@@ -139,6 +139,7 @@ def _hold_flagged(run_name: str) -> None:
             .join(item, col(item.trajectory_id) == col(record.id))
             .where(
                 item.run_id == run.id,
+                record.run_id == run.id,
                 item.kind != HALTED,
                 col(item.status).in_(UNREVIEWED),
                 record.outcome == record.recorded_outcome,
@@ -156,7 +157,7 @@ def _settle(session: Session, run: tables.Run, done: Advance) -> None:
         select(item, record, body.body)
         .join(record, col(record.id) == item.trajectory_id)
         .join(body, col(body.trajectory_id) == col(record.id))
-        .where(item.run_id == run.id, item.status == ItemStatus.DELIVERED)
+        .where(item.run_id == run.id, record.run_id == run.id, item.status == ItemStatus.DELIVERED)
         .where(col(record.outcome).in_([Outcome.PAUSED, Outcome.HALTED]))
         .order_by(col(item.id))
     )

@@ -18,17 +18,26 @@ SET status = 'pending', priority = excluded.priority, open_slots = excluded.revi
 WHERE item.status = 'cancelled'
   AND NOT EXISTS (SELECT 1 FROM slot WHERE slot.item_id = item.id AND slot.status IN ('claimed', 'decided'))"""
 
-OPEN_BUDGET = """
+# The cap grows by the items of known answer, so that these use no inspection of a real action.
+_SEEDED = """(
+    SELECT count(*) FROM seeded_item k CROSS JOIN item i
+    WHERE i.id = k.item_id AND i.run_id = budget.run_id AND i.trial = budget.trial AND budget.scope = ''%s)"""
+_ALL_SEEDED = _SEEDED % ""
+
+OPEN_BUDGET = f"""
 INSERT INTO budget (run_id, trial, scope, cap, used, halted) VALUES (:run_id, :trial, :scope, :cap, 0, 0)
-ON CONFLICT (run_id, trial, scope) DO UPDATE SET cap = excluded.cap
-WHERE excluded.cap IS NULL OR excluded.cap >= budget.used
+ON CONFLICT (run_id, trial, scope) DO UPDATE SET cap = excluded.cap + {_ALL_SEEDED}
+WHERE excluded.cap IS NULL OR excluded.cap + {_ALL_SEEDED} >= budget.used
 RETURNING id"""
 
 BUDGET = "SELECT id, cap, used, halted FROM budget WHERE run_id = :run_id AND trial = :trial AND scope = :scope"
 
-SPEND = """
+# Other items cannot use the units of the items of known answer that no one has claimed yet.
+_OPEN_SEEDED = _SEEDED % " AND i.open_slots > 0 AND i.id <> :item_id"
+
+SPEND = f"""
 UPDATE budget SET used = used + :units, halted = halted + :halted
-WHERE id = :budget_id AND (cap IS NULL OR used + :units <= cap)
+WHERE id = :budget_id AND (cap IS NULL OR used + :units <= cap - {_OPEN_SEEDED})
 RETURNING cap, used"""
 
 REFUND = "UPDATE budget SET used = used - :units, halted = halted - :halted WHERE id = :budget_id"

@@ -31,6 +31,7 @@ from storage.tables.queue import (
     LedgerEntry,
     LineCorrection,
     Note,
+    SeededItem,
     Slot,
     SlotStatus,
 )

@@ -2,9 +2,10 @@
 
 from enum import StrEnum
 
-from sqlalchemy import BigInteger, CheckConstraint, Index, UniqueConstraint, text
+from sqlalchemy import DDL, BigInteger, CheckConstraint, Index, UniqueConstraint, event, text
 from sqlmodel import Field
 
+from storage import never_executed
 from storage.tables.base import NumberedTable, Table, one_of
 
 IS_CURRENT = "NOT superseded"
@@ -236,6 +237,30 @@ class AuditDraw(NumberedTable, table=True):
     probability: float
     number: float
     at_ms: int = Field(sa_type=BigInteger)
+
+
+class SeededItem(Table, table=True):
+    """The mark of an item with a known answer: its trajectory may never execute (`storage.never_executed`).
+
+    `expected` is the correct label, `source_id` the trajectory that was copied, and `reviewers` a JSON list of the
+    people whose decisions gave the answer.
+    """
+
+    __tablename__ = "seeded_item"
+    __table_args__ = (UniqueConstraint("trajectory_id"),)
+
+    item_id: int = Field(primary_key=True, foreign_key="item.id")
+    trajectory_id: int = Field(foreign_key="trajectory.id")
+    source_id: int
+    expected: str
+    reviewers: str
+    created_ms: int = Field(sa_type=BigInteger)
+
+
+for _statements, _dialect in ((never_executed.SQLITE, "sqlite"), (never_executed.POSTGRESQL, "postgresql")):
+    for _statement in _statements:
+        _trigger = DDL(_statement).execute_if(dialect=_dialect)  # type: ignore[no-untyped-call]
+        event.listen(Table.metadata, "after_create", _trigger)
 
 
 class Decision(NumberedTable, table=True):

@@ -24,6 +24,9 @@ EVENT = {"run_id": None, "at_ms": 1, "kind": "k", "subject": "", "detail": "{}",
     "before": None,
     "after": None,
 }
+WITHOUT_KNOWN_ITEMS = """
+    DROP TRIGGER never_execute_intent; DROP TRIGGER never_move_intent; DROP TRIGGER never_check;
+    DROP TRIGGER never_move_check; DROP TABLE seeded_item;"""
 WITHOUT_CHAINS_OF_RUNS = """
     ALTER TABLE event_link DROP COLUMN chain;
     ALTER TABLE event_link DROP COLUMN place; ALTER TABLE chain_end DROP COLUMN sealed;
@@ -165,6 +168,7 @@ def test_the_deliveries_of_webhooks_move_to_the_outbox(url, stock):
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(f"""
             DROP VIEW webhook_delivery; DROP TABLE outbox; DROP TABLE notice_channel; DROP TABLE audit_draw;
+            {WITHOUT_KNOWN_ITEMS}
             ALTER TABLE intent DROP COLUMN result_digest; {WITHOUT_CHAINS_OF_RUNS}
             CREATE TABLE webhook_delivery (
                 id INTEGER NOT NULL PRIMARY KEY, decision_id INTEGER NOT NULL, url VARCHAR NOT NULL,
@@ -192,7 +196,8 @@ def test_the_one_chain_of_before_goes_on_as_the_chain_of_access(url):
     head_before = chain_end(url)
     close(url)
     with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
-        connection.executescript(f"""{WITHOUT_CHAINS_OF_RUNS} DELETE FROM row_salt WHERE name = 'run';
+        connection.executescript(f"""{WITHOUT_KNOWN_ITEMS} {WITHOUT_CHAINS_OF_RUNS}
+            DELETE FROM row_salt WHERE name = 'run';
             INSERT INTO run (id, name, kind, environment, critical, seed, halted_free, feedback_mode, reviews_per_item,
                              blind, lease_ms, undo_ms, trials, created_ms)
             VALUES (5, 'shop', 'gate', 'generic', '[]', 0, 0, 'nl', 1, 1, 1, 1, 1, 1);

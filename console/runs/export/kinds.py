@@ -48,7 +48,7 @@ _decision, _item, _task, _verdict = (_tables[name] for name in ("decision", "ite
 _trajectory, _next = _tables["trajectory"], _tables["trajectory"].alias("next_trial")
 _ask, _slot, _ledger, _budget = (_tables[name] for name in ("ask", "slot", "ledger", "budget"))
 _event, _link = (_tables[name] for name in ("event", "event_link"))
-_body = _tables["trajectory_body"]
+_body, _seeded = _tables["trajectory_body"], _tables["seeded_item"]
 _AT_ONCE = 50
 
 
@@ -120,6 +120,9 @@ def _asked(column: str) -> Any:
     return select(_ask.c[column]).where(_ask.c.item_id == _item.c.id).limit(1).scalar_subquery()
 
 
+_known_answer: Any = select(_seeded.c.item_id).where(_seeded.c.item_id == _item.c.id).correlate(_item).exists()
+"""Whether the item has a known answer and measures its reviewer."""
+
 _DECISION_CELLS = (
     integer("decision_id", _decision.c.id),
     integer("item_id", _item.c.id),
@@ -159,6 +162,7 @@ _DECISION_CELLS = (
     text("reason_codes", _decision.c.reason_codes),
     json("marked_steps", _decision.c.marked_steps),
     json("answers", _decision.c.answers),
+    truth("known_answer", _known_answer),
 )
 
 DECISIONS = ExportQuery(
@@ -201,6 +205,7 @@ _ITEM_CELLS = (
     text("checkpoint", _item.c.kind),
     text("critical_action", _trajectory.c.critical_action),
     time("created_at", _item.c.created_ms),
+    truth("known_answer", _known_answer),
 )
 
 ITEMS = ExportQuery(

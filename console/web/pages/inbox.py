@@ -14,6 +14,7 @@ from console.review import feedback_counts, inbox
 from console.review.access import list_reviewable_runs
 from console.review.pending_items import PendingFilter, PendingItems, list_filter_choices, list_pending_over_runs
 from console.review.waiting import count_offered
+from console.trials.vigilance import has_known_items
 from console.web.review import bulk_bar
 from console.web.run_picker import choose_run
 from console.web.sign_in import current_identity
@@ -308,6 +309,9 @@ with go:
 if only:
     with reading() as session:
         show_own_reviews(session, only, identity)
+with reading() as session:
+    if has_known_items(session, ids):
+        st.caption(_("Some items have a known answer. They measure how well reviews work; their actions never run."))
 notices = st.container()
 bulk_bar.show_bulk_result()
 names = {run.id or 0: run.name for run in shown_runs}

@@ -8,10 +8,12 @@ from console.database import now_ms, reading
 from console.detection import audit_draws, batch, certificate
 from console.errors import Refused
 from console.language import counted
-from console.runs import run_options
+from console.runs import list_runs, run_options
+from console.trials import vigilance
 from console.web.flash import finish, refusals_shown
 from console.web.widgets.messages import show_empty_state
 from storage import tables
+from storage.tables import RunKind
 
 _SPREADS = {
     batch.Spread.EVEN: "Same chance for all scores",
@@ -21,10 +23,45 @@ _SPREADS = {
 
 
 def audits_section(run: tables.Run) -> None:
-    """Draw the form for random audits and, if any are drawn, the certificate."""
+    """Draw the form for random audits and, if any are drawn, the certificate; then the items of known answer."""
     audits_form(run)
     if run_options(run).audited:
         show_certificate(run)
+    if run.study_id is None and run.kind != RunKind.GATE:
+        st.subheader("Items of known answer", anchor=False)
+        known_items_form(run)
+        show_vigilance(run)
+
+
+def known_items_form(run: tables.Run) -> None:
+    """Draw the form that puts items of known answer into the queue."""
+    with reading() as session:
+        sources = [other.name for other in list_runs(session, archived=True) if other.id != run.id]
+    with st.form("known-items", border=False):
+        st.caption(
+            "These items look like the others and show how well each reviewer decides. Their actions never run. The "
+            "budget grows by as many inspections. The Inbox says that there are such items, not which."
+        )
+        source = st.selectbox("Source of known answers", sources, None, key=f"known-source-{run.id}", width=260)
+        count = st.number_input("Items", 1, 500, 10, key=f"known-count-{run.id}", width=260)
+        sent = st.form_submit_button("Add known items", disabled=not sources)
+    if sent and source:
+        with refusals_shown():
+            finish(f"{counted(vigilance.seed(run.name, source, int(count)), 'item')} of known answer added.")
+
+
+def show_vigilance(run: tables.Run) -> None:
+    """Draw each reviewer's sensitivity and criterion, in all and by hour of work."""
+    with reading() as session:
+        rows = [row.to_dict() for row in vigilance.measure(session, run)]
+    if not rows:
+        return
+    shown = [{name: row[name] for name in vigilance.COLUMNS} for row in map(vigilance.in_words, rows)]
+    st.dataframe(shown, key=f"vigilance-{run.id}", hide_index=True, width="content")
+    st.caption(
+        "d' above 0: the reviewer tells misaligned actions from aligned ones. Criterion above 0: the reviewer is "
+        "inclined to approve. Brackets hold 95% intervals."
+    )
 
 
 def audits_form(run: tables.Run) -> None:

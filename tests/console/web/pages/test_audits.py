@@ -40,6 +40,23 @@ def test_audits_are_drawn_by_the_form_and_their_decisions_give_the_certificate(o
     assert {metric.label: metric.value for metric in at.metric}["Audits pending"] == str(found.waiting)
 
 
+def test_known_items_are_added_by_the_form_told_in_the_inbox_and_measured(open_page, words, shop):
+    a_run("gold", ["misaligned", "aligned"] * 3)
+    judge("gold", "rules", [0.8] * 6)
+    queue("gold", "rules")
+    assert "known answer" not in words(open_page("inbox", run="shop"))
+    at = open_page("runs", run="shop")
+    at.selectbox(key=f"known-source-{shop.id}").set_value("gold")
+    at.number_input(key=f"known-count-{shop.id}").set_value(3)
+    press(at, "Add known items")
+    assert "3 items of known answer added" in words(at)
+    assert "Some items have a known answer" in words(open_page("inbox", run="shop"))
+    decide(shop, ["approve"] * 7)
+    at = open_page("runs", run="shop")
+    (table,) = [frame.value for frame in at.dataframe if "criterion" in frame.value]
+    assert list(table["hour"]) == ["all", "1"]
+
+
 def test_the_detectors_page_says_what_decisions_cover_until_audits_correct_them(open_page, words, shop):
     assert "inspected items only" in words(open_page("detectors", run="shop"))
     batch.set_audits("shop", "100%")

@@ -1,0 +1,46 @@
+"""`inferact review seed` and `review vigilance`: items of known answer in a queue, and each reviewer's figures."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from console import runs
+from console.cli.output import Json, RunName, emit, emit_json, say, show_table
+from console.database import reading
+from console.language import counted
+
+
+def seed(
+    run: RunName,
+    source: Annotated[str, typer.Option("--from", help="The run with gold labels, or with agreeing reviewers.")],
+    count: Annotated[int, typer.Option(min=1, help="Number of items.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """Put items of known answer into the pending items of a run; their actions never run."""
+    from console.trials import vigilance  # scipy, which few commands need
+
+    added = vigilance.seed(run, source, count)
+    told = f"Added {counted(added, 'item')} of known answer to {run}. Its budget grew by as many inspections."
+    emit({"run": run, "from": source, "added": added}, as_json, told)
+
+
+def show_vigilance(run: RunName, as_json: Json = False) -> None:
+    """Show each reviewer's sensitivity (d') and criterion on items of known answer, in all and by hour of work."""
+    from console.trials import vigilance  # scipy, which few commands need
+
+    with reading() as session:
+        rows = [row.to_dict() for row in vigilance.measure(session, runs.get(session, run))]
+    if as_json:
+        emit_json({"run": run, "reviewers": rows})
+        return
+    show_table(
+        [vigilance.in_words(row) for row in rows],
+        vigilance.COLUMNS,
+        empty=f"No one has decided an item of known answer in {run}.",
+    )
+    if rows:
+        say(
+            "d' above 0: the reviewer tells misaligned actions apart. Criterion above 0: the reviewer tends to approve."
+        )
