@@ -51,13 +51,15 @@ SAYS_INSTEAD = {
 }
 """What the model reads where the framework has a sentence of its own."""
 
+IN_TURN = "The program asks about the calls of one message in turn."
 LIMITS = {
-    ("plain", "two calls decided apart"): (
-        "turn",
-        "`check` asks about one call at a time; `check_many` asks about several.",
-    ),
+    ("plain", "two calls decided apart"): ("turn", "`check` asks about one call; use `check_many` for several."),
     ("openai_agents_approval", "edit"): ("none", "The SDK cannot replace the arguments of an approved call."),
-    ("inspect", "two calls decided apart"): ("turn", "Inspect asks about the calls of one message one by one."),
+    ("inspect", "two calls decided apart"): ("turn", IN_TURN),
+    ("claude_agent_sdk", "two calls decided apart"): ("turn", IN_TURN),
+    ("claude_code", "two calls decided apart"): ("turn", IN_TURN),
+    ("gemini", "two calls decided apart"): ("turn", IN_TURN),
+    ("gemini", "agent interrupted"): ("late", "The program waits for its hook, so the item stays pending until its end."),
 }
 """Cells that hold in another way: what the cell shows, and what the framework does not allow."""
 
@@ -356,6 +358,8 @@ def find_fault(way, case, played):
         return f"executed {played.executed}, not {expected} {played.error.strip()[-300:]}"
     if played.refused != case.refused:
         return f"{played.refused} decisions were refused, not {case.refused}"
+    if case.event == "interrupt" and mark == "late":
+        return ""
     if case.event == "interrupt":
         return "" if played.states == ("cancelled",) else f"the items are {played.states} {played.error[-300:]}"
     if played.error:

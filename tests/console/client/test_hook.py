@@ -215,3 +215,24 @@ def test_check_refuses_programs_that_cannot_fail_closed(installed, hook, host):
     assert (refused.returncode, "cannot block a call whose hook does not run" in refused.stderr) == (1, True)
     (Path.home() / "hook.json").write_text('{"url": "http://127.0.0.1:1", "token": "t", "run": "r"}')
     assert "The hook denies every call" in hook("check", host).stderr
+
+
+def test_check_of_a_program_that_is_gone_is_withdrawn(installed, let_run):
+    let_run("hooks codex", "default: ask")
+    installed("codex")
+    told = {"hook_event_name": "PreToolUse", "session_id": "gone", "tool_name": "Bash", "tool_input": {"command": "ls"}}
+    hook = subprocess.Popen(
+        ["sh", "-c", command_of("codex")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    hook.stdin.write(json.dumps(told).encode())
+    hook.stdin.close()
+    states, until = [], time.monotonic() + 60
+    while time.monotonic() < until and "cancelled" not in states:
+        with reading() as session:
+            states = [str(state) for state in session.exec(select(Item.status).order_by(Item.id.desc()).limit(1))]
+        if states == ["pending"] and not hook.stdout.closed:
+            # A program that ends closes its side of the pipe.
+            hook.stdout.close()
+        time.sleep(0.1)
+    assert states == ["cancelled"]
+    assert hook.wait(timeout=30) == 2

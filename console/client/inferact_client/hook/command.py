@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import select
 import signal
 import sys
 import threading
@@ -73,7 +74,18 @@ def _answer(host: Host, event: Any, config: Path, limit_s: float) -> Any:
 
     known = json.loads(config.read_text("utf-8"))
     gate = Gate(known["run"], url=known["url"], token=known["token"], deadline_s=min(limit_s, _SHORT_S))
-    return answer(host, event, gate, limit_s - (time.monotonic() - _STARTED) - 1.0)
+    return answer(host, event, gate, limit_s - (time.monotonic() - _STARTED) - 1.0, _HostGone())
+
+
+class _HostGone:
+    """A cancellation that is set as soon as the program no longer reads the hook's answer."""
+
+    def is_set(self) -> bool:
+        if not hasattr(select, "poll"):
+            return False
+        pipe = select.poll()
+        pipe.register(1, 0)
+        return any(events & (select.POLLERR | select.POLLHUP) for _, events in pipe.poll(0))
 
 
 def _interrupt(*_: object) -> NoReturn:
