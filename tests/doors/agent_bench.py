@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def transfer(to: str, amount: int) -> str:
 def execute(folder, to, amount):
     """Write down the transfer; if the folder holds the file `kills`, kill the agent then, once."""
     with (folder / "executed.jsonl").open("a") as log:
-        log.write(json.dumps({"to": to, "amount": amount}) + "\n")
+        log.write(json.dumps({"to": to, "amount": amount, "at_ms": time.time_ns() // 1_000_000}) + "\n")
     if (folder / "kills").exists():
         (folder / "kills").unlink()
         os.kill(int((folder / "agent.pid").read_text()), signal.SIGKILL)

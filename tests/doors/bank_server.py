@@ -66,6 +66,7 @@ async def list_prompts(_context, _params):
 
 async def main():
     """Serve until the client leaves."""
+    (FOLDER / "bank.pid").write_text(str(os.getpid()))
     server = Server(
         "bank",
         on_list_tools=list_tools,

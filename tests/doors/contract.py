@@ -59,7 +59,10 @@ LIMITS = {
     ("claude_agent_sdk", "two calls decided apart"): ("turn", IN_TURN),
     ("claude_code", "two calls decided apart"): ("turn", IN_TURN),
     ("gemini", "two calls decided apart"): ("turn", IN_TURN),
-    ("gemini", "agent interrupted"): ("late", "The program waits for its hook, so the item stays pending until its end."),
+    ("gemini", "agent interrupted"): (
+        "late",
+        "The program waits for its hook, so the item stays pending until its end.",
+    ),
 }
 """Cells that hold in another way: what the cell shows, and what the framework does not allow."""
 
@@ -215,7 +218,8 @@ class Door:
                 reviewers.stop()
                 _kill(agent)
         log = folder / "executed.jsonl"
-        executed = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        lines = log.read_text().splitlines() if log.exists() else []
+        executed = [to(line["to"], line["amount"]) for line in map(json.loads, lines)]
         states = reviewers.states(settled=case.event == "interrupt")
         return Played(executed, answer.get("messages", []), error, reviewers.refused, reviewers.together, states)
 

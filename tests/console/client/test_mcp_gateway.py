@@ -57,7 +57,9 @@ class Bench:
     async def client(self, hold_s=30.0, trusted=False, **times):
         """An MCP client of the gateway, which starts the bank itself."""
         bank = ServerSpec("bank", sys.executable, (str(BANK), str(self.folder)), trust_annotations=trusted)
-        spec = GatewaySpec(self.url, self.token, self.run, (bank,), hold_s=hold_s, **times)
+        spec = GatewaySpec(
+            self.url, self.token, self.run, (bank,), hold_s=hold_s, journal=self.folder / "journal", **times
+        )
         async with Gateway(spec).opened() as server, Client(server) as client:
             yield client
 
@@ -65,7 +67,8 @@ class Bench:
     def executed(self):
         """The transfers that the bank has executed."""
         log = self.folder / "executed.jsonl"
-        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        lines = log.read_text().splitlines() if log.exists() else []
+        return [{name: line[name] for name in PAY} for line in map(json.loads, lines)]
 
     async def items(self, least=1):
         """The run's items as (id, status), when there are that many."""

@@ -33,7 +33,9 @@ def address(bench, tmp_path):
     port = free_port()
     console = {"url": bench.url, "token": bench.token, "run": bench.run}
     servers = {"bank": {"command": sys.executable, "args": [str(BANK), str(bench.folder)]}}
-    (tmp_path / "servers.yaml").write_text(yaml.safe_dump({"console": console, "servers": servers}))
+    (tmp_path / "servers.yaml").write_text(
+        yaml.safe_dump({"console": console, "servers": servers, "journal": str(tmp_path)})
+    )
     command = "import sys; from inferact_client.mcp_gateway.command import main; sys.exit(main(sys.argv[1:]))"
     options = ["serve", "--config", str(tmp_path / "servers.yaml"), "--http", f"127.0.0.1:{port}"]
     environment = os.environ | {"INFERACT_MCP_TOKEN": SECRET}
@@ -69,7 +71,7 @@ def test_call_over_http_needs_the_token_and_runs_once_and_only_with_an_approval(
     with writing(bench.database) as session:
         policy_store.save(session, runs.get(session, outer), "default: allow", "ada", now_ms())
     behind = ServerSpec("bank", url=address, headers={"Authorization": f"Bearer {SECRET}"})
-    spec = GatewaySpec(bench.url, bench.token, outer, (behind,))
+    spec = GatewaySpec(bench.url, bench.token, outer, (behind,), journal=bench.folder / "outer")
 
     async def work():
         async with Gateway(spec).opened() as server, Client(server) as client:

@@ -16,12 +16,12 @@ _KEEP_S = 7 * 86_400
 _MOST_BYTES = 1_000_000
 
 
-def state_folder() -> Path:
-    """Return the folder of the hook's notes and of the settings that it found; INFERACT_HOOK_STATE replaces it."""
-    own = os.environ.get("INFERACT_HOOK_STATE")
+def state_folder(program: str = "inferact-hook") -> Path:
+    """Return the folder of what a program keeps, such as the hook's notes; INFERACT_HOOK_STATE replaces the hook's."""
+    own = os.environ.get("INFERACT_HOOK_STATE") if program == "inferact-hook" else None
     if own:
         return Path(own)
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "inferact-hook"
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / program
 
 
 def write_privately(path: Path, text: str) -> None:

@@ -18,6 +18,7 @@ from inferact_client.decision import Check, Decision
 from inferact_client.errors import CheckRefused, ClientError
 from inferact_client.gate import Gate
 from inferact_client.mcp_gateway.held import HeldChecks
+from inferact_client.mcp_gateway.journal import Journal
 from inferact_client.mcp_gateway.pass_through import pass_through
 from inferact_client.mcp_gateway.servers_file import GatewaySpec
 from inferact_client.mcp_gateway.tasks import AgentTask, AgentTasks
@@ -74,7 +75,8 @@ class Gateway:
     def __init__(self, spec: GatewaySpec) -> None:
         self._gate = Gate(spec.run, url=spec.url, token=spec.token, deadline_s=_CONSOLE_S)
         self._upstreams = [Upstream(one) for one in spec.servers]
-        self._expires_s, self._tasks = spec.expires_s, AgentTasks()
+        self._expires_s, self._journal = spec.expires_s, Journal(spec.journal)
+        self._tasks = AgentTasks(self._journal)
         self._held = HeldChecks(self._gate, spec.hold_s, spec.return_s)
         self._running: set[asyncio.Task[CallToolResult]] = set()
 
@@ -87,6 +89,7 @@ class Gateway:
                     await upstream.list_tools()
                 except ServerAway as away:
                     _log.warning("%s Its tools appear when it answers.", away)
+            await self._report_again()
             more = pass_through(self._upstreams, self._public)
             yield Server("inferact-mcp", on_list_tools=self._list_tools, on_call_tool=self._call_tool, **more)
         finally:
@@ -96,6 +99,7 @@ class Gateway:
             for upstream in self._upstreams:
                 await upstream.drop()
             self._gate.close()
+            self._journal.close()
 
     def _public(self, upstream: Upstream, name: str) -> str:
         return name if len(self._upstreams) == 1 else f"{upstream.spec.name}__{name}"
@@ -170,6 +174,9 @@ class Gateway:
         begun = await self._gate.abegin(decision)
         if not begun.approved:
             return _refusal(begun.message)
+        if call.task.is_named:
+            known = {"task": call.task.id, "name": call.name, "arguments": arguments}
+            self._journal.write("begun", begun.check_id, **known)
         try:
             result = await call.upstream.call(call.tool.name, arguments)
             observation = _text(result)
@@ -184,10 +191,22 @@ class Gateway:
     async def _record(self, call: _Call, begun: Decision, arguments: dict[str, Any], observation: str) -> None:
         kept = observation[:_MOST_OBSERVATION]
         call.task.add(call.name, arguments, kept)
+        if call.task.is_named:
+            self._journal.write("result", begun.check_id, text=kept)
+        await self._report(begun.check_id, kept)
+
+    async def _report(self, check_id: str | None, text: str) -> None:
+        """Report a result to the console; one that it does not get stays in the journal."""
         try:
-            await self._gate.adone(begun, kept)
+            await self._gate.adone(check_id or "", text)
+            self._journal.write("reported", check_id)
         except ClientError as failure:
-            _log.warning("The result of %s is not recorded: %s", begun.action[:200], failure)
+            _log.warning("The result of check %s is not recorded: %s", check_id, failure)
+
+    async def _report_again(self) -> None:
+        """Report the results that an earlier process could not report."""
+        for check_id, text in self._journal.unreported().items():
+            await self._report(check_id, text)
 
 
 def _arguments(call: _Call, decision: Decision) -> dict[str, Any] | None:

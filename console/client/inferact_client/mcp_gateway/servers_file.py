@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Any
 import yaml
 
 from inferact_client.errors import ClientError
+from inferact_client.hook.notes import state_folder
 
 _NAME = re.compile(r"[a-z0-9]+([_-][a-z0-9]+)*")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -41,7 +43,8 @@ class GatewaySpec:
     """A gateway: its console and run, its servers, and its times in seconds.
 
     A call waits `hold_s` for a person and then returns a message to call again; if the agent does not call again for
-    `return_s`, its check is withdrawn. A check expires after `expires_s`, unless its rule says otherwise.
+    `return_s`, its check is withdrawn. A check expires after `expires_s`, unless its rule says otherwise. `journal` is
+    the folder of what has run for named tasks.
     """
 
     url: str
@@ -51,6 +54,7 @@ class GatewaySpec:
     expires_s: float | None = None
     hold_s: float = 25.0
     return_s: float = 600.0
+    journal: Path = field(default_factory=lambda: state_folder("inferact-mcp"))
 
 
 def read_gateway(path: Path) -> GatewaySpec:
@@ -59,7 +63,7 @@ def read_gateway(path: Path) -> GatewaySpec:
         document = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as unreadable:
         raise ClientError(f"{path} cannot be read as YAML ({unreadable}). Correct it and start again.") from unreadable
-    top = _fields(document, path.name, {"console", "servers", "hold_s", "return_s"}, {"console", "servers"})
+    top = _fields(document, path.name, {"console", "servers", "hold_s", "return_s", "journal"}, {"console", "servers"})
     console = _fields(_expand(top["console"], "console"), "console", _CONSOLE, {"url", "token", "run"})
     servers = top["servers"]
     if not isinstance(servers, Mapping) or not servers:
@@ -68,7 +72,10 @@ def read_gateway(path: Path) -> GatewaySpec:
     if "expires_s" in console:
         times["expires_s"] = _seconds(console["expires_s"], "console.expires_s")
     known = tuple(_read_server(str(name), given) for name, given in servers.items())
-    return GatewaySpec(str(console["url"]), str(console["token"]), str(console["run"]), known, **times)
+    # Gateways of one file share what has run; another file's tasks are others.
+    own = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    journal = Path(str(top["journal"])) if "journal" in top else state_folder("inferact-mcp") / own
+    return GatewaySpec(str(console["url"]), str(console["token"]), str(console["run"]), known, journal=journal, **times)
 
 
 def _read_server(name: str, given: object) -> ServerSpec:
