@@ -48,6 +48,7 @@ default: ask
 SAYS_INSTEAD = {
     ("langgraph_batched", "edit"): ("a human reviewer replaced this tool call before it ran",),
     ("langgraph_per_call", "edit"): ("a human reviewer replaced this tool call before it ran",),
+    ("openai_agents_approval", "edit"): ("A reviewer changed this call to", "Make that call instead"),
 }
 """What the model reads where the framework has a sentence of its own."""
 
@@ -293,18 +294,21 @@ class _Reviewers:
                 return states
             time.sleep(0.1)
 
-    def await_pending(self, wait_s=60):
-        """Wait until every call of the case is pending; note how many were so at the same time."""
+    def await_pending(self, wait_s=60, more_s=60):
+        """Wait until every call is pending, or `more_s` after the first; note how many were so at the same time."""
         until = time.monotonic() + wait_s
         while time.monotonic() < until and not self._stop.is_set():
-            self.together = max(self.together, self.states().count("pending"))
+            pending = self.states().count("pending")
+            if pending and not self.together:
+                until = min(until, time.monotonic() + more_s)
+            self.together = max(self.together, pending)
             if self.together >= len(self._case.calls):
                 return
             time.sleep(0.1)
 
     def _work(self):
         if len(self._case.calls) > 1:
-            self.await_pending(wait_s=15)
+            self.await_pending(more_s=8)
         reviewers = sorted({act[0] for acts in self._left.values() for act in acts}, reverse=True)
         while not self._stop.is_set() and any(self._left.values()):
             for reviewer in reviewers:

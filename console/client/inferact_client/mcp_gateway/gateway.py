@@ -18,6 +18,7 @@ from inferact_client.decision import Check, Decision
 from inferact_client.errors import CheckRefused, ClientError
 from inferact_client.gate import Gate
 from inferact_client.mcp_gateway.held import HeldChecks
+from inferact_client.mcp_gateway.http_tools import HttpTools
 from inferact_client.mcp_gateway.journal import Journal
 from inferact_client.mcp_gateway.pass_through import pass_through
 from inferact_client.mcp_gateway.servers_file import GatewaySpec
@@ -74,7 +75,7 @@ class Gateway:
 
     def __init__(self, spec: GatewaySpec) -> None:
         self._gate = Gate(spec.run, url=spec.url, token=spec.token, deadline_s=_CONSOLE_S)
-        self._upstreams = [Upstream(one) for one in spec.servers]
+        self._upstreams = [(HttpTools if one.tools else Upstream)(one) for one in spec.servers]
         self._expires_s, self._journal = spec.expires_s, Journal(spec.journal)
         self._tasks = AgentTasks(self._journal)
         self._held = HeldChecks(self._gate, spec.hold_s, spec.return_s)

@@ -18,14 +18,15 @@ from inferact_client.hook.notes import state_folder
 _NAME = re.compile(r"[a-z0-9]+([_-][a-z0-9]+)*")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _CONSOLE = {"url", "token", "run", "expires_s"}
-_STDIO, _HTTP = {"command", "args", "env", "cwd"}, {"url", "headers"}
+_STDIO, _HTTP = {"command", "args", "env", "cwd"}, {"url", "headers", "tools"}
 
 
 @dataclass(frozen=True)
 class ServerSpec:
     """One server: a command that speaks MCP over stdio, or the address of one that speaks it over HTTP.
 
-    `env`, `headers` and `args` hold its secrets, which the agent never sees.
+    With `tools`, a file in OpenAPI, it is a plain HTTP service at this address. `env`, `headers` and `args` hold its
+    secrets, which the agent never sees.
     """
 
     name: str
@@ -35,6 +36,7 @@ class ServerSpec:
     cwd: str | None = None
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    tools: str = ""
     trust_annotations: bool = False
 
 
@@ -71,14 +73,14 @@ def read_gateway(path: Path) -> GatewaySpec:
     times = {name: _seconds(top[name], name) for name in ("hold_s", "return_s") if name in top}
     if "expires_s" in console:
         times["expires_s"] = _seconds(console["expires_s"], "console.expires_s")
-    known = tuple(_read_server(str(name), given) for name, given in servers.items())
+    known = tuple(_read_server(str(name), given, path.parent) for name, given in servers.items())
     # Gateways of one file share what has run; another file's tasks are others.
     own = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
     journal = Path(str(top["journal"])) if "journal" in top else state_folder("inferact-mcp") / own
     return GatewaySpec(str(console["url"]), str(console["token"]), str(console["run"]), known, journal=journal, **times)
 
 
-def _read_server(name: str, given: object) -> ServerSpec:
+def _read_server(name: str, given: object, folder: Path) -> ServerSpec:
     where = f"servers.{name}"
     if not _NAME.fullmatch(name):
         raise ClientError(f"{where}: use lower-case letters, digits and single separators for the server's name.")
@@ -101,6 +103,7 @@ def _read_server(name: str, given: object) -> ServerSpec:
         cwd=str(known["cwd"]) if "cwd" in known else None,
         url=str(known.get("url", "")),
         headers=_texts(known.get("headers", {}), f"{where}.headers"),
+        tools=str(folder / str(known["tools"])) if "tools" in known else "",
         trust_annotations=trusted,
     )
 
