@@ -63,9 +63,11 @@ def main() -> None:
     """Print the counts as a table and the result as one JSON line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="48 calls, 9 kills")
+    parser.add_argument("--calls", type=int, default=CALLS, help="calls of all clients (default: %(default)s)")
+    parser.add_argument("--kills", type=int, default=POINTS, help="(default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     wanted = parser.parse_args()
-    calls, points = (QUICK_CALLS, QUICK_POINTS) if wanted.quick else (CALLS, POINTS)
+    calls, points = (QUICK_CALLS, QUICK_POINTS) if wanted.quick else (wanted.calls, wanted.kills)
     with tempfile.TemporaryDirectory() as folder:
         figures = crash(Path(folder), calls, points, random.Random(wanted.seed))
     for name, figure in figures.items():

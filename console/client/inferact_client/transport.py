@@ -13,9 +13,9 @@ import ssl
 import threading
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
@@ -24,6 +24,7 @@ from inferact_client.decision import Decision
 from inferact_client.errors import ClientError
 from inferact_client.talk import AWAY, Call, Reply, Talk
 
+Result = TypeVar("Result")
 _MOST_BYTES = 32 * 2**20
 _LEAST_S = 0.05
 
@@ -98,8 +99,7 @@ class Connection:
         """Return the reply like `send`."""
         left = max(_until(call, ends) - time.monotonic(), _LEAST_S)
         try:
-            sent = client.request(call.method, call.path, json=call.body, timeout=left)
-            response = await asyncio.wait_for(sent, left)
+            response = await within(client.request(call.method, call.path, json=call.body, timeout=left), left)
             return _parse(response.status_code, response.content)
         except (httpx.HTTPError, asyncio.TimeoutError):
             return AWAY
@@ -155,6 +155,24 @@ class Connection:
             "verify": self._tls if self._tls is not None else False,
             "limits": httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=30),
         }
+
+
+async def within(work: Coroutine[Any, Any, Result], seconds: float) -> Result:
+    """Return the work's result; raise TimeoutError if it takes longer.
+
+    `asyncio.wait_for` loses a cancellation that comes together with the result, before Python 3.12. An agent that was
+    cancelled would then wait on.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+        if not task.done():
+            raise asyncio.TimeoutError
+        return task.result()
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
 
 
 def _until(call: Call, ends: float) -> float:

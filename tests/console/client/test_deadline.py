@@ -2,6 +2,10 @@
 
 import asyncio
 
+import pytest
+from inferact_client.talk import Call
+from inferact_client.transport import Connection
+
 from tests.benchmarks.deadlines import try_once
 from tests.doors.faulty_console import FAULTS
 
@@ -16,3 +20,21 @@ def test_check_returns_by_its_deadline_and_allows_only_what_has_begun():
     assert max(late_s for late_s, _ in tried) < 1.0
     assert all(decision.begun or not decision.approved for _, decision in tried)
     assert all(decision.message for _, decision in tried if not decision.approved)
+
+
+def test_cancellation_that_comes_together_with_a_reply_is_not_lost():
+    class Client:
+        """An HTTP client whose reply arrives in the moment in which the agent is cancelled."""
+
+        async def request(self, *_, **__):
+            agent.cancel()
+            return "a reply"
+
+    async def work():
+        nonlocal agent
+        agent = asyncio.ensure_future(Connection("http://127.0.0.1:1", "t").asend(Client(), Call("GET", "checks"), 1e9))
+        await agent
+
+    agent = None
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(work())

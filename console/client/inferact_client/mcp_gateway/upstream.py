@@ -16,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, Tool
 
 from inferact_client.mcp_gateway.servers_file import ServerSpec
+from inferact_client.transport import within
 
 _CONNECT_S, _LIST_S = 30.0, 20.0
 _MOST_PAGES = 100
@@ -52,7 +53,7 @@ class Upstream:
         for last in (False, True):
             client = await self.connect()
             try:
-                return await asyncio.wait_for(_list_pages(getattr(client, method), field), _LIST_S)
+                return await within(_list_pages(getattr(client, method), field), _LIST_S)
             except Exception as lost:
                 await self.drop(client)
                 if last:
