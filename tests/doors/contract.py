@@ -60,6 +60,7 @@ LIMITS = {
     ("claude_agent_sdk", "two calls decided apart"): ("turn", IN_TURN),
     ("claude_code", "two calls decided apart"): ("turn", IN_TURN),
     ("gemini", "two calls decided apart"): ("turn", IN_TURN),
+    ("codex", "agent interrupted"): ("late", "The item stays pending until the hook's own time is over."),
     ("gemini", "agent interrupted"): (
         "late",
         "The program waits for its hook, so the item stays pending until its end.",

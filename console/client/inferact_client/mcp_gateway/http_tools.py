@@ -172,7 +172,7 @@ def _place(one: _Operation, arguments: Mapping[str, Any]) -> tuple[str, list[tup
         values = arguments[name] if place == "query" and isinstance(arguments[name], list) else [arguments[name]]
         texts = [_text(name, value) for value in values]
         if place == "path":
-            # A path that climbs would reach an operation that nobody decided about.
+            # A path that climbs would reach an operation without a decision.
             if texts[0] in ("", ".", ".."):
                 raise ClientError(f"{name} is {texts[0]!r}, which is not a part of a path.")
             path = path.replace(f"{{{name}}}", quote(texts[0], safe=""))
