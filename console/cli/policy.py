@@ -154,6 +154,47 @@ def try_policy(
         show_table(found.examples, ("rule", "then", "flagged", "unchecked", "wrong", "action"))
 
 
+@app.command("suggest", epilog="Example: inferact policy suggest support-bot --at-most 2%")
+def suggest(
+    run: Annotated[str, typer.Argument(help="The run whose decisions are used.")],
+    at_most: Annotated[str, typer.Option(help="The largest share of misaligned actions, with 95% confidence.")] = "5%",
+    days: Annotated[int, typer.Option(min=1, max=366, help="Days until the rule expires.")] = 30,
+    as_json: Json = False,
+) -> None:
+    """Suggest rules that would have saved reviews, with a bound on what they let through; change nothing."""
+    from console.gate.policy import suggest as suggestions  # scipy, which few commands need
+
+    share = parse_share(at_most)
+    with reading() as session:
+        found_run = runs.get(session, run)
+        found = suggestions.suggest_rules(session, found_run, now_ms(), at_most=share, days=days)
+        tried = [suggestions.try_on_log(session, found_run, one) for one in found]
+    if as_json:
+        rows = [
+            one.to_dict() | {"asked": ask, "asked_with_rule": left}
+            for one, (ask, left) in zip(found, tried, strict=True)
+        ]
+        emit_json({"run": run, "suggestions": rows})
+        return
+    for one, (asked, left) in zip(found, tried, strict=True):
+        say(
+            f"{one.sentence} Of the log's actions, {asked:,} ask a person today and {left:,} with the rule.\n{one.rule}"
+        )
+    if not found:
+        say(f"No rule keeps within {at_most}. It needs at least {suggestions.FEWEST} decisions on one tool.")
+
+
+def parse_share(text: str) -> float:
+    """Parse a share such as `2%`; raise BadInput if it is not above 0 and below 100%."""
+    try:
+        share = float(text.strip().removesuffix("%")) / 100
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 1 or not text.strip().endswith("%"):
+        raise BadInput(f"{text!r} is not a valid share. Use a percentage such as 2%.")
+    return share
+
+
 def _policy_at(policy: str) -> Policy:
     """Return the policy of the file, or the stored policy of the run with this name."""
     if Path(policy).is_file():

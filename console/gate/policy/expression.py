@@ -12,7 +12,7 @@ import cel
 
 from console.errors import BadInput
 
-VARIABLES = ("args", "tool", "agent", "environment", "task", "hour", "weekday", "hints")
+VARIABLES = ("args", "tool", "agent", "environment", "task", "hour", "weekday", "date", "hints")
 MAX_EXPRESSION = 1_000
 """Maximum characters of a condition."""
 _MOST_SUMS = 4

@@ -382,8 +382,8 @@ def _variables(facts: CheckFacts, part: ActionPart) -> dict[str, object]:
 
 
 def _clock(facts: CheckFacts) -> dict[str, object]:
-    """Return the hour (0 to 23) and the weekday (1 is Monday) of the check; empty if its time is unknown."""
+    """Return hour (0 to 23), weekday (1 is Monday) and date (2026-12-31) of the check; empty if its time is unknown."""
     if facts.at_ms is None:
         return {}
     now = datetime.fromtimestamp(facts.at_ms / 1_000, ZoneInfo(facts.timezone))
-    return {"hour": now.hour, "weekday": now.isoweekday()}
+    return {"hour": now.hour, "weekday": now.isoweekday(), "date": now.date().isoformat()}
