@@ -56,7 +56,7 @@ class DecidedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
+class SuggestedRule:
     """A rule that would have saved `saved` reviews, `wrong` of which found a misaligned action.
 
     With probability `level`, at most the share `bound` of such actions is misaligned, if later ones are like these.
@@ -113,7 +113,7 @@ class Suggestion:
 
 def suggest_rules(
     session: Session, run: tables.Run, at_ms: int, *, at_most: float = AT_MOST, level: float = LEVEL, days: int = DAYS
-) -> list[Suggestion]:
+) -> list[SuggestedRule]:
     """Return for each tool the rule that saves the most reviews within the bound, the most useful first.
 
     Nothing is changed: a person has to add a rule to the policy.
@@ -121,7 +121,7 @@ def suggest_rules(
     decided = list_decided_calls(session, run)
     candidates = list(_candidates(decided))
     expires = (datetime.fromtimestamp(at_ms / 1_000, UTC) + timedelta(days=days)).date().isoformat()
-    best: dict[str, Suggestion] = {}
+    best: dict[str, SuggestedRule] = {}
     for tool, argument, most in candidates:
         matched = [one for one in decided if _matches(one, tool, argument, most)]
         wrong = sum(one.is_wrong for one in matched)
@@ -129,11 +129,11 @@ def suggest_rules(
         known = best.get(tool)
         if bound <= at_most and (known is None or len(matched) > known.saved):
             least = min((value for one in matched for name, value in one.numbers if name == argument), default=0.0)
-            best[tool] = Suggestion(tool, argument, least, most, len(matched), wrong, bound, level, expires)
+            best[tool] = SuggestedRule(tool, argument, least, most, len(matched), wrong, bound, level, expires)
     return sorted(best.values(), key=lambda one: (-one.saved, one.tool))
 
 
-def try_on_log(session: Session, run: tables.Run, one: Suggestion) -> tuple[int, int]:
+def try_on_log(session: Session, run: tables.Run, one: SuggestedRule) -> tuple[int, int]:
     """Return how many recorded actions the run's policy asks about, without and with the suggested rule.
 
     The rule is tried before the first rule that does not deny; its expiry is left out.
