@@ -10,6 +10,7 @@ from sqlalchemy import text
 from storage import audit_chain, tables
 from storage.check import chain_end, check, count_unsealed, parse_heads, seal_chains
 from storage.engine import writing
+from storage.errors import StorageError
 from tests.postgres import BOTH
 
 CONTENT = {"run_id": None, "at_ms": 1, "actor": "Ada", "subject": "shop", "detail": "{}"} | {
@@ -103,6 +104,8 @@ def test_an_event_that_was_added_past_the_chain_is_named(chained):
 def test_an_end_that_is_gone_is_named(chained):
     change(chained, "DELETE FROM chain_end")
     assert check(chained) == ["The end of the audit chain is missing."]
+    with pytest.raises(StorageError, match="restore a backup"):
+        add(chained, "fifth")
 
 
 def test_erased_content_leaves_a_link_that_still_verifies(chained):

@@ -98,7 +98,8 @@ def test_a_rule_behind_one_that_matches_every_action_is_named():
     assert warned("{tool: '*', then: ask}", "{tool: pay, then: deny}") == [
         "Rule 'rule 2' is never reached, since 'rule 1' before it matches every action."
     ]
-    assert warned("{tool: '*', agent: bot, then: ask}", "{tool: pay, then: deny}") == []
+    for narrowed in ("agent: bot", "when: args.amount > 5"):
+        assert warned(f"{{tool: '*', {narrowed}, then: ask}}", "{tool: pay, then: deny}") == []
 
 
 def test_the_policy_of_the_handbook_has_no_warning_and_judges_no_negative_amount():
