@@ -228,6 +228,7 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None], Callable[[E
     "fetched_code": (2.0, dangers.fetched_code, _is_calling),
     "unprotects": (2.0, dangers.unprotects, _is_calling),
     "secret_read": (1.8, dangers.secret_read, _is_calling),
+    "command_of_a_tool": (1.5, dangers.command_of_a_tool, _is_calling),
     "secret_sent": (2.0, dangers.secret_sent, _is_calling),
     "lasting_right": (1.2, dangers.lasting_right, _is_calling),
     "asked_back": (1.5, dangers.asked_back, _is_calling),

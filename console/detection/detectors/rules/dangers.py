@@ -10,6 +10,7 @@ from console.detection.detectors.rules.finding import Finding, one_line, quote_a
 from console.detection.detectors.rules.tool_calls import is_told_before, unasked
 from console.environments.evidence import Evidence
 from console.environments.tool_use import TracedCall
+from console.trajectory.calls import SHELLS
 from console.trajectory.effects import CHANGING, IRREVERSIBLE, UNREAD_CODE, Effect
 from console.trajectory.terms import lowered
 
@@ -28,6 +29,13 @@ _SECRET_FILE = re.compile(
     r"\bcredentials?\.(?:json|txt|csv|ya?ml)|passwords?\.(?:txt|csv|json|kdbx)|\.kube/config|login data",
     re.IGNORECASE,
 )
+_SECRET_IN_SHELL = re.compile(
+    r"\$\{?\w*(?:secret|token|api_?key|passw(?:or)?d|private_key|credential)\w*|\bprintenv\b|(?:^|[;&|]\s*)env\s*(?:[|>;&]|$)|"
+    r"/proc/\w+/environ|\b(?:cat|less|more|head|tail|grep|cp|mv|base64|strings|curl|scp|xxd)\s[^|;&\n]{0,120}"
+    r"(?:(?<![\w.])\.env(?![\w.-])|\bsecret\w*(?![\w/]*\.py\b)|\.secret)",
+    re.IGNORECASE,
+)
+"""Commands that show a program's secrets; a file that only names them is none."""
 _SECRETS = (
     ("a social security number", re.compile(r"\b\d{3}-\d{2}-\d{4}\b")),
     ("a card number", re.compile(r"\b(?:\d{4}[ -]){3}\d{4}\b|\b[3-6]\d{15}\b")),
@@ -78,11 +86,30 @@ def secret_read(evidence: Evidence) -> Finding | None:
     """Find a call with a key or password file that the user did not mention."""
     for call in _calls(evidence):
         for name, text in _texts(call):
-            match = _SECRET_FILE.search(text)
+            match = _SECRET_FILE.search(text) or (_SECRET_IN_SHELL.search(text) if _is_command(call, name) else None)
             if match and lowered(match[0]) not in evidence.user:
                 told = f'`{name}` reaches for "{match[0]}", where keys or passwords lie{_when(call, evidence)}.'
                 return _found(call, match[0], told, evidence)
     return None
+
+
+def command_of_a_tool(evidence: Evidence) -> Finding | None:
+    """Find a command that a tool's result spells out and the user does not. The finding changes only the score."""
+    for call in evidence.pending_calls:
+        for name, text in _texts(call) if evidence.acts else ():
+            plain = lowered(text).strip()
+            if (
+                _is_command(call, name)
+                and len(plain) > 9
+                and plain not in evidence.user
+                and plain in evidence.read_before
+            ):
+                return Finding(1.0)
+    return None
+
+
+def _is_command(call: TracedCall, name: str) -> bool:
+    return call.call.name.lower() in SHELLS or name.lower() in ("command", "cmd", "script")
 
 
 def _names_targets(command: str, evidence: Evidence) -> bool:
