@@ -66,10 +66,10 @@ def hashed(text):
 
 def features(rows, numbers):
     """Tokens and pairs of the frames, hashed, and the numbers with their ranks within each round of a participant."""
-    found = vstack([hashed(row["text"]) for row in rows])
+    found = vstack([row["words"] if "words" in row else hashed(row["text"]) for row in rows])
     tokens = found[:, found.getnnz(axis=0) > 0].toarray()
-    trials = np.array([row["place"].trial for row in rows])
-    rounds = numbered((row["study"], row["person"], row["place"].condition, row["place"].trial) for row in rows)
+    trials = np.array([row["round"][1] for row in rows])
+    rounds = numbered((row["study"], row["person"], row["round"]) for row in rows)
     ranks = np.zeros_like(numbers)
     for each in np.unique(rounds):
         mine = rounds == each

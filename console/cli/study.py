@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,7 +13,7 @@ from console.cli.output import Json, emit, emit_json, emit_table, noun, plain_ro
 from console.cli.serve import PublicUrl, ServedHost, ServedPort, get_running_site
 from console.cli.study_run import Name, ReportPath, create_report, simulate_study
 from console.database import now_ms, reading
-from console.errors import Refused
+from console.errors import BadInput, Refused
 from console.language import counted
 from console.runs.export import atomic_file
 from console.settings import settings
@@ -125,25 +125,35 @@ def list_payments(
         Path | None,
         typer.Option(help="The platform's list of ids, as text or CSV; the output marks these participants."),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="The CSV file to create.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The file to create.")] = None,
+    upload: Annotated[
+        Literal["approve", "bonus"] | None,
+        typer.Option(help="Write Prolific's upload format instead: ids to approve, or id,amount lines; needs --ids."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """List the participants who finished or were screened out, with completion codes and bonuses."""
     from console.runs.export.formats import as_csv  # pandas, which few commands need
     from console.studies import results
-    from console.studies.results.participants import COLUMNS, ids_in, payments
+    from console.studies.results.participants import COLUMNS, approvals, bonuses, ids_in, payments
 
+    if upload and not (ids and out):
+        raise BadInput(f"--upload {upload} needs the platform's list of ids and a file. Add --ids FILE --out FILE.")
+    known = ids_in(read_text_file(ids)) if ids else []
     with reading() as session:
         study = lifecycle.get(session, name)
-        frame = payments(session, study, ids_in(read_text_file(ids)) if ids else ())
+        frame = payments(session, study, known)
     if out is not None:
+        uploads = {"approve": approvals, "bonus": bonuses}
+        text = uploads[upload](frame, known).encode() if upload else as_csv(frame)
         with atomic_file(out) as stream:
-            stream.write(as_csv(frame))
+            stream.write(text)
             results.record_export(name, out.name)
     if as_json:
         emit_json(plain_rows(frame))
     elif out is not None:
-        say(f"The payment list of {name} is in {out}: {counted(len(frame), 'participant')}.")
+        rows = text.count(b"\n") if upload else len(frame)
+        say(f"The payment list of {name} is in {out}: {counted(rows, 'participant')}.")
     else:
         show_table(plain_rows(frame), COLUMNS, empty="No one has joined yet.")
 

@@ -16,8 +16,9 @@ import re
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -42,20 +43,20 @@ from console.studies.design.instruments import answers_to  # noqa: E402
 from console.studies.design.presets import preset  # noqa: E402
 from console.studies.sessions import answering, joining, lifecycle, steps  # noqa: E402
 from storage import tables  # noqa: E402
-from tests.blindness import cell, p_of_flags, read_frames, told  # noqa: E402
+from tests.blindness import cell, hashed, p_of_flags, read_frames, told  # noqa: E402
 from tests.serving import serving  # noqa: E402
 
 SMALL = {"undo_seconds": 0, "break_minutes": 0}
 KINDS = {
-    "score-shown": {"tasks": 6, "trials": 2},
-    "score-shown, budget": {"tasks": 6, "trials": 2, "budget": "3"},
-    "false-alarms": {"tasks": 14},
-    "appendix-f": {"tasks": 4, "trials": 2, "score_hidden": True},
-    "words-or-binary": {"tasks": 6, "trials": 2},
+    "score-shown": {"tasks": 4, "trials": 1},
+    "score-shown, budget": {"tasks": 4, "trials": 2, "budget": "2"},
+    "false-alarms": {"tasks": 10},
+    "appendix-f": {"tasks": 3, "trials": 1, "score_hidden": True},
+    "words-or-binary": {"tasks": 4, "trials": 2},
 }
 """The presets, with fewer tasks; the score of compared detectors is hidden, since it differs by the detector."""
-SHARES = {"score-shown": 0.28, "score-shown, budget": 0.24, "false-alarms": 0.16, "appendix-f": 0.16,
-          "words-or-binary": 0.16}  # fmt: skip
+SHARES = {"score-shown": 0.3, "score-shown, budget": 0.15, "false-alarms": 0.2, "appendix-f": 0.15,
+          "words-or-binary": 0.2}  # fmt: skip
 PEOPLE, CHROMIUM, OF_ONE_STUDY = 200, 20, 8
 FORBIDDEN = ("known-good", "known-bad", "full-validation", "gold_answer", "join_code", "P01 in")
 OVER = ("finished", "withdrawn", "declined", "screened_out", "paused")
@@ -65,19 +66,23 @@ _LABELS = re.compile(r"Item \d+|Part \d+ of \d+|Detector [A-Z]")
 
 @dataclass
 class Seen:
-    """The rows of all items that were shown, by kind of study, and what must be 0."""
+    """The rows of all items that were shown, by kind of study, and how many people received them."""
 
     rows: dict[str, list[dict]] = field(default_factory=dict)
-    named: int = 0
     people: int = 0
     browsers: int = 0
 
-    def add(self, kind: str, rows: list[dict], *, browser: bool) -> None:
-        """Keep the rows of a participant."""
-        self.rows.setdefault(kind, []).extend(rows)
-        self.named += sum(word in row["text"] for row in rows for word in FORBIDDEN)
-        self.people += 1
-        self.browsers += browser
+    def add(self, kind: str, walks: list[tuple[list[dict], bool]]) -> None:
+        """Keep the rows of the participants of a kind, each with whether it was a browser."""
+        for rows, browser in walks:
+            self.rows.setdefault(kind, []).extend(rows)
+            self.people += 1
+            self.browsers += browser
+
+    @property
+    def named(self) -> int:
+        """How often a page held a word that nobody may see."""
+        return sum(row["named"] for rows in self.rows.values() for row in rows)
 
 
 def main() -> None:
@@ -88,46 +93,46 @@ def main() -> None:
     parser.add_argument("--chromium", type=int, default=CHROMIUM, help="how many of them are Chromium")
     given = parser.parse_args()
     people, chromium = (24, 0) if given.quick else (given.people, given.chromium)
-    started = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["INFERACT_DATA_DIR"] = folder
-        seen = walk_all(Path(folder), people, chromium)
-        print(f"walked {seen.people} participants in {time.perf_counter() - started:.0f} s", flush=True)
-        figures, goals = judge(seen)
+    started, seen = time.perf_counter(), Seen()
+    # Each kind has a console of its own.
+    with ProcessPoolExecutor(len(KINDS), get_context("spawn")) as pool:
+        jobs = {
+            kind: pool.submit(walk_kind, kind, round(people * share), round(chromium * share))
+            for kind, share in SHARES.items()
+        }
+        for kind, job in jobs.items():
+            seen.add(kind, job.result())
+            print(f"{kind}: {len(seen.rows[kind])} items, {time.perf_counter() - started:.0f} s", flush=True)
+    figures, goals = judge(seen)
     figures |= {"people": seen.people, "browsers": seen.browsers, "words_told": seen.named}
     figures["minutes"] = round((time.perf_counter() - started) / 60, 1)
-    goals |= {"words_told": ["<=", 0], "people": [">=", people], "browsers": [">=", chromium]}
-    goals |= {} if given.quick else {"minutes": ["<=", 60]}
+    goals |= {"words_told": ["<=", 0], "people": [">=", people], "browsers": [">=", chromium], "minutes": ["<=", 60]}
     if given.quick:
-        goals = {name: goal for name, goal in goals.items() if name in ("words_told", "people")}
+        goals = {name: goals[name] for name in ("words_told", "people")}
     met = all(figures[name] <= at if way == "<=" else figures[name] >= at for name, (way, at) in goals.items())
     print(json.dumps({"benchmark": "blindness", "figures": figures, "goals": goals, "met": met}))
 
 
-def walk_all(data: Path, people: int, chromium: int) -> Seen:
-    """Let all participants work on a served console, the browsers beside the websocket clients."""
-    seen, jobs, browsing = Seen(), [], []
-    for kind, share in SHARES.items():
-        count, shown = round(people * share), round(chromium * share)
-        seed = 0
-        for at in range(0, count, OF_ONE_STUDY):
-            seed, study = make(kind, seed, OF_ONE_STUDY)
-            mine = [joining.join(study.join_code) for _ in range(min(OF_ONE_STUDY, count - at))]
-            by_browser = mine[: min(shown, 4)] if at else []
-            shown -= len(by_browser)
-            browsing += [(kind, seed, one.id, one.secret) for one in by_browser]
-            jobs.append((kind, seed, [one for one in mine if one not in by_browser]))
-            seed += 1
-    with serving(data) as server, ThreadPoolExecutor(2) as pool, get_context("spawn").Pool(1) as aside:
-        browsers = [aside.apply_async(browse, (server.url, *one)) for one in browsing]
-        walks = [pool.submit(walk_study, server, *job) for job in jobs]
-        for (kind, seed, _), walk in zip(jobs, walks, strict=True):
-            for rows in walk.result():
-                seen.add(kind, rows, browser=False)
-            print(f"{kind}, seed {seed}: {sum(map(len, walk.result()))} items", flush=True)
-        for (kind, *_), browser in zip(browsing, browsers, strict=True):
-            seen.add(kind, browser.get(timeout=3_000), browser=True)
-    return seen
+def walk_kind(kind: str, people: int, browsers: int) -> list[tuple[list[dict], bool]]:
+    """Let the participants of one kind of study work on a served console; the last ones are Chromium."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["INFERACT_DATA_DIR"] = folder
+        walks: list[tuple[list[dict], bool]] = []
+        with serving(Path(folder)) as server:
+            seed, left = 0, people
+            while left:
+                seed, study = make(kind, seed, OF_ONE_STUDY)
+                for _ in range(min(OF_ONE_STUDY, left)):
+                    person, by_browser = joining.join(study.join_code), left <= browsers
+                    left -= 1
+                    try:
+                        walks.append(((browse if by_browser else walk)(server, kind, seed, person), by_browser))
+                    except Exception:
+                        # Whoever did not come to the end is missing among the people, which are counted.
+                        traceback.print_exc()
+                print(f"{kind}, seed {seed}: {sum(len(rows) for rows, _ in walks)} items", flush=True)
+                seed += 1
+        return walks
 
 
 def make(kind: str, seed: int, people: int) -> tuple[int, tables.Study]:
@@ -146,11 +151,6 @@ def make(kind: str, seed: int, people: int) -> tuple[int, tables.Study]:
             if "in the source outside the study's own tasks" not in str(refusal):
                 raise
             seed += 1
-
-
-def walk_study(server, kind: str, seed: int, people: list[joining.Joined]) -> list[list[dict]]:
-    """Let the people of a study work, one after the other."""
-    return [walk(server, kind, seed, person) for person in people]
 
 
 def walk(server, kind: str, seed: int, person: joining.Joined) -> list[dict]:
@@ -230,11 +230,13 @@ def row_of(kind: str, seed: int, place, text: str, numbers: list[float], before:
     earlier = [row for row in before if row["round"] == round_]
     past = [row["here"] for row in before if row["task"] == key and row["round"][0] == place.condition]
     arm = json.loads(place.assignment.levels)
+    blind = kind in ("false-alarms", "appendix-f")
     return {
         "kind": kind, "study": (kind, seed), "person": place.participant.code, "task": key, "here": here,
-        "cell": (*past, here), "round": round_, "text": text,
+        "cell": (*past, here), "round": round_, "words": hashed(_LABELS.sub("", text) if blind else text),
         "numbers": [*numbers, earlier[-1]["numbers"][4] - numbers[4] if earlier else 1],
-        "purpose": str(place.probe.purpose) if place.probe else "", "arm": arm, "place": place,
+        "purpose": str(place.probe.purpose) if place.probe else "", "arm": arm, "item": place.claim.item_id,
+        "named": sum(word in text for word in FORBIDDEN),
     }  # fmt: skip
 
 
@@ -265,12 +267,12 @@ def go_on(person: int, place) -> None:
             steps.hand_over(person)
 
 
-def browse(address: str, kind: str, seed: int, person: int, secret: str) -> list[dict]:
+def browse(server, kind: str, seed: int, person: joining.Joined) -> list[dict]:
     """The rows of a participant in Chromium, from the frames that the browser received since its last decision."""
     from playwright.sync_api import sync_playwright
 
     from tests.benchmarks.study import QUIET, settled
-    from tests.browser.studying import is_over, item_id, shown, take_a_step
+    from tests.browser.studying import is_over, shown, take_a_step
 
     rows: list[dict] = []
     came: list[bytes | str] = []
@@ -278,20 +280,19 @@ def browse(address: str, kind: str, seed: int, person: int, secret: str) -> list
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=QUIET)
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.set_default_timeout(240_000)
-        page.on("websocket", lambda socket: socket.on("framereceived", came.append))
+        page.on("websocket", lambda socket: socket.on("framereceived", lambda payload: came.append(payload)))
         page.on("request", lambda request: came.append(re.sub(r":\d+", "", request.url)))
-        page.goto(f"{address}/participate?me={secret}")
+        page.goto(f"{server.url}/participate?me={person.secret}")
         began = time.perf_counter()
         while not is_over(stage := shown(page, settled)):
             if stage == "item" and not page.get_by_text("Practice decisions do not count").count():
                 frames = [parsed(one) for one in came if isinstance(one, bytes)]
                 addresses = " ".join(one for one in came if isinstance(one, str))
-                place = steps.find_position(person)
+                place = steps.find_position(person.id)
                 text, numbers = read_frames([one for one in frames if one], time.perf_counter() - began)
                 rows.append(row_of(kind, seed, place, f"{text} {addresses}", numbers, rows))
                 came.clear()
-                item_id(page)
-            key = "a" if rows and rows[-1]["place"].claim.item_id % 4 == 0 else "x"
+            key = "a" if rows and rows[-1]["item"] % 4 == 0 else "x"
             began = time.perf_counter()
             take_a_step(page, settled, "look again", key)
             if stage != "item":
@@ -349,7 +350,7 @@ def judge_seeded(rows: list[dict], **more) -> float:
 def judge_attention(rows: list[dict], **more) -> float:
     """p for telling attention checks by ids, meter and place: their text states what to do, and sizes go with it."""
     return told(
-        [row | {"text": "x"} for row in rows], lambda row: row["purpose"] == "attention",
+        [row | {"words": hashed("x")} for row in rows], lambda row: row["purpose"] == "attention",
         group=lambda row: (row["study"], row["person"]),
         stratum=lambda row: (row["study"], row["person"], row["round"]),
         unit=lambda row: (row["study"], row["person"], row["round"], row["numbers"][5]), drop=(2, 3, 6), **more,
@@ -386,16 +387,19 @@ def planted(own: list[dict], blind: list[dict]) -> dict[str, float]:
     def numbers(at: int, change) -> list[dict]:
         return [row | {"numbers": [*row["numbers"][:at], change(row), *row["numbers"][at + 1 :]]} for row in own]
 
+    def saying(words: str) -> list[dict]:
+        return [row | {"words": row["words"] + is_seeded(row) * hashed(words)} for row in own]
+
     rng = np.random.default_rng(5)
     correlated = [(rng.random(len(seeded)) < 0.5 + 0.2 * (seeded - 0.5), seeded) for _, seeded in rounds(own)]
     return {
         "meter": judge_seeded(numbers(4, lambda row: row["numbers"][4] + is_seeded(row))),
-        "id": judge_seeded(numbers(0, lambda row: row["place"].claim.item_id % 7 + 10 * is_seeded(row))),
+        "id": judge_seeded(numbers(0, lambda row: row["item"] % 7 + 10 * is_seeded(row))),
         "size": judge_seeded(numbers(3, lambda row: row["numbers"][3] + 2_000 * is_seeded(row))),
         "order": judge_seeded(numbers(5, lambda row: row["numbers"][5] + 6 * is_seeded(row))),
         "time": judge_seeded(numbers(6, lambda row: row["numbers"][6] * (1 + is_seeded(row)))),
-        "word": judge_seeded([row | {"text": row["text"] + " probe" * is_seeded(row)} for row in own]),
-        "address": judge_seeded([row | {"text": row["text"] + " /media/7.css" * is_seeded(row)} for row in own]),
+        "word": judge_seeded(saying("probe")),
+        "address": judge_seeded(saying("/media/7.css")),
         "flags": p_of_flags(correlated),
         "detector": judge_detector(blind, leak=lambda row: row["arm"]["detector"] == "rules"),
     }

@@ -42,7 +42,7 @@ PERSON, TASK, RESPONSE, TASK_RESPONSE = 0.5, 1.0, 0.4, 0.8
 """Standard deviations in log odds; tasks react differently, which fails where tasks are not in the error."""
 STUDIES, MANY, QUICK = 1_000, 10_000, 120
 """Studies of a cell; of a cell whose rates are on the wrong side of theirs; of a quick run."""
-PATTERNS, AT_ONCE = 100, 500
+PATTERNS, AT_ONCE = 50, 500
 """Patterns of drop-out of a cell, and the most studies that are drawn together."""
 EFFECT = 0.15
 

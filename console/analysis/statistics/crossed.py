@@ -23,7 +23,7 @@ from console.analysis.statistics.estimates import Floats, require_columns
 
 Indices = NDArray[np.intp]
 _NONE, _RANK = 1e-12, 1e-9
-_LEAST_LEVERAGE = 1e-8
+_LEAST_LEVERAGE, _UNSEEN = 1e-8, 1e-4
 _LEAST_ERROR_DF = 5
 FEWEST_TASKS, FEWEST_BETWEEN, FEWEST_WITHIN = 8, 6, 5
 """The numbers of tasks, of people in each group, and of people in all conditions that a claim over tasks needs."""
@@ -139,7 +139,7 @@ class CrossedPlan:
             (df_people, tasks.df, df_error),
             self._counts(chosen),
             self._rare(values, chosen),
-            self._refusal(given[self._conditions], df_people),
+            self._refusal(given[self._conditions], df_people) or people.reason,
         )
 
     def _rare(self, values: Floats, chosen: list[int]) -> NDArray[np.bool_]:
@@ -276,10 +276,19 @@ def _combine(
 
 @dataclass(frozen=True, eq=False)
 class _Spread:
-    """The adjusted sum of residuals of each cluster, (clusters, studies), and Bell and McCaffrey's df."""
+    """The adjusted sum of residuals of each cluster, (clusters, studies), and Bell and McCaffrey's df.
+
+    If one cluster alone decides part of the contrast, its variation leaves no residual; `unseen` is then True.
+    """
 
     each: Floats
     df: float
+    unseen: bool
+
+    @property
+    def reason(self) -> str:
+        """The reason why clusters of people support no claim, or an empty string."""
+        return "part of the contrast rests on one participant alone" if self.unseen else ""
 
 
 class _Clusters:
@@ -294,20 +303,21 @@ class _Clusters:
 
     def spread(self, loads: Floats, rest: Floats) -> _Spread:
         """Return the clusters' adjusted sums of residuals for a contrast with these loads."""
-        adjusted = np.zeros(len(loads))
+        adjusted, unseen = np.zeros(len(loads)), 0.0
         for rows, root in zip(self._parts, self._roots, strict=True):
             adjusted[rows] = loads[rows] + root[0] @ (root[1] @ loads[rows])
+            unseen = max(unseen, float(np.abs(root[2] @ loads[rows]).max(initial=0.0)))
         sums = np.zeros((len(self._parts), self._plan.width))
         np.add.at(sums, (self._cluster[:, None], self._plan.codes), adjusted[:, None])
         shared = self._plan.root_apply(sums)
         products = np.diag(self._sum @ adjusted**2) - shared @ shared.T
         squares = float((products**2).sum())
         df = float(np.trace(products)) ** 2 / squares if squares > _NONE**2 else 1.0
-        return _Spread(self._sum @ (adjusted[:, None] * rest), df)
+        return _Spread(self._sum @ (adjusted[:, None] * rest), df, unseen > _UNSEEN * float(np.abs(loads).max()))
 
 
-def _leverage_root(basis: Floats) -> tuple[Floats, Floats]:
-    """Return (A, B) with I + AB the pseudo-inverse square root of I - H, where H = basis basis'."""
+def _leverage_root(basis: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return (A, B, C): I + AB is the pseudo-inverse square root of I - H, where H = basis basis'; (I - H)C' is 0."""
     values, vectors = np.linalg.eigh(basis.T @ basis if len(basis) > basis.shape[1] else basis @ basis.T)
     kept = values > _RANK
     values, vectors = np.minimum(values[kept], 1.0), vectors[:, kept]
@@ -315,7 +325,7 @@ def _leverage_root(basis: Floats) -> tuple[Floats, Floats]:
         vectors = basis @ vectors / np.sqrt(values)
     left = 1 - values
     scale = np.where(left > _LEAST_LEVERAGE, 1 / np.sqrt(np.maximum(left, _LEAST_LEVERAGE)), 0.0)
-    return vectors * (scale - 1), vectors.T
+    return vectors * (scale - 1), vectors.T, vectors.T[left <= _LEAST_LEVERAGE]
 
 
 @dataclass(frozen=True, eq=False)

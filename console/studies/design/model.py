@@ -15,7 +15,17 @@ from console.actors import ACTORS
 from console.settings import LANGUAGES
 from console.studies.design.factors import FACTORS
 from console.studies.design.instruments import Instrument, shelf
-from console.studies.design.part import AskedQuestion, Count, Debriefing, DesignPart, Exclusions, Questionnaires, Share
+from console.studies.design.part import (
+    AskedQuestion,
+    Checks,
+    Count,
+    Debriefing,
+    DesignPart,
+    Exclusions,
+    Questionnaires,
+    Quiz,
+    Share,
+)
 from console.studies.design.recruiting import Recruiting
 
 REPLAY = "replay"
@@ -98,41 +108,17 @@ class IntakeQuestion(AskedQuestion):
     required: bool = False
     screens_out: tuple[str, ...] = ()
     """The choices that exclude a person from taking part."""
+    quotas: dict[str, Count] = {}
+    """The largest number of people with each choice; a choice without a quota has no limit."""
 
     @model_validator(mode="after")
     def _screening(self) -> Self:
         if strange := set(self.screens_out) - set(self.choices):
             raise ValueError(f"screens_out contains {min(strange)!r}, which is not one of the choices; use the choices")
-        return self
-
-
-class Checks(DesignPart):
-    """The number of items with a known answer, by kind.
-
-    The kinds are correct (good) and wrong (bad) actions, each flagged or unflagged, and attention checks. `audited` is
-    the share of the study's own unflagged actions that can also be reviewed. In each round, seeded items have the same
-    share among unflagged as among flagged items, so the round may leave out unflagged items of either kind.
-    """
-
-    attention: Count = 0
-    known_good: Count = 0
-    known_bad: Count = 0
-    unflagged_good: Count = 0
-    unflagged_bad: Count = 0
-    audited: Share = 0.0
-
-    @property
-    def known(self) -> int:
-        """The number of seeded items of one condition."""
-        return self.known_good + self.known_bad + self.unflagged_good + self.unflagged_bad
-
-    @model_validator(mode="after")
-    def _hidden_among_others(self) -> Self:
-        if (self.unflagged_good or self.unflagged_bad) and not self.audited:
-            raise ValueError(
-                "unflagged seeded items would be the only unflagged ones; set `audited`, such as 0.6, so "
-                "that unflagged actions of the study are reviewed too"
-            )
+        if strange := set(self.quotas) - set(self.choices):
+            raise ValueError(f"quotas contains {min(strange)!r}, which is not one of the choices; use the choices")
+        if self.quotas and not self.required:
+            raise ValueError("quotas need an answer from every person; set `required: true`")
         return self
 
 
@@ -210,6 +196,7 @@ class Design(DesignPart):
     consent: Consent = Consent()
     demographics: tuple[IntakeQuestion, ...] = ()
     instructions: str = ""
+    quiz: Quiz = Quiz()
     practice: int = Field(default=0, ge=0, le=100)
     checks: Checks = Checks()
     """The number of known items of each kind in every condition."""

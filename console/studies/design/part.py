@@ -35,6 +35,63 @@ class AskedQuestion(DesignPart):
         return self
 
 
+class Checks(DesignPart):
+    """The number of items with a known answer, by kind.
+
+    The kinds are correct (good) and wrong (bad) actions, each flagged or unflagged, and attention checks. `audited` is
+    the share of the study's own unflagged actions that can also be reviewed. In each round, seeded items have the same
+    share among unflagged as among flagged items, so the round may leave out unflagged items of either kind.
+    """
+
+    attention: Count = 0
+    known_good: Count = 0
+    known_bad: Count = 0
+    unflagged_good: Count = 0
+    unflagged_bad: Count = 0
+    audited: Share = 0.0
+
+    @property
+    def known(self) -> int:
+        """The number of seeded items of one condition."""
+        return self.known_good + self.known_bad + self.unflagged_good + self.unflagged_bad
+
+    @model_validator(mode="after")
+    def _hidden_among_others(self) -> Self:
+        if (self.unflagged_good or self.unflagged_bad) and not self.audited:
+            raise ValueError(
+                "unflagged seeded items would be the only unflagged ones; set `audited`, such as 0.6, so "
+                "that unflagged actions of the study are reviewed too"
+            )
+        return self
+
+
+class QuizQuestion(AskedQuestion):
+    """A question on the instructions, with the one choice that is `right`."""
+
+    kind: str = Field(default="choice", pattern="^choice$")
+    right: str
+
+    @model_validator(mode="after")
+    def _right_is_offered(self) -> Self:
+        if self.right not in self.choices:
+            raise ValueError(f"right is {self.right[:40]!r}, which is not one of the choices; use one of them")
+        return self
+
+
+class Quiz(DesignPart):
+    """Questions on the instructions, all of which a person must answer correctly within so many tries."""
+
+    questions: tuple[QuizQuestion, ...] = ()
+    tries: Annotated[int, Field(ge=1, le=10)] = 2
+
+    @field_validator("questions")
+    @classmethod
+    def _questions_once(cls, given: tuple[QuizQuestion, ...]) -> tuple[QuizQuestion, ...]:
+        if len({one.key for one in given}) < len(given):
+            raise ValueError("two questions have the same key; rename one")
+        return given
+
+
 class Moment(StrEnum):
     """The moment of a questionnaire: before the first condition, after each one, or after all of them."""
 

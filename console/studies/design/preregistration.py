@@ -90,6 +90,7 @@ _CAME_LATER = (
     "debriefing",
     "exclusions",
     "recruiting",
+    "quiz",
 )
 
 
@@ -103,8 +104,9 @@ def _without_unset(design: Design) -> dict[str, Any]:
             del told[name]
     if not design.consent.version:
         del told["consent"]["version"]
-    if "recruiting" in told and not design.recruiting.return_url:
-        del told["recruiting"]["return_url"]
+    for name in ("return_url", "screen_out_code"):
+        if "recruiting" in told and not told["recruiting"][name]:
+            del told["recruiting"][name]
     for name in ("unflagged_good", "unflagged_bad", "audited"):
         if not told["checks"][name]:
             del told["checks"][name]
@@ -116,8 +118,9 @@ def _without_unset(design: Design) -> dict[str, Any]:
             if not item["ahead"]:
                 del item["ahead"]
     for question in told["demographics"]:
-        if not question["screens_out"]:
-            del question["screens_out"]
+        for name in ("screens_out", "quotas"):
+            if not question[name]:
+                del question[name]
     return told
 
 

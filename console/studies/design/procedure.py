@@ -31,6 +31,10 @@ def describe_steps(design: Design) -> list[str]:
         "People give their consent first." if design.consent.text.strip() else "No consent text is shown.",
         f"Questions about the participant: {keys}." if keys else "",
         *_questionnaires(design),
+        f"A quiz on the instructions, {counted(len(design.quiz.questions), 'question')}: all answers must be correct "
+        f"within {design.quiz.tries} tries; other people do not take part."
+        if design.quiz.questions
+        else "",
         f"Practice items, each with its answer explained: {design.practice}." if design.practice else "",
         _budget(design),
         "Flagged actions are ordered by the detector's score.",
@@ -138,8 +142,8 @@ def describe_analysis(design: Design) -> list[str]:
         "the test rejects.",
         f"Beside the model stands {plain}, which holds for these tasks only.",
         "That test answers the question if the data do not support a claim over tasks. The cases are: each task in one "
-        "condition only; fewer than 8 tasks; fewer than 6 people in a group; or fewer than 5 people with every "
-        "condition (4 if no answer is missing).",
+        "condition only; fewer than 8 tasks; fewer than 6 people in a group; fewer than 5 people with every condition "
+        "(4 if no answer is missing); or a part of the contrast that rests on one person alone.",
         "Secondary contrasts are corrected as one family per measure. Every pair of conditions is compared by a "
         f"{_PAIRWISE[design.comparison]}. Everything else is exploratory.",
     ]
@@ -175,6 +179,11 @@ def describe_exclusions(design: Design) -> list[str]:
         *(
             f"People who answer {' or '.join(one.screens_out)} to {one.key} do not take part."
             for one in _screening(design)
+        ),
+        *(
+            f"At most {most} people answer {choice} to {one.key}; others with this answer do not take part."
+            for one in design.demographics
+            for choice, most in one.quotas.items()
         ),
         *_led_back(design),
         f"The data of participants who withdraw are {gone}; another person may take their place.",
@@ -228,7 +237,8 @@ def _recruited(design: Design) -> str:
 
 def _led_back(design: Design) -> Iterator[str]:
     recruiting = design.recruiting
-    if recruiting.screen_out_url and _screening(design):
+    turned_away = bool(_screening(design) or design.quiz.questions or any(one.quotas for one in design.demographics))
+    if recruiting.screen_out_url and turned_away:
         yield f"People who are screened out return by {recruiting.screen_out_url}."
     if recruiting.return_url:
         yield f"People who decline the consent or withdraw return by {recruiting.return_url}."

@@ -38,15 +38,17 @@ class Bonus(DesignPart):
 class Recruiting(DesignPart):
     """How people join: with the study's code, with single-use links, or from a platform with its ids.
 
-    `screen_out_url` is for people who are screened out by an answer, `return_url` for people who decline the consent or
-    withdraw. In both, `{outside_id}` is replaced by the person's id on the platform, and `{code}` by the person's
-    completion code.
+    `screen_out_url` is for people who are screened out by an answer, a full quota or the quiz; `screen_out_code` is
+    shown to them, for platforms that take a code. `return_url` is for people who decline the consent or withdraw. In
+    the addresses, `{outside_id}` is replaced by the person's id on the platform, and `{code}` by the completion or
+    screen-out code.
     """
 
     platform: str | None = None
     by_invitation: bool = False
     completion_url: str = ""
     screen_out_url: str = ""
+    screen_out_code: str = Field(default="", pattern=r"^[A-Za-z0-9-]{0,40}$")
     return_url: str = ""
     hosts: tuple[str, ...] = ()
     bonus: Bonus | None = None

@@ -65,19 +65,24 @@ prepare <- function(rows) {
   )
 }
 
-# The variance over clusters (CR2, Bell and McCaffrey 2002), its degrees of freedom, and each cluster's part.
+# The variance over clusters (CR2, Bell and McCaffrey 2002), its degrees of freedom, each cluster's part, and whether one
+# cluster alone decides part of the contrast.
 spread <- function(of, loads, codes) {
   adjusted <- matrix(0, max(codes), length(loads))
+  alone <- 0
   for (cluster in seq_len(max(codes))) {
     mine <- which(codes == cluster)
     found <- eigen(diag(length(mine)) - tcrossprod(of$basis[mine, , drop = FALSE]), symmetric = TRUE)
     scale <- ifelse(found$values > 1e-8, pmax(found$values, 1e-8)^-0.5, 0)
-    adjusted[cluster, mine] <- found$vectors %*% (scale * crossprod(found$vectors, loads[mine]))
+    along <- crossprod(found$vectors, loads[mine])
+    adjusted[cluster, mine] <- found$vectors %*% (scale * along)
+    alone <- max(alone, abs(along[found$values <= 1e-8]))
   }
   squares <- drop(adjusted %*% of$rest)^2
   products <- tcrossprod(adjusted - (adjusted %*% of$basis) %*% t(of$basis))
   total <- sum(products^2)
-  list(variance = sum(squares), df = if (total > 1e-24) sum(diag(products))^2 / total else 1, squares = squares)
+  list(variance = sum(squares), df = if (total > 1e-24) sum(diag(products))^2 / total else 1, squares = squares,
+       alone = alone > 1e-4 * max(abs(loads)))
 }
 
 # The variance from single answers alone, and its degrees of freedom.
@@ -141,7 +146,7 @@ contrast <- function(of, weights) {
     parts <- tapply(people$squares, group, sum)
     people$df <- people$variance^2 / sum(parts^2 / pmax(table(group) - 1, 1))
   }
-  if (refuses(of, own, people$df)) return(NULL)
+  if (refuses(of, own, people$df) || people$alone) return(NULL)
   error <- single(of, loads, own, chosen)
   variance <- people$variance + tasks$variance - error[1]
   df <- variance^2 / (people$variance^2 / people$df + tasks$variance^2 / tasks$df + error[1]^2 / error[2])

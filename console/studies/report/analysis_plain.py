@@ -129,12 +129,13 @@ class Crossed:
         here = np.isin(self.condition, chosen)
         people, tasks = (self.spread(loads, codes) for codes in (self.person, self.task))
         over_people, df_people = self.welch(people) if not self.within else people[:2]
+        alone = people[3]
         found = {
             "n": len(set(self.person[here])),
             "tasks": len(set(self.task[here])),
             "estimate": float(loads @ self.y),
         }
-        if self.refuses(own, df_people):
+        if self.refuses(own, df_people) or alone:
             return found | {"refused": "too few"}
         error, df_error = self.single(loads, own, chosen)
         parts = [(over_people, df_people), tasks[:2], (error, df_error)]
@@ -148,21 +149,26 @@ class Crossed:
         factor = 1.08 if ((means <= 0.1) | (means >= 1 - 0.1)).any() else 1.0
         return found | {"error": float(variance**0.5) * factor, "df": float(df)}
 
-    def spread(self, loads: np.ndarray, codes: np.ndarray) -> tuple[float, float, np.ndarray]:
-        """Return the variance over clusters (CR2, Bell and McCaffrey 2002), its df, and each cluster's part."""
-        adjusted = np.zeros((codes.max() + 1, len(loads)))
+    def spread(self, loads: np.ndarray, codes: np.ndarray) -> tuple[float, float, np.ndarray, bool]:
+        """Return the variance over clusters (CR2, Bell and McCaffrey 2002), its df, and each cluster's part.
+
+        The last value is whether one cluster alone decides part of the contrast.
+        """
+        adjusted, alone = np.zeros((codes.max() + 1, len(loads))), 0.0
         for cluster in range(len(adjusted)):
             mine = np.flatnonzero(codes == cluster)
             values, vectors = np.linalg.eigh(np.eye(len(mine)) - self.basis[mine] @ self.basis[mine].T)
             scale = np.where(values > 1e-8, np.maximum(values, 1e-8) ** -0.5, 0.0)
             adjusted[cluster, mine] = vectors @ (scale * (vectors.T @ loads[mine]))
+            alone = max(alone, np.abs(vectors.T[values <= 1e-8] @ loads[mine]).max(initial=0.0))
         squares = (adjusted @ self.rest) ** 2
         left = adjusted - (adjusted @ self.basis) @ self.basis.T
         products = left @ left.T
         total = (products**2).sum()
-        return float(squares.sum()), float(np.trace(products) ** 2 / total) if total > 1e-24 else 1.0, squares
+        df = float(np.trace(products) ** 2 / total) if total > 1e-24 else 1.0
+        return float(squares.sum()), df, squares, bool(alone > 1e-4 * np.abs(loads).max())
 
-    def welch(self, people: tuple[float, float, np.ndarray]) -> tuple[float, float]:
+    def welch(self, people: tuple[float, float, np.ndarray, bool]) -> tuple[float, float]:
         """Return the variance over people with Welch's df over the groups."""
         group = dict(zip(self.person.tolist(), self.condition.tolist(), strict=True))
         of = np.array([group[person] for person in range(len(people[2]))])

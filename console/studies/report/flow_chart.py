@@ -11,14 +11,16 @@ import pandas as pd
 from markupsafe import escape
 
 _STEPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("joined", "Joined", ("declined the consent", "screened out")),
+    ("joined", "Joined", ("declined the consent", "screened out", "over a quota", "failed the quiz")),
     ("decided on an item of the study", "Decided on an item", ("excluded by a rule", "withdrew")),
     ("finished", "Finished", ()),
 )
 """Each step with its heading and the losses between it and the next step, as named in the table."""
 
 _NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
-_WIDTH, _BOX, _HIGH, _GAP = 560, 250, 58, 64
+_WIDTH, _BOX, _HIGH, _GAP, _LINE = 560, 250, 58, 64, 20
+_RARE_LOSSES = ("over a quota", "failed the quiz")
+"""Losses that are drawn only if anyone was lost so."""
 _ASIDE = _WIDTH - _BOX
 
 
@@ -49,8 +51,9 @@ def _step(
     if losses:
         aside = below + _GAP // 2
         yield _arrow(middle, aside, _ASIDE, aside)
-        lines = [_words(_upper(loss), counts[loss], simulated=simulated) for loss in losses]
-        yield _box(_ASIDE, aside - _HIGH // 2, lines)
+        kept = [loss for loss in losses if loss not in _RARE_LOSSES or counts[loss]["people"]]
+        lines = [_words(_upper(loss), counts[loss], simulated=simulated) for loss in kept]
+        yield _box(_ASIDE, aside - _high(lines) // 2, lines)
 
 
 def _words(title: str, row: Mapping[object, int], *, simulated: bool) -> str:
@@ -66,11 +69,18 @@ def _upper(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
+def _high(lines: list[str]) -> int:
+    return _HIGH + _LINE * (len(lines) - 2)
+
+
 def _box(left: int, top: int, lines: list[str]) -> str:
     texts = "".join(
-        f'<text x="{left + 12}" y="{top + 24 + 20 * place}">{escape(line)}</text>' for place, line in enumerate(lines)
+        f'<text x="{left + 12}" y="{top + 24 + _LINE * place}">{escape(line)}</text>'
+        for place, line in enumerate(lines)
     )
-    frame = f'<rect x="{left}" y="{top}" width="{_BOX}" height="{_HIGH}" rx="4" fill="none" stroke="currentColor"/>'
+    frame = (
+        f'<rect x="{left}" y="{top}" width="{_BOX}" height="{_high(lines)}" rx="4" fill="none" stroke="currentColor"/>'
+    )
     return frame + texts
 
 

@@ -27,7 +27,7 @@ FLOW_ABOUT = (
     "are not recorded. Joined counts everyone who ever took a place, including people whose data were removed. "
     "People who failed a check, or whom an exclusion rule excludes, stay in the data; the analysis excludes the latter."
 )
-_NEVER_IN = ("declined", "screened_out")
+_NEVER_IN = ("declined", "screened_out", "over_quota", "failed_quiz")
 
 
 def facts(design: Design, frames: Frames) -> pd.DataFrame:
@@ -67,6 +67,8 @@ def _steps(design: Design, frames: Frames, who: str) -> Iterator[tuple[str, int]
     yield "joined", len(rows) + gone
     yield "declined the consent", int((rows["stage"] == "declined").sum())
     yield "screened out", int((rows["stage"] == "screened_out").sum())
+    yield "over a quota", int((rows["stage"] == "over_quota").sum())
+    yield "failed the quiz", int((rows["stage"] == "failed_quiz").sum())
     yield "decided on an item of the study", int(rows["participant"].isin(decided["participant"]).sum())
     yield "failed an attention check", int(rows["participant"].isin(_failed(frames)).sum())
     yield "excluded by a rule", int(rows["participant"].isin(excluded(frames)).sum())
@@ -154,7 +156,7 @@ def software() -> pd.DataFrame:
 
 
 def _participants(design: Design, there: pd.DataFrame) -> str:
-    people = there[(there["annotator_kind"] == "human") & ~there["stage"].isin(["declined", "screened_out"])]
+    people = there[(there["annotator_kind"] == "human") & ~there["stage"].isin(_NEVER_IN)]
     finished = int(people["finished_at"].notna().sum())
     who = "1 person" if len(people) == 1 else f"{len(people)} people"
     told = [f"{who} took part, {finished} of them finished; the design has places for {design.participants.human}."]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -20,7 +20,7 @@ from console.studies.results.data_dictionary import table_of
 from console.studies.results.decisions import decisions
 from console.studies.sessions.joining import pseudonymize
 from console.studies.sessions.lifecycle import design_of
-from console.studies.sessions.stages import NOT_IN, ParticipantStage
+from console.studies.sessions.stages import NOT_IN, TURNED_AWAY, ParticipantStage
 from storage import tables
 from storage.tables import ParticipantKind, ProbePurpose, StudyStatus, Table
 
@@ -230,7 +230,12 @@ COLUMNS = (
     "currency",
 )
 _NOBODY = (ParticipantStage.FREE, ParticipantStage.DECLINED, ParticipantStage.WITHDRAWN)
-_STATES = {ParticipantStage.FINISHED: "finished", ParticipantStage.SCREENED_OUT: "screened out"}
+_STATES = {
+    ParticipantStage.FINISHED: "finished",
+    ParticipantStage.SCREENED_OUT: "screened out",
+    ParticipantStage.OVER_QUOTA: "over quota",
+    ParticipantStage.FAILED_QUIZ: "failed the quiz",
+}
 
 
 def payments(session: Session, study: tables.Study, known_ids: Iterable[str] = ()) -> pd.DataFrame:
@@ -239,7 +244,8 @@ def payments(session: Session, study: tables.Study, known_ids: Iterable[str] = (
     `outside_id` is the pseudonym of the person's platform id, or the id itself if `known_ids` contains it. Only the
     owner of the platform's list can therefore link the two. `right` counts correct decisions on the study's own items.
     """
-    bonus, person = design_of(study).recruiting.bonus, tables.Participant
+    recruiting, person = design_of(study).recruiting, tables.Participant
+    bonus = recruiting.bonus
     named = {pseudonymize(study, one): one for one in known_ids}
     made, rules = decisions(session, study.id or 0), exclusions(session, study.id or 0)
     own, out = made[made["purpose"] == ""], rules[rules["excluded"].astype(bool)]
@@ -253,10 +259,23 @@ def payments(session: Session, study: tables.Study, known_ids: Iterable[str] = (
         paid = str(bonus.of(right if finished else 0, bool(excluded_by))) if bonus else ""
         state = _STATES.get(ParticipantStage(who.stage), "under way")
         outside = named.get(who.outside_id or "", who.outside_id or "")
+        code = recruiting.screen_out_code if who.stage in TURNED_AWAY else who.completion_code or ""
         times = (iso(who.joined_ms) or "", iso(who.finished_ms) or "")
         counted = (len(theirs), right, " ".join(excluded_by), paid, bonus.currency if bonus else "")
-        rows.append((who.code, outside, state, who.completion_code or "", *times, *counted))
+        rows.append((who.code, outside, state, code, *times, *counted))
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def approvals(frame: pd.DataFrame, known_ids: Collection[str]) -> str:
+    """Return the ids of people who finished, one per line, as Prolific's bulk approval takes them."""
+    done = frame[(frame["state"] == "finished") & frame["outside_id"].isin(known_ids)]
+    return "".join(f"{one}\n" for one in done["outside_id"])
+
+
+def bonuses(frame: pd.DataFrame, known_ids: Collection[str]) -> str:
+    """Return `id,amount` lines without a header, as Prolific's bulk bonus takes them; amounts of 0 are left out."""
+    paid = frame[frame["outside_id"].isin(known_ids) & ~frame["bonus"].isin(["", "0.00"])]
+    return "".join(f"{one},{amount}\n" for one, amount in zip(paid["outside_id"], paid["bonus"], strict=True))
 
 
 def ids_in(text: str) -> list[str]:

@@ -18,7 +18,7 @@ from console.auth import audit_log
 from console.auth.kept_secrets import kept_secret, new_token, token_hash
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused
-from console.language import _
+from console.language import _, ngettext
 from console.studies.design import Design
 from console.studies.design.model import IntakeQuestion
 from console.studies.design.platforms import PLATFORMS
@@ -26,7 +26,9 @@ from console.studies.design.recruiting import outside_id_in
 from console.studies.sessions.answering import check_answer
 from console.studies.sessions.lifecycle import design_of, get
 from console.studies.sessions.stages import (
+    NOT_IN,
     ORDER,
+    TURNED_AWAY,
     WITHIN,
     ParticipantStage,
     first_stage,
@@ -146,10 +148,68 @@ def store_intake_answers(participant_id: int, answers: Mapping[str, str]) -> Non
         if any(kept.get(one.key) in one.screens_out for one in design.demographics):
             # The answers are no longer needed; the platform id is kept, so that a second attempt is refused.
             free_again(session, participant, ParticipantStage.SCREENED_OUT)
+        elif _is_quota_full(session, study, design, kept):
+            free_again(session, participant, ParticipantStage.OVER_QUOTA)
         else:
             participant.answers = orjson.dumps(kept).decode()
             participant.stage = next_stage(design, ParticipantStage.QUESTIONS)
         session.add(participant)
+
+
+def _is_quota_full(session: Session, study: tables.Study, design: Design, given: Mapping[str, str]) -> bool:
+    """Return whether any of these answers has as many people in the study as its quota allows."""
+    limits = {one.key: one.quotas[given[one.key]] for one in design.demographics if given.get(one.key) in one.quotas}
+    if not limits:
+        return False
+    # Two people who answer at the same time must not both take the last place of a quota.
+    session.exec(select(tables.Study.id).where(tables.Study.id == study.id).with_for_update()).one()
+    participant = tables.Participant
+    gone = (*NOT_IN, ParticipantStage.WITHDRAWN, ParticipantStage.FREE)
+    inside = (participant.study_id == study.id, col(participant.stage).not_in(gone))
+    others = [orjson.loads(text) for text in session.exec(select(participant.answers).where(*inside))]
+    return any(sum(one.get(key) == given[key] for one in others) >= most for key, most in limits.items())
+
+
+def take_quiz(participant_id: int, answers: Mapping[str, str]) -> None:
+    """Store a try of the quiz; move on if all answers are right, and turn the person away after the last try.
+
+    Raise BadInput with a question that has no answer or, if tries are left, with the number of wrong answers. Raise
+    Refused if the quiz is not the next step.
+    """
+    with writing() as session:
+        participant, study = lock_participant(session, participant_id)
+        if not _is_at(participant, study, ParticipantStage.QUIZ):
+            return
+        quiz = design_of(study).quiz
+        given = {one.key: str(answers.get(one.key) or "").strip() for one in quiz.questions}
+        for one in quiz.questions:
+            if given[one.key] not in one.choices:
+                raise BadInput(_("Please answer: {question}").format(question=one.question))
+        left = quiz.tries - count_tries(session, participant) - 1
+        whose: dict[str, Any] = {"study_id": study.id or 0, "participant_id": participant_id, "at_ms": now_ms()}
+        whose |= {"moment": QUIZ, "instrument": f"{QUIZ} {quiz.tries - left}"}
+        session.add_all(tables.QuestionnaireAnswer(**whose, item=key, answer=said) for key, said in given.items())
+        wrong = sum(given[one.key] != one.right for one in quiz.questions)
+        if not wrong:
+            participant.stage = next_stage(design_of(study), ParticipantStage.QUIZ)
+        elif left <= 0:
+            free_again(session, participant, ParticipantStage.FAILED_QUIZ)
+        session.add(participant)
+    if wrong and left > 0:
+        said = ngettext("{count} answer is not correct.", "{count} answers are not correct.", wrong)
+        again = ngettext("You have {count} try left.", "You have {count} tries left.", left)
+        raise BadInput(f"{said.format(count=wrong)} {again.format(count=left)}")
+
+
+QUIZ = "quiz"
+"""The moment of the quiz in stored answers, and the first word of a try's name there."""
+
+
+def count_tries(session: Session, participant: tables.Participant) -> int:
+    """Count the tries of the quiz that a participant has used."""
+    answer = tables.QuestionnaireAnswer
+    mine = (answer.participant_id == participant.id, answer.moment == QUIZ)
+    return len(session.exec(select(answer.instrument).where(*mine).distinct()).all())
 
 
 def finish_instructions(participant_id: int) -> None:
@@ -315,7 +375,7 @@ def _refuse_second_place(session: Session, study: tables.Study, pseudonym: str) 
     participant = tables.Participant
     mine = (participant.study_id == study.id, col(participant.outside_id) == pseudonym)
     found = session.exec(select(participant).where(*mine)).first()
-    if found and found.stage in (ParticipantStage.FINISHED, ParticipantStage.SCREENED_OUT):
+    if found and found.stage in (ParticipantStage.FINISHED, *TURNED_AWAY):
         raise Refused(_("You have been in this study before; each person can take part once."))
     if found:
         raise Refused(_("You already have a place in this study; continue in the browser that you used before."))

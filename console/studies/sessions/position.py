@@ -46,7 +46,7 @@ class _InStudy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtOnboarding(_InStudy):
-    """The consent page, the intake questions about the participant, or the instructions page."""
+    """The consent page, the intake questions about the participant, the instructions page, or the quiz on them."""
 
     kind: ParticipantStage
 
@@ -69,9 +69,9 @@ class AtEnd(_InStudy):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnedAway(_InStudy):
-    """The end for a participant who declined or was screened out by an answer."""
+    """The end for a participant who declined or was screened out."""
 
-    kind: Literal["declined", "screened_out"]
+    kind: ParticipantStage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +216,12 @@ def read_position(session: Session, participant_id: int, at_ms: int) -> Position
     if sentence := explain_closed(study):
         return AtPause(**known, sentence=sentence)
     match participant.stage:
-        case ParticipantStage.CONSENT | ParticipantStage.QUESTIONS | ParticipantStage.INSTRUCTIONS:
+        case (
+            ParticipantStage.CONSENT
+            | ParticipantStage.QUESTIONS
+            | ParticipantStage.INSTRUCTIONS
+            | ParticipantStage.QUIZ
+        ):
             return AtOnboarding(**known, kind=ParticipantStage(participant.stage))
         case ParticipantStage.PRACTICE:
             return _in_practice(session, known, at_ms)
@@ -243,13 +248,10 @@ def _last_ended(rows: Sequence[tables.Assignment]) -> int:
 
 def _after_study(known: _Known) -> Position:
     participant = known["participant"]
-    match participant.stage:
-        case ParticipantStage.FINISHED:
-            return AtEnd(**known, completion_code=participant.completion_code)
-        case ParticipantStage.DECLINED:
-            return TurnedAway(**known, kind="declined")
-        case ParticipantStage.SCREENED_OUT:
-            return TurnedAway(**known, kind="screened_out")
+    if participant.stage == ParticipantStage.FINISHED:
+        return AtEnd(**known, completion_code=participant.completion_code)
+    if participant.stage in NOT_IN:
+        return TurnedAway(**known, kind=ParticipantStage(participant.stage))
     return Withdrawn(known["design"])
 
 

@@ -30,6 +30,7 @@ class ParticipantStage(StrEnum):
     QUESTIONS = "questions"
     BEFORE = "before"
     INSTRUCTIONS = "instructions"
+    QUIZ = "quiz"
     PRACTICE = "practice"
     WORKING = "working"
     BETWEEN = "between"
@@ -38,6 +39,8 @@ class ParticipantStage(StrEnum):
     FINISHED = "finished"
     DECLINED = "declined"
     SCREENED_OUT = "screened_out"
+    OVER_QUOTA = "over_quota"
+    FAILED_QUIZ = "failed_quiz"
     WITHDRAWN = "withdrawn"
 
 
@@ -46,6 +49,7 @@ ORDER = (
     ParticipantStage.QUESTIONS,
     ParticipantStage.BEFORE,
     ParticipantStage.INSTRUCTIONS,
+    ParticipantStage.QUIZ,
     ParticipantStage.PRACTICE,
     ParticipantStage.WORKING,
     ParticipantStage.AFTER,
@@ -53,7 +57,9 @@ ORDER = (
 )
 WITHIN = (ParticipantStage.BETWEEN, ParticipantStage.BREAK)
 """The stages between two conditions."""
-NOT_IN = (ParticipantStage.DECLINED, ParticipantStage.SCREENED_OUT)
+TURNED_AWAY = (ParticipantStage.SCREENED_OUT, ParticipantStage.OVER_QUOTA, ParticipantStage.FAILED_QUIZ)
+"""The stages of people who are screened out: by an answer, by a full quota, or by the quiz."""
+NOT_IN = (ParticipantStage.DECLINED, *TURNED_AWAY)
 """The stages of people who do not count as participants, because their place was given to a new free row."""
 
 _NOT_OPEN = {
@@ -73,6 +79,7 @@ def next_stage(design: Design, stage: ParticipantStage) -> ParticipantStage:
     has = {
         ParticipantStage.QUESTIONS: bool(design.demographics),
         ParticipantStage.BEFORE: bool(design.questionnaires.before),
+        ParticipantStage.QUIZ: bool(design.quiz.questions),
         ParticipantStage.PRACTICE: bool(design.practice),
         ParticipantStage.AFTER: bool(design.questionnaires.after or design.debriefing.question.strip()),
     }

@@ -21,6 +21,8 @@ def _draw(at: position.Position, who: tables.Participant) -> None:
             onboarding.consent(at.design, id)
         case position.AtOnboarding(kind=ParticipantStage.QUESTIONS):
             onboarding.questions(at.design.demographics, id)
+        case position.AtOnboarding(kind=ParticipantStage.QUIZ):
+            onboarding.quiz(at.design.quiz, id)
         case position.AtOnboarding():
             onboarding.instructions(at.design.instructions, at.design.source.environment, id)
         case position.AtPracticeItem():
@@ -46,7 +48,10 @@ def _draw(at: position.Position, who: tables.Participant) -> None:
         case position.AtEnd():
             stages.finished(at)
         case position.TurnedAway():
-            stages.declined(at.design) if at.kind == "declined" else stages.screened_out(at.design)
+            if at.kind == ParticipantStage.DECLINED:
+                stages.declined(at.design)
+            else:
+                stages.screened_out(at.design, at.kind)
         case position.Withdrawn():
             stages.withdrawn()
         case _:

@@ -8,14 +8,17 @@ from importlib.resources import files
 
 import streamlit as st
 
+from console.database import reading
 from console.language import _, gettext_noop, ngettext
 from console.review.presentation import checkpoint_presentation
 from console.studies.design import Design, conditions, varied
 from console.studies.design.factors import unattended
 from console.studies.design.instruments import MOST_CHARACTERS
 from console.studies.design.model import IntakeQuestion
+from console.studies.design.part import Quiz
 from console.studies.sessions import joining
 from console.studies.sessions.condition_run import page_levels
+from console.studies.sessions.lifecycle import design_of
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.trajectory.strict_yaml import read_data
@@ -34,6 +37,7 @@ from console.web.widgets.participant_stage import (
     question_html,
 )
 from console.web.widgets.trajectory_view import presentation_html
+from storage import tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,35 @@ def questions(asked: Sequence[IntakeQuestion], participant_id: int) -> None:
         for question in asked:
             _field(question)
         session.submit_button("answered", _keep_answers, asked, participant_id)
+
+
+def quiz(asked: Quiz, participant_id: int) -> None:
+    """Draw the quiz on the instructions, with the number of tries that are left."""
+    with reading() as found:
+        used = joining.count_tries(found, found.get_one(tables.Participant, participant_id))
+    left = max(asked.tries - used, 0)
+    tries = ngettext("You have {count} try left.", "You have {count} tries left.", left).format(count=left)
+    words = f"{_('Answer every question correctly to take part.')} {tries}"
+    show_html(head_html(_("A short quiz")) + prose_html(words))
+    with st.form(f"quiz-{used}", border=False):
+        for one in asked.questions:
+            show_html(question_html(one.question, optional=False))
+            key = _quiz_key(used, one.key)
+            st.radio(label_words(one.question), one.choices, index=None, key=key, label_visibility="collapsed")
+        session.submit_button(f"quizzed-{used}", _keep_quiz, asked, used, participant_id)
+    with st.expander(_("Read the instructions again")):
+        with reading() as found:
+            design = design_of(found.get_one(tables.Study, found.get_one(tables.Participant, participant_id).study_id))
+        show_html(prose_html(design.instructions) + points_html([*map(_, _TEXTS.how)]))
+
+
+def _quiz_key(used: int, key: str) -> str:
+    return f"quiz-{used}-{key}"
+
+
+def _keep_quiz(asked: Quiz, used: int, participant_id: int) -> None:
+    answers = {one.key: str(st.session_state.get(_quiz_key(used, one.key)) or "") for one in asked.questions}
+    session.step(joining.take_quiz, participant_id, answers)
 
 
 def _extent(design: Design) -> str:

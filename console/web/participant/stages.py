@@ -25,6 +25,7 @@ from console.studies.sessions.position import (
     InPart,
     InRound,
 )
+from console.studies.sessions.stages import ParticipantStage
 from console.studies.sessions.withdrawal import withdraw
 from console.trajectory import Label
 from console.web.participant import session
@@ -139,12 +140,30 @@ def _what_for(design: Design) -> str:
     return f"{shows} {then}"
 
 
-def screened_out(design: Design) -> None:
-    """Draw the note that the person is not eligible because of their answers, with the return link."""
-    words = _("Thank you for your interest. Your answers show that this study is for other participants.")
-    show_html(head_html(_("You cannot take part")) + prose_html(f"{words} {_('Your answers were not kept.')}"))
+_TURNED_AWAY = {
+    ParticipantStage.SCREENED_OUT: gettext_noop(
+        "Thank you for your interest. Your answers show that this study is for other participants. "
+        "Your answers were not kept."
+    ),
+    ParticipantStage.OVER_QUOTA: gettext_noop(
+        "Thank you for your interest. The study already has enough participants with your answers. "
+        "Your answers were not kept."
+    ),
+    ParticipantStage.FAILED_QUIZ: gettext_noop(
+        "Thank you for your interest. Not all of your quiz answers were correct, and you have no tries left."
+    ),
+}
+
+
+def screened_out(design: Design, stage: ParticipantStage) -> None:
+    """Draw the reason why the person cannot take part, with the code and the return link of the platform."""
+    code = design.recruiting.screen_out_code
+    show_html(head_html(_("You cannot take part")) + prose_html(_(_TURNED_AWAY[stage])))
     left = gettext_noop("Press this button to return. {place} is then informed why you left.")
-    show_return_link(design, design.recruiting.screen_out_url, "", left)
+    show_return_link(design, design.recruiting.screen_out_url, code, left)
+    if code:
+        show_html(prose_html(_("This code shows that you could not take part. Copy it before you close the page.")))
+        st.code(code, language=None, width=260)
 
 
 def show_return_link(design: Design, address: str, code: str, words: str) -> None:

@@ -46,11 +46,42 @@ def questions(given: Sequence[Mapping[str, Any]]) -> Rows:
         "choices": st.column_config.TextColumn("choices"),
         "required": st.column_config.CheckboxColumn("required", default=False),
         "screens_out": st.column_config.TextColumn("choices that screen out"),
+        "quotas": st.column_config.TextColumn("quotas", help="The most people with a choice: daily: 10 | weekly: 5"),
     }
     lists = ("choices", "screens_out")
-    shown = [{**one, **{name: " | ".join(one.get(name, ())) for name in lists}} for one in given]
+    shown = [
+        {**one, **{name: " | ".join(one.get(name, ())) for name in lists}, "quotas": _spell_quotas(one)}
+        for one in given
+    ]
     rows = _edited("questions", shown, columns)
-    return [_whole({**row, **{name: _choices(row.get(name, "")) for name in lists}}) for row in rows]
+    return [
+        _whole({**row, **{name: _choices(row.get(name, "")) for name in lists}, "quotas": _quotas(row)}) for row in rows
+    ]
+
+
+def _spell_quotas(question: Mapping[str, Any]) -> str:
+    return " | ".join(f"{choice}: {most}" for choice, most in question.get("quotas", {}).items())
+
+
+def _quotas(row: Mapping[str, Any]) -> dict[str, str]:
+    parts = [part.rpartition(":") for part in _choices(row.get("quotas", ""))]
+    return {(choice or most).strip(): most.strip() for choice, _, most in parts}
+
+
+def quiz(draft: Draft) -> Draft:
+    """Draw the table of the quiz on the instructions, and the number of tries."""
+    given = draft["quiz"]
+    st.caption("Quiz on the instructions: people with a wrong answer after the last try do not take part.")
+    columns = {
+        "key": st.column_config.TextColumn("data column", required=True),
+        "question": st.column_config.TextColumn("question", required=True, width="large"),
+        "choices": st.column_config.TextColumn("choices"),
+        "right": st.column_config.TextColumn("correct choice"),
+    }
+    shown = [{**one, "choices": " | ".join(one["choices"])} for one in given["questions"]]
+    rows = [{**row, "choices": _choices(row.get("choices", ""))} for row in _edited("quiz", shown, columns)]
+    tries = st.number_input("Tries", 1, 10, key=start_at("quiz-tries", given["tries"]), width=300)
+    return {"questions": rows, "tries": tries}
 
 
 def noisy(given: Sequence[Mapping[str, Any]]) -> Rows:
@@ -141,16 +172,17 @@ def consent(draft: Draft) -> Draft:
 
 def instructions(draft: Draft) -> Draft:
     """Draw the fields for the language, the instructions and the number of practice items."""
-    with st.expander("Language, instructions and practice", expanded=False) as place:
+    with st.expander("Language, instructions, quiz and practice", expanded=False) as place:
         languages: Titles = {None: "language of each person's browser", **LANGUAGES}
         language = choose(place, "Language of the console's own texts", languages, "language", draft["language"])
         text = st.text_area(
             "Instructions (plain text)", key=start_at("instructions", draft["instructions"]), height=130
         )
+        tested = quiz(draft)
         practice = st.number_input(
             "Practice items with explanations", 0, 100, key=start_at("practice", draft["practice"]), width=300
         )
-    return {"language": language, "instructions": text, "practice": practice}
+    return {"language": language, "instructions": text, "quiz": tested, "practice": practice}
 
 
 _CHECKS = {
@@ -267,12 +299,14 @@ def recruiting(draft: Draft) -> Draft:
             name: st.text_input(title, key=start_at(name, given[name]), placeholder="https://")
             for name, title in _WAYS_BACK.items()
         }
+        code = st.text_input("Screen-out code", key=start_at("screen_out_code", given["screen_out_code"]), max_chars=40)
         hosts = st.text_input(
             "Other allowed hosts, separated by |",
             key=start_at("hosts", " | ".join(given["hosts"])),
         )
         bonus = _bonus(given["bonus"] or {})
-    found = {"platform": platform, "by_invitation": invited, **addresses, "hosts": _choices(hosts), "bonus": bonus}
+    found = {"platform": platform, "by_invitation": invited, **addresses, "screen_out_code": code}
+    found |= {"hosts": _choices(hosts), "bonus": bonus}
     return {"recruiting": found}
 
 

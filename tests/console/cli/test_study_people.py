@@ -2,15 +2,18 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 from console.cli import run_command
-from console.database import now_ms, reading
+from console.database import now_ms, reading, writing
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
 from console.studies.design import Design
+from console.studies.results.participants import bonuses
 from console.studies.sessions import joining, lifecycle
 from console.studies.sessions.joining import Arrival
+from storage.tables import Participant
 
 PID = "5f1b2c3d4e5f6a7b8c9d0e1f"
 
@@ -49,3 +52,28 @@ def test_the_payment_list_names_those_whom_the_platforms_list_knows(pilot, tmp_p
     assert event.detail["what"] == "payments.csv"
     assert run_command(["study", "payments", "pilot", "--ids", str(tmp_path / "none.csv")]) == 2
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_the_payment_list_is_written_as_prolific_takes_it(pilot, tmp_path, capsys):
+    other, out = "60aaaaaaaaaaaaaaaaaaaaaa", tmp_path / "upload.csv"
+    people = [
+        joining.join(pilot.join_code, Arrival(pilot.join_code, given={"PROLIFIC_PID": id})) for id in (PID, other)
+    ]
+    with writing() as session:
+        session.get(Participant, people[0].id).stage = "finished"
+    ids = tmp_path / "export.csv"
+    ids.write_text(f"Submission id,Participant id\ns1,{PID}\ns2,{other}\n")
+    command = ["study", "payments", "pilot", "--out", str(out), "--upload"]
+    assert run_command([*command, "approve", "--ids", str(ids)]) == 0
+    assert out.read_text() == f"{PID}\n"
+    assert "1 participant." in capsys.readouterr().out
+    assert run_command([*command, "bonus", "--ids", str(ids)]) == 0
+    assert out.read_text() == "", "nobody has earned a bonus"
+    assert run_command([*command, "bonus"]) == 2
+    assert "Add --ids FILE --out FILE." in capsys.readouterr().err
+
+
+def test_a_bonus_is_a_line_of_id_and_amount():
+    paid = [(PID, "0.40"), ("kept-pseudonym", "0.10"), ("none", "0.00")]
+    frame = pd.DataFrame(paid, columns=["outside_id", "bonus"])
+    assert bonuses(frame, [PID, "none"]) == f"{PID},0.40\n"

@@ -117,6 +117,16 @@ def test_designs_without_a_claim_over_tasks_are_refused(pattern, why):
     assert plan(*pattern).fit(y, APART).refused == why
 
 
+def test_a_set_of_tasks_that_one_person_alone_had_in_its_condition_supports_no_claim():
+    """Five people have both conditions, but only the first has them so: the fit leaves that person no residual."""
+    person, task, _ = sets_in_rotation(5, 20)
+    condition = ((task >= 10) == (person == 0)).astype(int)
+    y = np.random.default_rng(0).random((len(person), 1))
+    assert plan(person, task, condition).fit(y, APART).refused == "part of the contrast rests on one participant alone"
+    again = np.r_[person, np.full(20, 5)], np.r_[task, task[:20]], np.r_[condition, condition[:20]]
+    assert not plan(*again).fit(np.r_[y, y[:20] ** 2], APART).refused
+
+
 def test_tasks_of_one_condition_alone_support_no_estimate():
     pattern = nested(8)
     assert plan(*pattern).fit(np.ones((len(pattern[0]), 1)), APART) is None

@@ -9,6 +9,7 @@ from console.database import reading
 from console.errors import BadInput, Refused
 from console.studies.sessions import joining, lifecycle, steps
 from console.studies.sessions.joining import Arrival
+from console.studies.sessions.withdrawal import withdraw
 from storage import tables
 
 ASKS = {"consent": {"text": "Do you agree?"}, "participants": {"human": 2, "oracle": 1}}
@@ -202,3 +203,60 @@ def test_who_is_screened_out_frees_the_place_keeps_no_answers_and_does_not_come_
     adult = joining.join(made.join_code, coming(made, "another"))
     joining.store_intake_answers(adult.id, {"age": "adult"})
     assert steps.find_position(adult.id).kind == "instructions"
+
+
+def test_a_full_quota_turns_the_next_one_away_and_a_withdrawal_reopens_it(study, rows):
+    age = {"key": "age", "question": "Age?", "choices": ["young", "old"], "required": True, "quotas": {"young": 1}}
+    made = study(recruiting=PROLIFIC, demographics=[age], **(SMALL | {"participants": {"human": 3}}))
+    first, second = (joining.join(made.join_code, coming(made, name)) for name in ("a", "b"))
+    for person in (first, second):
+        joining.store_intake_answers(person.id, {"age": "young"})
+    assert [steps.find_position(one.id).kind for one in (first, second)] == ["instructions", "over_quota"]
+    assert next(row.answers for row in rows(tables.Participant) if row.id == second.id) == "{}"
+    with pytest.raises(Refused, match="each person can take part once"):
+        joining.join(made.join_code, coming(made, "b"))
+    withdraw(first.id)
+    third = joining.join(made.join_code, coming(made, "c"))
+    joining.store_intake_answers(third.id, {"age": "young"})
+    assert steps.find_position(third.id).kind == "instructions"
+
+
+WHO = {"key": "who", "question": "Who reads it?", "kind": "choice", "choices": ["agent", "user"], "right": "agent"}
+WHEN = {"key": "when", "question": "When?", "kind": "choice", "choices": ["now", "later"], "right": "later"}
+
+
+def quizzed(study, **more):
+    """A participant at a quiz of two questions."""
+    made = study(**(SMALL | {"participants": {"human": 1}, "quiz": {"questions": [WHO, WHEN], "tries": 2}} | more))
+    person = joining.join(made.join_code, coming(made))
+    joining.finish_instructions(person.id)
+    assert steps.find_position(person.id).kind == "quiz"
+    return made, person
+
+
+def test_a_quiz_is_passed_within_its_tries(study, rows):
+    _made, person = quizzed(study, recruiting=PROLIFIC)
+    with pytest.raises(BadInput, match=r"Please answer: When\?"):
+        joining.take_quiz(person.id, {"who": "agent"})
+    with pytest.raises(BadInput, match=r"2 answers are not correct\. You have 1 try left\."):
+        joining.take_quiz(person.id, {"who": "user", "when": "now"})
+    joining.take_quiz(person.id, {"who": "agent", "when": "later"})
+    assert steps.find_position(person.id).kind == "introduction"
+    given = [(one.moment, one.instrument, one.item, one.answer) for one in rows(tables.QuestionnaireAnswer)]
+    assert given == [
+        ("quiz", "quiz 1", "who", "user"), ("quiz", "quiz 1", "when", "now"),
+        ("quiz", "quiz 2", "who", "agent"), ("quiz", "quiz 2", "when", "later"),
+    ]  # fmt: skip
+    joining.take_quiz(person.id, {"who": "user", "when": "now"})
+    assert len(rows(tables.QuestionnaireAnswer)) == 4, "a passed quiz is over"
+
+
+def test_who_fails_every_try_frees_the_place_and_does_not_come_again(study):
+    made, person = quizzed(study, recruiting=PROLIFIC)
+    with pytest.raises(BadInput, match="1 answer is not correct"):
+        joining.take_quiz(person.id, {"who": "user", "when": "later"})
+    joining.take_quiz(person.id, {"who": "user", "when": "later"})
+    assert steps.find_position(person.id).kind == "failed_quiz"
+    with pytest.raises(Refused, match="each person can take part once"):
+        joining.join(made.join_code, coming(made))
+    assert joining.join(made.join_code, coming(made, "another")).id != person.id

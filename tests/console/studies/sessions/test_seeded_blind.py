@@ -63,6 +63,7 @@ def _of_person(person, answer):
             "task": key,
             "cell": before[key],
             "place": place,
+            "round": (place.condition, place.trial),
             "text": text,
             "numbers": numbers,
         }

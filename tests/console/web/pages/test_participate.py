@@ -193,6 +193,32 @@ def test_who_is_screened_out_is_led_back_and_sees_no_study(visit, words, study):
     assert "Leave or withdraw" not in [button.label for button in at.button]
 
 
+def test_a_quiz_counts_its_tries_and_ends_with_the_screen_out_code(visit, words, study):
+    who = {
+        "key": "who",
+        "question": "Who <b>reads</b>?",
+        "kind": "choice",
+        "choices": ["agent", "user"],
+        "right": "agent",
+    }
+    person, state = joined(study(quiz={"questions": [who], "tries": 2}, recruiting={"screen_out_code": "OUT56789"}))
+    joining.consent(person.id, True)
+    joining.finish_instructions(person.id)
+    at = visit(state)
+    assert "Who &lt;b&gt;reads&lt;/b&gt;?" in words(at)
+    assert "You have 2 tries left." in words(at)
+    click(at, "Continue")
+    assert "Please answer: Who" in words(at)
+    at.radio(key="quiz-0-who").set_value("user")
+    click(at, "Continue")
+    assert "1 answer is not correct. You have 1 try left." in words(at)
+    assert at.radio(key="quiz-1-who").value is None, "a new try begins empty"
+    at.radio(key="quiz-1-who").set_value("user")
+    click(at, "Continue")
+    assert "you have no tries left" in words(at)
+    assert [code.value for code in at.code] == ["OUT56789"]
+
+
 @pytest.mark.parametrize(
     ("stated", "said"),
     [

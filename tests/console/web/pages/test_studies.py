@@ -28,6 +28,7 @@ RECRUITING = {
     "completion_url": BACK + "DONE",
     "screen_out_url": BACK + "OUT",
     "return_url": "https://lab.example/back",
+    "screen_out_code": "OUT-1",
     "hosts": ["lab.example", "school.example"],
     "bonus": {"currency": "EUR", "per_right": "0.05", "most": "2.5", "if_excluded": True},
 }
@@ -103,7 +104,21 @@ def test_yaml_put_into_the_form_comes_out_the_same(new_study):
         "factors": {},
         "estimands": {"measure": "gain", "equivalence": 0.95, "alpha": 0.25},
         "conditions": [{"name": "plain", "levels": {"feedback": "binary"}}, {"name": "rich", "levels": {}}],
-        "demographics": [{"key": "age", "question": "How old?", "kind": "number", "required": True}],
+        "demographics": [
+            {"key": "age", "question": "How old?", "kind": "number", "required": True},
+            {
+                "key": "use",
+                "question": "How often?",
+                "choices": ["never", "daily"],
+                "required": True,
+                "screens_out": ["never"],
+                "quotas": {"daily": 3},
+            },
+        ],
+        "quiz": {
+            "questions": [{"key": "who", "question": "Who reads it?", "choices": ["agent", "user"], "right": "agent"}],
+            "tries": 3,
+        },
         "consent": {"text": "You **agree**.\n", "version": "1.2", "withdrawal": "anonymise"},
         "language": "de",
         "confidence": 5,
