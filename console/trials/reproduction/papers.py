@@ -144,7 +144,7 @@ def plan_parts(asked: Reproduction) -> dict[str, Part]:
         if asked.wants(table):
             names = list(TYPES) if environment == "alfworld" and not asked.is_pilot else [""]
             units = len(names) * asked.iterations * _BATCH
-            parts[f"{environment} training"] = Part(units, is_repeated=False)
+            parts[f"{environment} training"] = Part(units, is_repeated=environment in _ONE_PLAN)
             for name in _LEARNERS:
                 parts[f"{environment} {name}"] = Part(asked.tasks, is_repeated=name != "autoplan")
     return parts
@@ -235,6 +235,9 @@ def _count_outcomes(name: str, environment: str) -> Found:
         (counted,) = run_status(session, runs.get(session, name))["trials"]
     total = counted["tasks"]
     own = {metric: counted[outcome] for metric, outcome in _OUTCOMES.items()} | {"total": total}
+    # A process that was killed leaves actions whose execution is unknown; such trials are never repeated.
+    if unknown := total - sum(counted[outcome] for outcome in _OUTCOMES.values()):
+        own["ended with an error"] = unknown
     return {(5, environment, "Actor", metric): (Estimate(float(count)), total) for metric, count in own.items()}
 
 
@@ -323,6 +326,8 @@ _LEARNERS = {
 }
 """The Actors of AutoPlan by environment, and the rows of its tables."""
 _LEARNT = {1: "alfworld", 2: "hotpotqa"}
+_ONE_PLAN = frozenset({"hotpotqa"})
+"""Environments with one type of tasks, where the pilot's training is the beginning of the full one."""
 _BATCH, _POOLS = 4, {"alfworld": 24, "hotpotqa": 50}
 
 
@@ -347,7 +352,7 @@ def _autoplan(asked: Reproduction) -> Found:
 def _trained(asked: Reproduction, environment: str) -> str:
     """Train a plan for each type of tasks, or continue the training; a pilot trains one plan for all types."""
     whole = f"paper {environment} seed {asked.seed}{asked.suffix}{' pilot' if asked.is_pilot else ''}"
-    name = f"{environment} {digest(whole)[:8]}"  # short: the names of its batches add the type of tasks
+    name = f"{environment}-{digest(whole)[:8]}"  # short: the names of its batches add the type of tasks
     types = list(TYPES) if environment == "alfworld" and not asked.is_pilot else [""]
     with asked.spending.part(
         f"{environment} training", len(types) * asked.iterations * _BATCH, is_repeated=False
