@@ -83,7 +83,7 @@ class Gate:
         runs.check_name(run)
         detector_named(detector)
         if isinstance(critical, str):
-            raise BadInput('critical is one text. Give a list of patterns, such as ["refund_*"].')
+            raise BadInput('critical is a single string. Give a list of patterns, such as ["refund_*"].')
         if len(critical) > MAX_RULES:
             raise BadInput(f"critical has {len(critical):,} patterns; give at most {MAX_RULES}.")
         for pattern in critical:

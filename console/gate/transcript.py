@@ -32,14 +32,14 @@ def read_steps(format: str, text: str, action: ActionLike) -> list[Step]:
 
 def _read(format: str, text: str) -> list[Step]:
     if format not in (*IMPORTERS, "auto"):
-        raise ValueError(f"The console has no importer named {format!r}.")
+        raise ValueError(f"The console has no importer named {format!r}. Use auto or one of {', '.join(IMPORTERS)}.")
     with TemporaryDirectory(prefix="inferact-") as folder:
         path = Path(folder) / "transcript.jsonl"
         path.write_text(text, "utf-8", "replace")
         _, entries = read_log(path, format)
         found = [entry.trajectory for entry in entries if isinstance(entry, Found)]
     if not found:
-        raise ValueError("It holds no request.")
+        raise ValueError("The transcript has no request of the user. Send it from its first message.")
     return [Step(step.thought, step.action, step.observation) for step in found[-1].steps]
 
 

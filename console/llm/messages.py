@@ -298,7 +298,7 @@ def _text(choice: Mapping[str, Any]) -> str:
     if isinstance(content, list):
         content = "".join(part["text"] for part in content if part.get("type") == "text")
     if not isinstance(content, str):
-        raise TypeError("the content is not a text")
+        raise TypeError("the content is not a string")
     return content
 
 

@@ -178,10 +178,10 @@ def from_dict(record: Mapping[str, Any]) -> Trajectory:
         extra["tools"] = record["tools"]
     critical = record.get("critical_action")
     if critical is not None and not isinstance(critical, str):
-        raise BadInput('"critical_action" is not a text')
+        raise BadInput('"critical_action" is not a string')
     memory = record.get("memory") or []
     if not isinstance(memory, list):
-        raise BadInput('"memory" is not a list of texts')
+        raise BadInput('"memory" is not a list of strings')
     return Trajectory(
         task_id=_text(record, "task_id", numbers=True),
         environment=_text(record, "environment") or "generic",
@@ -282,7 +282,7 @@ def _text(record: Mapping[str, Any], name: str, *, numbers: bool = False) -> str
     if numbers and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):
-        raise BadInput(f'"{name}" is not a text')
+        raise BadInput(f'"{name}" is not a string')
     return value
 
 

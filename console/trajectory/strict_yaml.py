@@ -40,7 +40,7 @@ class WrittenScalar(str):
 
 def _to_words(value: object) -> frozenset[str]:
     if not isinstance(value, str):
-        raise ValueError("must be one text")
+        raise ValueError("must be a single text")
     return frozenset(value.split())
 
 

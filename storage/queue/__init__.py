@@ -151,7 +151,7 @@ class Queue:
                 return earlier
             item, status, _ = lock_item(db, item_id)
             if status in GONE:
-                raise QueueRefusal(f"Item {item_id} was {status} and accepts no more decisions.")
+                raise QueueRefusal(f"Item {item_id} was {status} and accepts no more decisions. Open your next item.")
             if item.kind == HALTED and new["decision"] in _RUNS_AN_ACTION:
                 raise QueueRefusal(
                     f"Item {item_id} halted before any action, so there is nothing to {new['decision']}."
@@ -182,7 +182,7 @@ class Queue:
                 raise QueueRefusal(f"Item {item_id} was {status}; there is nothing left to undo.")
             row = db.row(sql.CURRENT, slot_id=slot.id)
             if row is None:
-                raise QueueRefusal("That decision was already undone.")
+                raise QueueRefusal("That decision was already undone. Reload the page.")
             current = _decision_row(row)
             if current.delivered_ms is not None:
                 raise AlreadyDelivered

@@ -85,7 +85,7 @@ def lock_item(db: Transaction, item_id: int) -> tuple[ItemRow, str, int]:
     """Lock the item and return it with its status and number of open slots; raise NoSuchItem if it is missing."""
     row = db.row(sql.LOCK_ITEM, item_id=item_id)
     if row is None:
-        raise NoSuchItem(f"Review item {item_id} does not exist.")
+        raise NoSuchItem(f"Review item {item_id} does not exist. Check its id.")
     return ItemRow(*row[:-2]), row[-2], row[-1]
 
 

@@ -101,7 +101,7 @@ def read_check(document: Mapping[str, Any]) -> Check:
     """Return the check in a reply of the console; raise KeyError, TypeError or ValueError if it is malformed."""
     check_id, said = document["check_id"], document["decision"]
     if not isinstance(check_id, (str, type(None))):
-        raise TypeError("check_id is not a text")
+        raise TypeError("check_id is not a string")
     if document["status"] == "waiting":
         return Check(check_id, None, float(document.get("seconds_left") or 0.0))
     call = said.get("call")

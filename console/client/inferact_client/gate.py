@@ -47,7 +47,7 @@ class Gate:
         environment: str = "generic",
     ) -> None:
         if isinstance(critical, str):
-            raise ClientError('critical is one text. Give a list of patterns, such as ["refund_*"].')
+            raise ClientError('critical is a single string. Give a list of patterns, such as ["refund_*"].')
         self.run, self.deadline_s = run, _check_seconds(deadline_s)
         settings = {
             "detector": detector,

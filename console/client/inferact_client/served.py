@@ -111,7 +111,7 @@ class Served:
         try:
             return read_check(reply.document)
         except (KeyError, TypeError, ValueError, AttributeError) as strange:
-            raise ConsoleAway(f"{self._connection.address} answered, but not as a review console.") from strange
+            raise ConsoleAway(f"{self._connection.address} is not a review console. Check the address.") from strange
 
     def _reply(self, call: Call, seconds: float) -> Reply:
         ends = time.monotonic() + seconds
@@ -168,5 +168,5 @@ def _text(action: object) -> str:
 
 def _path(check_id: str) -> str:
     if not check_id.isalnum() or not check_id.isascii():
-        raise ClientError(f"{check_id!r} is not the id of a check.")
+        raise ClientError(f"{check_id!r} is not the id of a check. Use the id of a submitted check.")
     return check_id

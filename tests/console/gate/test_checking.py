@@ -369,7 +369,7 @@ def test_gate_without_a_url_uses_the_settings(person, meanwhile):
         ({"reviews_per_item": 0}, "reviews_per_item is 0"),
         ({"timeout_s": float("nan")}, "timeout_s is nan"),
         ({"poll_s": -1}, "poll_s is -1"),
-        ({"critical": "pay*"}, "is one text"),
+        ({"critical": "pay*"}, "is a single string"),
         ({"detector": "oracle-of-delphi"}, "No detector named"),
         ({"run": "a/b"}, "is not a valid run name"),
     ],

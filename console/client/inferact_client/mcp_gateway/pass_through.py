@@ -57,7 +57,7 @@ def pass_through(upstreams: list[Upstream], public: Public) -> dict[str, Any]:
         for upstream, one in await collect("list_prompts", "prompts"):
             if public(upstream, one.name) == params.name:
                 return await (await upstream.connect()).get_prompt(one.name, params.arguments)
-        raise MCPError(INVALID_PARAMS, f"No server has a prompt named {params.name!r}.")
+        raise MCPError(INVALID_PARAMS, f"No server has a prompt named {params.name!r}. List the prompts again.")
 
     return {
         "on_list_resources": list_resources,

@@ -94,7 +94,7 @@ def _read_server(name: str, given: object, folder: Path) -> ServerSpec:
         raise ClientError(f"{where}.trust_annotations is neither true nor false.")
     args = known.get("args", [])
     if not isinstance(args, list):
-        raise ClientError(f"{where}.args is not a list.")
+        raise ClientError(f"{where}.args is not a list. Write the arguments as a list.")
     return ServerSpec(
         name,
         command=str(known.get("command", "")),
@@ -120,7 +120,7 @@ def _fields(given: object, where: str, known: set[str], needed: set[str]) -> dic
 
 def _texts(given: object, where: str) -> dict[str, str]:
     if not isinstance(given, Mapping):
-        raise ClientError(f"{where} is not a mapping of texts.")
+        raise ClientError(f"{where} is not a mapping of strings. Write NAME: VALUE lines.")
     return {str(name): str(value) for name, value in given.items()}
 
 

@@ -107,10 +107,10 @@ def test_half_characters_are_replaced_and_the_text_can_be_stored(write, trajecto
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"instruction": 5}, '"instruction" is not a text'),
+        ({"instruction": 5}, '"instruction" is not a string'),
         ({"steps": {}}, '"steps" is not a list'),
         ({"steps": ["look"]}, "step 1 is not an object"),
-        ({"steps": [{"action": 3}]}, '"action" is not a text'),
+        ({"steps": [{"action": 3}]}, '"action" is not a string'),
         ({"trial": -1}, "Use a whole number from 0"),
         ({"outcome": "great"}, "outcome 'great' is not valid; use one of"),
         ({"gold": {"label": "bad"}}, "gold label"),
