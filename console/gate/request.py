@@ -206,7 +206,9 @@ def action_text(action: ActionLike) -> str:
 
 def _call_text(action: object) -> str:
     if not isinstance(action, Mapping) or not isinstance(action.get("name"), str) or not action["name"]:
-        raise BadInput('The action has an invalid type. Give a string or a tool call {"name": ..., "arguments": {...}}.')
+        raise BadInput(
+            'The action has an invalid type. Give a string or a tool call {"name": ..., "arguments": {...}}.'
+        )
     arguments = action.get("arguments", {})
     if isinstance(arguments, str):
         try:
