@@ -280,7 +280,7 @@ def test_drafts_are_kept_until_the_answer_is_in(desk):
     desk.queue.save_draft(**save, text="ask for", now_ms=2)
     assert desk.queue.draft(**save)[:3] == ("ask for", "", "")
     desk.queue.save_draft(**save, reason_codes="wrong-item", edit='{"a": "1"}', now_ms=3)
-    assert desk.queue.draft(**save) == ("ask for", "wrong-item", '{"a": "1"}')
+    assert desk.queue.draft(**save)[:3] == ("ask for", "wrong-item", '{"a": "1"}')
     assert desk.queue.draft(item_id=1, reviewer="bob") is None
     desk.decide(mine)
     assert desk.queue.draft(**save) is None

@@ -95,10 +95,12 @@ def materials(design: Design) -> dict[str, bytes]:
     """Return the texts and questions that participants see, by file name; omit those that the design does not use."""
     named = dict.fromkeys(name for _, names in design.questionnaires.named() for name in names)
     shown = [instruments_of(design)[name].model_dump(mode="json") for name in named]
+    quiz = design.quiz.model_dump(mode="json")
     texts = {
         "consent.txt": design.consent.text,
         "instructions.txt": design.instructions,
         "questionnaires.yaml": yaml.safe_dump(shown, sort_keys=False, allow_unicode=True) if shown else "",
+        "quiz.yaml": yaml.safe_dump(quiz, sort_keys=False, allow_unicode=True) if quiz["questions"] else "",
         "last-question.txt": design.debriefing.question,
         "debriefing.txt": design.debriefing.text,
     }
@@ -106,7 +108,8 @@ def materials(design: Design) -> dict[str, bytes]:
     if design.demographics:
         asked = pd.DataFrame([one.model_dump() for one in design.demographics])
         lists = {name: asked[name].map(" | ".join) for name in ("choices", "screens_out")}
-        found["questions.csv"] = as_csv(asked.assign(**lists))
+        limits = asked["quotas"].map(lambda quotas: " | ".join(f"{choice}: {most}" for choice, most in quotas.items()))
+        found["questions.csv"] = as_csv(asked.assign(**lists, quotas=limits))
     return found
 
 

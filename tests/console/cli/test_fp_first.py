@@ -76,7 +76,7 @@ def test_a_model_can_play_the_user_whose_feedback_comes_back(fp_first, monkeypat
         code, out, _ = fp_first(*options, "--reviewer", "model-user", "--model", "llama", "--json")
         assert endpoint.requests > 0
     name = json.loads(out)["success"][-1]["run"]
-    assert (code, name[-10:]) == (0, "model-user")
+    assert (code, name[-16:]) == (0, "model-user llama")
     with reading() as session:
         texts = set(session.exec(select(tables.Decision.feedback_text)).all())
     assert "that is not the colour that I asked for." in texts

@@ -42,7 +42,7 @@ def test_a_missing_or_emptied_database_is_refused_and_left_alone(command, emptie
 def test_no_command_that_reads_creates_a_database(command, path, tmp_path):
     words = TABLE["commands"][command]["with"]
     slots = dict.fromkeys(("log", "policy", "design", "item", "session", "taken"), "1")
-    run_command([*command.split(), *shlex.split(words.format(**slots, folder=tmp_path))])
+    run_command([*command.split(), *shlex.split(words.format(**slots, folder=tmp_path, database=f"sqlite:///{path}"))])
     assert not path.parent.exists()
 
 

@@ -166,13 +166,17 @@ def test_the_materials_are_what_participants_read_and_were_asked():
         "kind": "choice",
         "choices": ["young", "old"],
         "screens_out": ["young"],
+        "required": True,
+        "quotas": {"old": 12},
     }
+    tried = {"key": "goal", "question": "What do you review?", "choices": ["actions", "pages"], "right": "actions"}
     found = materials(
         Design(
             name="pilot",
             source={"environment": "webshop"},
             consent={"text": "Do you agree?"},
             demographics=[asked],
+            quiz={"questions": [tried]},
             questionnaires={"after": ["sus"]},
             debriefing={"question": "Anything else?", "text": "Thank you."},
         )
@@ -181,10 +185,13 @@ def test_the_materials_are_what_participants_read_and_were_asked():
         "consent.txt",
         "questions.csv",
         "questionnaires.yaml",
+        "quiz.yaml",
         "last-question.txt",
         "debriefing.txt",
     }
     assert b"young | old" in found["questions.csv"]
+    assert b"old: 12" in found["questions.csv"]
+    assert b"What do you review?" in found["quiz.yaml"]
     assert b"source:" in found["questionnaires.yaml"]
 
 
