@@ -22,7 +22,7 @@ _CURVE = "curve"
 
 
 class _RunByDefault(TyperGroup):
-    """`oversight RUN` stands for `oversight curve RUN`."""
+    """A command group that runs `oversight RUN` as `oversight curve RUN`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command with this name; if there is none, return `curve` for the run with this name."""

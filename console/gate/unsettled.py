@@ -138,7 +138,7 @@ def _limits(evidence: Evidence) -> frozenset[float]:
 
 
 def _values(text: str, apart: frozenset[float] = frozenset()) -> _Values:
-    """Read the values in a text, without the numbers `apart`."""
+    """Read the values in a text, except the numbers in `apart`."""
     found, rest = read_anchors(text), text
     for one in found:
         rest = rest[: one.start] + " " * (one.end - one.start) + rest[one.end :]

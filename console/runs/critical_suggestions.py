@@ -131,7 +131,7 @@ def _judged(call: Call) -> Iterator[_Proposal]:
 
 
 def _finality(words: Sequence[str]) -> str:
-    """Return what a tool does that is named after a command of operations or after a last step, or ""."""
+    """Return the effect of a tool if its name is an operations command or a final step, otherwise ""."""
     if words[:1] and words[0] in _PROGRAMS and (told := shell_effects(" ".join(words)) & CHANGING):
         return IN_WORDS[gravest(told)]
     if words[:1] and (words[0] in _FINAL or words[:2] == ["roll", "back"]):

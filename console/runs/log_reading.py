@@ -207,7 +207,7 @@ def _best(first: Spool | None, path: Path, patterns: Sequence[str], choice: Impo
 
 
 def _is_sure(spool: Spool) -> bool:
-    """Return whether a reading without the marks of its format explains the file and its calls."""
+    """Return whether the parser can interpret the whole file and its calls without the marks of the format."""
     coverage = spool.report.coverage or Coverage()
     return not spool.report.fault and spool.report.calls > 0 and coverage.share >= _GUESSED_SHARE
 

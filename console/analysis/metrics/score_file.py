@@ -63,7 +63,9 @@ def read_scores(path: Path) -> dict[str, Cases]:
             f"{path} cannot be read ({failed.strerror}). Give a CSV file with the columns label and score."
         ) from failed
     except (UnicodeDecodeError, csv.Error) as failed:
-        raise BadInput(f"{path} is not a valid CSV file in UTF-8 ({failed}). Save it as CSV in UTF-8.") from failed
+        raise BadInput(
+            f"{path} is not a valid CSV file in UTF-8 ({failed}). Save the file as CSV in UTF-8."
+        ) from failed
     if not found:
         raise BadInput(f"{path} has no scores. Add a row with label and score below the header.")
     return found

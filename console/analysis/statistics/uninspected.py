@@ -99,7 +99,7 @@ def measure_error(known: KnownItems | None, level: float = LEVEL) -> ReviewerErr
 
 
 def proportion_at_least(successes: int, n: int, alpha: float) -> float:
-    """Compute the lower limit of a proportion that fails with probability alpha; 0 without successes."""
+    """Compute the lower confidence limit of a proportion, with error probability alpha; 0 without successes."""
     return float(special.betaincinv(successes, n - successes + 1, alpha)) if successes else 0.0
 
 

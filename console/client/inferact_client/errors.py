@@ -6,7 +6,7 @@ class ClientError(Exception):
 
 
 class CheckRefused(ClientError):
-    """The console refused the request."""
+    """A refusal of the request by the console."""
 
 
 class ConsoleAway(ClientError):

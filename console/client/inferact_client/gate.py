@@ -265,5 +265,5 @@ def _run_apart(work: Any) -> Any:
     thread.start()
     thread.join()
     if not answers:
-        raise ClientError("The checks were interrupted, so none of their calls may run.")
+        raise ClientError("The checks were interrupted, so none of their calls may run. Submit the calls again.")
     return answers[0]

@@ -77,7 +77,7 @@ def take(state: State, name: str, source: str) -> str | None:
 
 
 def move(state: State, name: str, target: str) -> str | None:
-    """Put the thing in the hand in or on an accessible receptacle that can hold it."""
+    """Put the held object in or on an accessible receptacle that can hold it."""
     thing, receptacle = find_in_hand(state, name), find_accessible(state, target)
     if not thing or not receptacle or thing.kind not in HOLDS[receptacle.kind]:
         return None

@@ -115,7 +115,7 @@ def _named_tools(observations: Sequence[Span]) -> frozenset[str]:
 
 
 def _wrapping(observations: Sequence[Span], by_id: Mapping[str, Span]) -> frozenset[str]:
-    """Return the ids of the GENERATIONs around a GENERATION, which tell its answer a second time."""
+    """Return the ids of the GENERATIONs that enclose a GENERATION and repeat its answer."""
     inner = [one for one in observations if _is_model(one) and one.get("output") is not None]
     above = {str(one.get("parentObservationId")) for one in inner}
     return frozenset(one for one in above if _is_model(by_id.get(one, {})))

@@ -27,7 +27,7 @@ def load(source: Path | str) -> Design:
 def parse(text: str, where: str) -> Design:
     """Return the design from YAML text; raise BadInput with a message that begins with `where`."""
     if len(text) > _MOST_CHARACTERS:
-        raise BadInput(f"{where}: has more than {_MOST_CHARACTERS:,} characters; shorten the design.")
+        raise BadInput(f"{where} has more than {_MOST_CHARACTERS:,} characters; shorten the design.")
     return read_yaml(text, Design, where, hint=_HINT)
 
 

@@ -191,7 +191,7 @@ def find_quote(
 
 
 def is_verbatim(checkpoint: Checkpoint, quote: Quote) -> bool:
-    """Return whether the quote stands at its position in the text of its place."""
+    """Return whether the source text contains the quote at the stated position."""
     whole = text_at(checkpoint, quote.place, quote.step)
     if whole is None or not 0 <= quote.start < quote.end <= len(whole):
         return False

@@ -91,7 +91,7 @@ def choose_versions(session: Session, name: str, environments: Sequence[str]) ->
     others = {one.environment for one in found.values()} - set(environments)
     if others or len(environments) > 1:
         made_for = ", ".join(sorted({one.environment for one in found.values()}))
-        raise Refused(f"The plan {name!r} was made for {made_for}. Run it in this environment only.")
+        raise Refused(f"The plan {name!r} was made for {made_for}. Run the plan in this environment only.")
     return {task_type: one.id or 0 for task_type, one in found.items()}
 
 

@@ -181,7 +181,10 @@ def _detected(asked: Reproduction, run: str) -> None:
     asking = ModelOptions(model=asked.model) if asked.model else None
     for report in batch.detect(run, list(dict.fromkeys(detectors)), asking=asking):
         if report.errors:
-            raise Refused(f"{report.errors} verdicts of {report.detector} are missing ({report.last_problem}).")
+            raise Refused(
+                f"{report.errors} verdicts of {report.detector} are missing ({report.last_problem}). Fix the "
+                "problem, then run the command again."
+            )
 
 
 def _inferact(asked: Reproduction) -> Found:

@@ -22,7 +22,7 @@ _IN_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What the rows show besides their items: the waiting agents, the names of the runs, and the time."""
+    """The data that the rows show besides their items: the waiting agents, the names of the runs, and the time."""
 
     waiters: Mapping[int, WaitingAgent]
     runs: Mapping[int, str]

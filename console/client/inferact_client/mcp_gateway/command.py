@@ -98,6 +98,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="inferact-mcp", description="Run the tools of MCP servers behind a console.")
     commands = parser.add_subparsers(dest="command", required=True)
     serve = commands.add_parser("serve", help="serve the tools over stdio, or over HTTP with --http")
-    serve.add_argument("--config", required=True, metavar="FILE", help="the file of console and servers (YAML)")
+    serve.add_argument("--config", required=True, metavar="FILE", help="YAML file with the console and the servers")
     serve.add_argument("--http", metavar="HOST:PORT", help="serve streamable HTTP at this address, path /mcp")
     return parser

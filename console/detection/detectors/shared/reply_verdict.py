@@ -68,7 +68,7 @@ def explain_silence(call: ModelCall) -> str:
 
 
 def is_declined(reply: Reply) -> bool:
-    """Return whether the model declined by the endpoint's own field for refusals, instead of a text."""
+    """Return whether the model declined in the endpoint's refusal field instead of in the reply text."""
     return reply.is_empty and not reply.is_cut and any(one not in ("", _NOTHING_SAID) for one in reply.finish)
 
 
