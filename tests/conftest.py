@@ -11,6 +11,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import shutil
 import sys
+import tempfile
 from collections import Counter
 from itertools import count
 from pathlib import Path
@@ -51,6 +52,10 @@ sys.dont_write_bytecode = False
 # No test speaks TLS, and reading the world's authorities takes each of a thousand model clients 17 ms; here are none.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
+
+# Between two tests a thread that an earlier page left behind reads the settings; it must not find the developer's data.
+BETWEEN = Path(tempfile.gettempdir()) / f"inferact-between-tests-{os.getpid()}"
+os.environ["INFERACT_DATA_DIR"] = str(BETWEEN)
 
 # Garbage is looked for seldom, and not among the tens of thousands of things that stay: it took a fifth of the time.
 gc.set_threshold(50_000, 20, 100)
@@ -116,6 +121,7 @@ def pytest_configure(config):
 
 
 def pytest_unconfigure(config):
+    shutil.rmtree(BETWEEN, ignore_errors=True)
     if folder := getattr(config, "own_postgres", None):
         postgres.stop(folder)
 
