@@ -342,7 +342,7 @@ def is_seeded(row: dict) -> bool:
 def judge_seeded(rows: list[dict], **more) -> float:
     """p for telling seeded items from the study's own with the same verdicts and the same right answers."""
     return told(
-        rows, is_seeded, group=lambda row: row["study"], stratum=lambda row: row["cell"],
+        rows, is_seeded, group=lambda row: row["study"], stratum=lambda row: (row["kind"], row["cell"]),
         unit=lambda row: (row["study"], row["task"], row["cell"]), **more,
     )  # fmt: skip
 
@@ -360,9 +360,7 @@ def judge_attention(rows: list[dict], **more) -> float:
 def judge_detector(rows: list[dict], **more) -> float:
     """p for telling which detector chose an action; place, meter and the neutral names are left out."""
     within = rows[0]["kind"] == "appendix-f"
-    first = [
-        row | {"text": _LABELS.sub("", row["text"])} for row in rows if row["round"][1] == 1 and not row["purpose"]
-    ]
+    first = [row for row in rows if row["round"][1] == 1 and not row["purpose"]]
     return told(
         first, lambda row: row["arm"]["detector"] == "rules", group=lambda row: row["study"],
         stratum=lambda row: (row["study"], row["task"], row["arm"]["feedback"]),
