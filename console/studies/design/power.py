@@ -91,7 +91,7 @@ class _Layout:
     keeps_begun: bool
 
 
-_MOST_PATTERNS = 40
+_MOST_PATTERNS = 200
 """The maximum number of patterns of drop-out, since each needs a plan of its own."""
 
 
