@@ -22,7 +22,7 @@ class OlderSchema(StorageError):
 
 
 class NoDatabase(StorageError):
-    """A missing database; create one with `inferact serve`."""
+    """The database does not exist; start one with `inferact serve`."""
 
 
 class NotOurs(StorageError):
@@ -30,7 +30,7 @@ class NotOurs(StorageError):
 
 
 class DatabaseUnusable(StorageError):
-    """An unusable database; nothing was stored."""
+    """The database cannot be used as it is; nothing was stored."""
 
 
 class NoSuchItem(StorageError):
