@@ -25,10 +25,10 @@ def ledger(tmp_path):
 def start_run():
     """A function that starts a run of n letters and plays its first trial; every action is flagged, nothing waits."""
 
-    def begin(players, n=3, **fields):
+    def begin(players, n=3, concurrency=None, **fields):
         usual = {"detector_name": "full-validation", "trials": 3, "undo_ms": 0, "feedback_mode": "nl"}
         start.start_run("run", {"office": n}, actor_and_environments=players, **usual | fields)
-        return engine.resume("run", actor_and_environments=players, concurrency=n)
+        return engine.resume("run", actor_and_environments=players, concurrency=concurrency or n)
 
     return begin
 

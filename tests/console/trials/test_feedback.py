@@ -150,11 +150,9 @@ def test_the_arm_without_inspections_retries_unsolved_tasks_with_empty_memory(st
     assert engine.advance("run", actor_and_environments=cast).revealed == 0
 
 
-# Worlds have threads of their own, and a machine without a free core can be late; a second run decides.
-@pytest.mark.flaky(reruns=1)
 def test_release_runs_what_nobody_decided_and_counts_it_apart(start_run, answer, trial, status, ledger):
     cast = players(sends_wrong_until_told, ledger)
-    start_run(cast, budget_cap=1)
+    start_run(cast, budget_cap=1, concurrency=1)
     answer(lambda *_: "reject")
     engine.advance("run", actor_and_environments=cast)
     assert status()[0]["success_paper"] is None

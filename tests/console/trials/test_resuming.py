@@ -159,11 +159,9 @@ def test_a_run_that_was_made_and_never_played_begins(trial):
     assert trial(0)[1].opening == "You are in the office. Send letter 0."
 
 
-# Worlds have threads of their own, and a machine without a free core can be late; a second run decides.
-@pytest.mark.flaky(reruns=1)
 def test_a_trial_that_was_made_just_before_the_crash_gets_its_budget(start_run, answer, trial, status):
     cast = players(sends_wrong_until_told)
-    start_run(cast, n=2, budget_cap=1)
+    start_run(cast, n=2, budget_cap=1, concurrency=1)
     answer(lambda *_: {"decision": "reject", "feedback_text": "send 0"})
     engine.advance("run", actor_and_environments=flaky(cast, 0))
     with writing() as session:
