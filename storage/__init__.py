@@ -1,1 +1,1 @@
-"""Tables, engine, queue and migrations: everything that touches the database file."""
+"""Tables, engine, queue and migrations: all code that accesses the database file."""

@@ -1,13 +1,13 @@
-"""The audit chains: each event's digest is hashed with the previous hash, so that any change of an event is detected.
+"""The audit chains: each link hashes its event's digest with the previous hash, so that a check finds any change.
 
-Each run has a chain of its own, so that writers of different runs do not wait for each other; what belongs to no run is
-in the chain of access. That chain also holds the heads of the others: `seal` adds a link with those that have moved.
+Each run has its own chain, so that writers of different runs do not wait for each other. The access chain covers events
+and rows outside any run. `seal` adds a link with the last hashes of all grown chains to the access chain.
 
-A chain holds digests and ids only. The content of an event can be erased: its link stays, and the event that records
-the erasure lists the erased event. A row for each chain holds its end.
+A chain holds digests and ids only. An event's content can be erased: its link remains, and the event of the erasure
+lists the erased event. Each chain has one row for its end.
 
-Each transaction also adds a link with the digests of the rows that it changed (`storage.linked_rows`); a link of rows
-has no event. Each digest is salted, and the salt goes with the row.
+Each transaction also adds a link with the digests of its changed rows (`storage.linked_rows`); such a link has no
+event. Each row's digest has a salt, which is deleted with the row.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _end = Table.metadata.tables[str(ChainEnd.__tablename__)]
 _salt = Table.metadata.tables[str(RowSalt.__tablename__)]
 
 ACCESS = 0
-"""The chain of what belongs to no run, and of rows that were removed; a run's chain has the run's id."""
+"""The id of the access chain, for events outside any run and for removed rows; a run's chain has the run's id."""
 
 _CONTENT = ("run_id", "at_ms", "actor", "kind", "subject", "detail", "door", "place", "before", "after", "salt")
 _NO_ROWS = "[]"
@@ -41,7 +41,7 @@ _EVENT, _ERASED_BY, _CHAIN = "event", "erased by ", "chain"
 _Heads = dict[int, str]
 _PAGE = 1_000
 _SHOWN = 20
-"""How many changed rows of one table are named; the rest are only counted."""
+"""Maximum number of changed rows listed per table; the remaining rows are only counted."""
 
 READ_TOUCHED = f"SELECT DISTINCT name, row_id FROM {TOUCHED} ORDER BY name, row_id"
 FORGET_TOUCHED = f"DELETE FROM {TOUCHED}"
@@ -65,14 +65,14 @@ _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
 def begin(connection: Connection) -> None:
-    """Create the end of the empty chain of access."""
+    """Create the end of the empty access chain."""
     connection.execute(insert(_end).values(id=ACCESS, event_id=0, events=0, hash=""))
 
 
 def append(connection: Connection, content: Mapping[str, Any], erases: Sequence[int] = ()) -> int:
-    """Add one event and return its id, within the caller's write transaction; the commit links it (`link_touched`).
+    """Add one event in the caller's write transaction and return its id; the commit links the event (`link_touched`).
 
-    `content` holds the columns of an event except id and salt. `erases` lists events whose content is deleted as well.
+    `content` holds the event's columns except id and salt. `erases` lists events whose content is deleted as well.
     """
     if erases:
         connection.execute(delete(_event).where(_event.c.id.in_(erases)))
@@ -81,7 +81,7 @@ def append(connection: Connection, content: Mapping[str, Any], erases: Sequence[
 
 
 def append_raw(cursor: Any, content: Mapping[str, Any], erases: Sequence[int] = (), *, server: bool) -> int:
-    """Like `append`, with a raw cursor of the transaction; the events that it `erases` are deleted already."""
+    """Add one event with a raw cursor of the transaction; the caller has already deleted the events in `erases`."""
     cursor.execute(_SERVER_ID if server else NEW_ID)
     event_id: int = cursor.fetchone()[0]
     row = {"id": event_id, **content, "salt": secrets.token_hex(16)}
@@ -93,7 +93,7 @@ def append_raw(cursor: Any, content: Mapping[str, Any], erases: Sequence[int] = 
 
 
 def link_touched(cursor: Any, *, server: bool) -> None:
-    """Link the events and the rows that this transaction added or changed, if there are any, just before its commit.
+    """Link the events and rows that this transaction added or changed; call this function just before the commit.
 
     `cursor` is a raw cursor of the transaction; `server` is true for any database other than SQLite.
     """
@@ -105,7 +105,7 @@ def link_touched(cursor: Any, *, server: bool) -> None:
 
 
 def link_all(connection: Connection, names: Iterable[str] = tuple(LINKED)) -> None:
-    """Link every row of these tables as it is now, for a database in which they were not linked until now."""
+    """Link the current state of every row of these tables, for a database in which these rows have no links yet."""
     cursor, server = connection.connection.cursor(), connection.dialect.name != "sqlite"
     rows = [(name, key) for name in names for key, *_ in connection.exec_driver_sql(select_rows(name))]
     if rows:
@@ -113,7 +113,7 @@ def link_all(connection: Connection, names: Iterable[str] = tuple(LINKED)) -> No
 
 
 def seal(connection: Connection) -> None:
-    """Add the heads of all chains that have moved since the last seal to the chain of access."""
+    """Add the last hashes of all chains that have grown since the last seal to the access chain."""
     cursor, server = connection.connection.cursor(), connection.dialect.name != "sqlite"
     _run_many(cursor, _MOVED_ENDS, [(ACCESS,)], server)
     moved = cursor.fetchall()
@@ -124,13 +124,13 @@ def seal(connection: Connection) -> None:
 
 
 def problems(connection: Connection) -> list[str]:
-    """Return a sentence about the first event at which each chain breaks, and each row that differs from the chains."""
+    """Return a sentence about the first problem of each chain, and about each row that differs from its chain."""
     chains = list(_broken(connection)) or list(_unlinked(connection))[:1]
     return chains + list(_row_problems(connection))
 
 
 def end_of(connection: Connection) -> tuple[int, str]:
-    """Return the number of events in all chains and the last hash of access, for comparison with a copy elsewhere.
+    """Return the number of events in all chains and the last hash of the access chain, to compare with an earlier copy.
 
     The hash covers a run's chain up to the last `seal`.
     """
@@ -139,13 +139,13 @@ def end_of(connection: Connection) -> tuple[int, str]:
 
 
 def count_unsealed(connection: Connection) -> int:
-    """Return how many events of runs are newer than the last `seal`."""
+    """Return the number of run events that are newer than the last `seal`."""
     newer = select(func.coalesce(func.sum(_end.c.events - _end.c.sealed), 0)).where(_end.c.id != ACCESS)
     return int(connection.execute(newer).scalar_one())
 
 
 def head_problem(connection: Connection, events: int, last_hash: str) -> str | None:
-    """Return a sentence if the chain of access does not contain this earlier end, else None."""
+    """Return a sentence if the access chain does not contain this earlier end, else None."""
     held = select(_link.c.place).where(_link.c.chain == ACCESS, _link.c.hash == last_hash)
     if not last_hash or connection.execute(held).first() is not None:
         return None
@@ -154,7 +154,7 @@ def head_problem(connection: Connection, events: int, last_hash: str) -> str | N
 
 
 def _link_noted(cursor: Any, touched: Iterable[Sequence[Any]], server: bool) -> None:
-    """Add the links of the noted events and rows; None is the digest of a row that is gone, whose salt is removed."""
+    """Add the links of the noted events and rows; a removed row has the digest None and loses its salt."""
     found: dict[str, list[int]] = {}
     for name, row_id in touched:
         found.setdefault(name, []).append(row_id)
@@ -174,7 +174,7 @@ def _link_noted(cursor: Any, touched: Iterable[Sequence[Any]], server: bool) -> 
 
 
 def _digest_rows(cursor: Any, touched: Mapping[str, list[int]], server: bool) -> dict[int, list[list[Any]]]:
-    """Return [table, id, digest] of the rows by chain, each digest with a new salt that is stored."""
+    """Store a new salt for each row and return [table, id, digest] of the rows by chain."""
     found: dict[int, list[list[Any]]] = {}
     salts, gone = [], []
     for name, ids in touched.items():
@@ -207,7 +207,7 @@ def _add_links(cursor: Any, chain: int, links: list[dict[str, Any]], server: boo
 
 
 def _lock_end(cursor: Any, chain: int, server: bool) -> tuple[int, str]:
-    """Return the number of links of a chain and its last hash; SQLite holds its one lock since BEGIN IMMEDIATE."""
+    """Return the number of links and the last hash of a chain; lock its end, except on SQLite with its one lock."""
     statement = READ_END + " FOR UPDATE" * server
     _run_many(cursor, statement, [(chain,)], server)
     found = cursor.fetchone()
@@ -221,7 +221,7 @@ def _lock_end(cursor: Any, chain: int, server: bool) -> tuple[int, str]:
 
 
 def _run_many(cursor: Any, statement: str, values: list[tuple[Any, ...]], server: bool) -> None:
-    """Run the statement for each set of values; a server's driver writes a placeholder as %s."""
+    """Run the statement for each set of values; replace `?` by the placeholder `%s` for PostgreSQL."""
     words = statement.replace("?", "%s") if server else statement
     if len(values) == 1:
         cursor.execute(words, values[0])
@@ -284,7 +284,7 @@ def _chain_problems(
     erased: set[int],
     heads: dict[int, str],
 ) -> Iterator[str]:
-    """Yield the problems of one chain; `heads` are its hashes by place, as the chain of access has them."""
+    """Yield the problems of one chain; `heads` are its hashes by place, as stored in the access chain."""
     previous, counted, last, chain = "", 0, "the beginning", ACCESS
     for link, content in links:
         named, chain = _named(link.event_id, link.kind), link.chain
@@ -325,7 +325,7 @@ def _unlinked(connection: Connection) -> Iterator[str]:
 
 
 def _row_problems(connection: Connection) -> Iterator[str]:
-    """Yield a sentence about each linked row that was changed, added or removed outside the chain."""
+    """Yield a sentence about each linked row that another program changed, added or removed."""
     linked = _latest_digests(connection)
     for name in LINKED:
         found = list(_differing(connection, name, linked.get(name, {})))
@@ -351,7 +351,7 @@ def _differing(connection: Connection, name: str, linked: dict[int, str | None])
 
 
 def _latest_digests(connection: Connection) -> dict[str, dict[int, str | None]]:
-    """Return the last linked digest of each row by table and id; None for a row that an event removed."""
+    """Return the last linked digest of each row by table and id; None for a removed row."""
     found: dict[str, dict[int, str | None]] = {}
     lists = select(_link.c.rows).where(_link.c.rows != _NO_ROWS).order_by(_link.c.event_id)
     for text in connection.execute(lists).scalars():
@@ -368,7 +368,7 @@ def _erased(connection: Connection) -> set[int]:
 
 
 def _heads(connection: Connection) -> dict[int, _Heads]:
-    """Return the sealed heads: for each chain the hash by the number of its events."""
+    """Return the sealed hashes: for each chain the last hash by its number of events."""
     found: dict[int, _Heads] = {}
     sealed = select(_link.c.rows).where(_link.c.chain == ACCESS, _link.c.kind == "heads", _link.c.content_digest == "")
     for text in connection.execute(sealed).scalars():
@@ -380,7 +380,7 @@ def _heads(connection: Connection) -> dict[int, _Heads]:
 
 
 def _links(connection: Connection) -> Iterator[tuple[Row[Any], dict[str, Any] | None]]:
-    """Yield every link, chain by chain in order, with its content or None if the content is missing."""
+    """Yield every link, chain by chain in order, with its event's content or None if the content is missing."""
     content = [_event.c[name].label(f"content_{name}") for name in ("id", *_CONTENT)]
     joined = _link.outerjoin(_event, _event.c.id == _link.c.event_id)
     ordered = select(_link, *content).select_from(joined).order_by(_link.c.chain, _link.c.place, _link.c.event_id)

@@ -1,4 +1,4 @@
-"""Backups of the whole database, which can be made and restored while the console runs."""
+"""Backups of the whole database; creation and restore work while the console runs."""
 
 import os
 import re
@@ -27,7 +27,7 @@ _NO_ORIGIN = {"actor": "console", "door": "", "place": ""}
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A restore: the path of the replaced file (None if there was none), and what went back."""
+    """The result of a restore: the path of the replaced file (None if it was missing), and counts of the changes."""
 
     kept: Path | None
     went_back: WentBack
@@ -64,7 +64,7 @@ def backup(url: str, target_path: str | Path) -> Path:
 
 
 def name_in_folder(folder: str | Path, at: datetime) -> Path:
-    """Return the path of a backup in a folder of backups, named by its time; `remove_old` knows these names.
+    """Return the path of a backup in a folder of backups, named by its time in the format of `remove_old`.
 
     Raise StorageError if the path exists and is not a folder.
     """
@@ -75,9 +75,9 @@ def name_in_folder(folder: str | Path, at: datetime) -> Path:
 
 
 def remove_old(made: Path, keep: int) -> list[Path]:
-    """Remove older backups beside the one just `made` so that `keep` are left, and return their paths.
+    """Remove older backups in the folder of the new backup `made`, keep `keep` backups, and return the removed paths.
 
-    Only files that `name_in_folder` named count; other files stay. The one just made stays even if the clock went back.
+    Count only files named by `name_in_folder`. The new backup stays even if an older one has a later time.
     """
     dated = sorted((path for path in made.parent.iterdir() if _DATED.fullmatch(path.name)), reverse=True)
     old = [path for path in dated if path != made][keep - 1 :]
@@ -91,9 +91,9 @@ def restore(
 ) -> Restored:
     """Replace the database with a backup, migrated to the current tables, and begin a new epoch (`storage.new_epoch`).
 
-    Safe while the console runs: the next transaction reads the restored rows. `origin` is the actor, door and place of
-    the event. Raise NotOurs, OlderSchema, NewerSchema or StorageError if the backup cannot be used; the database is
-    then unchanged.
+    A restore is safe while the console runs: the next transaction reads the restored rows. `origin` holds the event's
+    actor, door (entry point) and place. Raise NotOurs, OlderSchema, NewerSchema or StorageError if the backup cannot be
+    used; the database is then unchanged.
     """
     source, target = Path(source_path).expanduser().absolute(), _database_file(url)
     if not source.exists():
@@ -136,7 +136,7 @@ def _database_file(url: str) -> Path:
 
 
 def _copy(source: Path, target: Path, journal: str | None = "DELETE") -> None:
-    """Copy every page in one step, so that no other writer can make the copy start again."""
+    """Copy every page in one step, so that another writer cannot restart the copy."""
     with closing(_open(source)) as origin, closing(_open(target)) as copy:
         origin.backup(copy)
         if journal is not None:
@@ -167,9 +167,9 @@ def _copy_migrated(source: Path, copy: Path) -> None:
 
 
 def _copy_replaced(kept: Path | None, ready: Path, copy: Path) -> str:
-    """Copy the replaced database, migrated, and give its key to `ready`; return "" or the reason if it cannot be read.
+    """Copy and migrate the replaced database and copy its key to `ready`; return "" or the reason if it is unreadable.
 
-    If there is none, or it cannot be read, copy `ready` instead, from which nothing differs.
+    If the replaced database is missing or unreadable, copy `ready` instead, so that no row differs.
     """
     unread = ""
     try:
@@ -187,7 +187,7 @@ def _copy_replaced(kept: Path | None, ready: Path, copy: Path) -> str:
 
 
 def _newest(path: Path) -> tuple[int, ...]:
-    """Return the newest ids of what a restore must not miss: actions that began, decisions, events."""
+    """Return the highest ids of actions begun, decisions and events: a restore must include all of these rows."""
     newest = ", ".join(f"(SELECT max(id) FROM {table})" for table in ("intent", "decision", "event"))
     with closing(_open(path)) as connection:
         found: tuple[int, ...] = connection.execute(f"SELECT {newest}").fetchone()
@@ -212,7 +212,7 @@ def _keep(target: Path) -> Path | None:
 
 
 def _put_back(kept: Path | None, target: Path) -> None:
-    """Undo `_keep`, since the database is not replaced."""
+    """Undo `_keep` after a failed restore: remove the copy, or rename the kept file to the database's name."""
     if kept is None:
         return
     if target.exists():
@@ -230,7 +230,7 @@ def refuse_there(target: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Wait until the file, or the names in a folder, would survive a power cut."""
+    """Write the file, or the names in a folder, to disk, so that they survive a power cut."""
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)

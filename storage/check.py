@@ -1,4 +1,4 @@
-"""Checks of a database that return problems as sentences: its file, its schema, and the sums that must agree."""
+"""Checks of a database's file, schema and sums; each problem is returned as a sentence."""
 
 import re
 import sqlite3
@@ -17,7 +17,7 @@ from storage.queue.values import FAR_MS
 from storage.tables import IS_CURRENT
 
 _SHOWN = 20
-"""How many problems of one kind are listed; the rest are only counted."""
+"""Maximum number of problems listed per kind; the remaining problems are only counted."""
 
 _HEAD = re.compile(r"([0-9]+):([0-9a-f]{64}|)(\s|$)")
 _HELD = "SELECT * FROM slot WHERE status IN ('claimed', 'decided')"
@@ -69,7 +69,7 @@ _RULES = {
 
 
 def check(url: str, heads: Sequence[tuple[int, str]] = ()) -> list[str]:
-    """Return every problem of the database as a sentence, changing nothing; raise NotOurs if the file is foreign.
+    """Return every problem of the database as a sentence, without changing it; raise NotOurs if the file is foreign.
 
     `heads` are earlier ends of the audit chain (`chain_end`), which the chain must still contain.
     """
@@ -91,26 +91,26 @@ def check(url: str, heads: Sequence[tuple[int, str]] = ()) -> list[str]:
 
 
 def chain_end(url: str) -> tuple[int, str]:
-    """Return the number of events in the audit chains and the last hash of access, to be stored elsewhere."""
+    """Return the number of events in the audit chains and the last hash of the access chain, for storage elsewhere."""
     with engine(url).connect() as connection:
         return audit_chain.end_of(connection)
 
 
 def count_unsealed(url: str) -> int:
-    """Return how many events of runs the last hash of access does not cover yet."""
+    """Return the number of run events that the last hash of the access chain does not cover yet."""
     with engine(url).connect() as connection:
         return audit_chain.count_unsealed(connection)
 
 
 def seal_chains(url: str) -> None:
-    """Add the heads of the runs' chains to the chain of access, if any has moved since the last time."""
+    """Add the last hashes of the runs' chains to the access chain if any chain has grown since the last seal."""
     if count_unsealed(url):
         with writing(url) as session:
             audit_chain.seal(session.connection())
 
 
 def epoch_of(url: str) -> int:
-    """Return the epoch of the database: 1, raised by each restore."""
+    """Return the epoch of the database, which starts at 1 and increases with each restore."""
     with engine(url).connect() as connection:
         epoch: int = connection.execute(text("SELECT epoch FROM database_key")).scalar_one()
     return epoch
@@ -125,7 +125,7 @@ def parse_heads(text: str) -> list[tuple[int, str]]:
 
 
 def file_problems(path: Path) -> list[str]:
-    """Return what SQLite reports about a file: damaged pages, and rows that reference missing rows."""
+    """Return the problems that SQLite reports about a file: damaged pages, and rows that reference missing rows."""
     with closing(sqlite3.connect(path)) as connection:
         damage = [str(line) for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
         dangling = connection.execute("PRAGMA foreign_key_check").fetchmany(_SHOWN)

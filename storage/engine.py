@@ -1,8 +1,8 @@
 """Engines, sessions and the file of an SQLite database, all opened on first use.
 
-There is one pool per database, durability, kind of transaction and process. A database's file is private to its user,
-and verified to be the same file before every transaction: SQLite does not notice if its open file is removed or
-replaced, and would write into a file that has no name.
+There is one pool per database, durability, kind of transaction and process. Only the file's user can read a database.
+Each transaction first verifies that the file is the one opened before, because SQLite does not notice if its open file
+is removed or replaced.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from storage.private_files import create_private, make_private
 BUSY_MS = 30_000
 _POOL: dict[str, Any] = {"pool_size": 8, "max_overflow": -1, "hide_parameters": True}
 _FIRST_BYTES = 20
-"""The header bytes with magic string, page size and journal mode (write-ahead log, or none in a backup)."""
+"""Number of header bytes up to the magic string, page size and journal mode (write-ahead log, or none in a backup)."""
 _LOG_HEADER, _FRAME_HEADER, _LOG_MAGIC = 32, 24, b"\x37\x7f\x06"
 
 
@@ -45,7 +45,7 @@ class Durability(StrEnum):
 
 @contextmanager
 def reading(url: str) -> Iterator[Session]:
-    """Open a session that reads one state of the database; roll back any changes."""
+    """Open a session that reads one state of the database; roll back any changes at the end."""
     with _in_words(url), Session(engine(url)) as session:
         yield session
 
@@ -67,7 +67,7 @@ def writing(url: str, durability: Durability = Durability.FULL) -> Iterator[Sess
 def engine(url: str, durability: Durability = Durability.NORMAL, *, writes: bool = False) -> Engine:
     """Return this process's engine for the database; create the folder of a new SQLite file.
 
-    If `writes` is true or the durability is FULL, transactions take SQLite's write lock when they begin.
+    If `writes` is true or the durability is FULL, a transaction takes SQLite's write lock when it begins.
     """
     return _engine(url, durability, writes or durability is Durability.FULL, os.getpid())
 
@@ -107,7 +107,7 @@ def check_file(opened: Engine) -> None:
 
 
 def borrow(opened: Engine, *, waits: bool = True) -> Any:
-    """Return a raw connection until `give_back`; it fails at once if SQLite is locked, unless it `waits`."""
+    """Return a raw connection until `give_back`; it fails at once if SQLite is locked, unless `waits` is true."""
     try:
         return _idle(opened, waits).pop()
     except IndexError:
@@ -122,7 +122,7 @@ def borrow(opened: Engine, *, waits: bool = True) -> Any:
 
 
 def give_back(opened: Engine, connection: Any, *, waits: bool = True) -> None:
-    """Keep a raw connection for the next borrower; return a PostgreSQL connection to its pool."""
+    """Keep a raw SQLite connection for the next borrower, or return a PostgreSQL connection to its pool."""
     if opened.dialect.name == "sqlite":
         _idle(opened, waits).append(connection)
     else:
@@ -130,7 +130,7 @@ def give_back(opened: Engine, connection: Any, *, waits: bool = True) -> None:
 
 
 def sqlite_path(url: str) -> Path | None:
-    """Return the file of an SQLite URL, or None for another database; raise StorageError if it is in memory."""
+    """Return the file of an SQLite URL, or None for another database; raise StorageError for a database in memory."""
     parts = make_url(url)
     if parts.get_backend_name() != "sqlite":
         return None
@@ -140,7 +140,7 @@ def sqlite_path(url: str) -> Path | None:
 
 
 def configure(dbapi_connection: Any, durability: Durability, *, foreign_keys: bool = True) -> None:
-    """Set up a new sqlite3 connection: autocommit until BEGIN, WAL, a long lock timeout, foreign keys."""
+    """Configure a new sqlite3 connection: autocommit until BEGIN, WAL, a long lock timeout and foreign keys."""
     dbapi_connection.isolation_level = None
     cursor = dbapi_connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout={BUSY_MS}")
@@ -236,7 +236,7 @@ class DatabaseFile:
         self._log_size = 0
 
     def check(self) -> None:
-        """Raise DatabaseUnusable if the file or its log is not the one that this process opened; takes two stats."""
+        """Raise DatabaseUnusable if the file or its log differs from the opened one; the check costs two stat calls."""
         # os.stat, since every claim pays for this and Path.stat costs half as much again.
         file, log = _stat(self._path_text), _stat(self._log_text)
         if file and log and _state(file) == self._seen and self._is_log(log):
@@ -245,7 +245,7 @@ class DatabaseFile:
             self._look()
 
     def prepare(self) -> None:
-        """Make the file private, creating it if necessary; never create a file in place of a recorded one."""
+        """Create the file if necessary and make it private; never create a file in place of a recorded one."""
         if self._anchor is not None:
             self.check()
         elif self._path.exists():
@@ -254,7 +254,7 @@ class DatabaseFile:
             create_private(self._path)
 
     def close(self) -> None:
-        """Forget the file until the next check; the caller must close its own connections first."""
+        """Forget the file until the next check; the caller must first close all other connections."""
         with self._lock:
             anchor, self._anchor, self._seen = self._anchor, None, ()
             if anchor is not None:
@@ -269,7 +269,7 @@ class DatabaseFile:
         return not log.st_size or os.pread(self._log_header, 3, 0) == _LOG_MAGIC
 
     def _look(self) -> None:
-        """Check the file in full; raise DatabaseUnusable if anything other than SQLite changed it."""
+        """Check the file in full; raise DatabaseUnusable if a program other than SQLite changed it."""
         if self._anchor is None:
             self._learn()
             return
@@ -287,7 +287,7 @@ class DatabaseFile:
         self._seen = _state(file)
 
     def _learn(self) -> None:
-        """Record the file's identity once it has a key; keep a connection open, so that the log is not deleted."""
+        """Record the identity of a file with a key; keep one connection open, so that SQLite keeps the log."""
         make_private(self._path)
         key = self._key_there() if self._path.exists() and self._path.stat().st_size else None
         if key is None:
@@ -339,7 +339,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _log_needed(anchor: sqlite3.Connection, cut: DatabaseUnusable) -> int:
-    """Return the number of bytes that the log needs for its valid frames, or 0 if it has none."""
+    """Return the number of bytes that the log needs for its valid frames, or 0 if the log has no valid frame."""
     try:
         frames = anchor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
         (page,) = anchor.execute("PRAGMA page_size").fetchone()

@@ -1,8 +1,7 @@
-"""The rows that the audit chain covers: their columns by what these say, their digests, and the triggers that note a
-changed row.
+"""The rows that the audit chain covers, with their columns by part, their digests and their triggers.
 
-Each connection of the console notes in a temporary table which of these rows it changed; the commit then links them.
-A change by another program is neither noted nor linked, so `db check` finds it.
+On each connection of the console, triggers note the changed rows in a temporary table, and the commit links these rows.
+Changes by another program have no note and no link, so `db check` finds them.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from typing import Any
 import orjson
 
 _SIZE = 32
-"""The hexadecimal digits of a digest of one part (128 bits)."""
+"""Number of hexadecimal digits in the digest of one part (128 bits)."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedTable:
     """The linked columns of a table for who, what and when; `left_out` gives a reason for each other column.
 
-    `run` is an SQL expression for the run in whose chain the row is; without one it is in the chain of access.
-    `only` is an SQL condition on {row}: other rows are not linked.
+    `run` is an SQL expression for the run of a row; by default the row is in the access chain. `only` is an SQL
+    condition on {row}: the chain covers only rows that meet the condition.
     """
 
     who: tuple[str, ...] = ()
@@ -37,7 +36,7 @@ class LinkedTable:
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
-        """The columns by part, in the order of a digest."""
+        """The linked columns by part, in the order of a digest."""
         return {"who": self.who, "what": self.what, "when": self.when}
 
     @property
@@ -144,7 +143,7 @@ LINKED: dict[str, LinkedTable] = {
         run="run_id",
     ),
 }  # fmt: skip
-"""Every linked table. A new column of these tables goes into a part or, with a reason, into `left_out`."""
+"""All linked tables by name. Add a new column of these tables to a part or, with a reason, to `left_out`."""
 
 NOT_LINKED = {
     "event": "the chain itself holds the digest of each event",
@@ -182,14 +181,14 @@ NOT_LINKED = {
         "data of a study, in which nothing runs; its changes of status are events",
     ),
 }  # fmt: skip
-"""The tables whose rows are not linked, each with the reason."""
+"""The tables without linked rows, each with the reason."""
 
 TOUCHED = "touched_row"
-"""The temporary table of each connection with the rows that its transaction changed: table and id."""
+"""Name of each connection's temporary table with the table and id of each row that the transaction changed."""
 
 
 def parts_digest(values: Sequence[Any], name: str, salt: str) -> str:
-    """Return the digest of a row's linked columns: one part for who, what and when each, joined by dots."""
+    """Return the digest of a row's linked columns: one digest each for who, what and when, joined by dots."""
     parts = []
     for part, columns, start, end in _slices(name):
         # Columns without a value are left out, so that a column that a later version adds changes no digest.
@@ -205,7 +204,7 @@ def parts_digest(values: Sequence[Any], name: str, salt: str) -> str:
 
 @cache
 def _slices(name: str) -> list[tuple[str, tuple[str, ...], int, int]]:
-    """Return each part of a table with its columns, and where these begin and end among all linked columns."""
+    """Return each part of a table with its columns, and the start and end of these among all linked columns."""
     found, start = [], 0
     for part, columns in LINKED[name].parts.items():
         found.append((part, columns, start, start + len(columns)))
@@ -222,14 +221,14 @@ def _bytes(value: list[Any]) -> bytes:
 
 
 def changed_parts(name: str, before: str, after: str) -> str:
-    """Return in words which parts of a row differ between two digests, with the columns of each part."""
+    """Return the names and columns of the parts in which two digests of a row differ, joined by "and"."""
     pairs = zip(LINKED[name].parts.items(), before.split("."), after.split("."), strict=False)
     return " and ".join(f"{part} ({', '.join(columns)})" for (part, columns), old, new in pairs if old != new)
 
 
 @cache
 def select_row(name: str) -> str:
-    """Return the statement that reads the id, the linked columns and the run of one row; SQLite keeps it prepared."""
+    """Return the statement that reads the id, the linked columns and the run of one row."""
     table = LINKED[name]
     condition = f" AND {table.only.format(row=name)}" if table.only else ""
     return f"SELECT id, {', '.join(table.columns)}, {table.run} FROM {name} WHERE id = ?{condition}"
@@ -244,9 +243,9 @@ def select_rows(name: str) -> str:
 
 
 def note_changes_sqlite(connection: Any, _record: object) -> None:
-    """Make a raw SQLite connection note the linked rows that it changes; do nothing if the tables are missing.
+    """Create triggers on a raw SQLite connection that note its changes of linked rows, if these tables exist.
 
-    The triggers are temporary: another program's connection does not have them.
+    The triggers are temporary, so connections of other programs do not have them.
     """
     cursor = connection.cursor()
     cursor.execute("PRAGMA temp_store=MEMORY")
@@ -273,7 +272,7 @@ def _sqlite_triggers(tables: Collection[str]) -> Iterator[str]:
 
 
 def note_changes_postgres(connection: Any, _record: object) -> None:
-    """Make a raw connection to a server note the linked rows that it changes; the triggers are in the schema."""
+    """Create the temporary table for changed rows on a raw PostgreSQL connection; the triggers are in the schema."""
     cursor = connection.cursor()
     cursor.execute(f"CREATE TEMP TABLE IF NOT EXISTS {TOUCHED} (name text, row_id integer) ON COMMIT DELETE ROWS")
     cursor.close()
@@ -281,10 +280,10 @@ def note_changes_postgres(connection: Any, _record: object) -> None:
 
 
 def postgres_triggers(names: Iterable[str] = tuple(LINKED), later: Collection[str] = ()) -> Iterator[str]:
-    """Yield the statements that create the triggers of these tables in a server's schema.
+    """Yield the statements that create the triggers of these tables in a PostgreSQL schema.
 
-    `later` names columns that a later revision adds and notes. A session without the temporary table notes nothing, so
-    its changes are not linked.
+    `later` names columns that only a later revision adds to the tables and triggers. In a session without the temporary
+    table the triggers do nothing, so its changes have no link.
     """
     yield f"""CREATE OR REPLACE FUNCTION note_row() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN

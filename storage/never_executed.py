@@ -1,7 +1,7 @@
-"""Triggers that keep the actions of items with a known answer from running, whatever code asks for it.
+"""Triggers that refuse to run the action of an item with a known answer, for every caller.
 
-An action runs only after its intent is stored, and an agent's check needs a row of `ask`. The database refuses both for
-a marked trajectory or item, and refuses to move a mark to another trajectory.
+An action runs only after its intent is stored, and an agent's check needs a row of `ask`. For a marked trajectory or
+item, the database refuses both inserts. It also refuses to move a mark to another trajectory.
 """
 
 from collections.abc import Sequence
@@ -41,4 +41,4 @@ POSTGRESQL: Sequence[str] = (
     "CREATE OR REPLACE TRIGGER never_move_mark BEFORE UPDATE OF item_id, trajectory_id ON seeded_item "
     "FOR EACH ROW EXECUTE FUNCTION never_move_mark()",
 )
-"""The same with PostgreSQL; a `%` would become a parameter."""
+"""The triggers for PostgreSQL; do not write a `%`, because the driver reads it as a parameter."""

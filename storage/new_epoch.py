@@ -1,7 +1,7 @@
-"""The epoch that a restore begins: what it changes in the restored copy, before the copy replaces the database.
+"""The new epoch of a restore: its changes to the restored copy before the copy replaces the database.
 
-The data itself is changed, so that no later code has to compare epochs: approvals are void, access ends or is taken
-from the replaced database, and what only the replaced database knows to be forbidden is carried over.
+The restore changes the data itself, so that later code does not have to compare epochs. It voids approvals, ends access
+or copies it from the replaced database, and carries over newer actions and rejections.
 """
 
 import json
@@ -25,7 +25,7 @@ from storage.tables import IS_CURRENT, ItemStatus, Table
 from storage.tables.people import ENDED
 
 VOID = "void"
-"""The answer of a check whose approval or wait a restore ended."""
+"""Answer of a check whose approval or wait ended with a restore."""
 
 _ENDED = f"'{ENDED}' || hex(randomblob(16))"
 _HAS_BEGUN = "EXISTS (SELECT 1 FROM main.intent i WHERE i.trajectory_id = a.trajectory_id AND i.step = a.step)"
@@ -164,10 +164,10 @@ SELECT count(*) FROM replaced.decision WHERE submit_key NOT IN (SELECT submit_ke
 
 @dataclass(frozen=True, slots=True)
 class WentBack:
-    """The counts of what a restore changed or lost; `people` and `policies` are the names of those that differ.
+    """The counts of a restore's changes and losses; `people` and `policies` name those that differ.
 
-    `decisions_lost` are decisions that only the replaced file has. `unread` is the reason if the replaced file could
-    not be read, else empty.
+    `decisions_lost` counts the decisions that only the replaced file has. `unread` is the reason if the replaced file
+    was unreadable, else empty.
     """
 
     epoch: int
@@ -190,8 +190,8 @@ def begin_epoch(
 ) -> WentBack:
     """Change the restored copy `ready` for its new epoch, in one transaction with the event `about`.
 
-    `replaced` is a copy of the replaced database, migrated like `ready`. If the database could not be read (`unread`
-    says why), it is a copy of the backup. Raise StorageError if access cannot be kept.
+    `replaced` is a migrated copy of the replaced database. If that database was unreadable, `unread` is the reason and
+    `replaced` a copy of the backup. Raise StorageError if access cannot be kept.
     """
     now_ms = time.time_ns() // 1_000_000
     with _writing(ready, replaced) as session:
@@ -240,7 +240,7 @@ def _writing(ready: Path, replaced: Path) -> Iterator[Session]:
 
 
 def _void_checks(db: Transaction, now_ms: int) -> dict[str, int]:
-    """Void every approval and every open check; carry over what began, and what people rejected, since the backup."""
+    """Void every approval and every open check; carry over the actions begun and the rejections since the backup."""
     begun = db.run(_CARRY_INTENTS) + db.run(_CARRY.format(schema="replaced", since=_BEGUN))
     db.run(_CARRY_ANSWERS)
     rejected = sum(
@@ -261,7 +261,7 @@ def _void_checks(db: Transaction, now_ms: int) -> dict[str, int]:
 
 
 def _end_access(db: Transaction, now_ms: int) -> dict[str, int]:
-    """End sessions, unused links and tokens; leave people only the access that they have in both databases."""
+    """End sessions, unused links and tokens; reduce each person's access to the roles that both databases grant."""
     db.run(_CARRY_AGENTS)
     db.run(_END_TOKENS, now_ms=now_ms)
     db.run(_DISABLE, now_ms=now_ms)
@@ -277,7 +277,7 @@ def _end_access(db: Transaction, now_ms: int) -> dict[str, int]:
 
 
 def _keep_access(db: Transaction, now_ms: int) -> dict[str, int]:
-    """Take people, sessions, invitations and agents as they are in the replaced database."""
+    """Copy people, sessions, invitations and agents from the replaced database."""
     for table in ("person", "agent"):
         _refuse_other_ids(db, table)
     db.run(_END_TOKENS, now_ms=now_ms)
@@ -320,7 +320,7 @@ def _differing_people(db: Transaction) -> tuple[str, ...]:
 
 
 def _keep_policies(db: Transaction, epoch: int) -> tuple[str, ...]:
-    """Keep the replaced database's policies if any differs; return the names of the runs with another policy."""
+    """Keep the replaced database's policies if any differs; return the names of the runs with a different policy."""
     ours, theirs = (_policies(db, schema) for schema in ("main", "replaced"))
     differing = tuple(run for run in sorted({*ours, *theirs}) if _digests(ours, run) != _digests(theirs, run))
     names = ", ".join(column.name for column in Table.metadata.tables["replaced_policy"].c if column.name != "id")

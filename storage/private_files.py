@@ -12,20 +12,20 @@ _log = logging.getLogger(__name__)
 
 
 def make_private(path: Path) -> None:
-    """Restrict a database's file and the files beside it to their user; log a warning if others had access."""
+    """Restrict a database's file and its log files to their user; log a warning if others had access."""
     for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
         _tighten(path.with_name(name), PRIVATE_FILE)
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create the folder, or restrict an existing one to its user; leave shared folders as they are."""
+    """Create the folder, or restrict an existing one to its user; do not change shared folders."""
     folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
     if not folder.stat().st_mode & stat.S_ISVTX and folder != Path.home():
         _tighten(folder, PRIVATE_FOLDER)
 
 
 def create_private(path: Path) -> None:
-    """Create an empty file that only its user can read, unless the file exists."""
+    """Create an empty file that only its user can read, unless the file already exists."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE_FILE))

@@ -1,7 +1,7 @@
-"""A copy of a whole database into an empty one, from SQLite to PostgreSQL or back, that proves itself.
+"""A verified copy of a whole database into an empty one, from SQLite to PostgreSQL or back.
 
-Source and copy are read once more, table by table, and compared by the digest of their rows; the audit chains are rows
-too. The copy is committed only if every digest is equal.
+The copy reads source and target once more and compares the digest of each table's rows, including the audit chains. It
+commits only if all digests are equal.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from storage.tables import Table
 
 _PAGE = 500
 _SEEDED = frozenset({"database_key", "chain_end"})
-"""Tables in which a new database has a row."""
+"""Tables with one row in a new database."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedTable:
-    """A copied table: its name, its number of rows, and the SHA-256 (hex) of these in the order of their keys."""
+    """A copied table: its name, its number of rows, and the SHA-256 (hex) of the rows in the order of their keys."""
 
     name: str
     rows: int
@@ -37,7 +37,7 @@ class CopiedTable:
 
 
 def copy_database(source: str, target: str) -> list[CopiedTable]:
-    """Copy all rows of the database at one URL into the empty database at another; return the tables of the copy.
+    """Copy all rows of one database into another, empty database, both given by URL; return the copied tables.
 
     Raise StorageError if a database cannot be used, the target has rows, or the copy differs from the source; the
     target then stays empty.
@@ -67,7 +67,7 @@ def _require_current(source: str) -> None:
 
 @contextmanager
 def _snapshot(url: str) -> Iterator[Connection]:
-    """Open a connection that reads one state of the database, whatever others write meanwhile."""
+    """Open a connection that reads one state of the database during concurrent writes."""
     if sqlite_path(url) is not None:
         with engine(url).begin() as connection:
             yield connection
@@ -87,7 +87,7 @@ def _require_empty(connection: Connection, url: str) -> None:
 
 
 def _copy(read: Connection, write: Connection, table: SqlTable) -> CopiedTable:
-    """Copy the rows of a table; raise StorageError if the copy, read again, has another digest."""
+    """Copy the rows of a table, read the copy again, and raise StorageError if its digest differs."""
     digest, rows = hashlib.sha256(), 0
     for page in _pages(read, table):
         digest.update(_bytes(page))
@@ -102,7 +102,7 @@ def _copy(read: Connection, write: Connection, table: SqlTable) -> CopiedTable:
 
 
 def _pages(connection: Connection, table: SqlTable) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield all rows, ordered by key in the same way on every database."""
+    """Yield all rows in pages, ordered by key in the same way on every database."""
     keys = list(table.primary_key.columns)
     ordered = [
         key if isinstance(key.type, Integer) else key.collate(_BYTEWISE[connection.dialect.name]) for key in keys
@@ -124,7 +124,7 @@ def _plain(value: object) -> object:
 
 
 def _continue_numbers(connection: Connection) -> None:
-    """Let a server give numbers after the copied ones; an event's number is also after that of each erased event."""
+    """Set PostgreSQL's next row numbers above all copied numbers; for events, above those of erased events too."""
     if connection.dialect.name == "sqlite":
         return
     for table in Table.metadata.sorted_tables:
@@ -140,5 +140,5 @@ def _continue_numbers(connection: Connection) -> None:
 
 
 def _reason(failed: DBAPIError) -> str:
-    """Return the first line of the database's own message, as a sentence."""
+    """Return the first line of the database's error message as a sentence."""
     return str(failed.orig or failed).strip().partition("\n")[0].rstrip(".") + "."

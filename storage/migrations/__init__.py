@@ -36,12 +36,12 @@ _LINKED_SINCE = {
     "0014": [name for name in LINKED if not any(name in names for names in _LATER_LINKED.values())],
     **_LATER_LINKED,
 }
-"""The tables whose rows the audit chain covers from a revision on; the upgrade of an older database links its rows."""
+"""The tables that the audit chain covers from a revision on; the upgrade of an older database links their rows."""
 
 
 @lru_cache(maxsize=1)
 def revisions() -> tuple[str, ...]:
-    """Return the revisions in `versions`, from the baseline to the head."""
+    """Return the revisions in `versions`, from the baseline to the latest."""
     return tuple(sorted(path.name.partition("_")[0] for path in Path(__file__).parent.glob("versions/[0-9]*.py")))
 
 
@@ -51,10 +51,10 @@ def head() -> str:
 
 
 def migrate(url: str, *, create: bool = True) -> bool:
-    """Create the database or upgrade it to the current tables; return whether it was created.
+    """Create the database or upgrade it to the current tables; return true if it was created.
 
-    Raise NoDatabase if the database is missing and `create` is false, OlderSchema or NewerSchema if its revision is
-    unknown, and NotOurs if the file is not a database of this console.
+    Raise NoDatabase if the database is missing and `create` is false. Raise OlderSchema or NewerSchema if its revision
+    is unknown, and NotOurs if the file is not a database of this console.
     """
     found = revision(url)
     if found == head():
@@ -113,7 +113,7 @@ def upgrade(url: str) -> None:
 
 
 def refuse_unknown(url: str, found: str | None) -> None:
-    """Raise OlderSchema or NewerSchema if no revision leads from this one to the current tables."""
+    """Raise OlderSchema or NewerSchema if the database's revision `found` is unknown to this console."""
     if found is None or found in revisions():
         return
     what = sqlite_path(url) or "The database"
@@ -127,9 +127,9 @@ def refuse_unknown(url: str, found: str | None) -> None:
 
 @contextmanager
 def open_alone(url: str) -> Iterator[Connection]:
-    """Open one connection in a write transaction that excludes every other process.
+    """Open a connection with one write transaction that excludes all other processes.
 
-    On SQLite the connection does not enforce foreign keys, so that tables can be rebuilt.
+    On SQLite the connection does not enforce foreign keys, so that a migration can rebuild tables.
     """
     made = create_engine(url, poolclass=NullPool, hide_parameters=True)
     path = sqlite_path(url)
@@ -144,7 +144,7 @@ def open_alone(url: str) -> Iterator[Connection]:
 
 
 def revision(url: str) -> str | None:
-    """Read the revision of the tables, or None if the database is empty; raise NotOurs if it is another program's."""
+    """Read the revision of the tables, or None if the database is empty; raise NotOurs if the database is foreign."""
     path = sqlite_path(url)
     if path is not None:
         return file_revision(path)
@@ -156,7 +156,7 @@ def revision(url: str) -> str | None:
 
 
 def file_revision(path: Path) -> str | None:
-    """Read the revision of an SQLite file, or None if it is missing or empty; raise NotOurs if it is foreign."""
+    """Read the revision of an SQLite file, or None if the file is missing or empty; raise NotOurs if it is foreign."""
     if not path.exists() or not path.stat().st_size:
         return None
     try:
@@ -188,7 +188,7 @@ def _create(url: str) -> bool:
 
 
 def make_text_index(connection: Connection) -> None:
-    """Create the empty text index if the database is SQLite with FTS5; otherwise a search reads every text."""
+    """Create the empty text index if the database is SQLite with FTS5; without the index, a search reads every text."""
     if connection.dialect.name != "sqlite":
         return
     if "ENABLE_FTS5" in set(connection.exec_driver_sql("PRAGMA compile_options").scalars()):

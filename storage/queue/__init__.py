@@ -1,7 +1,7 @@
-"""The review queue. Each method is one transaction of its own, on a raw pooled connection.
+"""The review queue. Each method runs one transaction of its own on a raw pooled connection.
 
-Claims commit with synchronous=NORMAL (a power cut may undo the last claims and their units), decisions with FULL. Every
-method takes the time in ms since 1970, waits only for the database's lock, and raises the errors in `storage.errors`.
+Claims commit with synchronous=NORMAL (a power cut may undo the last claims and their units), decisions with FULL. All
+times are in ms since 1970. A method waits only for the database's lock and raises the errors in `storage.errors`.
 """
 
 import secrets
@@ -52,7 +52,7 @@ class Queue:
     url: str
 
     def put(self, items: Sequence[NewItem]) -> int:
-        """Add items in one transaction and return how many were added; skip items that exist already.
+        """Add items in one transaction and return the number of added items; skip items that exist already.
 
         An item that was cancelled before any review becomes pending again.
         """
@@ -72,7 +72,7 @@ class Queue:
         )
 
     def budget(self, *, run_id: int, trial: int, scope: str = "") -> BudgetState | None:
-        """Return the state of the budget, or None if it was never opened."""
+        """Return the state of the budget, or None if the budget does not exist."""
         with Transaction(self.url, sqlite_begin="DEFERRED") as db:
             row = db.row(sql.BUDGET, run_id=run_id, trial=trial, scope=scope)
         if row is None:
@@ -123,17 +123,17 @@ class Queue:
             claims.leave_slot(db, item_id, reviewer, token, SlotStatus.RELEASED, now_ms)
 
     def skip(self, *, item_id: int, reviewer: str, token: str, now_ms: int, until_ms: int | None = None) -> None:
-        """Release the claim, refund its unit and offer the item to this reviewer only if nothing else is left.
+        """Release the claim, refund its unit, and offer the item to this reviewer only if no other item is left.
 
-        With `until_ms` (since 1970), offer the item as before from that time on. Raise NotYours if the reviewer does
-        not have the claim.
+        From `until_ms` (since 1970) on, if given, offer the item in the normal order again. Raise NotYours if the
+        reviewer does not have the claim.
         """
         until_ms = now_ms + UNTIL_NOTHING_ELSE_MS if until_ms is None else until_ms
         with Transaction(self.url) as db:
             claims.leave_slot(db, item_id, reviewer, token, SlotStatus.SKIPPED, now_ms, until_ms)
 
     def list_offers(self, *, run_ids: Sequence[int], reviewer: str, now_ms: int) -> list[Offer]:
-        """Return the next items of these runs for the reviewer, the most urgent first, without a claim."""
+        """Return the next items of these runs for the reviewer, ordered by urgency, without claiming them."""
         with Transaction(self.url, sqlite_begin="DEFERRED") as db:
             return list_offers(db, run_ids, reviewer, now_ms)
 
@@ -171,7 +171,7 @@ class Queue:
     def undo(self, *, item_id: int, reviewer: str, now_ms: int, lease_ms: int) -> Claim:
         """Turn the reviewer's undelivered decision back into a draft; return the renewed claim, which keeps its unit.
 
-        Raise AlreadyDelivered if the agent has the decision, or QueueRefusal if nothing can be undone.
+        Raise AlreadyDelivered if the agent has the decision, or QueueRefusal if the reviewer has no decision to undo.
         """
         with Transaction(self.url, Durability.FULL) as db:
             item, status, _ = lock_item(db, item_id)
@@ -196,12 +196,12 @@ class Queue:
             return _claim_again(db, item, slot, reviewer, now_ms, lease_ms)
 
     def due(self, *, run_id: int, now_ms: int) -> list[int]:
-        """Return the ids of the decisions to deliver now, in order."""
+        """Return the ids of the decisions that are due for delivery at `now_ms`, in ascending order."""
         with Transaction(self.url, sqlite_begin="DEFERRED") as db:
             return sorted(decision_id for (decision_id,) in db.rows(sql.DUE, run_id=run_id, now_ms=now_ms))
 
     def mark_delivered(self, *, decision_ids: Sequence[int], now_ms: int) -> int:
-        """Mark those decisions that are due as delivered and return their number; leave the others unchanged."""
+        """Mark the due decisions among these as delivered and return their number; leave other decisions unchanged."""
         with Transaction(self.url, Durability.FULL) as db:
             return deliver(db, sorted(set(decision_ids)), now_ms)
 
@@ -211,12 +211,12 @@ class Queue:
             return claims.withdraw_items(db, sorted(set(item_ids)), ItemStatus.CANCELLED, now_ms)
 
     def expire_overdue(self, *, run_id: int, now_ms: int) -> int:
-        """Expire unclaimed items whose deadline has passed or whose agent has crashed; return their number."""
+        """Expire unclaimed items with a passed deadline or a crashed agent; return the number of expired items."""
         with Transaction(self.url, Durability.FULL) as db:
             return claims.expire_overdue(db, run_id, now_ms)
 
     def sweep(self, *, now_ms: int) -> int:
-        """Free every claim whose lease has expired or ends too late to be valid; return the number of claims."""
+        """Free every claim whose lease has expired or ends too late to be valid; return the number of freed claims."""
         with Transaction(self.url) as db:
             return claims.free_expired_claims(db, now_ms) + claims.free_far_claims(db, now_ms)
 
@@ -232,7 +232,7 @@ class Queue:
         marked_steps: str | None = None,
         answers: str | None = None,
     ) -> None:
-        """Store a reviewer's draft, leaving parts that are None unchanged; ignore a draft after its decision.
+        """Store a reviewer's draft; leave parts that are None unchanged, and ignore a draft after its decision.
 
         Raise NoSuchItem if the item is missing.
         """
@@ -245,14 +245,14 @@ class Queue:
                 db.run(sql.SAVE_DRAFT, item_id=item_id, reviewer=reviewer, now_ms=now_ms, **parts)
 
     def draft(self, *, item_id: int, reviewer: str) -> KeptDraft | None:
-        """Return the reviewer's unsubmitted draft, or None if there is none."""
+        """Return the reviewer's unsubmitted draft, or None if the reviewer has no draft of this item."""
         with Transaction(self.url, sqlite_begin="DEFERRED") as db:
             row = db.row(sql.DRAFT, item_id=item_id, reviewer=reviewer)
         return None if row is None else KeptDraft(*row)
 
 
 def deliver(db: Transaction, decision_ids: list[int], now_ms: int) -> int:
-    """Mark due decisions as delivered, then items with no undelivered decision; return the number of decisions."""
+    """Mark due decisions as delivered, then items without undelivered decisions; return the number of decisions."""
     rows = [row for decision_id in decision_ids for row in db.rows(sql.ITEM_OF_DECISION, decision_id=decision_id)]
     items = sorted({item_id for (item_id,) in rows})
     for item_id in items:
@@ -285,7 +285,7 @@ def _take_slot_again(db: Transaction, taken: TakenSlot, now_ms: int) -> None:
 def _store(
     db: Transaction, taken: TakenSlot, new: NewDecision, claimed_ms: int, now_ms: int, undo_ms: int
 ) -> DecisionRow:
-    """Add the revision, record it in the ledger, update the item and delete the draft."""
+    """Add the revision, record the decision in the ledger, update the item and delete the draft."""
     kind = DecisionKind(new["decision"])
     if kind is DecisionKind.ESCALATE:
         db.run(sql.ADD_SLOT, item_id=taken.item_id)

@@ -1,6 +1,6 @@
 """Claims: a reviewer's slot at an item and the slot's cost in units, always taken and returned together.
 
-A claim takes the next item in the reviewer's order, or the item that the request names, within the budget.
+A claim takes the next item in the reviewer's order, or the requested item, if the budget has a unit left.
 """
 
 import json
@@ -42,7 +42,7 @@ class SlotRow(NamedTuple):
 
 
 class BudgetRow(NamedTuple):
-    """The columns of the budget that pays for a claim."""
+    """The columns of a budget that a claim needs."""
 
     id: int
     cap: int | None
@@ -51,7 +51,7 @@ class BudgetRow(NamedTuple):
 
 
 class TakenSlot(NamedTuple):
-    """An occupied slot, with the values that a refund of its units needs."""
+    """An occupied slot with the values that a refund needs."""
 
     slot_id: int
     item_id: int
@@ -82,7 +82,7 @@ class _Lease(NamedTuple):
 
 
 def lock_item(db: Transaction, item_id: int) -> tuple[ItemRow, str, int]:
-    """Lock the item and return it with its status and number of open slots; raise NoSuchItem if it is missing."""
+    """Lock the item and return it with its status and number of open slots; raise NoSuchItem if the item is missing."""
     row = db.row(sql.LOCK_ITEM, item_id=item_id)
     if row is None:
         raise NoSuchItem(f"Review item {item_id} does not exist. Check its id.")
@@ -90,13 +90,13 @@ def lock_item(db: Transaction, item_id: int) -> tuple[ItemRow, str, int]:
 
 
 def find_own_slot(db: Transaction, item_id: int, reviewer: str) -> SlotRow | None:
-    """Return the reviewer's slot at the item, or None if they never had one."""
+    """Return the reviewer's slot at the item, or None if the reviewer has never claimed the item."""
     row = db.row(sql.OWN_SLOT, item_id=item_id, reviewer=reviewer)
     return None if row is None else SlotRow(*row)
 
 
 def spend_unit(db: Transaction, taken: TakenSlot, reason: str, now_ms: int) -> tuple[int | None, int]:
-    """Charge the slot's units to its budget and return its (cap, used); raise BudgetSpent if too few are left."""
+    """Charge the slot's units to its budget and return its (cap, used); raise BudgetSpent if too few units are left."""
     spent = db.row(
         sql.SPEND,
         budget_id=taken.budget_id,
@@ -141,7 +141,7 @@ def free_expired_claims(db: Transaction, now_ms: int) -> int:
 
 
 def free_far_claims(db: Transaction, now_ms: int) -> int:
-    """Free every slot whose lease ends too late to be valid, since the clock was wrong; return the number."""
+    """Free every slot whose lease ends too late to be valid after a wrong clock; return the number of freed slots."""
     return _free_slots(db, [TakenSlot(*row) for row in db.rows(sql.FAR_CLAIMS, far_ms=now_ms + FAR_MS)], now_ms)
 
 
@@ -187,7 +187,7 @@ def withdraw_items(db: Transaction, item_ids: list[int], status: ItemStatus, now
 
 
 def expire_overdue(db: Transaction, run_id: int, now_ms: int) -> int:
-    """Expire the run's unclaimed items whose deadline has passed or whose agent has crashed; return how many."""
+    """Expire the run's unclaimed items with a passed deadline or a crashed agent; return the number of items."""
     overdue = [item_id for (item_id,) in db.rows(sql.OVERDUE, run_id=run_id, **_time_bounds(now_ms))]
     for item_id in overdue:
         _expire(db, item_id, now_ms)
@@ -205,7 +205,7 @@ def _expire(db: Transaction, item_id: int, now_ms: int) -> None:
 
 
 def _record_expiry(db: Transaction, item_id: int, now_ms: int) -> None:
-    """Append the event that an agent's check ended without a decision."""
+    """Append an event to the audit log: an agent's check ended without a decision."""
     ((run_id,),) = db.rows(sql.RUN_OF_ITEM, item_id=item_id)
     event = {"run_id": run_id, "at_ms": now_ms, "actor": "gate", "kind": "gate: timeout", "subject": f"item {item_id}"}
     event |= {"detail": json.dumps({"item_id": item_id, "let run": False}, separators=(",", ":"))}
@@ -220,7 +220,7 @@ def _expire_if_overdue(db: Transaction, item_id: int, now_ms: int) -> bool:
 
 
 def claim(db: Transaction, request: ClaimRequest) -> Claim | NoClaim:
-    """Claim the requested or the next item, or return the reason why there is none.
+    """Claim the requested or the next item, or return the reason why no item is claimed.
 
     Raise NoSuchItem if the item is missing, QueueRefusal if no budget is open, and BudgetSpent if no unit is left.
     """

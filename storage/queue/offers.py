@@ -1,7 +1,7 @@
 """The next items for one reviewer over several runs, most urgent first, without a claim.
 
-The order: live items by deadline, the reviewer's claims, items assigned to the reviewer, then priority. Skipped items
-come back when their time is over, or if nothing else is left.
+The order is: live items by deadline, the reviewer's claims, items assigned to the reviewer, then priority. Skipped
+items return when their skip ends, or if no other item is left.
 """
 
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ from typing import NamedTuple
 from storage.queue.transaction import Transaction
 
 MOST = 8
-"""The number of offers per kind: another reviewer may claim the first ones in the meantime."""
+"""Maximum number of offers per kind; other reviewers may claim the first offers in the meantime."""
 UNTIL_NOTHING_ELSE_MS = 1 << 45
-"""The time for which an item is skipped if no time is stated: longer than any life, so that the order is kept."""
+"""Default length of a skip in ms: longer than any run lasts, so that skipped items keep their order."""
 
 
 class Offer(NamedTuple):
-    """An item that the reviewer could claim; `deadline_ms` is the deadline of its waiting agent, if it has one."""
+    """An item that the reviewer can claim; `deadline_ms` is the deadline of its waiting agent, or None."""
 
     item_id: int
     run_id: int
@@ -74,7 +74,7 @@ ORDER BY s.lease_until_ms, i.id LIMIT {MOST}"""
 
 
 class LiveItem(NamedTuple):
-    """An item whose agent waits since `asked_ms`, until `deadline_ms` if it has a deadline."""
+    """An item whose agent has waited since `asked_ms`; `deadline_ms` is None if the agent has no deadline."""
 
     item_id: int
     run_id: int
@@ -86,7 +86,7 @@ class LiveItem(NamedTuple):
 def list_live_items(
     db: Transaction, run_ids: Sequence[int], reviewer: str, now_ms: int, most: int = MOST
 ) -> list[LiveItem]:
-    """Return the items of these runs whose agents wait and which the reviewer may claim, the first deadline first."""
+    """Return the live items of these runs that the reviewer may claim, ordered by deadline."""
     if not run_ids:
         return []
     rows = db.rows(_LIVE % _listed(run_ids), reviewer=reviewer, now_ms=now_ms, most=most)
@@ -98,7 +98,7 @@ def _listed(run_ids: Sequence[int]) -> str:
 
 
 def list_offers(db: Transaction, run_ids: Sequence[int], reviewer: str, now_ms: int) -> list[Offer]:
-    """Return the next items of these runs for the reviewer, the most urgent first; claimed items are renewed."""
+    """Return the next items of these runs for the reviewer, ordered by urgency, including the reviewer's own claim."""
     if not run_ids:
         return []
     known = _listed(run_ids)

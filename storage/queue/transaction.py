@@ -29,8 +29,8 @@ class Transaction:
     """A transaction that runs `storage.queue.statements`; values are int, float, str or None.
 
     The transaction commits at the end and rolls back after an error. Raise DatabaseUnusable if the database stays
-    locked or its file was replaced since it was opened. The file is checked before the transaction begins and, if the
-    commit is to survive a power cut, again after the commit.
+    locked or another file has replaced the open one. The transaction checks the file when it begins and, with
+    durability FULL, again after the commit.
     """
 
     __slots__ = ("_connection", "_cursor", "_dialect", "_durability", "_engine", "_sqlite_begin", "_url", "_waits")
@@ -43,10 +43,10 @@ class Transaction:
 
     @classmethod
     def joined(cls, session: Session) -> Self:
-        """Return a transaction that runs statements within the session's own; they see its pending changes.
+        """Return a transaction that runs statements within the session's transaction and sees its pending changes.
 
-        Only the session commits, so do not use `with`. Objects that the session has loaded are not updated: refresh
-        them.
+        Only the session commits, so do not use `with`. Refresh loaded objects of the session after a change, because
+        the session does not update them.
         """
         session.flush()
         connection = session.connection()
@@ -94,7 +94,7 @@ class Transaction:
             check_file(self._engine)
 
     def append_event(self, **content: Any) -> None:
-        """Append an event to the audit log; `content` holds its columns except id and salt."""
+        """Append an event to the audit log; `content` holds the event's columns except id and salt."""
         append_raw(self._cursor, content, server=self._dialect.name != "sqlite")
 
     def rows(self, statement: str, **values: Any) -> list[Row]:
@@ -112,13 +112,13 @@ class Transaction:
         return found[0] if found else None
 
     def run(self, statement: str, **values: Any) -> int:
-        """Run the statement and return how many rows it changed."""
+        """Run the statement and return the number of changed rows."""
         words, arranged = _arranged(statement, self._dialect)
         changed: int = self._cursor.execute(words, arranged(values)).rowcount
         return changed
 
     def run_many(self, statement: str, values: Sequence[dict[str, Any]]) -> int:
-        """Run the statement once for each set of values and return how many rows it changed."""
+        """Run the statement once for each set of values and return the number of changed rows."""
         words, arranged = _arranged(statement, self._dialect)
         self._cursor.executemany(words, [arranged(row) for row in values])
         changed: int = self._cursor.rowcount
@@ -141,7 +141,7 @@ def _begin(cursor: Any, mode: str) -> None:
 
 @lru_cache(maxsize=256)
 def render_sql(statement: str, dialect: Dialect) -> str:
-    """Return the statement as the database driver expects it, with named values."""
+    """Return the statement in the syntax of the database driver, with named values."""
     if dialect.name == "sqlite":
         return _LOCK.sub("", statement)
     return str(text(statement).compile(dialect=dialect))
@@ -151,7 +151,7 @@ def render_sql(statement: str, dialect: Dialect) -> str:
 def _arranged(statement: str, dialect: Dialect) -> tuple[str, Callable[[dict[str, Any]], Any]]:
     """Return the statement and a function that arranges its values; SQLite gets positional values.
 
-    SQLite looks up names slowly: positions save a tenth of the cost of a claim beyond its statements.
+    SQLite looks up names slowly: positions save a tenth of a claim's cost outside its statements.
     """
     words = render_sql(statement, dialect)
     if dialect.name != "sqlite":

@@ -5,16 +5,16 @@ from enum import StrEnum
 from typing import NamedTuple, NotRequired, TypedDict
 
 HALTED = "halted"
-"""The kind of an item whose trajectory stopped without a critical action, so that there is nothing to approve."""
+"""The kind of an item whose trajectory stopped without a critical action: a reviewer cannot approve an action."""
 DEAD_MS = 60_000
-"""An agent that sends heartbeats counts as dead this long (ms) after the last one."""
+"""Time in ms after the last heartbeat until an agent that sends heartbeats counts as crashed."""
 FAR_MS = 8 * 24 * 3_600_000
-"""A day more than the longest lease or deadline; a later end was written while the clock was wrong."""
+"""One day more than the longest lease or deadline (ms); a later end shows that the clock was wrong."""
 
 
 @dataclass(frozen=True)
 class NewItem:
-    """A checkpoint to review; times in ms since 1970."""
+    """A new item for the queue: a checkpoint to review; times in ms since 1970."""
 
     run_id: int
     trial: int
@@ -48,7 +48,7 @@ class Claim(NamedTuple):
 
 
 class NoClaimReason(StrEnum):
-    """The reason why no item is claimed; the last three concern an item that was requested by its id."""
+    """The reason why no item is claimed; the last three values apply to an item requested by its id."""
 
     EMPTY = "empty"
     BUDGET_SPENT = "budget_spent"
@@ -61,7 +61,7 @@ class NoClaimReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NoClaim:
-    """No item to review now; `waiting` counts the items of the (run, trial) that still lack a review."""
+    """The result of a claim without an item; `waiting` counts the items of the (run, trial) that lack a review."""
 
     reason: NoClaimReason
     waiting: int
@@ -69,7 +69,7 @@ class NoClaim:
 
 @dataclass(frozen=True, slots=True)
 class BudgetState:
-    """The state of a budget; `cap` and `left` are None if it is uncapped. `halted` counts reviewed halted items."""
+    """The state of a budget; `cap` and `left` are None without a cap. `halted` counts reviewed halted items."""
 
     cap: int | None
     used: int
@@ -80,9 +80,9 @@ class BudgetState:
 class NewDecision(TypedDict):
     """A reviewer's decision to store.
 
-    `submit_key` identifies one submission: if the key is sent again, the first decision is returned. `seen_digest` is
-    the digest of the text that the reviewer was shown, or None if unknown. `door` is the entry point of the decision,
-    by default a browser. `reason_codes` are separated by blanks; `marked_steps` and `answers` are JSON, or None.
+    `submit_key` identifies one submission: a repeated key returns the first decision. `seen_digest` is the digest of
+    the text shown to the reviewer, or None if unknown. `door` is the entry point of the decision, by default a browser.
+    `reason_codes` are separated by blanks; `marked_steps` and `answers` are JSON, or None.
     """
 
     decision: str
@@ -132,7 +132,7 @@ class DecisionRow:
 
 
 class KeptDraft(NamedTuple):
-    """A reviewer's draft for an item: feedback, reason codes, and as JSON its edit, marked steps and answers."""
+    """A reviewer's draft of a decision: feedback and reason codes, plus the edit, marked steps and answers as JSON."""
 
     text: str = ""
     reason_codes: str = ""

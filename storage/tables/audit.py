@@ -7,9 +7,9 @@ from storage.tables.base import NumberedTable, Table
 
 
 class Event(NumberedTable, table=True):
-    """An event: the action, its author and its entry point. This content can be erased; its link stays.
+    """An event: the action, its author and its entry point. This content can be erased, but its link remains.
 
-    `before`, `after` and `detail` are JSON; `salt` prevents erased content from being guessed from its digest.
+    `before`, `after` and `detail` are JSON. The `salt` prevents that a digest reveals erased content.
     """
 
     __tablename__ = "event"
@@ -29,12 +29,12 @@ class Event(NumberedTable, table=True):
 
 
 class EventLink(Table, table=True):
-    """An event's link in a chain: the digest of its content, and a hash of this digest and the previous hash.
+    """A link in a chain, with the digest of its event's content and a hash of this digest and the previous hash.
 
-    `chain` is the run's id, or 0 for the chain of access; `place` counts the links of a chain from 1.
+    `chain` is the run's id, or 0 for the access chain; `place` counts the links of a chain from 1.
 
-    `erases` is a JSON list of the events whose content was erased by this event. `rows` is a JSON list of [table, id,
-    digest] of the rows that a transaction changed (null for a removed row); such a link has no event and no
+    `erases` is a JSON list of the events whose content this event erased. `rows` is a JSON list of [table, id, digest]
+    of the rows that a transaction changed (null for a removed row). A link of rows has no event and no
     `content_digest`.
     """
 
@@ -53,7 +53,7 @@ class EventLink(Table, table=True):
 
 
 class RowSalt(Table, table=True):
-    """The salt of a linked row's latest digest, removed with the row, so that its content cannot be guessed."""
+    """The salt of a linked row's latest digest, removed with the row, so that no digest reveals the content."""
 
     __tablename__ = "row_salt"
     __table_args__ = {"sqlite_with_rowid": False}
@@ -64,9 +64,9 @@ class RowSalt(Table, table=True):
 
 
 class ChainEnd(Table, table=True):
-    """The end of a chain, so that a missing last event is detected as well.
+    """The end of a chain; a check uses it to detect a missing last event.
 
-    `sealed` counts the events that the chain had when its head was last added to the chain of access.
+    `sealed` is the number of links in the chain at its last seal in the access chain.
     """
 
     __tablename__ = "chain_end"
@@ -79,9 +79,9 @@ class ChainEnd(Table, table=True):
 
 
 class DatabaseKey(Table, table=True):
-    """The only row with a random key that identifies this database; the key never changes.
+    """The table's only row: a random key that identifies this database and never changes.
 
-    `epoch` counts from 1; each restore raises it.
+    `epoch` starts at 1 and increases with each restore.
     """
 
     __tablename__ = "database_key"

@@ -7,7 +7,7 @@ from storage.tables.base import NumberedTable
 
 
 class Memory(NumberedTable, table=True):
-    """A memory that one trial leaves for later trials: a reviewer's feedback, or the Actor's own reflection."""
+    """A memory from one trial for later trials: a reviewer's feedback, or the Actor's own reflection."""
 
     __tablename__ = "memory"
     __table_args__ = (UniqueConstraint("decision_id"), Index("ix_memory_task", "task_id", "trial"))
@@ -21,9 +21,9 @@ class Memory(NumberedTable, table=True):
 
 
 class Intent(NumberedTable, table=True):
-    """A critical action that is about to run; if it has no result, it is unknown whether the action ran.
+    """A critical action that starts to run; without a result, it is unknown whether the action ran.
 
-    `result_digest` is the SHA-256 of the result as its agent reported it; the text is in the trajectory.
+    `result_digest` is the SHA-256 of the result reported by the agent; the text is in the trajectory.
     """
 
     __tablename__ = "intent"
@@ -42,9 +42,9 @@ class Intent(NumberedTable, table=True):
 class Ask(NumberedTable, table=True):
     """One check by an agent at the gate, identified by its content; a repeated check uses the same row.
 
-    `token` is the check's id for the agent. `action` may run once the agent reports that it begins (an intent). `beats`
-    is true if the agent sends heartbeats while it waits. `agent_id` is null if the check came from a process with
-    access to the database.
+    `token` is the check's id for the agent. `action` may run after the agent has reported its start (an intent).
+    `beats` is true if the agent sends heartbeats while it waits. `agent_id` is null if the check came from a process
+    with access to the database.
     """
 
     __tablename__ = "ask"
@@ -83,9 +83,9 @@ class Ask(NumberedTable, table=True):
 
 
 class Policy(NumberedTable, table=True):
-    """One version of a run's policy, or of the common policy (no `run_id`); versions are added, never changed.
+    """One version of a run's policy, or of the common policy (no `run_id`); a change adds a version.
 
-    `text` is YAML, as `console.gate.policy` reads it.
+    `text` is YAML in the format of `console.gate.policy`.
     """
 
     __tablename__ = "policy"
@@ -102,8 +102,8 @@ class Policy(NumberedTable, table=True):
 class CarriedCheck(NumberedTable, table=True):
     """A check that a restore carried over from the replaced database: its action began, or reviewers rejected it.
 
-    `run` is the run's name, `token` the check's id, and `digest` identifies the request. `answer` is the answer that
-    the agent got, null if it got none.
+    `run` is the run's name, `token` the check's id, and `digest` identifies the request. `answer` is the agent's
+    answer, or null if the agent received no answer.
     """
 
     __tablename__ = "carried_check"
@@ -126,7 +126,7 @@ class CarriedCheck(NumberedTable, table=True):
 
 
 class ReplacedPolicy(NumberedTable, table=True):
-    """A policy version of a database that a restore replaced; it applies as well until a person chooses a policy.
+    """A policy version of a database that a restore replaced; it also applies until a person chooses a policy.
 
     `epoch` is the epoch that the restore began. `run` is the run's name, or `*` for the common policy. `chosen_ms` is
     the time of the choice, after which the run's rows of this epoch no longer apply.
@@ -146,7 +146,7 @@ class ReplacedPolicy(NumberedTable, table=True):
 
 
 class Allowed(NumberedTable, table=True):
-    """The number of calls of a tool that a rule allowed at once; the calls themselves are in `AllowedCheck`."""
+    """The number of a tool's calls that a rule allowed immediately; `AllowedCheck` stores the single calls."""
 
     __tablename__ = "allowed"
     __table_args__ = (UniqueConstraint("run_id", "policy_id", "rule", "tool"),)
@@ -159,9 +159,9 @@ class Allowed(NumberedTable, table=True):
 
 
 class LimitUse(NumberedTable, table=True):
-    """What one action uses of the limit of a rule: `scope`, `rule` and `counted_by` name the counter.
+    """The amount that one action uses of a rule's limit: `scope`, `rule` and `counted_by` identify the counter.
 
-    `token` is that of its check, which can give the amount back; null if the action was allowed at once.
+    `token` is the token of the action's check, for a refund; null if the policy allowed the action immediately.
     """
 
     __tablename__ = "limit_use"
@@ -177,7 +177,7 @@ class LimitUse(NumberedTable, table=True):
 
 
 class AllowedCheck(NumberedTable, table=True):
-    """One check that the policy allowed at once; kept for the days of the setting `keep_allowed_days`."""
+    """One check that the policy allowed immediately; kept for the days of the setting `keep_allowed_days`."""
 
     __tablename__ = "allowed_check"
     __table_args__ = (Index("ix_allowed_check_run", "run_id"), Index("ix_allowed_check_at", "at_ms"))
@@ -192,9 +192,9 @@ class AllowedCheck(NumberedTable, table=True):
 
 
 class PlanVersion(NumberedTable, table=True):
-    """One version of a plan for all tasks of a type; only `pinned` can change, and is true for at most one version.
+    """One version of a plan for all tasks of a type; only `pinned` can change, and at most one version is pinned.
 
-    `lineage` is JSON, one entry per line of the text; `training` is JSON, the source and method of the training.
+    `lineage` is JSON, one entry per line of the text; `training` is JSON: the source and method of the training.
     """
 
     __tablename__ = "plan_version"
@@ -213,10 +213,10 @@ class PlanVersion(NumberedTable, table=True):
 
 
 class Outbox(NumberedTable, table=True):
-    """A message to send: one row per event, subject and channel, retried until it is accepted or given up.
+    """A message to send: one row per event, subject and channel, retried until accepted or given up.
 
-    `subject_id` is the id of a decision or of an item, as the event says. `is_open` is true while later events of the
-    subject are sent to the same channel. The view `webhook_delivery` shows the decisions sent to webhooks.
+    `subject_id` is the id of a decision or of an item, depending on the event. While `is_open` is true, later events of
+    the subject go to the same channel. The view `webhook_delivery` shows the decisions sent to webhooks.
     """
 
     __tablename__ = "outbox"
@@ -247,16 +247,16 @@ WEBHOOK_DELIVERY = """
 CREATE VIEW webhook_delivery AS
 SELECT id, subject_id AS decision_id, substr(channel, 9) AS url, attempts, next_ms, delivered_ms, failure
 FROM outbox WHERE event = 'decision.made'"""
-"""The decisions sent to webhooks, in the columns of the table that the outbox replaced."""
+"""The view of the decisions sent to webhooks, with the columns of the former table `webhook_delivery`."""
 event.listen(Outbox.__table__, "after_create", DDL(WEBHOOK_DELIVERY))  # type: ignore[attr-defined, no-untyped-call]
 
 
 class NoticeChannel(NumberedTable, table=True):
-    """A person's way to get notices: `kind` is webhook, mail, slack or apprise, `address` where notices go.
+    """A person's channel for notices: `kind` is webhook, mail, slack or apprise, `address` is the destination.
 
     The address and the signing `secret` are secrets. `run_ids` is a JSON list of runs, empty for all runs with waiting
-    agents; `events` are words joined by commas; `quiet` is `HH:MM-HH:MM` in `time_zone`, or empty. Items that came
-    before `since_ms` are left out. `next_ms` is the earliest time of the next message, `used_ms` that of the last one.
+    agents; `events` are words joined by commas; `quiet` is `HH:MM-HH:MM` in `time_zone`, or empty. Items created before
+    `since_ms` cause no notice. `next_ms` is the earliest time of the next message, `used_ms` the time of the last one.
     """
 
     __tablename__ = "notice_channel"

@@ -1,4 +1,4 @@
-"""Tables of people, invitations, sessions and agents; of every secret only its SHA-256 is stored."""
+"""Tables of people, invitations, sessions and agents; secrets are stored only as SHA-256 digests."""
 
 from sqlalchemy import BigInteger, Index, UniqueConstraint
 from sqlmodel import Field
@@ -6,11 +6,11 @@ from sqlmodel import Field
 from storage.tables.base import NumberedTable
 
 ENDED = "ended "
-"""How the stored hash of a token or a link begins that a restore has ended; no secret has such a hash."""
+"""Prefix of the stored hash of a token or link that a restore ended; no valid secret has such a hash."""
 
 
 class Person(NumberedTable, table=True):
-    """A person with access; `name_key` is the name ignoring case, `roles` are words joined by commas."""
+    """A person with access; `name_key` is the name ignoring case, and `roles` are words joined by commas."""
 
     __tablename__ = "person"
 
@@ -37,7 +37,7 @@ class Invitation(NumberedTable, table=True):
 
 
 class PersonSession(NumberedTable, table=True):
-    """A browser in which a person is signed in until `expires_ms`, or `ended_ms` if that is earlier."""
+    """A browser in which a person is signed in until `expires_ms`, or until `ended_ms` if that time is earlier."""
 
     __tablename__ = "person_session"
     __table_args__ = (Index("ix_person_session_person", "person_id"),)
@@ -53,7 +53,7 @@ class PersonSession(NumberedTable, table=True):
 
 
 class GroupMember(NumberedTable, table=True):
-    """A person in a group; `name` is the group's, `name_key` the name ignoring case."""
+    """A person in a group; `name` is the group's name, and `name_key` ignores its case."""
 
     __tablename__ = "group_member"
     __table_args__ = (UniqueConstraint("name_key", "person_id"),)
@@ -64,7 +64,7 @@ class GroupMember(NumberedTable, table=True):
 
 
 class Agent(NumberedTable, table=True):
-    """An agent that uses the HTTP API; `name_key` is its casefolded name, `token_hash` the SHA-256 of its token."""
+    """An agent that uses the HTTP API; `name_key` is the casefolded name, `token_hash` the SHA-256 of the token."""
 
     __tablename__ = "agent"
     __table_args__ = (UniqueConstraint("name_key"), UniqueConstraint("token_hash"))
@@ -78,7 +78,7 @@ class Agent(NumberedTable, table=True):
 
 
 class AgentOwner(NumberedTable, table=True):
-    """The person in whose name an agent asks; the owner of an agent without a row is unknown."""
+    """The person on whose behalf an agent makes checks; an agent without a row has an unknown owner."""
 
     __tablename__ = "agent_owner"
     __table_args__ = (UniqueConstraint("agent_id"),)

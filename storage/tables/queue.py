@@ -9,14 +9,14 @@ from storage import never_executed
 from storage.tables.base import NumberedTable, Table, one_of
 
 IS_CURRENT = "NOT superseded"
-"""The SQL condition that a decision is current: neither undone nor revised."""
+"""The SQL condition for a current decision: neither undone nor revised."""
 
 
 class ItemStatus(StrEnum):
     """The status of an item.
 
-    `pending`: a slot is free; `claimed`: no slot is free, and a claim is live; `decided`: all required reviews are in;
-    `delivered`: the agent has them. `expired` and `cancelled` items left the queue.
+    `pending`: a slot is free; `claimed`: no slot is free, and a claim is live; `decided`: all required reviews are
+    done; `delivered`: the agent has the decisions. `expired` and `cancelled` items are no longer in the queue.
     """
 
     PENDING = "pending"
@@ -52,10 +52,10 @@ class DecisionKind(StrEnum):
 
 
 class Item(NumberedTable, table=True):
-    """A checkpoint in the review queue. `open_slots` counts the reviews that no one has claimed.
+    """A checkpoint in the review queue. `open_slots` counts the required reviews without a claim.
 
-    `terms` is JSON: the `decisions` that a rule offers, `who` may decide, and by which `doors`; a missing term sets no
-    limit.
+    `terms` is JSON: the `decisions` that a rule offers, `who` may decide, and the allowed entry points (`doors`). A
+    missing term sets no limit.
     """
 
     __tablename__ = "item"
@@ -92,8 +92,8 @@ class Item(NumberedTable, table=True):
 class Slot(NumberedTable, table=True):
     """One reviewer's slot at one item, with its lease; a returning reviewer takes the same slot again.
 
-    `units` is the cost of the slot while it is claimed or decided. After a release, `lease_until_ms` is the time of
-    release; of a skipped item, the time from which the reviewer is offered it as before.
+    `units` is the cost of the slot while it is claimed or decided. After a release, `lease_until_ms` is the time of the
+    release; after a skip, it is the time when the item returns to the normal order.
     """
 
     __tablename__ = "slot"
@@ -121,7 +121,7 @@ class Slot(NumberedTable, table=True):
 
 
 class Budget(NumberedTable, table=True):
-    """The cap of one (run, trial), or of a participant's share of it (`scope`); null means no cap."""
+    """The cap of one (run, trial), or of a participant's share of the budget (`scope`); null means no cap."""
 
     __tablename__ = "budget"
     __table_args__ = (
@@ -138,7 +138,7 @@ class Budget(NumberedTable, table=True):
 
 
 class LedgerEntry(NumberedTable, table=True):
-    """One entry in a budget's ledger: +1 `spend`, -1 `refund`, 0 `settle` at a decision; `reason` is its cause."""
+    """One entry in a budget's ledger: +1 `spend`, -1 `refund`, or 0 `settle` at a decision; `reason` is the cause."""
 
     __tablename__ = "ledger"
     __table_args__ = (Index("ix_ledger_budget", "budget_id"),)
@@ -154,10 +154,10 @@ class LedgerEntry(NumberedTable, table=True):
 
 
 class Draft(Table, table=True):
-    """A reviewer's input that is not yet submitted.
+    """A reviewer's input before submission.
 
-    `edit` is JSON: the raw text of each field of the reviewer's edited action. `marked_steps` and `answers` are
-    JSON, as in a decision.
+    `edit` is JSON: the raw text of each field of the reviewer's edited action. `marked_steps` and `answers` are JSON,
+    as in a decision.
     """
 
     __tablename__ = "draft"
@@ -173,9 +173,9 @@ class Draft(Table, table=True):
 
 
 class Note(NumberedTable, table=True):
-    """A reviewer's note to other reviewers about an item; the agent never gets it.
+    """A reviewer's note to other reviewers about an item; agents never receive notes.
 
-    With a `decision_id` it escalates the item, to any reviewer or to the `addressee`.
+    A note with a `decision_id` escalates the item, to any reviewer or to the `addressee`.
     """
 
     __tablename__ = "note"
@@ -190,9 +190,9 @@ class Note(NumberedTable, table=True):
 
 
 class LineCorrection(NumberedTable, table=True):
-    """A reviewer's correction of a requirement line of a detector: the user did not ask for it.
+    """A reviewer's correction of a detector's requirement line: the user did not ask for this requirement.
 
-    `line` is the line as JSON, as the reviewer saw it, and `line_key` its digest; `withdrawn_ms` is set by undo.
+    `line` is the line as JSON, as shown to the reviewer, and `line_key` its digest; undo sets `withdrawn_ms`.
     """
 
     __tablename__ = "line_correction"
@@ -209,7 +209,7 @@ class LineCorrection(NumberedTable, table=True):
 
 
 class ItemReviewer(Table, table=True):
-    """The person to whom a researcher assigned the item; other reviewers are not offered the item."""
+    """The person to whom a researcher assigned the item; other reviewers get no offer of the item."""
 
     __tablename__ = "item_reviewer"
     __table_args__ = (Index("ix_item_reviewer_reviewer", "reviewer"),)
@@ -221,9 +221,9 @@ class ItemReviewer(Table, table=True):
 
 
 class AuditDraw(NumberedTable, table=True):
-    """One unflagged action, with the random number (0 to 1) that decided whether it is audited.
+    """One unflagged action, with the random number (0 to 1) that decides whether reviewers audit it.
 
-    The action is audited if the number is below the `probability`; the number of an action never changes.
+    The action is audited if the number is below the `probability`; an action's number never changes.
     """
 
     __tablename__ = "audit_draw"
@@ -242,8 +242,8 @@ class AuditDraw(NumberedTable, table=True):
 class SeededItem(Table, table=True):
     """The mark of an item with a known answer: its trajectory may never execute (`storage.never_executed`).
 
-    `expected` is the correct label, `source_id` the trajectory that was copied, and `reviewers` a JSON list of the
-    people whose decisions gave the answer.
+    `expected` is the correct label and `source_id` the copied trajectory. `reviewers` is a JSON list of the people
+    whose decisions gave the answer.
     """
 
     __tablename__ = "seeded_item"
@@ -267,9 +267,9 @@ class Decision(NumberedTable, table=True):
     """One revision of a reviewer's decision; a later revision or an undo marks it superseded.
 
     A decision from a log (its door is `import`) has no slot. `door` is its entry point, `seen_digest` the digest of the
-    text that the reviewer was shown; `reason_codes` are the reviewer's reasons, separated by blanks. `marked_steps` is
-    a JSON list of the steps that the reviewer marked as wrong, `answers` a JSON object of the answers to the run's
-    questions; both are null if there are none.
+    text shown to the reviewer; `reason_codes` are the reviewer's reasons, separated by blanks. `marked_steps` is a JSON
+    list of the steps that the reviewer marked as wrong, `answers` a JSON object of the answers to the run's questions;
+    both are null if empty.
     """
 
     __tablename__ = "decision"

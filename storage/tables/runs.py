@@ -20,8 +20,8 @@ class RunKind(StrEnum):
 class Run(NumberedTable, table=True):
     """A batch of tasks with its Actor, routing detector, budget, feedback mode and number of trials.
 
-    A run with a `study_id` belongs to one participant of that study and is left out of lists of runs. `tags` is a JSON
-    list of words. An archived run (`archived_ms`) is also left out of the lists but keeps all its data.
+    A run with a `study_id` belongs to one participant of that study and does not appear in lists of runs. `tags` is a
+    JSON list of words. An archived run (`archived_ms`) does not appear either, but keeps all its data.
     """
 
     __tablename__ = "run"
@@ -65,7 +65,7 @@ class RunAccess(NumberedTable, table=True):
 
 
 class LogImport(NumberedTable, table=True):
-    """One import of a log file into a run, so that it can be undone; `imported` counts its trajectories."""
+    """One import of a log file into a run, stored for its undo; `imported` counts its trajectories."""
 
     __tablename__ = "log_import"
     __table_args__ = (Index("ix_log_import_run", "run_id"),)
@@ -93,7 +93,7 @@ class Task(NumberedTable, table=True):
 
 
 class Trajectory(NumberedTable, table=True):
-    """One trial of one task. `recorded_outcome` is the outcome in the log; `outcome` is the current outcome."""
+    """One trial of one task. `recorded_outcome` is the outcome in the log, and `outcome` the current one."""
 
     __tablename__ = "trajectory"
     __table_args__ = (
@@ -122,7 +122,7 @@ class Trajectory(NumberedTable, table=True):
 
 
 class TrajectoryBody(Table, table=True):
-    """The canonical JSON of a trajectory, stored apart to keep the queue's rows narrow."""
+    """The canonical JSON of a trajectory, in a separate table to keep the queue's rows narrow."""
 
     __tablename__ = "trajectory_body"
 
@@ -131,9 +131,9 @@ class TrajectoryBody(Table, table=True):
 
 
 class LiveSpan(NumberedTable, table=True):
-    """A span that an agent sent over OTLP, as JSON in `body`; `built_ms` is when its trace was last read.
+    """A span that an agent sent over OTLP, as JSON in `body`; `built_ms` is the time of its trace's last conversion.
 
-    The same span is stored once, however often it is sent. `is_root`: its arrival ends the trace.
+    A repeated span is stored once. The arrival of a span with `is_root` ends the trace.
     """
 
     __tablename__ = "live_span"
@@ -170,10 +170,9 @@ class StoredPicture(Table, table=True):
 class Verdict(NumberedTable, table=True):
     """A detector's verdict on one checkpoint.
 
-    Requests, tokens, latency and cost (null: price unknown) are those of the model's replies for this verdict; if
-    several detectors share a reply, each of them counts the reply. `requirements` is JSON: the
-    requirement table, or null if the detector fills in none. `score` is null if the model declined to judge; the
-    checkpoint is then flagged.
+    Requests, tokens, latency and cost (null: price unknown) belong to the model's replies for this verdict. If several
+    detectors share a reply, each detector counts it. `requirements` is JSON: the requirement table, or null if the
+    detector fills in no table. `score` is null if the model declined to judge; the checkpoint is then flagged.
     """
 
     __tablename__ = "verdict"

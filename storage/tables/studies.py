@@ -18,7 +18,7 @@ class StudyStatus(StrEnum):
 
 
 class ParticipantKind(StrEnum):
-    """A person, or the kind of a simulated reviewer."""
+    """The kind of a participant: a person, or a type of simulated reviewer."""
 
     HUMAN = "human"
     ORACLE = "oracle"
@@ -27,7 +27,7 @@ class ParticipantKind(StrEnum):
 
 
 class AssignmentStatus(StrEnum):
-    """The status of an assignment. `waiting`: not begun; `working`: its runs exist; `done`: all trials are closed."""
+    """The status of an assignment. `waiting`: not started; `working`: its runs exist; `done`: all trials are closed."""
 
     WAITING = "waiting"
     WORKING = "working"
@@ -35,7 +35,7 @@ class AssignmentStatus(StrEnum):
 
 
 class ProbePurpose(StrEnum):
-    """The purpose of an item whose answer is known."""
+    """The purpose of an item with a known answer."""
 
     PRACTICE = "practice"
     ATTENTION = "attention"
@@ -44,7 +44,7 @@ class ProbePurpose(StrEnum):
 
 
 class Study(NumberedTable, table=True):
-    """A user study; `design` is its whole design as JSON, as `console.studies.design` reads it."""
+    """A user study; `design` is the complete design as JSON in the format of `console.studies.design`."""
 
     __tablename__ = "study"
     __table_args__ = (one_of("status", StudyStatus),)
@@ -62,8 +62,8 @@ class Participant(NumberedTable, table=True):
     """One place in the allocation and its participant, who is identified by a personal link.
 
     `secret` is the SHA-256 (hex) of the link's secret, null while the place is free. `code` is the pseudonym in
-    exports. `answers` are the answers to questions that belong to no item (JSON). `outside_id` is a keyed digest of the
-    participant's id on a recruiting platform; `consent_version` is the version of the consent text that was accepted.
+    exports. `answers` are the answers to questions outside items (JSON). `outside_id` is a keyed digest of the
+    participant's id on a recruiting platform; `consent_version` is the accepted version of the consent text.
     """
 
     __tablename__ = "participant"
@@ -92,9 +92,9 @@ class Participant(NumberedTable, table=True):
 
 
 class Assignment(NumberedTable, table=True):
-    """One condition of one participant: its position in the participant's order, its own run and its run of probes.
+    """One condition of one participant: its position in the participant's order, its run and its run of probes.
 
-    `tasks` holds the keys of its tasks (JSON); `levels` holds the condition's level of each factor (JSON).
+    `tasks` holds the keys of the condition's tasks (JSON); `levels` holds its level of each factor (JSON).
     """
 
     __tablename__ = "assignment"
@@ -120,7 +120,7 @@ class Assignment(NumberedTable, table=True):
 
 
 class Probe(NumberedTable, table=True):
-    """An item whose correct decision is known; shown when the participant has decided `after` items of the run."""
+    """An item with a known correct decision; shown after the participant has decided `after` items of the run."""
 
     __tablename__ = "probe"
     __table_args__ = (UniqueConstraint("item_id"), one_of("purpose", ProbePurpose), Index("ix_probe_study", "study_id"))
@@ -148,7 +148,7 @@ class StudyInvitation(NumberedTable, table=True):
 
 
 class QuestionnaireAnswer(NumberedTable, table=True):
-    """A participant's answer to one item of an instrument, asked after the condition `assignment_id`."""
+    """A participant's answer to one item of an instrument, collected after the condition `assignment_id`."""
 
     __tablename__ = "questionnaire_answer"
     __table_args__ = (
@@ -167,7 +167,7 @@ class QuestionnaireAnswer(NumberedTable, table=True):
 
 
 class Confidence(Table, table=True):
-    """A participant's confidence in one decision, on the design's scale from 1."""
+    """A participant's confidence in one decision, on the design's scale (lowest value: 1)."""
 
     __tablename__ = "confidence"
     __table_args__ = (Index("ix_confidence_participant", "participant_id"),)
@@ -179,7 +179,7 @@ class Confidence(Table, table=True):
 
 
 class PageEvent(NumberedTable, table=True):
-    """An event on an item's page, from a participant's browser: away and idle times, steps opened, scrolls, keys.
+    """An event on an item's page, in a participant's browser: away and idle times, steps opened, scrolls, keys.
 
     `ms` is the time since the page showed the item; `lasted_ms` is the away or idle time. `detail` is a step's number,
     a key's name or a depth in percent, never typed text.
@@ -202,9 +202,9 @@ class PageEvent(NumberedTable, table=True):
 
 
 class Adjudication(NumberedTable, table=True):
-    """The settled label of a checkpoint that reviewers disagreed on; their own labels stay as they are.
+    """The final label of a checkpoint on which reviewers disagreed; the reviewers' own labels do not change.
 
-    `unit` names the checkpoint within its study or run. A later revision replaces the previous one.
+    `unit` identifies the checkpoint within its study or run. A later revision replaces the previous one.
     """
 
     __tablename__ = "adjudication"

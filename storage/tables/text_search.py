@@ -1,7 +1,7 @@
-"""The text index: an FTS5 table of the words in every trajectory, kept up to date by triggers; only on SQLite.
+"""The text index: an FTS5 table of the words in every trajectory, updated by triggers; only on SQLite.
 
-The index stores no text, so deleted or changed text is removed by its old words. New trajectories are only queued;
-separate transactions index their words, so that no other writer waits long.
+The index stores no text, so a trigger removes deleted or changed text by its old words. Triggers only queue new
+trajectories. Separate transactions index their words, so that other writers do not wait long.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 INDEX = "trajectory_words"
 WAITING = f"{INDEX}_waiting"
 COLUMNS = ("task", "actions", "observations", "thoughts")
-"""The columns: instruction and task id; actions, with a pending one; observations; thoughts."""
+"""The columns of the index: instruction and task id; actions, including a pending action; observations; thoughts."""
 
 
 def _words(row: str) -> str:
@@ -30,7 +30,7 @@ def _words(row: str) -> str:
 
 _NAMES = ", ".join(COLUMNS)
 _IS_IN = f"EXISTS (SELECT 1 FROM {INDEX}_docsize WHERE id = old.trajectory_id)"
-"""FTS5 reports a damaged file if text is removed that was never indexed."""
+"""Condition for a removal: FTS5 reports a damaged file if SQL removes text that was never indexed."""
 _WAIT = f"INSERT OR IGNORE INTO {WAITING} VALUES (new.trajectory_id);"
 _TAKE_OUT = (
     f"INSERT INTO {INDEX} ({INDEX}, rowid, {_NAMES}) SELECT 'delete', {_words('old')} "
@@ -50,10 +50,10 @@ DEFINITION = (
     f"BEGIN DELETE FROM {WAITING} WHERE trajectory_id = old.trajectory_id; END",
     f"INSERT INTO {WAITING} SELECT trajectory_id FROM trajectory_body",
 )
-"""The index, its queue, and the triggers that keep both; existing trajectories are queued."""
+"""SQL that creates the index, its queue and the triggers of both, and queues existing trajectories."""
 
 _MOST, _MOST_CHARACTERS = 1_000, 4 * 2**20
-"""The most trajectories and characters that one transaction indexes."""
+"""Maximum numbers of trajectories and characters that one transaction indexes."""
 _TEXTS = ("action", "observation", "thought")
 _INSERT = f"INSERT INTO {INDEX} (rowid, {_NAMES}) VALUES (?, ?, ?, ?, ?)"
 _INSERT_AS_TRIGGERS_DO = (
@@ -83,7 +83,7 @@ def take_in(connection: Connection) -> int:
 
 
 def _next(connection: Connection) -> Iterator[tuple[int, str]]:
-    """Yield (id, record) of the next trajectories to index; the record of a deleted trajectory is empty."""
+    """Yield (id, record) of the next trajectories to index; a deleted trajectory has an empty record."""
     waiting = connection.exec_driver_sql(
         f"SELECT w.trajectory_id, coalesce(b.body, '') FROM {WAITING} AS w LEFT JOIN trajectory_body AS b "
         f"ON b.trajectory_id = w.trajectory_id ORDER BY w.trajectory_id LIMIT {_MOST}"
@@ -98,10 +98,10 @@ def _next(connection: Connection) -> Iterator[tuple[int, str]]:
 
 
 def _words_of(body: str) -> tuple[str, ...] | None:
-    """Return the columns that SQL would compute for the record, at two thirds of the cost; None if SQL must do so.
+    """Return the columns that SQL would compute for the record, at two thirds of the cost; None if only SQL can do so.
 
-    SQL computes the text to remove from the index, so both must agree exactly; a NUL is left to SQL, which differs
-    there.
+    SQL computes the text to remove from the index, so both results must be equal. They differ for a NUL, so only SQL
+    handles records with one.
     """
     if "\\u0000" in body:
         return None
@@ -123,7 +123,7 @@ def _text(value: object) -> str:
 
 
 def waiting(connection: Connection) -> int:
-    """Return the number of trajectories that are not yet indexed."""
+    """Return the number of trajectories in the queue of the index."""
     if not has_text_index(connection):
         return 0
     return int(connection.exec_driver_sql(f"SELECT count(*) FROM {WAITING}").scalar_one())
@@ -142,7 +142,7 @@ _READ = {
         "CAST(jsonb_path_query_array(CAST({body} AS jsonb), '$.steps[*].{name}') AS text)",
     ),
 }
-"""SQL without the index: a part of a readable record, one of its fields, one field of all its steps."""
+"""SQL per dialect for a search without the index: a part of a readable record, one field, one field of all steps."""
 
 
 def text_of(place: str, dialect: str, body: str = "trajectory_body.body") -> str:
@@ -155,13 +155,13 @@ def text_of(place: str, dialect: str, body: str = "trajectory_body.body") -> str
 
 
 def compact_text_index(connection: Connection) -> None:
-    """Rewrite the index without the words of deleted text, which are otherwise only marked as deleted."""
+    """Rewrite the index without the words of deleted text; a deletion itself only marks them."""
     if has_text_index(connection):
         connection.exec_driver_sql(f"INSERT INTO {INDEX} ({INDEX}) VALUES ('optimize')")
 
 
 def has_text_index(connection: Connection) -> bool:
-    """Return whether the database has the index."""
+    """Return whether the database has the text index."""
     if connection.dialect.name != "sqlite":
         return False
     found = connection.exec_driver_sql(f"SELECT 1 FROM sqlite_master WHERE name = '{INDEX}'")
