@@ -31,7 +31,7 @@ _NAME = re.compile(r"[\w][\w.@ -]{0,79}")
 
 
 def create(session: Session, name: str, kind: RunKind, now_ms: int, **fields: Any) -> tables.Run:
-    """Create an empty run; raise Refused if the name is taken and BadInput if it is invalid."""
+    """Create an empty run; raise Refused if the name is taken, or BadInput if the name is invalid."""
     check_name(name)
     if find(session, name) is not None:
         raise Refused(f"A run named {name!r} already exists. Choose another name.")
@@ -59,7 +59,7 @@ def free_name(session: Session, wanted: str) -> str:
 
 
 def find(session: Session, name: str) -> tables.Run | None:
-    """Return the run with this name, or None."""
+    """Return the run with this name, or None if the run does not exist."""
     return session.exec(select(tables.Run).where(tables.Run.name == name)).first()
 
 
@@ -84,7 +84,7 @@ def list_runs(session: Session, *, of_studies: bool = False, archived: bool = Fa
 def list_active_runs(session: Session) -> list[tables.Run]:
     """Return the runs that can advance without a user: neither archives nor runs of studies.
 
-    Only participants may advance the runs of studies, because they end their rounds themselves.
+    Only participants advance the runs of studies, because participants end their rounds themselves.
     """
     run = tables.Run
     alone = (col(run.kind) != RunKind.ARCHIVE) & col(run.study_id).is_(None)
@@ -93,7 +93,7 @@ def list_active_runs(session: Session) -> list[tables.Run]:
 
 def archive(session: Session, name: str, now_ms: int) -> tables.Run:
     """Return the archive run with this name for imported logs; create the run if it is missing. Raise Refused if the
-    run is of another kind.
+    run is not an archive or belongs to a study.
     """
     run = find(session, name)
     if run is None:
@@ -106,7 +106,7 @@ def archive(session: Session, name: str, now_ms: int) -> tables.Run:
 
 
 Costs = Mapping[str, float | str]
-"""The cost of a wrong action by pattern: an amount, or `price`, the last price that the agent saw."""
+"""The cost of a wrong action by pattern: an amount, or `price` for the last price in the observations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,23 +115,22 @@ class RunOptions:
 
     `view` controls a reviewer's page: score, explanation, detector, highlights and earlier are `shown` or `hidden`,
     brief is `none` or `target`, and `alias` is the displayed name of the detector. Only runs of studies and blind runs
-    with audits have a view; parts missing from the view are shown.
-    `costs` are the stated costs of wrong actions (`console.runs.costs`); if no costs are stated, items rank by score.
-    `reasons` are the reasons that reviewers can select, instead of the environment's reasons.
+    with audits have a view; missing parts of the view count as shown.
+    `costs` are the stated costs of wrong actions (`console.runs.costs`); without costs, items rank by score.
+    `reasons` are the reasons that reviewers can select; they replace the environment's reasons.
     `questions` are questions to reviewers beside the decision, each with its `key`, `text` and `choices`.
-    `goes_on`: the agents start the next trial automatically when the reviewers are done, as in the demo.
+    `goes_on`: the agents start the next trial automatically after the last review, as in the demo.
     `budget_frozen`: the percentage budget of a live run no longer changes, because trial 0 has stopped.
-    `playing`: the Actor of a participant's run is running, or was when its process crashed.
-    `narrowed`: patterns were removed, so some verdicts may concern actions that are not critical any more.
+    `playing`: the Actor of a participant's run is running, or was running when its process crashed.
+    `narrowed`: a user removed patterns, so some verdicts may concern actions that are no longer critical.
     `plans` are the ids of the run's plan versions by type of task (empty: every type); `explores` marks a run whose
-    trials are used to learn a plan.
-    `rates_answers`: its items are answers that people rate as correct or incorrect.
-    `audited` is the probability (0 to 1) with which each unflagged action is reviewed nevertheless. With
-    `audit_strata`, it holds for scores up to their `cut`; `high` is that of higher scores, `adaptive` is 1 if labels
-    changed them.
-    `every_action`: each critical action is reviewed, not only the first that a detector flags in a trajectory.
+    trials train a plan.
+    `rates_answers`: the run's items are answers that people rate as correct or incorrect.
+    `audited` is the probability (0 to 1) of a review for each unflagged action. With `audit_strata`, `audited` holds
+    for scores up to `cut`, and `high` for higher scores; `adaptive` is 1 if labels changed these probabilities.
+    `every_action`: reviewers get each critical action, not only the first flagged action of a trajectory.
     `traced_by` is the agent whose live traces the run holds.
-    `unknown` are keys of an older or newer console; they are written back unchanged.
+    `unknown` holds the keys of an older or newer console; `to_json` writes them back unchanged.
     """
 
     view: Mapping[str, str] = field(default_factory=dict)
@@ -152,7 +151,7 @@ class RunOptions:
     unknown: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        """Return the text of the column, without options at their defaults."""
+        """Return the options as JSON for the column, without options at their defaults."""
         known = {name: value for name in _KINDS if (value := getattr(self, name))}
         return orjson.dumps({**self.unknown, **known}).decode()
 
@@ -179,7 +178,7 @@ _KINDS: dict[str, type] = {
 def run_options(run: tables.Run) -> RunOptions:
     """Return the options of a run; raise BadInput if a known option has the wrong type.
 
-    Change the options as in `run.options = replace(run_options(run), playing=True).to_json()`.
+    Change an option as in `run.options = replace(run_options(run), playing=True).to_json()`.
     """
     stored: dict[str, Any] = orjson.loads(run.options or "{}")
     known = {name: value for name in _KINDS if (value := stored.pop(name, None)) is not None}
@@ -198,13 +197,13 @@ def patterns(run: tables.Run) -> list[str]:
 
 
 def run_checkpoints(run: tables.Run, record: Trajectory) -> list[Checkpoint]:
-    """Return the checkpoints of a trajectory under the run's patterns and its setting for end checkpoints."""
+    """Return the checkpoints of a trajectory for the run's patterns and its setting for end checkpoints."""
     ends = environment(record.environment).ends if run.ends is None else run.ends
     return checkpoints(record, patterns(run), ends=ends)
 
 
 def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_ms: int) -> list[int]:
-    """Replace the critical-action patterns; withdraw the pending items that no longer match, and return those items.
+    """Replace the critical-action patterns; withdraw pending items without a matching pattern, and return their ids.
 
     Keep verdicts and decisions. Raise Refused if the run is a gate, because its policy selects the critical actions.
     """
@@ -228,7 +227,7 @@ def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_m
 
 
 def withdrawn_sentence(items: Sequence[int]) -> str:
-    """Return a sentence on the items that narrower patterns withdrew."""
+    """Return a sentence on the items that left the queue because of narrower patterns."""
     left = "1 item left" if len(items) == 1 else f"{len(items)} items left"
     return f"{left} the queue because no pattern matches any longer. The units of claims are refunded."
 
@@ -254,7 +253,7 @@ def set_budget(run_name: str, wanted: str | None) -> int | None:
 
 
 def budget_sentence(run_name: str, limit: int | None) -> str:
-    """Return a sentence with the cap of a run's trials."""
+    """Return a sentence with the cap of each trial of the run."""
     return f"Every trial of {run_name} has {'no cap' if limit is None else counted(limit, 'inspection')}."
 
 
@@ -265,7 +264,7 @@ def _budget_in_words(run: tables.Run) -> str:
 
 
 def parse_budget(wanted: str | None) -> tuple[int | None, float | None]:
-    """Parse `50` or `50%` into (cap, percent); raise BadInput for anything else."""
+    """Parse `50` or `50%` into (cap, percent), or None into (None, None); raise BadInput for any other text."""
     if wanted is None:
         return None, None
     text = wanted.strip()
@@ -306,7 +305,7 @@ def share_of(share: float, non_halted: int) -> int:
 
 
 def open_budgets(queue: Queue, run_id: int, trials: Sequence[int], wanted: int | None, *, again: bool = False) -> None:
-    """Open the budget of each trial with this cap; change a budget that is already open only if `again` is set."""
+    """Open the budget of each trial with this cap; change the cap of an open budget only if `again` is true."""
     for trial in trials:
         if again or queue.budget(run_id=run_id, trial=trial) is None:
             queue.open_budget(run_id=run_id, trial=trial, cap=wanted)
@@ -337,7 +336,7 @@ def budgets(session: Session, run: tables.Run) -> dict[int, dict[str, int | None
 
 
 def is_audit() -> ColumnElement[bool]:
-    """Return the condition that an item was drawn at random for an audit, not flagged."""
+    """Return the SQL condition for an item of a random audit, whose action no detector flagged."""
     item, draw = tables.Item, tables.AuditDraw
     at_place = [getattr(draw, name) == getattr(item, name) for name in ("trajectory_id", "step", "kind")]
     drawn = col(draw.number) < col(draw.probability)
@@ -345,13 +344,13 @@ def is_audit() -> ColumnElement[bool]:
 
 
 def is_seeded() -> ColumnElement[bool]:
-    """Return the condition that an item has a known answer and measures its reviewer; its action never runs."""
+    """Return the SQL condition for an item with a known answer, which measures reviewers and never runs its action."""
     item, seeded = tables.Item, tables.SeededItem
     return select(seeded.item_id).where(seeded.item_id == item.id).correlate(item).exists()
 
 
 def is_current(decision: Any = tables.Decision) -> ColumnElement[bool]:
-    """Return the SQL condition that a decision is current; `decision` is the table, an alias or a subquery's `c`."""
+    """Return the SQL condition for a current decision; `decision` is the table, an alias or a subquery's `c`."""
     return col(decision.superseded).is_(False)
 
 

@@ -45,7 +45,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """A filter for events by run, kind and person; a field that is None matches everything."""
+    """A filter for events by run, kind and person; a field with the value None matches every event."""
 
     run: str | None = None
     kind: str | None = None
@@ -65,7 +65,7 @@ def list_entries(session: Session, wanted: AuditFilter, limit: int | None = None
 
 
 def list_choices(session: Session) -> tuple[list[str], list[str], list[str]]:
-    """Return (runs, kinds, people) that have events, each list sorted."""
+    """Return the (runs, kinds, people) of the events, each list sorted."""
     event, run = tables.Event, tables.Run
     # A participant's run stands in no list of runs.
     listed = col(run.id).in_(select(col(event.run_id))) & col(run.study_id).is_(None)
@@ -140,7 +140,7 @@ def _named_author(one: AuditEntry) -> str:
 
 
 def _withdrawal(one: AuditEntry) -> str:
-    """Return the sentence on a withdrawal; a participant who withdrew is named by a pseudonym: W and six characters."""
+    """Return the sentence on a withdrawal; name a withdrawn participant by a pseudonym (W and six characters)."""
     if re.fullmatch(r"W[A-Z0-9]{6}", one.who) and one.door == "browser":
         return f"The participant now called {one.who} withdrew from the study {one.subject}"
     return f"{one.who} removed a participant from the study {one.subject}"
@@ -152,7 +152,7 @@ def _plain(one: AuditEntry) -> str:
 
 
 class _Fields(dict[str, str]):
-    """The fields of an entry's sentence; each field is computed only if the sentence contains it."""
+    """The fields of an entry's sentence; each field is computed only if the sentence needs it."""
 
     def __init__(self, one: AuditEntry) -> None:
         super().__init__(who=one.who, run=one.run, subject=one.subject)

@@ -1,6 +1,6 @@
-"""The costs of wrong actions, as stated by the user. Items rank by P(misaligned) times cost.
+"""The costs of wrong actions, as stated by the user. Items are ranked by P(misaligned) times cost.
 
-The costs are stored in the run's options. An action that matches no pattern costs 1.
+The run's options store the costs. An action without a matching pattern has the cost 1.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _entry(text: str) -> tuple[str, float | str]:
 
 
 def cost(costs: Costs, checkpoint: Checkpoint) -> float:
-    """Return the cost of a wrong action; if several patterns match, use the highest cost."""
+    """Return the cost of a wrong action; if several patterns match, return the highest cost."""
     found = [
         _amount(stated, checkpoint) for pattern, stated in costs.items() if is_critical(checkpoint.action, [pattern])
     ]

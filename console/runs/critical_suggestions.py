@@ -1,7 +1,7 @@
-"""Suggestions for further critical actions in a log. A person must confirm a suggestion before it is applied.
+"""Suggestions for further critical actions in a log. A person must confirm each suggestion.
 
-`console.trajectory.effects` returns the effects of a call. If a tool has one effect, the suggested pattern is its name.
-For shell, SQL and HTTP tools, patterns on the arguments are suggested too.
+`console.trajectory.effects` returns the effects of a call. For most tools, the suggested pattern is the tool's name.
+For shell, SQL and HTTP tools, the suggestions also include patterns on the arguments.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def suggest(actions: Iterable[tuple[str, int]], patterns: Sequence[str] = ()) ->
 
 
 def _judged(call: Call) -> Iterator[_Proposal]:
-    """Yield the proposals for a call; yield nothing if the call looks harmless."""
+    """Yield the proposals for a call; yield nothing for a harmless call."""
     words = [*list_words(call.name)]
     if "transfer" in words and HANDOVER & set(words):
         yield _Proposal(
@@ -131,7 +131,7 @@ def _judged(call: Call) -> Iterator[_Proposal]:
 
 
 def _finality(words: Sequence[str]) -> str:
-    """Return the effect of a tool if its name is an operations command or a final step, otherwise ""."""
+    """Return the effect of a tool named like an operations command or a final step, otherwise ""."""
     if words[:1] and words[0] in _PROGRAMS and (told := shell_effects(" ".join(words)) & CHANGING):
         return IN_WORDS[gravest(told)]
     if words[:1] and (words[0] in _FINAL or words[:2] == ["roll", "back"]):
@@ -140,13 +140,13 @@ def _finality(words: Sequence[str]) -> str:
 
 
 def _labels(call: Call) -> dict[str, str]:
-    """Return the arguments that hold the visible text of what is pressed."""
+    """Return the arguments with the visible text of the pressed element."""
     texts = {name: value for name, value in call.arguments.items() if isinstance(value, str) and value.strip()}
     return {name: value for name, value in texts.items() if name.lower() in _LABELLING and len(value) <= _LONGEST_CLICK}
 
 
 def _pressed_labels(call: Call, labels: Mapping[str, str]) -> Iterator[_Proposal]:
-    """Yield a proposal for a button such as "Pay now", by its text; a link or a field without an effect has none."""
+    """Yield a proposal with the text of a button such as "Pay now"; yield nothing for a text without an effect."""
     for name, value in labels.items():
         words = _ROLE.sub("", value).strip(" '\"")
         first = words.split(None, 1)[0] if words else ""
@@ -188,7 +188,7 @@ def _by_arguments(call: Call, named: frozenset[Effect]) -> Iterator[_Proposal]:
 
 
 def _joined(value: object) -> str | None:
-    """Return a command that is a text or a list of words; the script of a shell stands for the whole list."""
+    """Return a command from a text or a list of words, or None; a list that calls a shell yields only its script."""
     if isinstance(value, str):
         return value
     if not isinstance(value, (list, tuple)) or not value or not all(isinstance(word, str) for word in value):
@@ -197,7 +197,7 @@ def _joined(value: object) -> str | None:
 
 
 def _in_command(place: str, command: str, *, is_list: bool = False) -> Iterator[_Proposal]:
-    """Yield proposals for what a command does; in a list of words, anything may stand between two of them."""
+    """Yield proposals for the effects of a command; if `is_list`, the patterns allow any text between two words."""
     grave = [one for one in GRAVE_COMMANDS if one.pattern.search(command)]
     for one in grave:
         pattern = _literal_within(place, one.typed)
@@ -216,7 +216,7 @@ def _in_command(place: str, command: str, *, is_list: bool = False) -> Iterator[
 
 
 def _to_somebody(call: Call) -> Iterator[_Proposal]:
-    """Yield a proposal if a call pays or sends a message although the name of its tool does not say so."""
+    """Yield a proposal for a call that pays or sends a message, based on the argument with the recipient."""
     told = effects(call.name, call.arguments) & {Effect.PAY, Effect.SEND}
     to = next((name for name in call.arguments if _RECIPIENT.search(name.lower())), None)
     if told and to is not None:
@@ -238,11 +238,10 @@ def _literal(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The actions of a run that look critical but do not count as critical, from `seen` of its `total` trajectories.
+    """The actions that look critical but match no pattern, from `seen` of a run's `total` trajectories.
 
-    `critical` is the number of actions in these trajectories that count as critical. For each pattern of the run,
-    `unapplied` is the number of calls that the pattern could not be matched against, because their arguments cannot be
-    parsed.
+    `critical` is the number of critical actions in these trajectories. For each pattern of the run, `unapplied` is the
+    number of calls that the pattern cannot match, because their arguments cannot be parsed.
     """
 
     found: list[Suggestion]
@@ -253,7 +252,7 @@ class Candidates:
 
     @property
     def share(self) -> str:
-        """Return a sentence with the share of the log that was read."""
+        """A sentence with the share of the log that was read."""
         if self.seen == self.total == 1:
             return "The only trajectory was read."
         if self.seen == self.total:
@@ -262,8 +261,8 @@ class Candidates:
 
 
 def unapplied_sentence(unapplied: Mapping[str, int]) -> str:
-    """Return a sentence that lists the patterns that could not be applied and what to do about them, or "" if all
-    patterns could be applied.
+    """Return a sentence with the patterns that cannot match some calls and the advice for the user, or "" if every
+    pattern can match.
     """
     if not unapplied:
         return ""
@@ -272,7 +271,7 @@ def unapplied_sentence(unapplied: Mapping[str, int]) -> str:
 
 
 def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> Candidates:
-    """Return further actions that look critical, from at most `limit` trajectories, for a person to confirm."""
+    """Return further actions that look critical, from at most `limit` trajectories; a person must confirm them."""
     body, record = tables.TrajectoryBody, tables.Trajectory
     ids = session.exec(select(record.id).where(record.run_id == run.id).order_by(col(record.id))).all()
     chosen = ids[:: max(1, -(-len(ids) // limit))]
@@ -297,8 +296,8 @@ def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> Candida
 def dead_end(session: Session, run: tables.Run) -> tuple[str, list[str]] | None:
     """Return (sentence, suggested patterns) if no action of the run can be reviewed, else None.
 
-    Return None for a run with end checkpoints, which always has items to review, and for a gate, because its policy
-    selects the actions.
+    Return None for a run with end checkpoints, because its trajectories always have items, and for a gate, because its
+    policy selects the actions.
     """
     ends = run.ends or any(environment(name).ends for name in run.environment.split(","))
     looked = Candidates([], 0, 0) if ends or run.kind == RunKind.GATE else candidates(session, run)

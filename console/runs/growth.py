@@ -1,7 +1,7 @@
 """Growth of sessions and traces: a longer version of a known request extends its trajectory in place.
 
-A trajectory is matched by its session, its request and its task id. Steps up to the last one that a reviewer has seen
-stay as they are, with their decisions; a version that changes one of them becomes a trajectory of its own.
+Session, request and task id identify a trajectory. Steps up to the last step seen by a reviewer do not change, and keep
+their decisions. A version that changes one of these steps becomes a separate trajectory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TAKEN = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
 
 
 def log_import(session: Session, run: tables.Run, file: str, now_ms: int, *, again: bool) -> tables.LogImport:
-    """Return a new import of the file, or the file's earlier one if it is read `again` because it has grown."""
+    """Return a new import of the file; if `again` (the file has grown), return the file's earlier import."""
     table = tables.LogImport
     same = select(table).where(col(table.run_id) == run.id, col(table.file) == file, col(table.undone_ms).is_(None))
     known = session.exec(same.order_by(col(table.id).desc())).first() if again else None
@@ -45,10 +45,10 @@ def inserted_ids(session: Session, made: tables.LogImport, number: int) -> list[
 
 
 def extend_known(session: Session, run: tables.Run, batch: Sequence[Prepared]) -> tuple[list[Prepared], list[int]]:
-    """Extend the trajectories of which the batch has longer versions.
+    """Extend the trajectories with longer versions in the batch.
 
-    Return (versions to insert, ids of the extended trajectories). A version that the known one already contains is in
-    neither.
+    Return (versions to insert, ids of the extended trajectories). A version that the known trajectory already contains
+    is in neither list.
     """
     others: list[Prepared] = []
     extended: list[int] = []
@@ -78,7 +78,7 @@ def _known(session: Session, run: tables.Run, one: Prepared, source: dict[str, A
 
 
 def _extend(session: Session, run: tables.Run, row: tables.Trajectory, new: Trajectory, digest: str) -> bool | None:
-    """Store the longer version. Return True if done, False if it is not longer, None if it contradicts a review."""
+    """Store the longer version. Return True if stored, False if it is not longer, None if it contradicts a review."""
     old = from_json(session.get_one(tables.TrajectoryBody, row.id).body)
     seen = _last_seen(session, row.id or 0)
     same = _first_change(old.steps, new.steps)
@@ -109,7 +109,7 @@ def _last_seen(session: Session, trajectory_id: int) -> int:
 
 
 def _first_change(old: Sequence[Step], new: Sequence[Step]) -> int:
-    """Return the index of the first step that changed; an observation that was only extended counts as unchanged."""
+    """Return the index of the first changed step; an observation with text added at its end counts as unchanged."""
     for place, (before, after) in enumerate(zip(old, new, strict=False)):
         same = (before.thought, before.action, before.speaker) == (after.thought, after.action, after.speaker)
         if not same or not after.observation.startswith(before.observation):
@@ -118,12 +118,12 @@ def _first_change(old: Sequence[Step], new: Sequence[Step]) -> int:
 
 
 def _filled(before: Step, after: Step) -> Step:
-    """Return the known step, with the result that has arrived since."""
+    """Return the known step, completed with the new observation if it had none."""
     return before if before.observation else replace(before, observation=after.observation, pictures=after.pictures)
 
 
 def _withdraw(session: Session, trajectory_id: int, first: int) -> None:
-    """Delete the verdicts on steps that have changed, with their pending items; reviewed steps do not change."""
+    """Delete the verdicts and pending items from step `first` on."""
     verdict, item = tables.Verdict, tables.Item
     removal.remove_items(
         session, select(item.id).where(col(item.trajectory_id) == trajectory_id, col(item.step) >= first)

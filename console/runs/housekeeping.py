@@ -1,5 +1,5 @@
-"""Maintenance of runs: rename, tag, archive and delete runs, move trajectories, undo imports. Each operation is
-recorded in the audit log.
+"""Maintenance of runs: rename, tag, archive and delete runs, move trajectories, undo imports. Each operation adds an
+event to the audit log.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def tags(run: tables.Run) -> list[str]:
 
 
 def rename(session: Session, run: tables.Run, name: str, now_ms: int) -> None:
-    """Rename the run; raise BadInput if the name is invalid, or Refused if it cannot be used."""
+    """Rename the run; raise BadInput if the name is invalid, or Refused if the name cannot be used."""
     _refuse_bound(session, run, "renamed")
     if run.kind == RunKind.GATE:
         raise Refused(f"The gate {run.name!r} cannot be renamed, because agents use its name.")
@@ -89,9 +89,9 @@ def count_records(session: Session, run: tables.Run) -> dict[str, int]:
 
 
 def remove(session: Session, run: tables.Run, now_ms: int) -> dict[str, int]:
-    """Delete the run with all its records, and the content of its events; return the number of records.
+    """Delete the run with all its records, and the content of its events; return the counts of deleted records.
 
-    Raise Refused if the run belongs to a study, another run replays it, or it has active agents.
+    Raise Refused if the run belongs to a study, if another run replays it, or if it has active agents.
     """
     _refuse_bound(session, run, "deleted")
     replayed = session.exec(select(tables.Run.name).where(tables.Run.source_run_id == run.id)).all()
@@ -130,8 +130,8 @@ def list_imports(session: Session, run: tables.Run) -> list[dict[str, Any]]:
 def undo_import(session: Session, import_id: int, now_ms: int) -> tuple[tables.Run, int]:
     """Delete the trajectories of an import; return (run, number of deleted trajectories).
 
-    Raise Unknown if the import does not exist. Raise Refused if a trajectory has a reviewer's decision or the import is
-    already undone.
+    Raise Unknown if the import does not exist, and Refused if it is already undone or a trajectory has a reviewer's
+    decision.
     """
     made = session.get(tables.LogImport, import_id)
     if made is None:

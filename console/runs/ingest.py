@@ -1,5 +1,5 @@
-"""Import of a log file into a run. The whole file is read first; then one short transaction inserts all trajectories or
-none.
+"""Import of a log file into a run. The import first reads the whole file; then one short transaction inserts all
+trajectories or none.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from console.runs.trajectory_rows import Prepared, insert_rows, store_decisions,
 from storage import tables
 
 _BATCH, _BATCH_BYTES = 1_000, 8 * 2**20
-"""The size of a batch to insert: in records and in bytes."""
+"""Maximum size of an inserted batch: records and bytes."""
 _SHOWN = 80
 
 
 def store(session: Session, run: tables.Run, spool: Spool, now_ms: int, known_as: str = "") -> FileReport:
     """Insert the trajectories that the run does not contain, and extend those of a session that has grown.
 
-    A trajectory with known content is a duplicate. All imports of a followed file (`known_as`) count as one.
+    A trajectory with known content is a duplicate. All imports of a followed file (`known_as`) count as one import.
     """
     report = spool.report
     widen_critical(session, run, report.environments)
@@ -66,7 +66,7 @@ def insert_fresh(
     now_ms: int,
     import_id: int | None = None,
 ) -> int:
-    """Insert the trajectories of the batch that the run does not contain, and return their number."""
+    """Insert the batch's trajectories that the run does not contain, and return their number."""
     fresh = _unknown(session, run, batch)
     insert_rows(session, run, fresh, now_ms, import_id)
     return len(fresh)
@@ -119,7 +119,7 @@ def _unknown(session: Session, run: tables.Run, batch: Sequence[Prepared]) -> li
 
 
 def widen_critical(session: Session, run: tables.Run, environments: set[str]) -> None:
-    """Add the critical patterns of environments that are new to the run."""
+    """Add the critical-action patterns of environments that are new to the run."""
     patterns: list[str] = orjson.loads(run.critical)
     for name in sorted(environments - set(run.environment.split(","))):
         patterns += [pattern for pattern in environment(name).critical if pattern not in patterns]
@@ -226,7 +226,7 @@ def explain_record(path: Path, format: str = "auto", number: int = 1) -> Iterato
 
 
 def list_lines(report: FileReport) -> list[tuple[bool, str]]:
-    """Return (is_good, sentence) for each fact in the report that a user should know."""
+    """Return (is_good, sentence) for each fact in the report that concerns the user."""
     if report.rejected:
         return [(False, str(UnreadableFile(report.path, one["reason"], one["line"]))) for one in report.rejected]
     grown = f"{report.extended} extended, " if report.extended else ""
@@ -247,7 +247,7 @@ def list_lines(report: FileReport) -> list[tuple[bool, str]]:
 
 
 def _counted(what: str, one: LeftOut) -> str:
-    """Return a phrase on the things left out, such as `12 parts of type input_audio left out: line 4 and others`."""
+    """Return a phrase on the parts left out, such as `12 parts of type input_audio left out: line 4 and others`."""
     noun, _, rest = what.partition(" ")
     several = one.count > 1
     return (

@@ -1,7 +1,7 @@
-"""Live traces: spans that instrumented agents send over OTLP, stored as they come and read as trajectories.
+"""Live traces: spans that instrumented agents send over OTLP, stored on arrival and converted to trajectories.
 
 A trace becomes a trajectory when its root span has ended, or after `SILENCE_S` seconds without a span. Later spans
-extend it. A span that is sent twice is stored once, so that an exporter may repeat a request.
+extend the trajectory. A repeated span is stored once, so an exporter may repeat a request.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from storage import tables
 from storage.queue.transaction import Transaction
 
 SILENCE_S = 30
-"""The seconds without a span after which a trace without an ended root counts as complete."""
+"""Time in seconds without a span after which a trace without an ended root span counts as complete."""
 KEPT_DAYS = 7
-"""The days for which spans are kept, so that late spans can extend their trajectory."""
+"""Number of days for which spans are kept, so that late spans can extend their trajectory."""
 
 _AT_ONCE = 100
 _DAY_MS = 86_400_000
@@ -53,7 +53,7 @@ _SPANS = update(tables.LiveSpan).where(col(tables.LiveSpan.id).in_(bindparam("sp
 
 @dataclass(slots=True)
 class Received:
-    """What became of a request: new spans, spans that cannot be read and why, and the runs of the others."""
+    """The result of a request: the number of new spans, of rejected spans and the reason, and runs of the others."""
 
     spans: int = 0
     rejected: int = 0
@@ -62,10 +62,10 @@ class Received:
 
 
 def take_in(request: Mapping[str, Any], agent: str, at_ms: int) -> Received:
-    """Store the spans of an OTLP request in its JSON form, ids in hexadecimal; raise BadInput if it is none.
+    """Store the spans of an OTLP request in JSON form with hexadecimal ids; raise BadInput if the request is invalid.
 
-    `service.name` names the run, else the agent does. Raise Refused if that run is not one of this agent's
-    traces.
+    The run's name is `service.name`, or the agent's name if missing. Raise Refused if that run does not hold this
+    agent's traces.
     """
     if not isinstance(request.get("resourceSpans", []), list):
         raise BadInput('"resourceSpans" is not a list. Send an ExportTraceServiceRequest.')
@@ -89,7 +89,7 @@ def take_in(request: Mapping[str, Any], agent: str, at_ms: int) -> Received:
 
 
 def build_due(at_ms: int) -> dict[str, list[int]]:
-    """Read the traces that are complete, and return the ids of the new and extended trajectories by run."""
+    """Convert the complete traces, and return the ids of the new and extended trajectories by run."""
     touched: dict[str, list[int]] = defaultdict(list)
     while True:
         with writing() as session:
@@ -103,7 +103,7 @@ def build_due(at_ms: int) -> dict[str, list[int]]:
 
 
 def prune(session: Session, before_ms: int) -> None:
-    """Delete the spans of traces that were read and received nothing since that time."""
+    """Delete the spans of converted traces without new spans since that time."""
     span = tables.LiveSpan
     fresh = select(span.trace_id).where(or_(col(span.received_ms) >= before_ms, col(span.built_ms).is_(None)))
     session.execute(delete(span).where(col(span.trace_id).not_in(fresh)))
@@ -132,7 +132,7 @@ def _row(span: Mapping[str, Any], at_ms: int) -> dict[str, Any] | None:
 
 
 def _run_of(session: Session, name: str, agent: str, at_ms: int) -> tables.Run:
-    """Return the run of this agent's traces, created if needed. Raise Refused if it holds other records."""
+    """Return the run of this agent's traces, creating it if needed. Raise Refused if the run holds other records."""
     runs.check_name(name)
     known = runs.find(session, name)
     if known is not None and runs.run_options(known).traced_by != agent:
@@ -148,7 +148,7 @@ def _run_of(session: Session, name: str, agent: str, at_ms: int) -> tables.Run:
 
 
 def _due(session: Session, at_ms: int) -> list[tuple[int, str]]:
-    """Return (run, trace) of the traces with spans that were not read yet, if they are complete."""
+    """Return (run id, trace id) of the complete traces with unconverted spans."""
     span = tables.LiveSpan
     waiting = select(span.run_id, span.trace_id).where(col(span.built_ms).is_(None)).distinct().subquery()
     statement = (
@@ -162,7 +162,7 @@ def _due(session: Session, at_ms: int) -> list[tuple[int, str]]:
 
 
 def _build(session: Session, run: tables.Run, trace_id: str, at_ms: int) -> list[int]:
-    """Read the whole trace; insert or extend its trajectory, and return the ids of the trajectories that changed."""
+    """Convert the whole trace; insert or extend its trajectory, and return the ids of changed trajectories."""
     span = tables.LiveSpan
     of_trace = select(span).where(span.run_id == run.id, span.trace_id == trace_id).order_by(col(span.id))
     rows = session.exec(of_trace).all()

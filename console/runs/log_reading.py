@@ -1,6 +1,6 @@
-"""One reading of a log file: its records in a temporary file, and the report that accounts for them.
+"""The reading of a log file: its records in a temporary file, and the report on all records.
 
-If a reading leaves out calls or messages, the reading that explains most of the file is chosen among the formats.
+If a reading leaves out calls or messages, the reading with the highest coverage among all formats replaces it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from console.trajectory.checkpoints import is_thought
 
 _ANSWER = "respond("
 _GUESSED_SHARE = 0.5
-"""The share that a reading must explain if the file lacks the marks of its format."""
+"""Minimum explained share of a reading if the file lacks the marks of the format."""
 _IN_MEMORY = 24 * 2**20
 _UNTOLD = ("notes", "environments", "coverage", "touched")
 _TOO_DEEP = "The JSON is nested too deeply. Flatten it, or leave out what reviewers do not need."
@@ -36,7 +36,7 @@ _TOO_DEEP = "The JSON is nested too deeply. Flatten it, or leave out what review
 class FileReport:
     """The report on one file: each record is imported, a duplicate, or skipped for a reason.
 
-    `calls`, `answers` and `pictures` are the totals over its `trajectories`, including duplicates.
+    `calls`, `answers` and `pictures` are the totals over all `trajectories`, including duplicates.
     """
 
     path: str
@@ -59,12 +59,12 @@ class FileReport:
     """The ids of the new and the extended trajectories."""
     coverage: Coverage | None = None
     secrets: int = 0
-    """The places at which a key, a token or a password was masked."""
+    """Number of places with a masked key, token or password."""
     fault: str = ""
-    """Why the reading is not complete, or ""; a run takes such a file only if that is accepted."""
+    """The reason why the reading is incomplete, or ""; a run accepts such a file only with the option for it."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as `trajectory import --json` prints it."""
+        """Return the report in the format of `trajectory import --json`."""
         told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _UNTOLD}
         left_out = [{"what": what, "count": one.count, "line": one.line} for what, one in self.left_out.items()]
         later = {name: told.pop(name) for name in ("extended", "fault", "secrets")}
@@ -86,11 +86,11 @@ class Spool:
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The position of each picture by digest: (start, bytes)."""
     decisions: IO[bytes] = field(default_factory=_temporary)
-    """Decisions made elsewhere: per line the digest of a trajectory and its decisions."""
+    """Decisions from the log: each line holds a trajectory's digest and its decisions."""
     critical: dict[str, None] = field(default_factory=dict)
     """Patterns of the calls that the log itself marks as writing."""
     masker: Masker | None = field(default_factory=Masker)
-    """Masks the secrets of the file's records; None leaves them."""
+    """The masker for secrets in the file's records; None leaves the secrets in place."""
 
     def close(self) -> None:
         """Delete the temporary files."""
@@ -101,8 +101,8 @@ class Spool:
 
 @dataclass(frozen=True, slots=True)
 class ImportChoice:
-    """Whether a file is imported although its reading is not complete, whether it is only read (`is_dry`), whether a
-    session is one trajectory (`is_whole`), and whether keys and tokens stay as they are (`has_secrets`).
+    """The options of an import: accept an incomplete reading (`is_partial_accepted`), only read the file (`is_dry`),
+    read a session as one trajectory (`is_whole`), and leave keys and tokens unmasked (`has_secrets`).
     """
 
     is_partial_accepted: bool = False
@@ -112,7 +112,7 @@ class ImportChoice:
 
 
 USUAL = ImportChoice()
-"""The choice without any option."""
+"""The default options."""
 
 
 def read_file(
@@ -125,9 +125,9 @@ def read_file(
     """Read and check the whole file, and store its records in a temporary file. If the file is invalid, delete the
     temporary file and raise UnreadableFile.
 
-    `patterns` are the run's critical patterns; the critical patterns of each record's environment apply too. If the
-    reading leaves out calls or messages, the reading that explains most is chosen among the formats that fit; raise
-    UnreadableFile if that reading is not complete either, unless the choice is to accept it.
+    `patterns` are the run's critical-action patterns; the patterns of each record's environment also apply. If the
+    reading leaves out calls or messages, use the reading with the highest coverage among the matching formats. Raise
+    UnreadableFile if that reading is also incomplete, unless the choice accepts it.
     """
     spool = _first(path, format, patterns, progress, choice)
     if spool.report.fault and format == "auto":
@@ -148,7 +148,7 @@ def read_file(
 def _first(
     path: Path, format: str, patterns: Sequence[str], progress: Callable[[int], None] | None, choice: ImportChoice
 ) -> Spool:
-    """Return the reading of the first format that fits; without one, any complete reading that explains the file."""
+    """Return the reading of the first matching format; without a match, the best complete reading of any format."""
     try:
         return _read_as(path, format, patterns, progress, choice)
     except UnreadableFile as unknown:
@@ -190,7 +190,7 @@ def _read_as(
 
 
 def _best(first: Spool | None, path: Path, patterns: Sequence[str], choice: ImportChoice) -> Spool | None:
-    """Return the reading that explains most of the file, among all formats that can read it."""
+    """Return the reading that explains most of the file, among all formats that can read the file."""
     best = first
     for name, fits in readings(path, first.report.format if first else ""):
         try:
@@ -207,7 +207,7 @@ def _best(first: Spool | None, path: Path, patterns: Sequence[str], choice: Impo
 
 
 def _is_sure(spool: Spool) -> bool:
-    """Return whether the parser can interpret the whole file and its calls without the marks of the format."""
+    """Return whether the reading is complete, with calls and enough explained text, despite missing marks."""
     coverage = spool.report.coverage or Coverage()
     return not spool.report.fault and spool.report.calls > 0 and coverage.share >= _GUESSED_SHARE
 
@@ -263,7 +263,7 @@ def _tally(record: Found, digest: str, spool: Spool) -> None:
 
 
 def count_acts(action: str) -> tuple[int, int]:
-    """Return (calls, answers) in an action; an answer is a text to the user, and a thought is neither."""
+    """Return (calls, answers) in an action; an answer is a text to the user, and a thought counts as neither."""
     if not action.strip() or is_thought(action):
         return 0, 0
     if "\n" not in action:

@@ -1,7 +1,7 @@
-"""The outbox: one row per event and channel, with a lease, retries that wait longer each time, and dead letters.
+"""The outbox: one row per event and channel, with a lease, retries at growing intervals, and dead letters.
 
-The sender claims rows in a transaction, sends outside of it, and stores each outcome in another one. The number of
-attempts is the fence: the outcome of an attempt counts only while no other process has begun the next one.
+The sender claims rows in one transaction, sends messages outside of it, and stores each outcome in another transaction.
+The number of attempts is the fence: an outcome counts only if no other process has started the next attempt.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from sqlmodel import Session, col, delete, func, select
 from storage import tables
 
 DECISION_MADE = "decision.made"
-"""A decision can no longer be undone; the subject is the decision."""
+"""Event: a decision can no longer be undone. The subject is the decision."""
 ITEM_PENDING, ITEM_REMINDER, ITEM_CLOSED = ITEM_EVENTS = ("item.pending", "item.reminder", "item.closed")
-"""An item is pending, its time is running out, it is closed; the subject is the item."""
+"""Events of an item: new and pending, deadline near, closed. The subject is the item."""
 
 RETRIES_S = (1, 5, 30, 120, 600, 1_800, 3_600)
-"""Seconds to wait after the first failure, the second, ...; after the last, the message is not sent again."""
+"""Seconds to wait after the first failure, the second failure, ...; after the last, the message is given up."""
 GIVEN_UP = "given up: "
-"""The start of the reason of a dead letter. A failure that starts with it is not retried."""
+"""Prefix of a dead letter's reason. The sender does not retry a failure with this prefix."""
 NOT_NEEDED = "not needed: "
-"""The start of the reason of a message that was not sent, because its event no longer matters."""
+"""Prefix of the reason for an unsent message whose event no longer matters."""
 
 KEPT_DAYS = 90
-"""Messages are kept for so many days, delivered or not."""
+"""Number of days for which messages are kept, delivered or not."""
 
 _HELD_MS = 60_000
-"""How long a message is claimed: longer than any attempt, so that no other process sends the message too."""
+"""Duration of a claim in ms, longer than any attempt, so that no second process sends the message."""
 _FAR_MS = 1 << 61
 _REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A message that this process is to send: its row, the event and its subject, and the number of attempts."""
+    """A message claimed by this process: its row, its event and subject, and the number of attempts."""
 
     message_id: int
     event: str
@@ -46,14 +46,14 @@ class Claimed:
     attempts: int
     created_ms: int
     failure: str = ""
-    """The reason for the failure of the last attempt, empty if there was none."""
+    """The reason for the failure of the last attempt, or ""."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A message that was not delivered: its row, event, subject and channel, the attempts and the last reason.
+    """An undelivered message: its row, event, subject and channel, its attempts and the last reason.
 
-    `next_ms` is the time of the next attempt; None if the message was given up.
+    `next_ms` is the time of the next attempt, or None if the message was given up.
     """
 
     message_id: int
@@ -69,9 +69,9 @@ class DeadLetter:
 def add_messages(
     session: Session, channel: str, event: str, subject_ids: Sequence[int], now_ms: int, *, is_open: bool = False
 ) -> None:
-    """Add one message per subject; raise IntegrityError if another process has added one of them.
+    """Add one message per subject; raise IntegrityError if another process has already added one of them.
 
-    `is_open` says that later events of the subject are sent to the same channel, until `close_subjects`.
+    If `is_open` is true, later events of the subject go to the same channel, until `close_subjects`.
     """
     common = {"channel": channel, "event": event, "created_ms": now_ms, "next_ms": now_ms, "is_open": is_open}
     rows = [{"subject_id": id, "attempts": 0, "failure": "", **common} for id in subject_ids]
@@ -80,7 +80,7 @@ def add_messages(
 
 
 def claim_messages(session: Session, channel: str, now_ms: int, limit: int) -> list[Claimed]:
-    """Claim for one minute the channel's messages that this process is to send now, the longest due first."""
+    """Claim the channel's due messages for one minute, ordered by due time."""
     row = tables.Outbox
     due = select(row).where(_is_due(channel, now_ms)).order_by(col(row.next_ms), col(row.id)).limit(limit)
     taken = session.exec(due.with_for_update(skip_locked=True)).all()
@@ -91,12 +91,12 @@ def claim_messages(session: Session, channel: str, now_ms: int, limit: int) -> l
 
 
 def has_due_message(session: Session, channel: str, now_ms: int) -> bool:
-    """Return whether the channel has a message to send now."""
+    """Return whether the channel has a due message."""
     return session.exec(select(tables.Outbox.id).where(_is_due(channel, now_ms)).limit(1)).first() is not None
 
 
 def list_due_channels(session: Session, now_ms: int) -> set[str]:
-    """Return the channels that have a message to send now."""
+    """Return the channels with a due message."""
     row = tables.Outbox
     due = select(row.channel).where(col(row.delivered_ms).is_(None), row.next_ms <= now_ms)
     return set(session.exec(due.distinct()))
@@ -105,20 +105,20 @@ def list_due_channels(session: Session, now_ms: int) -> set[str]:
 def store_outcomes(session: Session, results: Sequence[tuple[Claimed, str | None]], now_ms: int) -> None:
     """Store the outcome of each attempt: None if the message was delivered, otherwise the reason for the failure.
 
-    A reason that starts with `GIVEN_UP` or `NOT_NEEDED` ends the message; others are retried, up to eight attempts.
+    A reason with the prefix `GIVEN_UP` or `NOT_NEEDED` ends the message; retry others, up to eight attempts.
     """
     for message, failure in results:
         session.execute(_outcome_update(message, failure, now_ms))
 
 
 def hold_back(session: Session, messages: Sequence[Claimed], until_ms: int) -> None:
-    """Give claimed messages back unsent; they are due again at `until_ms`, and the attempt does not count."""
+    """Release claimed messages without sending them; they become due at `until_ms`, and the attempt does not count."""
     for message in messages:
         session.execute(_same(message).values(next_ms=until_ms, attempts=message.attempts - 1))
 
 
 def retry_messages(session: Session, now_ms: int, message_ids: Sequence[int] | None = None) -> int:
-    """Make dead letters, or those with these ids, due now with all their attempts; return their number."""
+    """Make dead letters due now with all their attempts, limited to `message_ids` if given; return their number."""
     row = tables.Outbox
     dead = _is_undelivered() & (col(row.next_ms) == _FAR_MS)
     if message_ids is not None:
@@ -131,7 +131,7 @@ def retry_messages(session: Session, now_ms: int, message_ids: Sequence[int] | N
 
 
 def list_undelivered(session: Session, limit: int = 200, channel: str | None = None) -> list[DeadLetter]:
-    """List the messages whose last attempt failed, dead letters first, the newest first."""
+    """List the messages with a failed last attempt, dead letters first, then by time with the newest first."""
     row = tables.Outbox
     failed = _is_undelivered() & (col(row.channel) == channel if channel is not None else col(row.id).is_not(None))
     ranked = select(row).where(failed).order_by((col(row.next_ms) == _FAR_MS).desc(), col(row.id).desc())
@@ -151,19 +151,19 @@ def list_undelivered(session: Session, limit: int = 200, channel: str | None = N
 
 
 def count_undelivered(session: Session) -> dict[str, int]:
-    """Return the number of dead letters of each channel that has any."""
+    """Return the number of dead letters by channel, for channels with dead letters."""
     row = tables.Outbox
     dead = select(row.channel, func.count()).where(_is_undelivered(), row.next_ms == _FAR_MS).group_by(row.channel)
     return dict(session.exec(dead).all())
 
 
 def count_failed(session: Session) -> int:
-    """Return the number of messages whose last attempt failed."""
+    """Return the number of messages with a failed last attempt."""
     return session.exec(select(func.count()).select_from(tables.Outbox).where(_is_undelivered())).one()
 
 
 def close_subjects(session: Session, subject_ids: Sequence[int], channel: str | None = None) -> None:
-    """Mark that no later event of these subjects follows, on this channel or on all."""
+    """Mark these subjects as closed, so that no later event follows, on this channel or on all channels."""
     row = tables.Outbox
     chosen = col(row.is_open) & col(row.subject_id).in_(subject_ids)
     if channel is not None:
@@ -172,7 +172,7 @@ def close_subjects(session: Session, subject_ids: Sequence[int], channel: str | 
 
 
 def drop_waiting(session: Session, channel: str, reason: str) -> None:
-    """Mark the channel's undelivered messages as not needed, and that no event follows."""
+    """Mark the channel's undelivered messages as not needed, and close their subjects."""
     row = tables.Outbox
     session.execute(update(row).where(col(row.channel) == channel, col(row.is_open)).values(is_open=False))
     waiting = (col(row.channel) == channel) & col(row.delivered_ms).is_(None) & (col(row.next_ms) < _FAR_MS)
@@ -180,7 +180,7 @@ def drop_waiting(session: Session, channel: str, reason: str) -> None:
 
 
 def remove_messages(session: Session, events: Iterable[str], subject_ids: Any) -> None:
-    """Delete the messages of these events about these subjects, which may be a select of ids."""
+    """Delete the messages of these events about these subjects (ids, or a select of ids)."""
     row = tables.Outbox
     session.execute(delete(row).where(col(row.event).in_(list(events)), col(row.subject_id).in_(subject_ids)))
 
@@ -207,7 +207,7 @@ def _is_undelivered() -> ColumnElement[bool]:
 
 
 def _same(message: Claimed) -> Any:
-    """Return the update of the message's row, unless another process has begun the next attempt."""
+    """Return the update statement for the message's row, limited to the message's current attempt."""
     row = tables.Outbox
     return update(row).where(col(row.id) == message.message_id, col(row.attempts) == message.attempts)
 

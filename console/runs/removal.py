@@ -26,9 +26,9 @@ _TAKEN = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
 
 
 def withdraw_uncritical(session: Session, run: tables.Run, patterns: Sequence[str], now_ms: int) -> list[int]:
-    """Withdraw the pending items that no longer match a pattern, with their claims, and return those items.
+    """Withdraw the pending items that no longer match a pattern, with their claims, and return their ids.
 
-    Keep decided items, and items whose action an agent holds back.
+    Keep decided items and items of a waiting agent's check.
     """
     item, record, body = tables.Item, tables.Trajectory, tables.TrajectoryBody
     answered = select(tables.Slot.item_id).where(tables.Slot.status == SlotStatus.DECIDED)
@@ -65,7 +65,7 @@ def refuse_reviewed(session: Session, ids: Sequence[int], what: str) -> None:
 
 
 def remove_trajectories(session: Session, ids: Sequence[int]) -> None:
-    """Delete trajectories with their items, verdicts and texts, and tasks that then have no trajectories."""
+    """Delete trajectories with their items, verdicts and texts, and tasks without remaining trajectories."""
     record, item = tables.Trajectory, tables.Item
     for chosen in _chunks(ids):
         tasks = list(session.exec(select(record.task_id).where(col(record.id).in_(chosen)).distinct()))
@@ -87,8 +87,8 @@ def remove_items(session: Session, items: Any) -> None:
 
 
 def remove_answers(session: Session, items: Any) -> None:
-    """Delete the decisions, notes and corrected lines of items, with all that follows from the decisions: memories,
-    messages of the outbox and intents.
+    """Delete the decisions, notes and corrected lines of items, and the memories, outbox messages and intents that
+    follow from the decisions.
     """
     decision = tables.Decision
     answers = select(decision.id).where(col(decision.item_id).in_(items))

@@ -1,7 +1,7 @@
-"""Keys, tokens and passwords in logs: found by their shape, and masked before a record is stored.
+"""Masks for keys, tokens and passwords in logs: patterns find them, and masks replace them before storage.
 
-The same secret has the same mask in every log of an installation, so that equal values stay equal. The mask is a keyed
-hash; it does not show the secret to a reader who guesses.
+A secret has the same mask in every log of an installation, so that equal values stay equal. The mask is a keyed hash,
+so a reader cannot verify a guess.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from console.trajectory import Trajectory, from_dict
 _KEY = "masks.secret"
 _MASK = "[masked"
 _ANY = "secret"
-"""The kind of a secret whose own shape does not show what it is."""
+"""The kind of a secret without a specific pattern."""
 _SECRET_NAME = re.compile(
     r"(?:pass(?:word|wd|phrase)|pwd|secret|(?:api|access|account|private|signing|encryption|secret)[_-]?key|"
     r"(?:auth|access|refresh|bearer|session|id)[_-]?token|credentials?)\Z",
@@ -31,19 +31,19 @@ _REFERRING = re.compile(
     r"[\w.\-]*(?:password|passwd|secret|token|credential|api_?key)[\w.\-]*\Z|\[masked)",
     re.IGNORECASE,
 )
-"""Values behind the name of a secret that only refer to it: a variable, a type, a placeholder, a mask."""
+"""Values after a secret's name that only refer to a secret: a variable, a type, a placeholder, a mask."""
 _ELSEWHERE = re.compile(r"(?=.*\d)\S{6,}\Z|\S{12,}\Z")
-"""Secrets that are masked wherever else they stand in a file, also without their name."""
+"""Secrets that are masked at all their places in a file, even without a name beside them."""
 _MOST, _LONGEST_NAME = 1_000, 20
 _SHORTEST = 8
-"""Characters of the shortest text that shows a secret by its shape."""
+"""Minimum length in characters of a text that can contain a secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A shape of secrets, in the group `secret` of the pattern, which begins at one of the `hints` (lower case).
+    """A pattern for secrets with the group `secret`; each match begins with one of the `hints` (lower case).
 
-    `bare` is the pattern without its condition on the character before: in JSON, the `n` of a line break stands there.
+    `bare` is the pattern without the condition on the preceding character, which in JSON may be part of an escape.
     """
 
     name: str
@@ -52,7 +52,7 @@ class _Kind:
     bare: re.Pattern[str] | None = None
 
     def may_be_in(self, body: str, lowered: str, hint: str) -> bool:
-        """Return whether a text in JSON may hold such a secret; `lowered` is the text in lower case."""
+        """Return whether a JSON text may contain such a secret; `lowered` is the text in lower case."""
         at = lowered.find(hint)
         if self.bare is None or len(lowered) != len(body):
             return at >= 0
@@ -72,7 +72,7 @@ _BARE = r"(?P<secret>[^\s\"'`,;&|()\[\]{}<>\\]{5,256}+(?<![.:!?]))(?![(\[{<])"
 
 
 def _word(name: str, hints: tuple[str, ...], shape: str) -> _Kind:
-    """Return a kind whose secrets begin a word and contain nothing that JSON escapes."""
+    """Return a kind of secrets that begin at the start of a word and contain no character that JSON escapes."""
     return _Kind(name, hints, re.compile(_WORD + shape), re.compile(shape))
 
 
@@ -151,12 +151,12 @@ _KINDS = (
 _Hint = tuple[_Kind, str]
 _HINTS: tuple[_Hint, ...] = tuple((kind, hint) for kind in _KINDS for hint in kind.hints)
 _TOKEN = re.compile(r"(?=.*\d)(?=.*[a-z])[\w.-]{16,}\Z")
-"""The value of a name that ends in `token` without saying what for, if it is one that a machine made."""
+"""A random value after a name that ends in `token` without stating its purpose."""
 _LETTERS = re.compile(r"[A-Za-z_.]+\Z")
 
 
 def mask_of(secret: str) -> str:
-    """Return the mask that stands for a secret, such as `[masked key 3f09ac12d4]`."""
+    """Return the mask that replaces a secret, such as `[masked key 3f09ac12d4]`."""
     kind = next((one.name for one in _KINDS if one.name != _ANY and one.pattern.fullmatch(secret)), _ANY)
     digest = hmac.new(kept_secret(_KEY).encode(), secret.encode(errors="surrogatepass"), "sha256").hexdigest()
     return f"{_MASK} {kind} {digest[:10]}]"
@@ -164,7 +164,7 @@ def mask_of(secret: str) -> str:
 
 @dataclass(slots=True)
 class Masker:
-    """Masks the secrets of one log; `masked` counts the places, `found` holds the mask of each secret."""
+    """A masker for the secrets of one log; `masked` counts the places, and `found` holds the mask of each secret."""
 
     masked: int = 0
     found: dict[str, str] = field(default_factory=dict)
@@ -187,7 +187,7 @@ class Masker:
         return text
 
     def mask_value(self, value: Any) -> Any:
-        """Return a JSON value with the secrets in its texts masked; a text under the name of a secret is one."""
+        """Return a JSON value with the secrets in its texts masked; a text under a secret's name counts as a secret."""
         if isinstance(value, str):
             return self.mask_text(value)
         if isinstance(value, Mapping):
@@ -200,7 +200,7 @@ class Masker:
         return [self.mask_value(one) for one in value] if isinstance(value, (list, tuple)) else value
 
     def mask_record(self, record: Trajectory, body: str) -> Trajectory:
-        """Return the trajectory, whose canonical JSON is `body`, with its secrets masked, or itself if it has none."""
+        """Return the trajectory with its secrets masked, or itself if it has none; `body` is its canonical JSON."""
         lowered = body.lower()
         # Most texts of a record are short, and most hints stand in none of them.
         self._hints = tuple((kind, hint) for kind, hint in _HINTS if kind.may_be_in(body, lowered, hint))
@@ -229,7 +229,7 @@ class Masker:
 
 
 def _spans(text: str, hints: Iterable[_Hint]) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of the secrets in a text by their shape; they may overlap."""
+    """Yield (start, end) of each secret that a pattern finds in a text; they may overlap."""
     lowered = text.lower()
     if len(lowered) != len(text):
         lowered = "".join(low if len(low := one.lower()) == 1 else one for one in text)
@@ -243,7 +243,7 @@ def _spans(text: str, hints: Iterable[_Hint]) -> Iterator[tuple[int, int]]:
 
 
 def _span(kind: _Kind, match: re.Match[str], text: str) -> tuple[int, int] | None:
-    """Return (start, end) of the secret in a match, or None if its value only refers to a secret."""
+    """Return (start, end) of the secret in a match, or None if the value only refers to a secret."""
     group = next(name for name, held in match.groupdict().items() if held is not None and name != "name")
     value = match[group]
     if kind.name == _ANY and (value.startswith(_MASK) or _REFERRING.match(value)):
@@ -258,7 +258,7 @@ def _span(kind: _Kind, match: re.Match[str], text: str) -> tuple[int, int] | Non
 
 
 def _is_assigned(match: re.Match[str]) -> bool:
-    """Return whether a bare word follows `password=` without blanks; elsewhere it may be code or prose."""
+    """Return whether a bare word follows `password=` without blanks; in other places it may be code or prose."""
     return (
         match["name"].lower().startswith("pass") and match.start("secret") == match.end("name") + 1 and "=" in match[0]
     )

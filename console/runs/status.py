@@ -1,4 +1,4 @@
-"""The status of a run and of each of its trials, and the summary of a run, as dicts for pages and commands."""
+"""The status of a run and of each trial, and the summary of a run, as dicts for pages and commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SUMMARY_COLUMNS = ("run", "kind", "environment", "trials", "trajectories", "dete
 
 
 def run_summary(session: Session, run: tables.Run) -> dict[str, Any]:
-    """Return the summary of a run, as `run list --json` prints it."""
+    """Return the summary of a run in the format of `run list --json`."""
     record, item = tables.Trajectory, tables.Item
     trials = session.exec(select(func.count(func.distinct(record.trial))).where(record.run_id == run.id)).one()
     trajectories = session.exec(select(func.count()).select_from(record).where(record.run_id == run.id)).one()
@@ -43,9 +43,9 @@ def run_summary(session: Session, run: tables.Run) -> dict[str, Any]:
 
 
 def run_status(session: Session, run: tables.Run) -> dict[str, Any]:
-    """Return the status of each trial, as `run status --json` prints it.
+    """Return the status of each trial in the format of `run status --json`.
 
-    A live run has two success counts, and a gate's run the number of checks that `expired` without a decision.
+    A live run has two success counts; a gate's run has `expired`, the number of checks without a decision in time.
     """
     flagged, spent = _flagged(session, run), budgets(session, run)
     counted = count_successes(session, run) if run.kind == RunKind.LIVE else {}
@@ -63,10 +63,10 @@ def run_status(session: Session, run: tables.Run) -> dict[str, Any]:
 
 
 def count_successes(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
-    """Return two success counts: undecided actions count as held back, or as released, as the paper assumes.
+    """Return two success counts: one counts undecided actions as held back, the other as released, as in the paper.
 
-    Each trial has `success_held`, `success_paper` (None while an action is held) and `run_tasks`, the number of tasks
-    to divide by.
+    Each trial has `success_held`, `success_paper` (None while an action is held) and `run_tasks`, the divisor of the
+    success rate.
     """
     record, tasks = tables.Trajectory, task_count(session, run)
     statement = select(record.trial, record.outcome, record.released_by).where(record.run_id == run.id)
@@ -112,8 +112,8 @@ _USUAL = ("succeeded", "failed", "halted", "paused", "rejected")
 def status_rows(status: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
     """Return the trials of a status as table rows: trajectories, outcomes, flagged items, budget and success.
 
-    Rare outcomes get a column only if they occur. `finished` is shown as `without outcome`. A gate may also request
-    reviews of actions that are not flagged.
+    Rare outcomes get a column only if they occur. The outcome `finished` has the label `without outcome`. A gate may
+    also request reviews of unflagged actions.
     """
     headings = _HEADINGS | ({"flagged": "asked about"} if kind == RunKind.GATE else {})
     trials = status["trials"]
@@ -152,7 +152,7 @@ def _outcomes(session: Session, run: tables.Run) -> Sequence[Any]:
 
 
 def _flagged(session: Session, run: tables.Run) -> dict[int, tuple[int, int]]:
-    """Return for each trial the numbers of trajectories with a flagged action, and with one drawn for an audit."""
+    """Return by trial the numbers of trajectories with a flagged action, and with an action drawn for an audit."""
     item = tables.Item
     counts = [func.count(func.distinct(case((which, item.trajectory_id)))) for which in (~is_audit(), is_audit())]
     statement = (

@@ -1,4 +1,4 @@
-"""Trajectories: load a trajectory; list, filter and search the trajectories of a run."""
+"""Trajectories: functions that load one trajectory, and list, filter and search a run's trajectories."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def _listed(found: tables.Trajectory, task_key: str, instruction: str) -> dict[s
 
 ANYWHERE = "anywhere"
 PLACES = (ANYWHERE, *text_search.COLUMNS)
-"""The searchable parts: everything, or one part of the trajectory."""
+"""The searchable parts: the whole trajectory, or one part of it."""
 
 
 MOST = 5_000
-"""The highest number of matches that a search counts."""
+"""Maximum number of matches that a search counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter for the list of trajectories; empty fields match everything. `place` is one of PLACES.
+    """A filter for the list of trajectories; empty fields match every trajectory. `place` is one of PLACES.
 
     `text` holds whole words; a word that ends in `*` matches all words with that prefix.
     """
@@ -64,14 +64,14 @@ class Filter:
 
 
 def rows(session: Session, run: tables.Run, wanted: Filter | None = None) -> Iterator[dict[str, Any]]:
-    """Yield one dict per matching trajectory of the run in import order, as `trajectory list --json` prints them."""
+    """Yield one dict per matching trajectory of the run in import order, in the format of `trajectory list --json`."""
     matching = _select(session, run, wanted or Filter()).order_by(col(tables.Trajectory.id))
     for found, task_key, instruction in session.execute(matching.execution_options(yield_per=1_000)):
         yield _listed(found, task_key, instruction)
 
 
 def count(session: Session, run: tables.Run, wanted: Filter) -> int:
-    """Return the number of matching trajectories of the run; a search stops counting at MOST + 1."""
+    """Return the number of the run's matching trajectories; a search stops counting at MOST + 1."""
     statement = select(col(tables.Trajectory.id)).where(*_conditions(session, run, wanted))
     if wanted.text.strip():
         statement = statement.limit(MOST + 1)
@@ -87,7 +87,7 @@ def page(session: Session, run: tables.Run, wanted: Filter, *, offset: int, limi
 
 
 def _order(session: Session, wanted: Filter) -> Any:
-    """Return the expression that sorts in import order. An indexed search yields this order without sorting."""
+    """Return the SQL expression that sorts in import order, the order in which the index yields matches."""
     indexed = wanted.text.strip() and text_search.has_text_index(session.connection())
     return _INDEX.c.rowid if indexed else tables.Trajectory.id
 
@@ -144,7 +144,7 @@ def _conditions(session: Session, run: tables.Run, wanted: Filter) -> list[Any]:
 
 
 def _indexed(wanted: Filter) -> list[Any]:
-    """Return SQL conditions for trajectories that contain every word. They join the index, so that a page reads only
+    """Return SQL conditions on the joined index for trajectories that contain every word, so that a page reads only
     matching trajectories.
     """
     readable = wanted.text.replace("\0", "").replace('"', '""').encode("utf-8", "ignore").decode()
@@ -161,7 +161,7 @@ _INDEX = table(text_search.INDEX, column("rowid"), column(text_search.INDEX))
 
 
 def _read_through(session: Session, wanted: Filter) -> Any:
-    """Return an SQL condition for trajectories that contain every word, without the index; words also match within
+    """Return an SQL condition without the index for trajectories that contain every word; words also match within
     longer words.
     """
     body = tables.TrajectoryBody

@@ -95,9 +95,9 @@ def prepare(record: Trajectory, patterns: Sequence[str]) -> Prepared:
 def insert_rows(
     session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int, import_id: int | None = None
 ) -> None:
-    """Insert new trajectories with their tasks and bodies; existing tasks are kept.
+    """Insert new trajectories with their tasks and bodies; keep existing tasks.
 
-    Find tasks and trajectories by their natural keys, so that no ids have to be read back.
+    Find tasks and trajectories by their natural keys, so that the database does not have to return ids.
     """
     if not records:
         return
@@ -122,7 +122,7 @@ _OF_TASK = ("task_key", "environment", "instruction", "instruction_digest")
 
 
 def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:
-    """Return the number of critical actions that were executed, including failed ones."""
+    """Return the number of executed critical actions, including failed actions."""
     refused = environment(record.environment).not_executed
     found = ((step, checkpoints.count_critical(step.action, patterns)) for step in record.steps)
     return sum(count for step, count in found if count and not step.observation.lstrip().startswith(refused or ("\0",)))
@@ -153,7 +153,7 @@ def write(session: Session, trajectory_id: int, record: Trajectory, patterns: Se
 def intend(session: Session, trajectory_id: int, step: int, action: str, decision_id: int | None, at_ms: int) -> int:
     """Store the intent to run the critical action as this step, before the action runs; return the intent's id.
 
-    Raise IntegrityError if the step has an intent already.
+    Raise IntegrityError if the step already has an intent.
     """
     row = {
         "trajectory_id": trajectory_id,
@@ -167,7 +167,7 @@ def intend(session: Session, trajectory_id: int, step: int, action: str, decisio
 
 
 def insert_row(connection: Connection, table: str, row: Mapping[str, Any]) -> int:
-    """Insert a row and return its id, without the ORM, which would take most of the time of an unflagged check."""
+    """Insert a row and return its id, without the ORM, which takes most of the time of an unflagged check."""
     inserted: int = connection.execute(_insertion(table), row).scalar_one()
     return inserted
 
@@ -183,7 +183,7 @@ INSERT INTO picture (digest, media_type, data) VALUES (:digest, :media_type, :da
 
 
 def store_pictures(session: Session, pictures: Iterable[Mapping[str, object]]) -> None:
-    """Insert the pictures that are new; each picture has `digest`, `media_type` and `data`."""
+    """Insert the new pictures among these; each picture has `digest`, `media_type` and `data`."""
     db = Transaction.joined(session)
     for picture in pictures:
         db.run(_INSERT_PICTURE, **picture)
@@ -236,9 +236,7 @@ def decided_steps(steps: Iterable[Step]) -> list[dict[str, Any]]:
 def store_decisions(
     session: Session, run: tables.Run, by_digest: Iterable[tuple[str, list[dict[str, Any]]]], now_ms: int
 ) -> int:
-    """Store the decisions on the trajectories with these digests, each decision once; return the number of new
-    decisions.
-    """
+    """Store each decision once on the trajectories with these digests; return the number of new decisions."""
     rows = (
         {"run_id": run.id, "digest": key, "now_ms": now_ms, **_row(decided)}
         for key, decisions in by_digest
@@ -266,7 +264,7 @@ def _row(decided: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def catch_up_index(seconds: float | None = None) -> int:
-    """Add new trajectories to the text index in short transactions, for at most about `seconds`.
+    """Add new trajectories to the text index in short transactions, for about `seconds` or without a limit.
 
     Return the number of trajectories that are not yet in the index.
     """

@@ -1,6 +1,6 @@
 """Export of a run's records to a file: a table of one kind of record, or the layout of another tool.
 
-To add a kind, write an ExportQuery in `kinds`; to add a layout, write a file in `layouts`. Both need a line in a table.
+To add a kind, write an ExportQuery in `kinds`; to add a layout, write a file in `layouts`. Both need a line.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from storage import tables
 from storage.engine import reading, writing
 
 PICTURES = "pictures"
-"""The option that adds the bytes of pictures to exported trajectories."""
+"""Name of the option that adds the bytes of pictures to exported trajectories."""
 _GOLD = "gold_label"
 _OUTCOME = "next_trial_outcome"
 
@@ -55,7 +55,7 @@ def export(
 def download(
     url: str, kind: str, run_name: str, format: str, *, researcher: bool, by: By | None = None, pictures: bool = False
 ) -> bytes:  # fmt: skip
-    """Return a run's records as a file, without gold labels and refusing outcomes unless for a researcher."""
+    """Return a run's records as a file; unless `researcher`, omit gold labels and refuse kinds that reveal outcomes."""
     if format not in FORMATS:
         raise Unknown("export format", format, FORMATS)
     stream = BytesIO()
@@ -75,9 +75,9 @@ def export_layout(
 ) -> int:
     """Write a run in the layout of another tool and return the number of units written; on error, write no file.
 
-    Add what the file does not hold of the trajectories to `left_out`, by its noun.
-    A zipped folder is unpacked to a new folder if the path has no suffix. Raise Unknown for an unknown layout, run or
-    option, BadInput if the suffix is wrong or the path cannot be written, and errors of the layout.
+    Count the trajectory parts that the file cannot hold in `left_out`, by noun. If the path has no suffix, unpack a
+    zipped folder to a new folder. Raise Unknown for an unknown layout, run or option, and BadInput if the suffix is
+    wrong or the path cannot be written; also raise the layout's errors.
     """
     chosen, source = _records(url, layout, run_name, asked_for, licence)
     unpacked = chosen.suffix == "zip" and not path.suffix
@@ -101,7 +101,7 @@ def export_layout(
 
 
 def _check_units(path: Path, layout: Layout, count: int) -> None:
-    """Read the written file again; raise Refused if it does not hold as many units as were written."""
+    """Read the written file again; raise Refused if its number of units differs from `count`."""
     if layout.suffix == "jsonl":
         with path.open("rb") as stream:
             held = sum(isinstance(orjson.loads(line), dict) for line in stream)
@@ -139,13 +139,13 @@ def _records(
 def _tell(
     url: str, run_name: str, kind: str, format: str, rows: int, by: By | None, asked_for: Collection[str] = ()
 ) -> None:
-    """Record the export before the file gets its final name, so that no export leaves the console without a record."""
+    """Record the export before the file gets its final name, so that each exported file has a record."""
     told = {"format": format, "rows": rows} | ({"with": sorted(asked_for)} if asked_for else {})
     _record(url, run_name, kind, by, told)
 
 
 def record_file(url: str, run_name: str | None, by: By | None, file: str) -> None:
-    """Record that a file with data of a run, or of several runs if None, leaves the console; call before writing it."""
+    """Record the export of a file with data of a run, or of several runs if None; call this before writing the file."""
     _record(url, run_name, f"file {file}", by, {"format": file.rpartition(".")[2]})
 
 
@@ -173,7 +173,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _part_of(path: Path) -> Path:
-    """Return the path of a file that is being written."""
+    """Return the path of the unfinished file for this path."""
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 

@@ -1,4 +1,4 @@
-"""Checks that a policy allowed at once as an exported table: one row per check that is still kept."""
+"""Checks that a policy allowed immediately as an exported table: one row per stored check."""
 
 from __future__ import annotations
 

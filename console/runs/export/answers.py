@@ -1,4 +1,4 @@
-"""Answers to the questions of a run as a tidy exported table: one row per decision and answered question."""
+"""Answers to a run's questions as a tidy exported table: one row per decision and answered question."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OF_ANSWER, _NEEDED = 4, 2
 
 
 def _open_answers() -> Amend:
-    """Return an amendment that writes a row for each answer; its cells are the last ones."""
+    """Return an amendment that writes one row per answer into the row's last cells."""
 
     def amend(_session: Session, page: Page) -> Page:
         return [(*row[: -_OF_ANSWER - _NEEDED], *cells) for row in page for cells in _cells(row[-2], row[-1])]

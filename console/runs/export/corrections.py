@@ -1,4 +1,4 @@
-"""Corrected requirement lines as an exported table: one row per correction, undone ones included."""
+"""Corrected requirement lines as an exported table: one row per correction, including undone corrections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_LINE = 6
 
 
 def _open_lines() -> Amend:
-    """Return an amendment that fills in the cells of the line, which are the last ones, from its JSON."""
+    """Return an amendment that fills the row's last cells from the JSON of the line."""
 
     def amend(_session: Session, page: Page) -> Page:
         return [(*row[: -_OF_LINE - 1], *_cells(row[-1])) for row in page]

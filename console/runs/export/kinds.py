@@ -1,6 +1,6 @@
 """The exported tables: decisions and answers, items, trajectories, verdicts, budget, events, and further records.
 
-`with_actions` adds the critical action at a row's own checkpoint; the row of the trajectory may hold another one.
+`with_actions` adds the critical action at a row's own checkpoint; the trajectory's row may hold a different action.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ class CheckpointKey(NamedTuple):
 
 
 def checkpoint_of(table: Any, action_digest: Any = None) -> tuple[Any, ...]:
-    """Return the cells that `with_actions` needs after a row: checkpoint, steps, and the action's digest if known."""
+    """Return the extra cells for `with_actions` after a row: checkpoint, steps, and the action's digest if known."""
     steps = Table.metadata.tables["trajectory"].c.n_steps
     known = null() if action_digest is None else action_digest
     return table.c.trajectory_id, table.c.step, table.c.kind, steps, known
 
 
 def with_actions(cells: Sequence[ExportColumn]) -> Callable[[], Amend]:
-    """Return an amendment that puts the action at the row's checkpoint into the column `critical_action`."""
+    """Return an amendment that writes the action at the row's checkpoint into the column `critical_action`."""
     place = [cell.column.name for cell in cells].index("critical_action")
     spot = itemgetter(place, -4, -3, -2, -1)
 
@@ -116,12 +116,12 @@ next_outcome: Any = (
 
 
 def _asked(column: str) -> Any:
-    """Return a column of the check that queued the item, or null if no check by an agent did."""
+    """Return a column of the agent's check that queued the item, or null if the item is not from a check."""
     return select(_ask.c[column]).where(_ask.c.item_id == _item.c.id).limit(1).scalar_subquery()
 
 
 _known_answer: Any = select(_seeded.c.item_id).where(_seeded.c.item_id == _item.c.id).correlate(_item).exists()
-"""Whether the item has a known answer and measures its reviewer."""
+"""SQL condition for an item with a known answer, which measures its reviewer."""
 
 _DECISION_CELLS = (
     integer("decision_id", _decision.c.id),
@@ -246,7 +246,7 @@ TRAJECTORIES = ExportQuery(
 
 
 def _with_pictures() -> Amend:
-    """Return an amendment that adds a line for each new picture, in base64, before the record that shows it."""
+    """Return an amendment that adds a line for each new picture (base64) before the record with the picture."""
     written: set[str] = set()
     place = next(number for number, cell in enumerate(TRAJECTORIES.cells) if cell.column.name == "trajectory")
 
@@ -271,7 +271,7 @@ def _picture_lines(session: Session, body: str, written: set[str]) -> Iterator[s
 
 
 WITH_PICTURES = replace(TRAJECTORIES, page=1, amend=_with_pictures)
-"""Trajectories with the bytes of their pictures, one trajectory at a time: it may contain a hundred."""
+"""The export of trajectories with the bytes of their pictures, one trajectory per page to limit memory."""
 
 _VERDICT_CELLS = (
     integer("verdict_id", _verdict.c.id),

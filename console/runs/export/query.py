@@ -1,4 +1,4 @@
-"""Queries for an export: select the cells and rows, one range of ids at a time."""
+"""Queries for an export: selects for the cells and rows, one range of ids at a time."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from console.runs.export.formats import Column, ColumnKind, Page
 from storage import tables
 
 Open = Callable[[], AbstractContextManager[Session]]
-"""Open a session for one short read."""
+"""A function that opens a session for one short read."""
 
 Amend = Callable[[Session, Page], Page]
-"""Complete a page of rows with values that one select cannot provide."""
+"""A function that completes a page of rows with values that one select cannot provide."""
 
 
 class ExportColumn(NamedTuple):
@@ -47,7 +47,7 @@ RUN_NAME: Any = bindparam("run_name")
 STUDY: Any = bindparam("study")
 CONDITION: Any = bindparam("condition")
 PARTICIPANT: Any = bindparam("participant")
-"""The owner of a study's run, else null; it is the same in all rows, so it is looked up once."""
+"""The code of the participant who owns a study's run, else null; looked up once, since all rows share the value."""
 
 
 _trajectory, _task = (tables.Table.metadata.tables[name] for name in ("trajectory", "task"))
@@ -58,7 +58,7 @@ OF_TRAJECTORY = (
     integer("trial", _trajectory.c.trial),
     text("environment", _trajectory.c.environment),
 )
-"""The cells of a row that belongs to a trajectory."""
+"""The cells that each row about a trajectory has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class ExportQuery:
     """The rows of one kind of export.
 
     `joined` contains every table that the cells use. `run_id` and `key` are the columns with the run and the id of a
-    row. `amend` is called once per export; its result gets the pages in order. The values of `needs` are appended to
-    each row, and writers ignore them.
+    row. An export calls `amend` once and passes the pages in order to the result. Each row also ends with the values of
+    `needs`, which writers ignore.
     """
 
     cells: Sequence[ExportColumn]
@@ -81,14 +81,14 @@ class ExportQuery:
 
     @property
     def columns(self) -> list[Column]:
-        """Return the columns, in order."""
+        """The columns in the order of the cells."""
         return [cell.column for cell in self.cells]
 
 
 def pages(opened: Open, source: ExportQuery, run: tables.Run) -> Iterator[Page]:
-    """Yield pages of rows in id order, up to the row that is newest at the start; short reads block no writer.
+    """Yield pages of rows in id order, up to the newest row at the start; use short reads that block no writer.
 
-    Later pages may contain changes made during the export, but not rows added during the export.
+    Later pages may contain changes made during the export, but no rows added during the export.
     """
     select_page = statement(source)
     amend = source.amend() if source.amend else None

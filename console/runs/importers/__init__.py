@@ -1,7 +1,7 @@
-"""Importers of the logs of other tools; `parts` holds code that formats share.
+"""Importers for the logs of other tools; `parts` holds code that formats share.
 
-To add a format, write a file here and a line in BUILT_IN; formats of other packages are plug-ins. An error about a file
-without a known format names the nearest format, or the reason why the file has nothing to review.
+To add a format, write a file here and a line in BUILT_IN; other packages add formats as plug-ins. For a file of an
+unknown format, the error names the nearest format, or the reason why the file contains nothing to review.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ UNKNOWN = "The file has no known log format."
 _HEAD_BYTES = 2**16
 _LONG_HEAD_BYTES = 2**23
 _TRIED_BYTES = 2**23
-"""The largest file that is tried as each format if no reading of a format that fits is complete."""
+"""Maximum size in bytes of a file that is read in every format if no matching format reads it completely."""
 
 
 def read_log(
@@ -98,14 +98,14 @@ def read_log(
 
 
 def written_calls(path: Path) -> list[WrittenCalls]:
-    """Return the forms of calls as text of the formats whose marks fit the file."""
+    """Return the patterns for calls written as text, from the formats whose marks match the file."""
     head = beginning_of(path, _HEAD_BYTES)
     declaring = [one for one in IMPORTERS.values() if one.written is not None]
     return [one.written for one in declaring if one.written is not None and _recognises(one, path, head)]
 
 
 def readings(path: Path, first: str) -> Iterator[tuple[str, bool]]:
-    """Yield (format, whether its marks fit) for the other formats: those that fit, then all if the file is small."""
+    """Yield (format, whether its marks match) for other formats: matching ones first, then all if the file is small."""
     head = beginning_of(path, _HEAD_BYTES)
     fitting = [name for name, one in IMPORTERS.items() if name != first and _recognises(one, path, head)]
     yield from ((name, True) for name in fitting)
@@ -153,12 +153,12 @@ CANONICAL_LINE = orjson.dumps(
         "steps": [{"thought": "", "action": "pay[5 dollars]", "observation": "paid"}],
     }
 ).decode()
-"""One canonical line, as an example to follow if no format fits."""
+"""An example of a canonical line, shown if no format matches."""
 _AIM = "See `inferact trajectory import --help` for the formats and an example line."
 
 
 def _likeness(path: Path, head: bytes) -> str:
-    """Return a sentence on a file whose format was not recognised."""
+    """Return a sentence that describes a file of an unknown format."""
     if (broken := _break(path, head)) is not None:
         return f"It looks like JSON, but its first record is invalid. {broken}"
     paths = outline(head)
@@ -172,7 +172,7 @@ def _likeness(path: Path, head: bytes) -> str:
 
 
 def _break(path: Path, head: bytes) -> str | None:
-    """Return a sentence on the JSON error in the first record, or None if it is valid or not JSON."""
+    """Return a sentence on the JSON error in the first record, or None if the record is valid or not JSON."""
     if head.lstrip()[:1] not in (b"{", b"["):
         return None
     try:
@@ -208,7 +208,7 @@ def _nearest(known: frozenset[str]) -> Iterator[tuple[float, int, str, tuple[str
 
 @dataclass(frozen=True, slots=True)
 class CompanionFile:
-    """A file that accompanies logs: the paths that identify it, and a sentence why it has nothing to review."""
+    """A file that accompanies logs: its identifying paths, and a sentence why the file contains nothing to review."""
 
     marks: tuple[str, ...]
     sentence: str
@@ -219,7 +219,7 @@ _SENTENCES = "This is a list of texts without actions, such as WebShop's human g
 
 
 def _refuse_companion(path: Path, head: bytes) -> None:
-    """Raise UnreadableFile, with the reason, if the file accompanies logs and has nothing to review."""
+    """Raise UnreadableFile, with the reason, if the file accompanies logs and contains nothing to review."""
     paths = outline(head)
     told = (one.sentence for one in _COMPANIONS if base_of(paths, one.marks) is not None)
     if sentence := _SENTENCES if paths == {"[]"} else next(told, None):

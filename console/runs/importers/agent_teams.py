@@ -1,7 +1,7 @@
-"""Logs of agents that talk to each other: Magentic-One and AutoGen chats, and Who&When, which labels who failed.
+"""Logs of agent teams: Magentic-One and AutoGen chats, and Who&When, which labels the agent that failed.
 
-In Magentic-One, an order of the Orchestrator to an agent is the call, and the agent's message is its result. In an
-AutoGen chat, a terminal runs the code blocks of the messages before it.
+In Magentic-One, the Orchestrator's order to an agent is the call, and the agent's message is the result. In an AutoGen
+chat, a terminal runs the code blocks of the messages before it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def read_team(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def read_labelled(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield the chats of Who&When with their labels: who failed, at which message, and why."""
+    """Yield the chats of Who&When with their labels: the failing agent, the number of its message, and the reason."""
     for record in json_records(path, progress, *_LABELLED_MARKS):
         value = plain_object(record.value)
         messages = plain_list(value.get("history"))
@@ -69,7 +69,7 @@ def _entry(intake: Intake, messages: Sequence[Any], record: Mapping[str, Any]) -
 
 
 def _result(record: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
-    """Return (outcome, gold); a run with a known mistake failed, but each of its actions may still be aligned."""
+    """Return (outcome, gold) from the record's verdict on the run, if any; gold also holds the mistake's fields."""
     gold = {name: record[name] for name in _FAILURE if name in record}
     verdict = next(
         (record[name] for name in ("is_correct", "is_corrected") if isinstance(record.get(name), bool)), None
@@ -107,7 +107,7 @@ def _team_turns(
 def _chat_turns(
     message: Mapping[str, Any], number: int, intake: Intake, messages: Sequence[Mapping[str, Any]]
 ) -> Iterator[Turn]:
-    """Yield the turns of a message in an AutoGen chat, where `role` names the sender's side and `name` the sender."""
+    """Yield the turns of a message in an AutoGen chat; `role` holds the sender's side and `name` the sender."""
     text, name = spoken_text(intake.expected(message, "message", "content"), intake), word(message.get("name"))
     if not name and any(word(one.get("name")) for one in messages):
         intake.leave_out("message without the name of its speaker")
@@ -128,7 +128,7 @@ def _chat_turns(
 
 
 def _blocks_run(message: Mapping[str, Any], after: Mapping[str, Any], intake: Intake) -> list[tuple[str, str]]:
-    """Return (language, code) of the blocks of a message that the terminal in the message after it ran."""
+    """Return (language, code) of the message's code blocks that the terminal ran before the next message."""
     answer = spoken_text(after.get("content"), intake)
     if not _is_terminal(after, answer) or _IDLE.match(answer):
         return []

@@ -25,7 +25,7 @@ _TASK = "Your task is to:"
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield the runs; task sentences come from alfworld_tasks_suffix.json beside the file or the game's name."""
+    """Yield the runs, with task sentences from the neighbouring file alfworld_tasks_suffix.json or the game's name."""
     goals = _goals(path.with_name("alfworld_tasks_suffix.json"))
     for record in objects(path, progress, *_MARKS):
         yield Found(record.line, with_critical_action(_trajectory(path, record, goals)))
@@ -57,7 +57,7 @@ def _trajectory(path: Path, record: Record, goals: Mapping[str, str]) -> Traject
 
 
 def game_of(gamefile: object) -> str:
-    """Return the last two folders of a game's path (task and trial), or "" if there are none."""
+    """Return the last two folders of a game's path (task and trial), or "" if the path has fewer."""
     first = gamefile[0] if isinstance(gamefile, list) and gamefile else gamefile
     folders = [part for part in first.split("/")[:-1] if part] if isinstance(first, str) else []
     return "/".join(folders[-2:])

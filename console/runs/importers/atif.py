@@ -1,4 +1,4 @@
-"""ATIF trajectories (Harbor, Terminal-Bench 2): steps of a user, an agent and a system with their results."""
+"""ATIF trajectories (Harbor, Terminal-Bench 2): steps of a user, an agent and a system, each with its results."""
 
 from __future__ import annotations
 

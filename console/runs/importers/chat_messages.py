@@ -33,10 +33,10 @@ _IDS = ("id", "task_id", "custom_id", "conversation_id", "thread_id", "session_i
 _LISTS = ("messages", "items", "history", "conversation", "contents")
 _TOOLS = ("tools", "functions")
 _EXPORTED = ("opening", "outcome")
-"""Further fields that an export of the console writes."""
+"""Further record fields in the console's own exports."""
 _OWN = frozenset({"trial", "environment", "instruction", *_TOOLS, *_LISTS, *_IDS, *RESULT_FIELDS})
 _INNER = ("request", "values", "body", "result", "message")
-"""Fields whose inner fields count as those of the record, unless it has a field of that name."""
+"""Fields whose inner fields count as the record's fields, unless the record has a field with the same name."""
 _EXCHANGE = frozenset({"system", "instructions", "input", "output", "request", "response", "choices"})
 
 _ITEM = re.compile(r"^(?:message|reasoning)$|_call$|_call_output$|^tool_(?:use|result)$")
@@ -79,13 +79,13 @@ def _holds_items(value: object) -> bool:
 
 
 def _offered(fields: Mapping[str, Any]) -> object:
-    """Return the tools that the record lists, or its request does."""
+    """Return the tools listed by the record or its request."""
     holders = (fields, *(plain_object(fields.get(name)) for name in _INNER))
     return next((holder[name] for holder in holders for name in _TOOLS if holder.get(name)), ())
 
 
 def _messages(fields: Mapping[str, Any], intake: Intake) -> list[Any]:
-    """Return the messages of a record, or of a request and its response, after a separate system prompt."""
+    """Return the messages of a record, or of its request and response, after a separate system prompt."""
     exchange = dict(fields)
     for name in _INNER:
         exchange = {**plain_object(exchange.get(name)), **exchange}
@@ -126,7 +126,7 @@ _CALLS = ("function_call", "tool_call", "function-call")
 
 
 def read_share_gpt(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield ShareGPT conversations, whose calls are separate turns or parts of a text."""
+    """Yield ShareGPT conversations; their calls are separate turns or parts of a text."""
     for record in objects(path, progress, *_SHARE_GPT_MARKS):
         intake = Intake(path, record.line, _SHARE_GPT)
         said = required_list(record, path, "conversations")
@@ -149,7 +149,7 @@ def _turn(said: Mapping[str, Any], number: int, intake: Intake) -> Turn | None:
 
 
 def _calls(text: str, intake: Intake) -> Iterator[LoggedCall]:
-    """Yield the calls of a turn, whose text is a call or a list of calls as JSON."""
+    """Yield the calls of a turn whose text is JSON: one call or a list of calls."""
     try:
         told = orjson.loads(text)
     except orjson.JSONDecodeError as broken:

@@ -28,7 +28,7 @@ _BY = "the user of the session"
 _REPEATED = frozenset({"toolUseResult", "snapshot"})
 _FACTS = ("cwd", "version", "gitBranch")
 _EVENTS = ((".type", ".message.role"),)
-"""The events of the web version's export stand in the list of one object."""
+"""The field paths of the web version's export, whose single object lists the events."""
 
 
 def recognises(path: Path, head: bytes) -> bool:
@@ -41,7 +41,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, progress: Progress | None = None, *, whole: bool = False) -> Iterator[Entry]:
-    """Yield the requests of sessions, of their rewound branches, and their subagents; or whole sessions.
+    """Yield the requests of sessions, rewound branches and subagents, or whole sessions if `whole`.
 
     Each call is in exactly one trajectory.
     """
@@ -52,7 +52,7 @@ def read(path: Path, progress: Progress | None = None, *, whole: bool = False) -
 
 
 def _told(value: dict[str, Any]) -> dict[str, Any]:
-    """Return the event, or the inner event of a subagent's progress event, without fields that every event repeats."""
+    """Return the event, or the inner event of a subagent's progress event, without the fields common to all events."""
     value = {name: held for name, held in value.items() if name not in _REPEATED}
     data = plain_object(value.get("data"))
     held = plain_object(data.get("message"))
@@ -64,7 +64,7 @@ def _told(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_event(value: Mapping[str, Any]) -> bool:
-    """Return whether the event is a message of a session, in a session file or in printed stream output."""
+    """Return whether the event is a session message, in a session file or in printed stream output."""
     placed = "uuid" in value if "sessionId" in value else "session_id" in value
     return placed and isinstance(value.get("message"), dict)
 

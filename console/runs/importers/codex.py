@@ -39,7 +39,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, progress: Progress | None = None, *, whole: bool = False) -> Iterator[Entry]:
-    """Yield the requests of each session of the file, or whole sessions."""
+    """Yield the requests of each session in the file, or whole sessions if `whole`."""
     session: _Session | None = None
     for record in objects(path, progress):
         kind = _kind(record.value)
@@ -60,13 +60,13 @@ class _Session:
     messages: list[Any] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     items: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
-    """Items of the stream by id: the line of the first version and the content of the last."""
+    """Items of the stream by id: the line of the first version and the content of the last version."""
     names: dict[str, str] = field(default_factory=dict)
     completed: set[str] = field(default_factory=set)
 
     @property
     def is_any(self) -> bool:
-        """Return whether the session has at least one line."""
+        """True if the session has at least one line."""
         return bool(self.facts or self.messages or self.items)
 
     def is_fork_of(self, value: Mapping[str, Any]) -> bool:
@@ -125,7 +125,7 @@ def _is_first_version(value: Mapping[str, Any]) -> bool:
 
 
 def _item_turns(item: Mapping[str, Any], line: int, intake: Intake) -> Iterator[Turn]:
-    """Yield the turns of a stream item: a text, or a call with its result. An unfinished call has no result."""
+    """Yield the turns of a stream item: a text, or a call with its result (without a result if unfinished)."""
     kind = str(item.get("type") or item.get("item_type"))
     if kind in (*_SAID, "reasoning"):
         told = str(item.get("text") or "")

@@ -32,7 +32,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, progress: Progress | None = None, *, whole: bool = False) -> Iterator[Entry]:
-    """Yield the requests of each session, or whole sessions."""
+    """Yield the requests of each session, or whole sessions if `whole`."""
     session: _Session | None = None
     for record in objects(path, progress):
         value = record.value
@@ -51,11 +51,11 @@ class _Session:
     id: str
     facts: dict[str, Any] = field(default_factory=dict)
     messages: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
-    """The last version of each message, with its line, in the order of the first versions."""
+    """The last version of each message with its line, in the order of the first versions."""
     rewound: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
 
     def add(self, value: Mapping[str, Any], line: int) -> None:
-        """Add a line of the log, or the whole session."""
+        """Add a line of the log, or a whole session object."""
         if "$rewindTo" in value:
             self._rewind(word(value["$rewindTo"]))
         elif "type" in value and "sessionId" not in value:
@@ -71,13 +71,13 @@ class _Session:
         self.messages[name] = (self.messages.get(name, (line,))[0], message)
 
     def _rewind(self, name: str) -> None:
-        """Take the message and those after it out of the session; they become a trajectory of their own."""
+        """Remove the message and all later ones from the session; the removed messages become a separate trajectory."""
         names = list(self.messages)
         for one in names[names.index(name) :] if name in names else []:
             self.rewound[one] = self.messages.pop(one)
 
     def entries(self, whole: bool) -> Iterator[Entry]:
-        """Yield the session, then what was rewound."""
+        """Yield the session, then its rewound parts."""
         session, extra = self.id or self.intake.path.stem, held_fields(self.facts, *_FACTS)
         yield from session_entries(self.intake, self._turns(self.messages), session, whole=whole, extra=extra)
         if self.rewound:
@@ -125,7 +125,7 @@ def _thought(one: object) -> str:
 
 
 def _parts(given: object) -> Iterator[object]:
-    """Yield the parts of a result, which is a part or a list of parts or of lists."""
+    """Yield the parts of a result: one part, a list of parts, or nested lists."""
     if isinstance(given, list):
         for one in given:
             yield from _parts(one)

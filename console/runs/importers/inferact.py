@@ -1,4 +1,4 @@
-"""The trajectory files of the InferAct reference: one JSON object per task, its steps as chat messages in `path`."""
+"""The trajectory files of the InferAct reference: one JSON object per task, with steps as chat messages in `path`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.messages import content_text
 
 Said = tuple[str, str]
-"""The speaker (`human` or `ai`) and the text."""
+"""A message: the speaker (`human` or `ai`) and the text."""
 
 _TRIAL_ENTRY = re.compile(r"^Trial \d+:[ \t]*\n?", re.MULTILINE)
 _TASK = "Your task is to:"

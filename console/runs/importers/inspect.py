@@ -20,9 +20,9 @@ from console.trajectory import Outcome
 
 _NAME = "inspect"
 TRIAL = "inferact_trial"
-"""The metadata key that holds the trial if the epoch does not; our own export writes it."""
+"""The metadata key for the trial if the epoch is not the trial; the console's own export writes this key."""
 OPENING, OUTCOME = "inferact_opening", "inferact_outcome"
-"""Metadata keys of our own export, for what a sample of Inspect does not hold."""
+"""Metadata keys of the console's own export, for data without a field in Inspect's samples."""
 _ATTACHED = "attachment://"
 _VALUES = {"C": 1.0, "I": 0.0}
 _DECISIONS = {"approve": "approve", "modify": "edit", "reject": "reject", "terminate": "reject"}
@@ -68,7 +68,7 @@ def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any])
 
 
 def _flat(events: object) -> Iterator[dict[str, Any]]:
-    """Yield each event followed by its inner events, because older logs nest the events of a subtask."""
+    """Yield each event followed by its inner events; older logs nest the events of a subtask."""
     for event in plain_list(events):
         if isinstance(event, dict):
             yield event
@@ -76,7 +76,7 @@ def _flat(events: object) -> Iterator[dict[str, Any]]:
 
 
 def _turns(messages: Sequence[Any], events: Sequence[Mapping[str, Any]], intake: Intake) -> list[Turn]:
-    """Return the turns of the messages; use the events instead if the events contain calls that the messages lack."""
+    """Return the turns of the messages, or of the events if only the events contain all calls."""
     own = Intake(intake.path, intake.line)
     turns = read_turns(messages, own)
     held = {call.id for turn in turns for call in turn.calls}

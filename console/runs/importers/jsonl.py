@@ -1,4 +1,4 @@
-"""The canonical form: one trajectory per line, as `Trajectory.to_json` writes it."""
+"""The canonical form: one trajectory per line, in the format of `Trajectory.to_json`."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def _with_result(trajectory: Trajectory, record: Record) -> tuple[Trajectory, dict[str, LeftOut]]:
-    """Return (trajectory with the result that the record tells by a usual name, fields that are kept in `extra`).
+    """Return (trajectory with the result from the record's usual result fields, fields kept in `extra`).
 
-    The record's own `outcome` and `gold` have priority over such a field.
+    The record's own `outcome` and `gold` have priority over the usual fields.
     """
     fields = record.value
     told = [name for name in RESULT_FIELDS if fields.get(name) is not None]
@@ -67,7 +67,7 @@ def _with_result(trajectory: Trajectory, record: Record) -> tuple[Trajectory, di
 
 
 def _picture(path: Path, record: Record) -> dict[str, bytes]:
-    """Return the bytes of a picture by digest; the picture's line precedes the records that show the picture."""
+    """Return the bytes of a picture by digest; a picture's line precedes the records with the picture."""
     intake = Intake(path, record.line)
     held = plain_object(record.value["picture"])
     if intake.picture(held.get("data")) is None or word(held.get("digest")) not in intake.pictures:

@@ -1,4 +1,4 @@
-"""OpenHands outputs and events: actions, and observations that refer to them by id; older files hold pairs of both."""
+"""OpenHands outputs and events: actions and observations linked by ids; older files hold pairs of both."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _QUIET = frozenset({"null", "agent_state_changed", "change_agent_state", "recall
 _QUIET |= {"condensation", "condensation_request"}
 _NOT_ARGUMENTS = frozenset({"thought", "confirmation_state", "security_risk", "is_confirmed", "action_risk"})
 _ENVELOPE = frozenset({"id", "action", "source", "cause", "timestamp", "message", "tool_call_metadata", "timeout"})
-"""Fields of an event that are not arguments; older files write the arguments beside them."""
+"""Event fields that are not arguments; older files write the arguments beside these fields."""
 _EVENT = frozenset({"action", "observation", "kind"})
 _BY = "the user of the session"
 _LIMITS = ("iteration", "stuck", "limit", "budget")
@@ -52,7 +52,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def _runs(path: Path, progress: Progress | None) -> Iterator[Record]:
-    """Yield the runs; if each line of the file is an event, the events form one run."""
+    """Yield the runs; if each line of the file is an event, all events form one run."""
     line, events = 0, []
     for record in json_records(path, progress, *_MARKS):
         if _EVENT & plain_object(record.value).keys() and "history" not in record.value:
@@ -132,7 +132,7 @@ def _acted(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Tu
 
 
 def _last_words(args: Mapping[str, Any], event: Mapping[str, Any]) -> str:
-    """Return the text with which the agent ends its task, wherever the version of the log holds it."""
+    """Return the agent's final text at the end of its task, from the field that this log version uses."""
     outputs = plain_object(args.get("outputs"))
     told = (args.get("final_thought"), outputs.get("content"), args.get("thought"), event.get("message"))
     return next((text for text in map(word, told) if text.strip()), "")

@@ -28,9 +28,9 @@ from console.runs.importers.records import Entry, Importer, Progress
 
 _NAME = "otel"
 _OWN = "inferact."
-"""The prefix of the attributes that an export of the console writes."""
+"""Prefix of the attributes in the console's own export."""
 _BARE = ((".gen_ai.operation.name",), (".openinference.span.kind",))
-"""The attributes of a span without the span."""
+"""Field paths of a span's attributes, for files with the bare span."""
 _MARKS = ((".resourceSpans",), (".resource_spans",), (".scopeSpans",), (".traceId", ".spanId"), *_BARE)
 _BATCHES = (("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"))
 _MODELS = ("chat", "text_completion", "generate_content", "LLM")
@@ -49,7 +49,7 @@ _INDEXED = re.compile(r"^(?:llm|gen_ai)\.(input_messages|output_messages|prompt|
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield each trace as a trajectory, its spans ordered by time."""
+    """Yield each trace as one trajectory with its spans in order of time."""
     spans = (
         (str(span.get("traceId") or span.get("trace_id") or ""), record.line, span)
         for record in objects(path, progress, *_MARKS)
@@ -60,9 +60,9 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def read_trace(path: Path, trace_id: str, records: Sequence[Record], *, is_file: bool = False) -> Entry:
-    """Return the trajectory of one trace, its spans ordered by time; a later version with more spans extends it.
+    """Return the trajectory of one trace with its spans in order of time; a later version with more spans extends it.
 
-    The attributes of the console's own export name the task, and in a file also its outcome and label.
+    Attributes of the console's own export give the task, and in a file also its outcome and label.
     """
     intake = Intake(path, records[0].line, _NAME)
     facts = [(one, _attributes(one.value)) for one in records]
@@ -95,7 +95,7 @@ def read_trace(path: Path, trace_id: str, records: Sequence[Record], *, is_file:
 
 
 def _spans(batch: Mapping[str, Any], level: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield the spans of a batch; spans are nested in scopes, and scopes in resources."""
+    """Yield the spans of a batch, which nests spans in scopes and scopes in resources."""
     if "spanId" in batch:
         yield dict(batch)
         return
@@ -126,7 +126,7 @@ def _attributes(span: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _message(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message in an event of a span, in the form of an entry of `_events`, or {} if it has none."""
+    """Return the message in a span's event, in the form of an entry of `_events`, or {} if the event has no message."""
     name = word(event.get("name"))
     if not (name == _CHOICE or _MESSAGE.match(name)):
         return {}
@@ -206,7 +206,7 @@ def _content_of(told: Mapping[str, Any], role: str) -> Any:
 
 
 def _kind(told: Mapping[str, Any]) -> str:
-    """Return the kind of a span that does not name its kind, based on fields that only one kind has."""
+    """Return the kind of a span without a stated kind, based on fields that only one kind has."""
     if any(name in told for name in ("gen_ai.tool.name", "ai.toolCall.name")):
         return "execute_tool"
     if isinstance(kind := unpacked(told.get("mlflow.spanType")), str):
@@ -253,7 +253,7 @@ def _indexed(told: Mapping[str, Any], *kinds: str) -> list[dict[str, Any]]:
 
 
 def _put(message: dict[str, Any], path: str, value: Any) -> None:
-    """Set the field of the message for an attribute path such as `tool_calls.0.tool_call.function.name`."""
+    """Set the message's field for an attribute path such as `tool_calls.0.tool_call.function.name`."""
     parts = path.split(".")
     if parts[0] == "tool_calls" and len(parts) > 2 and parts[1].isdigit():
         calls = message.setdefault("tool_calls", [])

@@ -1,4 +1,4 @@
-"""Sessions of the coding agent pi: one entry per line, in versions with branches a tree of entries."""
+"""Sessions of the coding agent pi: one entry per line; versions with branches form a tree of entries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOT_SPOKEN = ("bashExecution", "branchSummary", "compactionSummary", "custom", 
 
 
 def recognises(path: Path, head: bytes) -> bool:
-    """Return whether the file begins with the header of a session, or with a message in an entry."""
+    """Return whether the file begins with a session header or with an entry that contains a message."""
     values = first_values(head)
     first = next(values, {})
     if first.get("type") == "session" and "cwd" in first:
@@ -34,7 +34,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, progress: Progress | None = None, *, whole: bool = False) -> Iterator[Entry]:
-    """Yield the requests of each session in the file, or whole sessions."""
+    """Yield the requests of each session in the file, or whole sessions if `whole`."""
     events: list[Record] = []
     for record in objects(path, progress):
         if record.value.get("type") == "session" and events:
@@ -60,7 +60,7 @@ def _session(path: Path, events: Sequence[Record], whole: bool) -> Iterator[Entr
 
 
 def _branches(events: Sequence[Record]) -> list[list[Record]]:
-    """Return the current branch of the session, then the parts that were left; each entry is in exactly one."""
+    """Return the current branch of the session, then the abandoned parts; each entry is in exactly one list."""
     parents = {word(one.value.get("id")): word(one.value.get("parentId")) for one in events if "parentId" in one.value}
     if not parents:
         return [list(events)]
@@ -98,7 +98,7 @@ def _turns(event: Record, intake: Intake) -> Iterator[Turn]:
 
 
 def _beside(role: str, message: Mapping[str, Any], intake: Intake) -> str:
-    """Return the text of an entry that neither the user nor the agent said, such as a command that the user ran."""
+    """Return the text of an entry from neither the user nor the agent, such as a command that the user ran."""
     if role != "bashExecution":
         return word(message.get("summary")) or spoken_text(message.get("content"), intake)
     code = message.get("exitCode")

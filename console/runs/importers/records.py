@@ -1,4 +1,4 @@
-"""The entries that an importer reads from a file: trajectories, skipped records and duplicates."""
+"""The entries from a log file: trajectories, skipped records and duplicates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Progress = Callable[[int], None]
 
 @dataclass(slots=True)
 class LeftOut:
-    """The number of things of one kind that an importer did not understand, and the line (from 1) of the first."""
+    """The number of parts of one kind that an importer cannot interpret, and the line (from 1) of the first."""
 
     line: int
     count: int = 0
@@ -25,11 +25,11 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A trajectory, and the line (from 1) on which its record begins.
+    """A trajectory, and the line (from 1) at which its record begins.
 
-    `left_out` counts, by kind, the things that the importer did not understand. `pictures` are bytes by digest.
-    `read_as` holds (message number, part, number of the step or 0 for the opening) for each message. `critical` are
-    patterns for calls that the log marks as writing.
+    `left_out` counts, by kind, the parts that the importer cannot interpret. `pictures` are bytes by digest. `read_as`
+    holds (message number, part, step number or 0 for the opening) for each message. `critical` are patterns for calls
+    that the log marks as writing.
     """
 
     line: int
@@ -56,19 +56,19 @@ Entry = Found | Skipped | Duplicate
 
 
 DECIDED = "decided"
+"""The key in a step's `extra` for an imported decision."""
 CONTEXT = "context"
-"""The key in `extra` of a trajectory with texts in the user's role that request nothing, such as printed output."""
-"""The key of a step's `extra` that holds a decision made elsewhere."""
+"""The key in a trajectory's `extra` for texts in the user's role without a request, such as printed output."""
 
 
 def decided(decision: str, who: str, words: str = "") -> dict[str, dict[str, str]]:
-    """Return the `extra` of a step that was decided elsewhere: `approve`, `reject` or `edit`, decider and feedback."""
+    """Return the `extra` of a step with an imported decision: `approve`, `reject` or `edit`, decider and feedback."""
     return {DECIDED: {"decision": decision, "who": who, "words": words}}
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenCalls:
-    """Calls that a format writes as text: the paths of such texts, and the pattern with the call as its group."""
+    """The calls that a format writes as text: the paths of such texts, and the pattern with the call as its group."""
 
     at: re.Pattern[str]
     call: re.Pattern[str] = re.compile(r"(?s)\A\s*(\S.*)\Z")
@@ -78,12 +78,12 @@ class WrittenCalls:
 class Importer:
     """A log format, recognised by the paths of its records; `read` raises UnreadableFile at the first invalid record.
 
-    `marks` are alternative sets of such paths; they also show which paths an unknown file lacks. `also` are rarer
-    alternatives. `words` must match if other formats have the same paths. If these are not enough, `recognises` decides
-    from the file's path and first bytes (64 KB or more). `read_whole` reads a session as one trajectory, where `read`
-    yields one trajectory per request. `renames`: calls get other names than in the file. `answering`: calls that are
-    the agent's last words and become an answer. `written`: where the log holds calls as text.
-    `accounts`: the reader keeps and names every field that it does not know, so the file is not searched a second time.
+    `marks` are alternative sets of such paths; the error for an unknown file lists the missing paths. `also` are rarer
+    alternatives. `words` must match if other formats have the same paths. If paths and `words` are not enough,
+    `recognises` decides by the file's path and first bytes (64 KB or more). `read_whole` reads a session as one
+    trajectory, while `read` yields one trajectory per request. `renames`: calls get names that differ from the file.
+    `answering`: names of calls that become the agent's final answer. `written`: the places with calls as text.
+    `accounts`: the reader keeps and names every unknown field, so coverage needs no second reading.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Importer:
 
 
 def with_critical_action(trajectory: Trajectory, further: tuple[str, ...] = ()) -> Trajectory:
-    """Return the trajectory with its critical action: the last that its environment or its log marks, if any."""
+    """Return the trajectory with its critical action, if any: the last one that its environment or `further` marks."""
     patterns = (*environment(trajectory.environment).critical, *further)
     actions = (step.action for step in reversed(trajectory.steps) if is_critical(step.action, patterns))
     action = next(actions, None) if patterns else None

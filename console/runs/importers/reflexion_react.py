@@ -31,7 +31,7 @@ _PROMPT = re.compile(r"^Solve a question answering task")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A header: of a trial with its `number`, of the `records` in it, or of a `section` of CORRECT, ... attempts."""
+    """A header: of a trial with its `number`, of its `records`, or of a `section` of attempts, such as CORRECT."""
 
     number: int | None = None
     records: int | None = None
@@ -73,9 +73,9 @@ class _Log:
     preface: list[str] = field(default_factory=list)
     record: list[str] = field(default_factory=list)
     answers: bool | None = None
-    """Whether attempts end with the correct answer, as the first one does; None before its end."""
+    """True if attempts end with the correct answer, as the first attempt does; None before its end."""
     previous: bool = False
-    """Whether the text quotes an earlier trial."""
+    """True if the text quotes an earlier trial."""
 
     def inside(self, text: str) -> Iterator[Block]:
         if answer := _ANSWER.match(text):
@@ -180,9 +180,9 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 @dataclass(slots=True)
 class _Listing:
-    """The state of reading. Of finished attempts, only digests are kept, for the current and the previous trial.
+    """The state of the reading. It keeps only digests of finished attempts, for the current and the previous trial.
 
-    Attempts that a better attempt may replace are in the spool file, as lines of canonical JSON.
+    The spool file holds the attempts that a better attempt may replace, as lines of canonical JSON.
     """
 
     path: Path
@@ -194,7 +194,7 @@ class _Listing:
     expected: int | None = None
     listed: int = 0
     waiting: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """The position of each attempt on the spool, and its line in the log."""
+    """The position of each attempt in the spool file, and its line in the log."""
     digests: dict[tuple[str, int], bytes] = field(default_factory=dict)
     solved: set[str] = field(default_factory=set)
 
@@ -289,7 +289,7 @@ class _Listing:
 
 
 def task_id_of(question: str) -> str:
-    """Return an id for a question that has none; the id is equal in every trial and file."""
+    """Return an id for a question without an id; the id is equal in every trial and file."""
     return "q-" + hashlib.sha1(question.strip().encode(), usedforsecurity=False).hexdigest()[:12]
 
 

@@ -31,7 +31,7 @@ _ENDED_BY_ITSELF = ("submitted", "")
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield the run of each record; its label comes from a report beside the file."""
+    """Yield the run of each record, with its label from a report beside the file."""
     for record in objects(path, progress, *_MARKS):
         intake = Intake(path, record.line, _NAME)
         if (others := len(plain_list(record.value.get("attempts"))) - 1) > 0:
@@ -92,7 +92,7 @@ def _opening(record: Mapping[str, Any], intake: Intake) -> list[Turn]:
 
 
 def _is_demonstration(message: Mapping[str, Any]) -> bool:
-    """Return whether the message shows another run; older logs do not mark it."""
+    """Return whether the message shows an example run; older logs do not mark such messages."""
     return bool(message.get("is_demo")) or _DEMONSTRATION in as_text(message.get("content"))
 
 
@@ -126,7 +126,7 @@ _MINI_WRITTEN = WrittenCalls(re.compile(r"(?:^|\.|\])content$"), _BLOCK)
 
 
 def read_mini(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield the run of each record; its label comes from a report beside the file."""
+    """Yield the run of each record, with its label from a report beside the file."""
     for record in json_records(path, progress, *_MINI_MARKS):
         intake = Intake(path, record.line, _MINI)
         fields = plain_object(record.value)
@@ -138,7 +138,7 @@ def read_mini(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def _commands(turns: list[Turn]) -> Iterator[Turn]:
-    """Yield the turns; a text with exactly one fenced block becomes a call, and the next turn its result."""
+    """Yield the turns; a text with exactly one fenced block becomes a call, and the next turn becomes its result."""
     waiting = ""
     for turn in turns:
         blocks = _BLOCK.findall(turn.text) if turn.role == AGENT and not turn.calls else []

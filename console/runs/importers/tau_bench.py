@@ -106,7 +106,7 @@ def _messages(path: Path, record: Record) -> list[Any]:
 
 
 def _grouped(turns: Sequence[Turn]) -> list[tuple[Turn, list[Turn]]]:
-    """Return each turn of the agent with the turns up to its next turn, matched by order because call ids repeat."""
+    """Return each agent turn with the turns up to the next agent turn; match by order, because call ids repeat."""
     groups: list[tuple[Turn, list[Turn]]] = []
     for turn in turns:
         if turn.role == AGENT:
@@ -147,7 +147,7 @@ def _text_step(turn: Turn, answers: Sequence[Turn]) -> Step:
 
 
 def _written_call(text: str) -> Mapping[str, Any] | None:
-    """Return the call after the last "Action:" of the text; None if the call is malformed and therefore never ran."""
+    """Return the call after the last "Action:" of the text, or None if it is malformed and therefore never ran."""
     try:
         call = orjson.loads(text.rpartition("Action:")[2].strip())
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""Logs of benchmarks of tool use: BFCL's result files, ToolBench's trees of actions and AgentDojo's runs."""
+"""Logs of tool-use benchmarks: BFCL's result files, ToolBench's trees of actions and AgentDojo's runs."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ _THOUGHT, _ACTION, _INPUT = "Thought", "Action", "Action Input"
 
 
 def recognises_bfcl(path: Path, head: bytes) -> bool:
-    """Return whether the file contains results with their cost, or is named like a result file."""
+    """Return whether the file contains results with their cost, or has the name of a result file."""
     paths = outline(head)
     named = path.name.startswith("BFCL_") and base_of(paths, (".id", ".result")) is not None
     return named or base_of(paths, *_BFCL_MARKS) is not None
 
 
 def read_bfcl(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield the answer to each question; the instruction holds only the question's id, because the log has no more."""
+    """Yield the answer to each question; the instruction is the question's id, because the log lacks the question."""
     for record in objects(path, progress, *_BFCL_MARKS, (".id", ".result")):
         intake = Intake(path, record.line, _BFCL)
         question = record.value.get("id")
@@ -103,7 +103,7 @@ def _python_calls(text: str) -> Iterator[LoggedCall]:
 
 
 def read_toolbench(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield a trajectory for each record, named after its file; it contains every branch of the tree that ran."""
+    """Yield one trajectory per record, named after its file, with every branch of the tree that ran."""
     for order, record in enumerate(objects(path, progress, *_TOOLBENCH_MARKS)):
         intake = Intake(path, record.line, _TOOLBENCH)
         answer = plain_object(record.value.get("answer_generation"))
@@ -122,7 +122,7 @@ def read_toolbench(path: Path, progress: Progress | None = None) -> Iterator[Ent
 
 
 def _marks(record: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what ToolBench says about the answer; none of it says whether the answer is correct."""
+    """Return ToolBench's fields about the answer; no field states whether the answer is correct."""
     told = {"win": record.get("win"), **{name: answer.get(name) for name in ("finish_type", "valid_data")}}
     return {name: value for name, value in told.items() if value is not None}
 
@@ -182,7 +182,7 @@ def _called(action: str, given: str | None, node: Mapping[str, Any], intake: Int
 
 
 def read_agentdojo(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
-    """Yield the runs of an agent in a suite, with the utility score and the success of an injection."""
+    """Yield the agent's runs in a suite, with the utility score and the success of an injection."""
     for record in objects(path, progress, *_AGENTDOJO_MARKS):
         intake, run = Intake(path, record.line, _AGENTDOJO), record.value
         result, read_as = _result(run)

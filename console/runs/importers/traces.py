@@ -1,6 +1,6 @@
-"""Traces of Langfuse, LangSmith and the OpenAI Agents SDK, whose spans are objects with a type, an input and an output.
+"""Traces of Langfuse, LangSmith and the OpenAI Agents SDK: spans are objects with a type, an input and an output.
 
-Models and tools become steps; spans that only group others do not.
+Spans of models and tools become steps; spans that only group other spans do not.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LANGFUSE_MARKS = (
     (".trace.observations",),
 )
 _ROWS = ((".traceId", ".startTime", ".type"),)
-"""Observations without their trace, one per row, as Langfuse's page and API export them."""
+"""Field paths of single observations, one per row, as exported by Langfuse's page and API."""
 _LANGSMITH_MARKS = ((".run_type",),)
 _OPENAI_AGENTS_MARKS = ((".object", ".workflow_name"), (".trace_id", ".span_data"))
 _OBSERVATION_GROUPS = ("SPAN", "AGENT", "CHAIN")
@@ -103,26 +103,26 @@ _ABOUT = re.compile(
 )
 _STATES = "agent.react."
 _RAN = ("gen_ai.tool.name", "ai.toolCall.name", "lk.function_tool.name")
-"""Attributes that only the span of a tool has."""
+"""Attributes that only a tool's span has."""
 _CALLED = re.compile(r'"name"\s*:\s*"([^"\\]{1,200})"')
 
 
 def _named_tools(observations: Sequence[Span]) -> frozenset[str]:
-    """Return the names in the answers of models, among them the names of the tools that they call."""
+    """Return the names in the answers of models, which include the names of called tools."""
     told = (one.get("output") for one in observations if _is_model(one))
     texts = (one if isinstance(one, str) else as_text(one) for one in told if one is not None)
     return frozenset(name for text in texts for name in _CALLED.findall(text.replace('\\"', '"')))
 
 
 def _wrapping(observations: Sequence[Span], by_id: Mapping[str, Span]) -> frozenset[str]:
-    """Return the ids of the GENERATIONs that enclose a GENERATION and repeat its answer."""
+    """Return the ids of the GENERATIONs that enclose another GENERATION and repeat its answer."""
     inner = [one for one in observations if _is_model(one) and one.get("output") is not None]
     above = {str(one.get("parentObservationId")) for one in inner}
     return frozenset(one for one in above if _is_model(by_id.get(one, {})))
 
 
 def _reacted(observations: Sequence[Span]) -> list[LoggedSpan]:
-    """Return the calls and the answer of a ReAct agent of BeeAI, whose spans only repeat its state, in their order."""
+    """Return the calls and the answer of BeeAI's ReAct agent in order; the agent's spans only repeat its state."""
     spans: list[LoggedSpan] = []
     states = (one for one in observations if word(one.get("name")).startswith(_STATES))
     for number, one in enumerate(sorted(states, key=lambda one: str(one.get("startTime"))), 1):
@@ -147,18 +147,18 @@ def _is_model(one: Span) -> bool:
 
 
 def _is_tool(one: Span, called: frozenset[str]) -> bool:
-    """Return whether a SPAN that holds no other ran a tool: it is named after a call, or `tool.X`."""
+    """Return whether a SPAN without inner spans ran a tool, because its name is a called tool or `tool.X`."""
     name = word(one.get("name"))
     return tool_name(name) in called or tool_name(name) != name
 
 
 def _is_strange(field: tuple[str, object]) -> bool:
-    """Return whether a field of an observation is none of those that Langfuse writes beside input and output."""
+    """Return whether Langfuse itself does not write this field of an observation."""
     return not _ABOUT.match(field[0]) and isinstance(field[1], (str, list, dict)) and len(field[1]) > 0
 
 
 def _attributes(one: Span) -> dict[str, Any]:
-    """Return the attributes of the OpenTelemetry span that the observation was made from, if it was."""
+    """Return the attributes of the OpenTelemetry span behind the observation, or {} without such a span."""
     metadata = plain_object(unpacked(one.get("metadata")))
     return metadata | plain_object(unpacked(metadata.get("attributes")))
 
@@ -274,7 +274,7 @@ def _tool_input(asked: Any) -> Any:
 
 
 def _python_value(given: Any) -> Any:
-    """Return the value of an object that is written as Python does; keep other values."""
+    """Return the value of a Python literal in a text; keep other values."""
     if isinstance(given, str) and given.startswith("{"):
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             return literal_eval(given)

@@ -33,9 +33,9 @@ class _Episode:
     number: int
     lines: tuple[str, ...]
     measured: bool
-    """Whether running means follow the episode."""
+    """True if running means follow the episode."""
     last: bool = False
-    """Whether the file ends with the episode, without running means."""
+    """True if the file ends with the episode, without running means."""
 
 
 def recognises(path: Path, head: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Formats of exported tables. To add one, write a file here and a line in FORMATS."""
+"""Formats of exported tables. To add a format, write a file here and a line in FORMATS."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A writer and its media type."""
+    """An export format: a writer and its media type."""
 
     write: Callable[[Sequence[Column], Iterable[Page], BinaryIO], int]
     media_type: str

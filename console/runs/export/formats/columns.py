@@ -19,10 +19,10 @@ from pyarrow.csv import CSVWriter, WriteOptions
 from pyarrow.parquet import ParquetWriter
 
 Row = Sequence[Any]
-"""A value for each column, None for an empty cell; values past the last column are not written."""
+"""A row: one value per column, None for an empty cell; writers ignore values past the last column."""
 
 Page = Sequence[Row]
-"""Rows that fit in memory."""
+"""A page: rows that fit in memory."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RISKY = r"^[=+\-@'\x00-\x1f\x7f-\x{9f}]"
@@ -67,7 +67,7 @@ _CELLS: dict[ColumnKind, Callable[[Any], Any]] = {
 
 
 def write_json_lines(columns: Sequence[Column], pages: Iterable[Page], stream: BinaryIO) -> int:
-    """Write one JSON object, or the cell of kind `record`, per line as UTF-8; return the number of rows."""
+    """Write one JSON object per line as UTF-8, or the cell of kind `record` instead; return the number of rows."""
     record = next((index for index, column in enumerate(columns) if column.kind is ColumnKind.RECORD), None)
     count = 0
     for page in pages:
@@ -107,7 +107,7 @@ _TYPES = {
 def write_csv(columns: Sequence[Column], pages: Iterable[Page], stream: BinaryIO) -> int:
     """Write a header and the rows as UTF-8; return the number of rows.
 
-    Put a `'` in front of a text that starts with one of `= + - @ '` or a control character; do not change numbers.
+    Put a `'` in front of a text that starts with one of `= + - @ '` or a control character; leave numbers unchanged.
     """
     stream.write((",".join(column.name for column in columns) + "\n").encode())
     types = [pa.string() if column.kind is ColumnKind.TIME else _TYPES[column.kind] for column in columns]
@@ -124,7 +124,7 @@ def write_csv(columns: Sequence[Column], pages: Iterable[Page], stream: BinaryIO
 
 
 def read_csv(path: Path) -> Iterator[dict[str, str]]:
-    """Yield the rows of a file that `write_csv` wrote, as strings without the escaping `'`."""
+    """Yield the rows of a file by `write_csv`, as strings without the escaping `'`."""
     csv.field_size_limit(_LONGEST_CELL)
     with path.open(encoding="utf-8", errors="surrogatepass", newline="") as stream:
         for row in csv.DictReader(stream):
@@ -177,7 +177,7 @@ def _column_array(kind: ColumnKind, values: Sequence[Any]) -> Any:
 
 @contextmanager
 def _little_memory() -> Iterator[None]:
-    """Make Arrow allocate memory from the system, because its own allocator holds megabytes more than a page needs."""
+    """Make Arrow allocate memory from the system, because its own allocator keeps megabytes more than a page needs."""
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
     try:

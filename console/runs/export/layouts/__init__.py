@@ -1,4 +1,4 @@
-"""Layouts that other tools read: a file here and a line in BUILT_IN each, or a plug-in; `parts` is shared code."""
+"""Layouts of files for other tools; `parts` is shared code. To add a layout, write a file and a line in BUILT_IN."""
 
 from __future__ import annotations
 

@@ -28,11 +28,11 @@ INTERFACE = """<View>
   </Choices>
   <TextArea name="words" toName="action" rows="3"/>
 </View>"""
-"""The labelling interface to paste into a Label Studio project's settings."""
+"""The labelling interface for the settings of a Label Studio project."""
 
 
 def _records(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
-    """Yield the records, with the decisions as responses if they were requested.
+    """Yield the Argilla records, with the decisions as responses if the export requests answers.
 
     The fields are `chat` (a ChatField), `task` and `action` (TextFields). The questions are `decision` (a LabelQuestion
     with approve, reject, edit, respond and escalate) and `words` (an optional TextQuestion).

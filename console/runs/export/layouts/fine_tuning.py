@@ -1,7 +1,7 @@
 """Files for fine-tuning: OpenAI's examples, and preferences from reviewed actions for TRL's DPO and KTO trainers.
 
-The prompt of a preference is the conversation before the action. After an edit, the edited action is preferred; after a
-rejection, the critical action of the task's next trial, unless that action was rejected too.
+A preference's prompt is the conversation before the action. The preferred action after an edit is the edited action.
+After a rejection, it is the critical action of the task's next trial, unless a reviewer rejected that action too.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _LONGEST_NAME = 64
 def write_examples(source: RunRecords, stream: BinaryIO) -> int:
     """Write the trajectories that have at least one step, and return their number.
 
-    If `ids` is requested, add the reasoning and further fields, so that importing a line restores the same trajectory.
-    OpenAI's training uses the messages and tools only.
+    If `ids` is requested, add the reasoning and further fields, so that an import of the file restores the
+    trajectories. OpenAI's training uses only the messages and the tools.
     """
     whole = "ids" in source.asked_for
     return write_lines((_example(one.record, whole) for one in source.reviewed() if one.record.steps), stream)
@@ -65,7 +65,7 @@ def _tools(record: Trajectory, whole: bool) -> list[dict[str, Any]]:
 
 
 def _to_last_answer(messages: list[Chat]) -> list[Chat]:
-    """Return the messages up to the last one of the assistant."""
+    """Return the messages up to and including the assistant's last message."""
     last = max((place for place, one in enumerate(messages) if one["role"] == "assistant"), default=-1)
     return messages[: last + 1]
 
@@ -94,7 +94,7 @@ def _call(id: str, call: Call, whole: bool) -> dict[str, Any]:
 
 
 def _name(name: str, whole: bool) -> str:
-    """Return a function's name as OpenAI accepts it (at most 64 letters, digits, `_`, `-`), or unchanged if `whole`."""
+    """Return a function's name in OpenAI's format (at most 64 letters, digits, `_`, `-`), or unchanged if `whole`."""
     return name if whole else _NOT_IN_A_NAME.sub("_", name)[:_LONGEST_NAME]
 
 
@@ -120,7 +120,7 @@ def _conversation(record: Trajectory, checkpoint: Checkpoint, action: str) -> tu
 
 
 def _beside(record: Trajectory, checkpoint: Checkpoint, *actions: str) -> dict[str, Any]:
-    """Return the tools that the conversation and the actions call."""
+    """Return the tools called by the conversation and the actions, as the field `tools`."""
     acted = [Step(action=action) for action in (checkpoint.action, *actions)]
     tools = _tools(replace(record, steps=(*checkpoint.steps, *acted)), False)
     return {"tools": tools} if tools else {}

@@ -1,4 +1,4 @@
-"""A zipped Hugging Face `datasets` folder: trajectories and decisions in parquet, and a dataset card about the run."""
+"""A zipped Hugging Face `datasets` folder: trajectories and decisions as Parquet, and a dataset card of the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inspect logs, written by Inspect itself (extra `inspect`): one sample per trajectory, one approval per decision."""
+"""Inspect logs, written by the library `inspect_ai`: one sample per trajectory, one approval per decision."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def write(source: RunRecords, stream: BinaryIO) -> int:
 
 
 def _with_own_epochs(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the samples with unique (id, epoch), Inspect's key: a further one of a trial gets the next free epoch."""
+    """Return the samples with unique (id, epoch), Inspect's key; a repeated trial gets the next free epoch."""
     held = {(sample["id"], sample["epoch"]) for sample in samples}
     written: set[tuple[str, int]] = set()
     for sample in samples:

@@ -77,7 +77,7 @@ def _step(
     trace: str, root: str, index: int, at: int, step: Step, named: list[tuple[str, Call]],
     heard: list[dict[str, Any]], events: list[Any],
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Yield a span for the model's turn with its new input, then one for each call; the last one holds the result."""
+    """Yield a span for the model's turn with its new input, then one span per call; the last span holds the result."""
     turn = _id(f"{trace}/{index}", 16)
     output = [{"role": "assistant", "parts": list(_said(step, named)), "finish_reason": "stop"}]
     about: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": orjson.dumps(output).decode()}

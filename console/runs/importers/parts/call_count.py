@@ -1,7 +1,7 @@
-"""A second count of the calls in a file, without the importers: objects with a name and arguments, each id once.
+"""A second count of the calls in a file, independent of the importers: objects with a name and arguments, each id once.
 
-The same call is often told several times, with and without an id. So each call has a least and a most number: an import
-with fewer calls lost some, an import with more calls read some twice.
+A file often repeats the same call, with and without an id. So each call has a minimum and a maximum count. An import
+with fewer calls lost some; an import with more calls read some twice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 SOURCE_ROLES = frozenset({"role", "from", "speaker", "sender"})
-"""The keys that name the speaker of a message."""
+"""The keys for the speaker of a message."""
 _SLOTS = 2**17
 _NAMES = ("name", "tool_name", "toolName", "function_name", "functionName", "tool", "function", "recipient_name")
 _INNER = ("function", "functionCall", "function_call", "toolUse")
@@ -26,7 +26,7 @@ _ARGUMENTS = (
     *("toolInput", "rawInput"),
 )
 _VAGUE = frozenset({"input", "params", "parameters", "payload", "kwargs"})
-"""The fields that hold arguments only in an object whose type says that it is a call."""
+"""The fields that hold arguments only in an object with the type of a call."""
 _IDS = ("id", "call_id", "tool_call_id", "toolCallId", "toolUseId", "callID", "tool_use_id")
 _CALLING = re.compile(r"tool.?(?:use|call)|function.?call|(?:^|_)call$|^function$|invocation", re.IGNORECASE)
 _ANSWERING = re.compile(r"result|output|response|return", re.IGNORECASE)
@@ -45,7 +45,7 @@ _WRITTEN = "command"
 
 @dataclass(slots=True)
 class CallsTold:
-    """The calls that were imported (`read`), and the least and most that the file tells."""
+    """The number of imported calls (`read`), and the minimum and maximum number of calls in the file."""
 
     read: int = 0
     least: int = 0
@@ -55,21 +55,21 @@ class CallsTold:
     lost_names: tuple[str, ...] = ()
     doubled_names: tuple[str, ...] = ()
     changed: int = 0
-    """Calls that were imported by name, with other arguments than the file tells."""
+    """Number of calls imported by name, but with arguments that differ from the file."""
 
     empty_answers: int = 0
-    """Answers to the user that were imported without any text."""
+    """Number of answers to the user imported without text."""
 
     def names_of_lost(self) -> str:
-        """Return the names of tools whose calls were not read."""
+        """Return the names of tools with lost calls, joined by commas."""
         return ", ".join(self.lost_names)
 
     def names_of_doubled(self) -> str:
-        """Return the names of tools whose calls were read twice."""
+        """Return the names of tools with calls read twice, joined by commas."""
         return ", ".join(self.doubled_names)
 
     def to_dict(self) -> dict[str, int]:
-        """Return the numbers as `trajectory import --json` prints them."""
+        """Return the numbers in the format of `trajectory import --json`."""
         names = ("read", "least", "most", "lost", "doubled", "changed", "empty_answers")
         return {name: getattr(self, name) for name in names}
 
@@ -83,7 +83,7 @@ class _Told:
 
 @dataclass(slots=True)
 class CallCount:
-    """Numbers of calls by content, in slots of a hash, so that their memory does not grow with the file."""
+    """Numbers of calls by content, in slots of a hash, so that the memory does not grow with the file."""
 
     read: array[int] = field(default_factory=lambda: array("i", bytes(4 * _SLOTS)))
     least: array[int] = field(default_factory=lambda: array("i", bytes(4 * _SLOTS)))
@@ -100,15 +100,15 @@ class CallCount:
     """Hashes of the calls that the source holds as text."""
     answering: frozenset[str] = frozenset()
     loose: bytearray = field(default_factory=lambda: bytearray(_SLOTS))
-    """1 for calls without an id, for which a second copy may be a repetition."""
+    """1 for each call without an id; a second copy of such a call may be a repetition."""
     hiding: dict[str, bool] = field(default_factory=dict)
-    """Whether a key hides what it holds from the count."""
+    """True by key if the count ignores the key's value."""
     trail: list[bool] = field(default_factory=list)
     groups: list[Counter[tuple[str, int]]] = field(default_factory=list)
     most_told: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def add_read(self, name: str, given: Any) -> None:
-        """Count an imported call; answers to the user are not calls."""
+        """Count an imported call; ignore answers to the user."""
         if name == "respond":
             self.empty_answers += isinstance(given, Mapping) and not any(given.values())
             return
@@ -118,7 +118,7 @@ class CallCount:
         self.read[_key(name, given) & (_SLOTS - 1)] += 1
 
     def add_read_text(self, line: str) -> None:
-        """Count a line of an action that is not a call with JSON arguments."""
+        """Count one line of an action as a call without readable arguments."""
         self.total_read += 1
 
     def begin_record(self) -> None:
@@ -159,7 +159,7 @@ class CallCount:
         self.hidden -= self.trail.pop()
 
     def enter(self, value: Mapping[str, Any], holder: Mapping[str, Any] | None) -> int:
-        """Count the object if it is a call; return how much of what it holds is hidden from the count."""
+        """Count the object if it is a call; return 1 if the count ignores the object's content, else 0."""
         hides = 0
         if not self.hidden:
             told = _call(value)
@@ -173,11 +173,11 @@ class CallCount:
         return hides
 
     def leave(self, hides: int) -> None:
-        """Leave the object that `enter` returned this number for."""
+        """Leave the object for which `enter` returned `hides`."""
         self.hidden -= hides
 
     def enter_list(self, value: list[Any]) -> bool:
-        """Begin a group of messages, in which the same call counts as often as it stands."""
+        """Begin a group of messages, in which each repetition of a call counts; return true for a list of messages."""
         first = value[0] if value else None
         is_group = isinstance(first, dict) and ("role" in first or "from" in first)
         if is_group:
@@ -185,7 +185,7 @@ class CallCount:
         return is_group
 
     def leave_list(self, is_group: bool) -> None:
-        """End the group that `enter_list` began."""
+        """End the group that `enter_list` began, if `is_group`."""
         if is_group:
             self._close(self.groups.pop())
 
@@ -207,7 +207,7 @@ class CallCount:
         self.written.add(hash(text.strip()))
 
     def told(self) -> CallsTold:
-        """Return what the count and the import agree and differ on."""
+        """Return the numbers of counted and imported calls, with the lost, doubled and changed calls."""
         found = CallsTold(read=self.total_read, least=max(sum(self.least), len(self.written)), most=sum(self.most))
         found.empty_answers = self.empty_answers
         if self.renames or len(self.written) > found.read:
@@ -232,7 +232,7 @@ class CallCount:
 
 
 def _is_quoting(value: Mapping[str, Any]) -> bool:
-    """Return whether the object is a message to the agent or a result, which may quote calls that never happened."""
+    """Return whether the object is a result or a message to the agent, which may quote calls that never ran."""
     role = value.get("role", value.get("from"))
     if (isinstance(role, str) and role.lower() in _QUOTING) or value.get("requestor") == "user":
         return True
@@ -241,7 +241,7 @@ def _is_quoting(value: Mapping[str, Any]) -> bool:
 
 
 def _call(value: Mapping[str, Any]) -> _Told | None:
-    """Return the call that the object is, or None."""
+    """Return the object as a call, or None if the object is not a call."""
     if _NAMED.isdisjoint(value):
         return None
     held = value
@@ -270,7 +270,7 @@ def _call(value: Mapping[str, Any]) -> _Told | None:
 
 
 def _last_name(name: str) -> str:
-    """Return the name after a server or a namespace, which a log writes in one place and leaves out in another."""
+    """Return the name without the prefix of a server or namespace; a log may omit this prefix in some places."""
     return _NAMESPACE.sub("", name) or name
 
 

@@ -36,7 +36,7 @@ _AS_TAGS = re.compile(
     r"search_files|list_code_definition_names|browser_action|use_mcp_tool|access_mcp_resource|ask_followup_question|"
     r"attempt_completion|new_task|switch_mode|codebase_search)>\s*<\w+>"
 )
-"""Calls as Cline and Roo Code request them in the text of an answer."""
+"""Calls in the text of an answer, in the tag format of Cline and Roo Code."""
 _JSON_CALL = re.compile(r'"(?:function|type)"\s*:\s*(?:\{|"(?:function|tool))')
 _THOUGHT = re.compile(r"\A\s*Thought:\s*")
 _OBSERVED = re.compile(r"\A\s*(?:Observation:|<tool_response>)\s*")
@@ -44,7 +44,7 @@ _OBSERVED = re.compile(r"\A\s*(?:Observation:|<tool_response>)\s*")
 
 @dataclass(frozen=True, slots=True)
 class LoggedCall:
-    """A tool call in a log; its arguments are a JSON value, or the text if it is invalid. `extra` goes to the step."""
+    """A tool call in a log; the arguments are a JSON value, or text if invalid. `extra` goes to the call's step."""
 
     name: str
     arguments: Any = None
@@ -60,8 +60,8 @@ class LoggedCall:
 class Turn:
     """One turn of a conversation. In a tool's turn, `answers` is the id of the call that produced the result.
 
-    `number` counts the messages of the record from 1; `step_extra` is stored with the step of the turn. `is_context`
-    marks a text that the tool wrote in the user's role.
+    `number` counts the messages of the record from 1; `step_extra` is stored with the turn's step. `is_context` marks a
+    text that the tool wrote in the user's role.
     """
 
     role: str
@@ -97,7 +97,7 @@ def joined_thoughts(turns: Iterable[Turn]) -> Iterator[Turn]:
 def with_written_calls(turns: Iterable[Turn], intake: Intake) -> Iterator[Turn]:
     """Yield the turns with the calls that agents wrote as text; a user's report of a result becomes the call's result.
 
-    An unreadable call is counted as left out and stays in the text.
+    Count an unreadable call as left out; its text does not change.
     """
     waiting = False
     for turn in turns:
@@ -117,7 +117,7 @@ def with_written_calls(turns: Iterable[Turn], intake: Intake) -> Iterator[Turn]:
 
 
 def read_written_calls(text: str) -> tuple[LoggedCall, ...]:
-    """Return the calls of a text that is nothing but calls as JSON objects with a type or a function, else ()."""
+    """Return the calls of a text that consists only of calls as JSON objects with a type or a function, else ()."""
     if text[:1] not in ("{", "[") or _JSON_CALL.search(text) is None:
         return ()
     try:
@@ -182,9 +182,9 @@ def entry_of(
 ) -> Entry:
     """Return the trajectory of a conversation, or a skipped record if the agent does nothing.
 
-    `result` is (outcome, gold). The task id defaults to the line, the instruction to the user's first text. `tools` are
-    the tools that the log lists, in any dialect; what cannot be read stays in `extra`. `history` are (title, text) of
-    what happened before, for the opening.
+    `result` is (outcome, gold). The task id defaults to the line, and the instruction to the user's first text. `tools`
+    are the tools listed in the log, in any dialect; unreadable tools stay in `extra`. `history` holds (title, text) of
+    earlier requests for the opening.
     """
     intake.at = 0
     begun = next((place for place, turn in enumerate(turns) if turn.role == AGENT), len(turns))
@@ -223,7 +223,7 @@ def found(intake: Intake, trajectory: Trajectory, *, critical: tuple[str, ...] =
 
 
 def restored(entry: Entry, told: Mapping[str, Any]) -> Entry:
-    """Return the entry with the opening, the outcome and the label that an export of the console wrote, if any."""
+    """Return the entry with the opening, outcome and label from the console's own export, if the log contains them."""
     if not isinstance(entry, Found):
         return entry
     record, outcome, label = entry.trajectory, word(told.get("outcome")), word(told.get("label"))
@@ -239,7 +239,7 @@ def first_words(turns: Sequence[Turn]) -> str:
 
 
 def opening_of(turns: Sequence[Turn], history: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the text before the agent's first turn: the policy, what happened before, the user's first message."""
+    """Return the text before the agent's first turn: the policy, the history and the user's first message."""
     policy = [turn.text for turn in turns if turn.role == SYSTEM]
     words = [_named(turn) for turn in turns if turn.role == USER]
     parts = [(POLICY, policy), *((title, [text]) for title, text in history), (FIRST_WORDS, words)]
@@ -249,7 +249,7 @@ def opening_of(turns: Sequence[Turn], history: Sequence[tuple[str, str]] = ()) -
 def steps_of(turns: Iterable[Turn], intake: Intake) -> Iterator[Step]:
     """Yield one step per call and one per text to the user; assign each result to the call whose id it contains.
 
-    A result without a known id belongs to the first unanswered call of the last turn, a user's text to the last step.
+    Assign a result with an unknown id to the last turn's first unanswered call, and a user's text to the last step.
     """
     drafts = _Drafts(intake)
     for turn in turns:
@@ -324,7 +324,7 @@ class _Drafts:
         self._show(draft, turn, turn.text, "result")
 
     def _asked_by(self, call_id: str) -> _Draft | None:
-        """Return the call that a result answers: the unanswered call with this id in the latest turn, if possible."""
+        """Return the call for a result: the unanswered call with this id in the latest turn, if possible."""
         named = self.by_id.get(call_id, []) if call_id else []
         if waiting := [draft for draft in named if not draft.answered]:
             return next(draft for draft in waiting if draft.group == waiting[-1].group)

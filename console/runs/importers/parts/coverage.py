@@ -1,7 +1,7 @@
-"""Coverage of a file: the share of its text that an import explains, the fields that were not read, and its calls.
+"""Coverage of a file: the share of its text that an import explains, the unread fields, and the calls.
 
-This module reads the source a second time, as plain JSON or text lines, and knows no format. A text is *explained* if
-its lines stand in the task, the steps, the outcome or the label of a trajectory, and *kept* if they stand in `extra`.
+This module reads the source a second time, as plain JSON or text lines, without format-specific code. A text is
+*explained* if its lines are in a trajectory's task, steps, outcome or label, and *kept* if they are in `extra`.
 `call_count` counts the calls of the same objects.
 """
 
@@ -23,7 +23,7 @@ from console.runs.importers.parts.json_records import BASES, HEAD_BYTES, element
 from console.runs.importers.records import Found, Importer, WrittenCalls
 
 LONG = 24
-"""The length from which a text of several words counts for the share, in characters."""
+"""Minimum length in characters of a text of several words that counts for the share."""
 _FLOOR = 0.1
 FLOORS: Mapping[str, float] = {
     "claude-code": 0.3,
@@ -37,28 +37,28 @@ FLOORS: Mapping[str, float] = {
     "tau-bench": 0.08,
     "toolbench": 0.4,
 }
-"""The least explained share by format: half of the least share of the real logs; other formats use `_FLOOR`."""
+"""The minimum explained share by format: half of the lowest share among real logs; other formats use `_FLOOR`."""
 _DEEPEST = 40
 _MOST_FIELDS = 256
 _SHOWN = 3
 _BLOB = 400
 _FEW = 1_000
-"""The characters of text below which a share says nothing."""
+"""Minimum number of characters in a file; below this number, the share is not checked."""
 _PAIR = frozenset({"key", "value"})
-"""The keys of an attribute in OTLP, whose key is the name of a field."""
+"""The keys of an attribute in OTLP; the value of `key` is a field's name."""
 _STACKS = frozenset({"traceback", "traceback_ansi", "stack", "stacktrace", "exception.stacktrace"})
-"""The fields with a program's stack, which are named if unread and count for no share."""
+"""The fields with a program's stack trace; they are listed if unread, but do not count for the share."""
 _SETTINGS = "model_args"
-"""The field of an evaluation with the settings of its model, among them the answers of a scripted model."""
+"""The field of an evaluation with its model's settings, including the answers of a scripted model."""
 _PERCENT = 100
 
 
 @dataclass(slots=True)
 class UnreadField:
-    """Texts at one path that no trajectory holds: their number, the characters of long ones, the line of the first.
+    """The texts at one path that no trajectory contains: their number, the characters of long texts, the first line
+    number.
 
-    A long text has at least LONG characters and several words. `is_message`: the texts stand in a message, beside the
-    role of its speaker.
+    A long text has at least LONG characters and several words. `is_message`: they are in a message, beside its role.
     """
 
     path: str
@@ -70,7 +70,7 @@ class UnreadField:
 
 @dataclass(slots=True)
 class Coverage:
-    """What an import explains of one file: characters of text, fields that were not read, and calls."""
+    """The result of an import for one file: characters of text, unread fields, and calls."""
 
     total: int = 0
     explained: int = 0
@@ -78,20 +78,20 @@ class Coverage:
     unread: list[UnreadField] = field(default_factory=list)
     calls: CallsTold = field(default_factory=CallsTold)
     instead: str = ""
-    """Why the format whose marks fit first was not chosen, or ""."""
+    """The reason why the first matching format was not chosen, or ""."""
 
     @property
     def share(self) -> float:
-        """Return the explained share of the text; 1 for a file without long texts."""
+        """The explained share of the text; 1 for a file without long texts."""
         return self.explained / self.total if self.total else 1.0
 
     @property
     def messages(self) -> list[UnreadField]:
-        """Return the unread fields of messages, the largest first."""
+        """The unread fields of messages, with the largest first."""
         return [one for one in self.unread if one.is_message]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the coverage as `trajectory import --json` prints it."""
+        """Return the coverage in the format of `trajectory import --json`."""
         names = ("path", "count", "chars", "line", "is_message")
         return {
             "share": round(self.share, 4),
@@ -119,7 +119,7 @@ class Coverage:
         return f"{line}; left out: {list_fields(self.unread)}{more}"
 
     def fault(self, format: str) -> str:
-        """Return why the reading must be refused, or "" if nothing speaks against it."""
+        """Return the reason why this reading must be refused, or "" if the reading is complete enough."""
         if self.calls.lost:
             return f"{self.calls.lost} of {self.calls.least} calls were not read ({self.calls.names_of_lost()})."
         if self.calls.doubled:
@@ -140,7 +140,7 @@ def list_fields(unread: Iterable[UnreadField]) -> str:
 
 @dataclass(slots=True, eq=False)
 class _Field:
-    """The texts at one path of the source; `children` by key."""
+    """The counts of the texts at one path of the source, with `children` by key."""
 
     path: str
     children: dict[str, _Field] = field(default_factory=dict)
@@ -163,7 +163,7 @@ class _Field:
 
 
 class _Source:
-    """The walk over the objects of a source; it adds up the texts of each path."""
+    """The walk over the objects of a source, with the counts of the texts at each path."""
 
     def __init__(self, explained: Explained) -> None:
         self.explained = explained
@@ -240,7 +240,7 @@ class _Source:
         return bool(bits[place >> 3] & (1 << (place & 7)))
 
     def _shares(self, text: str) -> tuple[int, int]:
-        """Return (explained, kept) characters of the text, line by line; a line's break counts with the line."""
+        """Return (explained, kept) characters of the text, line by line; count a line break with its line."""
         bits, extra = self.explained.lines, self.explained.extra
         mask = len(bits) * 8 - 1
         read = kept = blank = 0
@@ -276,7 +276,7 @@ class _Source:
         return bool(texts) and all(bits[(p := hash(one.strip()) & mask) >> 3] & (1 << (p & 7)) for one in texts)
 
     def finish(self) -> Coverage:
-        """Return the coverage with the unread fields, the largest first."""
+        """Return the coverage with the unread fields, messages and large fields first."""
         found: list[UnreadField] = []
         waiting = [self.root]
         while waiting:
@@ -303,7 +303,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 @dataclass(slots=True)
 class OwnAccount:
-    """The characters of the trajectories of a file whose reader keeps every field, in the steps or in `extra`."""
+    """The characters of a file's trajectories, for a reader that keeps every field in the steps or in `extra`."""
 
     explained: int = 0
     kept: int = 0
@@ -320,7 +320,7 @@ class OwnAccount:
             self.kept += len(orjson.dumps(one.extra, default=str))
 
     def coverage(self, calls: int) -> Coverage:
-        """Return the coverage of a file with so many calls."""
+        """Return the coverage of a file with this number of calls."""
         told = CallsTold(read=calls, least=calls, most=calls)
         return Coverage(self.explained + self.kept, self.explained, self.kept, calls=told)
 
@@ -328,8 +328,8 @@ class OwnAccount:
 def measure(path: Path, explained: Explained, importer: Importer, written: Sequence[WrittenCalls] = ()) -> Coverage:
     """Read the file a second time and return its coverage by the trajectories in `explained`.
 
-    If the importer renames calls, only their number is compared. `written` are the forms of calls as text of all
-    formats that fit the file, whichever the importer is.
+    If the importer renames calls, compare only the number of calls. `written` are the patterns for calls as text, from
+    all formats that match the file.
     """
     source = _Source(explained)
     source.written = written
@@ -340,7 +340,7 @@ def measure(path: Path, explained: Explained, importer: Importer, written: Seque
 
 
 def _values(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield (line, value) of the JSON values or the text lines of a file, whatever its format."""
+    """Yield (line, value) of a file's JSON values or text lines, for any format."""
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES).removeprefix(BOM)
     if not head.lstrip().startswith((b"{", b"[")):

@@ -1,4 +1,4 @@
-"""The lines of text and the calls that the trajectories of a file hold, for its coverage."""
+"""The text lines and calls in the trajectories of a file, for the file's coverage."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from console.trajectory import Trajectory
 
 _BITS = 2**26
 _BROKEN = re.compile(r"([\w.:/-]+)\((.*)\)\Z")
-"""A call whose arguments are not a JSON object, such as those that a model wrote incorrectly."""
+"""A call whose arguments are not a JSON object, such as a call that a model wrote incorrectly."""
 
 
 class Explained:
-    """The lines of the texts that trajectories hold, as one bit each, and the calls that were imported."""
+    """The text lines of trajectories as hash bits, and the imported calls."""
 
     def __init__(self) -> None:
         self.lines, self.extra = bytearray(_BITS // 8), bytearray()

@@ -33,7 +33,7 @@ _REPORT_EVERY_BYTES = 2**18
 
 
 def byte_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, bytes]]:
-    """Yield (number from 1, line with its end) without a byte order mark; raise UnreadableFile if one exceeds 64 MB."""
+    """Yield (number from 1, line with its end) without a byte order mark; raise UnreadableFile for lines over 64 MB."""
     number = done = reported = 0
     with path.open("rb", buffering=2**20) as stream:
         while line := stream.readline(LINE_LIMIT_BYTES + 1):
@@ -50,7 +50,7 @@ def byte_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[i
 
 
 def text_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text log without line ends; raise UnreadableFile if one is not UTF-8 or has no end."""
+    """Yield the lines of a text log without line ends; raise UnreadableFile if a line is not UTF-8 or has no end."""
     for number, raw in byte_lines(path, progress):
         if not raw.endswith(b"\n"):
             # A text log has no closing bracket: only the end of its last line tells a whole answer from half of one.
@@ -133,7 +133,7 @@ _ORDER = {"thought": 0, "action": 1, "observation": 2}
 def steps_of(lines: Iterable[str]) -> tuple[Step, ...]:
     """Return the steps in these lines; a line without a marker belongs to the part before it.
 
-    A numbered marker counts only if its number continues the sequence; others are quoted in an observation.
+    A numbered marker counts only if its number continues the sequence; treat any other as a quote in an observation.
     """
     steps: list[dict[str, list[str]]] = []
     part, number = "", 0
@@ -169,12 +169,12 @@ def _goes_on(match: re.Match[str], part: str, number: int) -> bool:
 
 
 UNPACKED_BYTES = 4 * 2**30
-"""The largest unpacked size; a bigger archive is an attack or should be split."""
+"""Maximum unpacked size in bytes; a larger archive is an attack or must be split."""
 
 _GZIP, _ZSTD, _ZIP, _PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"PAR1"
 _ZSTD_MEMBER = 93
 _TAR_AT = 257
-"""The position of the mark of a tar archive."""
+"""The position of the magic bytes in a tar archive."""
 _DOCUMENT = re.compile(r"(?i)(?:readme|licen[cs]e|notice|copying|changelog|contributing)(?:[._-].*)?|.*\.(?:md|rst)")
 _DEEPEST = 3
 _DAMAGED = "The archive is damaged or cut off. Get the whole file, then import it again."
@@ -194,9 +194,9 @@ _BROKEN = (
 
 
 def plain_files(path: Path, folder: Path, label: str = "", depth: int = 0) -> Iterator[tuple[str, Path]]:
-    """Yield (label, path) of the file, or of each file in it if it is an archive; raise UnreadableFile on failure.
+    """Yield (label, path) of the file, or of each file in an archive; raise UnreadableFile on failure.
 
-    Unpacked files are written to `folder`; they keep their names, and archives in archives are unpacked three deep.
+    Write unpacked files with their names to `folder`, and unpack nested archives to a depth of three.
     """
     label = label or str(path)
     kind = _beginning(path)
@@ -263,7 +263,7 @@ def _untar(path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def is_document(name: str) -> bool:
-    """Return whether a file of a folder or archive describes the logs beside it, such as a README."""
+    """Return whether a file in a folder or archive only describes the logs beside it, such as a README."""
     return _DOCUMENT.fullmatch(PurePosixPath(name).name) is not None
 
 
@@ -273,7 +273,7 @@ def _is_shown(name: str) -> bool:
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
-    """Return an archive member as a stream; decompress zstd members here, because the standard library cannot."""
+    """Return an archive member as a stream; decompress zstd here, because the standard library cannot read zstd."""
     if member.compress_type != _ZSTD_MEMBER:
         return archive.open(member)
     raw: Any = archive.fp
@@ -293,12 +293,12 @@ _SAMPLE = re.compile(r"samples/(.*?)(?:_epoch_(\d+))?\.json")
 
 
 def _place_of(sample: re.Match[str]) -> tuple[int, bool, str]:
-    """Return the place of a sample as Inspect lists them: by epoch, then by id, numbers by their value."""
+    """Return the sort key of a sample in Inspect's order: by epoch, then by id, with numbers by value."""
     return int(sample[2] or 0), not sample[1].isdigit(), sample[1].zfill(20) if sample[1].isdigit() else sample[1]
 
 
 def _evaluation(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], place: Path) -> Path:
-    """Write an Inspect log as one JSON object with one sample per line, as in its `.json` form."""
+    """Write an Inspect log as one JSON object with one sample per line, as in the `.json` form of Inspect."""
     by_name = {one.filename: one for one in members}
     with _member(archive, by_name.get("header.json") or by_name["_journal/start.json"]) as stream:
         # Python writes NaN for a metric without a value, which orjson does not read.

@@ -1,4 +1,4 @@
-"""The intake of one record: the parts left out and why, the pictures, and the interpretation of the messages."""
+"""The notes on one record: the parts left out and why, the pictures, and the interpretation of the messages."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _SIGNATURES = (
     (b"BM", "image/bmp"),
 )
 PICTURE_BYTES = 32 * 2**20
-"""The largest picture that is stored."""
+"""Maximum size in bytes of a stored picture."""
 
 
 @dataclass(slots=True)
 class Intake:
-    """Notes from reading one record of a log of this format; `pictures` are bytes by digest."""
+    """Notes from the reading of one log record; `format` is the log's format, `pictures` are bytes by digest."""
 
     path: Path
     line: int
@@ -38,11 +38,11 @@ class Intake:
     left_out: dict[str, LeftOut] = field(default_factory=dict)
     pictures: dict[str, bytes] = field(default_factory=dict)
     read_as: list[tuple[int, str, int]] = field(default_factory=list)
-    """(message number, its part, number of its step; 0 for the opening)."""
+    """A list of (message number, part, step number), with 0 for the opening."""
 
     @property
     def source(self) -> dict[str, Any]:
-        """Return the source of a trajectory that is read from this record."""
+        """The source of a trajectory from this record: file, line and format."""
         return {"file": self.path.name, "line": self.line, "format": self.format}
 
     def refusal(self, reason: str) -> UnreadableFile:
@@ -51,15 +51,15 @@ class Intake:
 
     @property
     def how_much(self) -> int:
-        """Return the number of things left out so far."""
+        """The number of left-out parts so far."""
         return sum(one.count for one in self.left_out.values())
 
     def leave_out(self, what: str, count: int = 1) -> None:
-        """Count something that the importer did not understand, such as `part of type input_audio`."""
+        """Count a part that the importer cannot interpret, such as `part of type input_audio`."""
         self.left_out.setdefault(what, LeftOut(self.at or self.line)).count += count
 
     def expected(self, holder: Mapping[str, Any], what: str, *names: str) -> Any:
-        """Return the first of the fields with a value, or None; if the object has none of the fields, count that."""
+        """Return the first of the fields with a value, or None; count `what` as left out if no field exists."""
         if not any(name in holder for name in names):
             self.leave_out(f"{what} without its {' or '.join(names)}")
         return next((holder[name] for name in names if holder.get(name) is not None), None)
@@ -93,12 +93,12 @@ def media_type_of(raw: bytes) -> str | None:
 
 
 def plain_object(value: object) -> dict[str, Any]:
-    """Return the value if it is a JSON object, else an empty one."""
+    """Return the value if it is a JSON object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def plain_list(value: object) -> list[Any]:
-    """Return the value if it is a list, else an empty one."""
+    """Return the value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
@@ -108,12 +108,12 @@ def word(value: object) -> str:
 
 
 def as_text(value: object) -> str:
-    """Return a string unchanged, any other value as JSON with spaces, as Python and people write it."""
+    """Return a string unchanged, and any other value as JSON with spaces after separators."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def held_fields(holder: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return the named fields that have a value, for the trajectory's `extra`."""
+    """Return the named fields with a non-empty value, for the trajectory's `extra`."""
     return {name: holder[name] for name in names if holder.get(name)}
 
 
@@ -124,12 +124,12 @@ _FILES = ("input_file", "file", "document", "computer_screenshot")
 
 
 def is_picture(part: Part) -> bool:
-    """Return whether the type of the part is one for pictures or files."""
+    """Return whether the part's type is a picture or a file."""
     return word(part.get("type")).lower() in (*_PICTURES, *_FILES)
 
 
 def read_picture(part: Part, texts: list[str], pictures: list[Picture], intake: Intake) -> None:
-    """Add the picture of the part and its text to the lists; count other files and web addresses as left out."""
+    """Add the part's picture and its text to the lists; count other files and web addresses as left out."""
     data, told = picture_data(part) or ("", "")
     if told and not told.startswith("image"):
         intake.leave_out(f"part of type {part.get('type')} ({told})")
@@ -139,7 +139,7 @@ def read_picture(part: Part, texts: list[str], pictures: list[Picture], intake: 
 
 
 def picture_data(part: Part) -> tuple[object, str] | None:
-    """Return (data or address, type) of a part, or None if it has neither."""
+    """Return (data or address, type) of a part, or None if the part has neither."""
     source = plain_object(part.get("source"))
     for holder in (source, plain_object(part.get("image_url")), plain_object(part.get("file")), part):
         told = next((holder[key] for key in ("media_type", "mime_type", "mimeType") if holder.get(key)), "")
@@ -153,17 +153,17 @@ def picture_data(part: Part) -> tuple[object, str] | None:
 _CALL_FIELD = re.compile(r"(?:^|_)(?:call|invocation|action|tool_?use)s?$|(?:Call|Invocation|Action)s?$")
 _KNOWN_CALLS = frozenset({"tool_calls", "invalid_tool_calls", "function_call", "toolInvocations"})
 _PROSE = 24
-"""The length from which a text of several words may be what a message says, in characters."""
+"""Minimum length in characters of a text of several words that may be a message's content."""
 
 
 def holds_prose(message: Part) -> bool:
-    """Return whether a field of the message holds a text of several words, whatever its name."""
+    """Return whether any field of the message holds a long text of several words."""
     texts = (value for value in message.values() if isinstance(value, str))
     return any(len(text) >= _PROSE and " " in text for text in texts)
 
 
 def tell_unknown_calls(message: Part, intake: Intake) -> None:
-    """Count the fields that seem to hold calls, in a message without any known call."""
+    """Count fields that seem to hold calls as left out, for a message without any known call."""
     for name, value in message.items():
         if value and name not in _KNOWN_CALLS and _CALL_FIELD.search(name):
             intake.leave_out(f"field {name} of a message")

@@ -1,8 +1,8 @@
 """The records of a JSON file: one record per line, a list, an object with a list, or a single record.
 
-`outline` lists the field paths in the first bytes of a file, which show where the records are. `elements` scans only
-brackets and strings to find the end of each record, so that memory holds one record, every record keeps its line
-number, and orjson parses it at full speed.
+`outline` lists the field paths in the first bytes of a file; these paths show the position of the records. `elements`
+scans only brackets and strings to find the end of each record. So memory holds one record, every record keeps its line
+number, and orjson parses at full speed.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from console.runs.importers.parts.files import BOM, CUT, LINE_LIMIT_BYTES, TOO_L
 from console.runs.importers.records import Progress
 
 _WRAPPERS = ("results", "simulations", "trajectories", "records", "runs", "conversations", "data", "loglines")
-"""Names under which a JSON object may hold the list of records."""
+"""Field names of a JSON object that may hold the list of records."""
 BASES = ("", "[]", *(f".{name}[]" for name in _WRAPPERS))
-"""The places of records: a top-level value, in a list, in a list in an object."""
+"""The possible positions of records: a top-level value, in a list, in a list in an object."""
 
 _DEPTH = 6
 _STRING = r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"'
@@ -38,7 +38,7 @@ _CLOSING = re.compile(rf"{_GAP}[\]}}]")
 
 @lru_cache(maxsize=4)
 def outline(head: bytes) -> frozenset[str]:
-    """Return the paths of the first top-level value, such as `[].traj[].role`; ignore text after broken JSON."""
+    """Return the field paths of the first top-level value, such as `[].traj[].role`; ignore text after invalid JSON."""
     return frozenset(_paths(head.decode(errors="replace")))
 
 
@@ -92,7 +92,7 @@ def elements(path: Path, base: str, progress: Progress | None = None) -> Iterato
 
 
 def fields_before(path: Path, name: str) -> dict[str, Any]:
-    """Return the fields that precede the field `name` in a file's single object, within the first 8 MB."""
+    """Return the fields before the field `name` in a file's single object, within the first 8 MB."""
     with path.open("rb") as stream:
         head = stream.read(2**23).removeprefix(BOM)
     level = 0
@@ -116,25 +116,25 @@ class _Scan:
     base: str
     buffer: bytes = b""
     position: int = 0
-    """The position from which the next token is searched."""
+    """The position at which the search for the next token starts."""
     kept: int = 0
-    """The end of the last value, or the start of the current one; earlier bytes are no longer needed."""
+    """The end of the last value, or the start of the current value; the scan no longer needs earlier bytes."""
     line: int = 1
-    """The line of `kept`."""
+    """The line number at the position `kept`."""
     level: int = 0
     inside: bool = False
-    """Whether the list of records is open; always true for top-level records."""
+    """True if the list of records is open; always true for top-level records."""
     reading: bool = False
-    """Whether a value is open."""
+    """True if a value is open."""
     first: bool = True
     ended: bool = False
-    """Whether the last bracket is closed, so that nothing may follow."""
+    """True if the last bracket is closed, so that no further value may follow."""
     key: bytes = b""
     done: int = 0
 
     @property
     def depth(self) -> int:
-        """Return the number of brackets that are open around a record."""
+        """The number of open brackets around a record."""
         return 0 if not self.base else 1 if self.base == "[]" else 2
 
     def run(self) -> Iterator[tuple[int, bytes]]:
@@ -201,7 +201,7 @@ class _Scan:
         self.kept = position
 
     def _unclosed(self) -> UnreadableFile:
-        """Return the error of the JSON parser for an unclosed bracket, else the error for a truncated file."""
+        """Return the JSON parser's error for an unclosed bracket, else the error for a truncated file."""
         rest = self.buffer[self.kept :].rstrip()
         try:
             orjson.loads(rest if self.reading else b"{}")
@@ -217,14 +217,14 @@ HEAD_BYTES = 2**16
 
 _LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _NOT_A_NUMBER = re.compile(r"[:,\[]\s*-?(?:NaN|Infinity)\b")
-"""Numbers that Python writes and JSON does not know."""
+"""Numbers that Python writes, but JSON does not allow."""
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _GOES_ON_NEXT_LINE = (b"{", b"[", b",", b":")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One JSON value with its first line; `replaced` counts characters that text cannot contain."""
+    """One JSON value with its first line; `replaced` counts replaced characters that text cannot contain."""
 
     line: int
     value: Any
@@ -232,7 +232,7 @@ class Record:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """Return notes on the record for the trajectory's `extra`."""
+        """Notes on the record for the trajectory's `extra`."""
         return {"replaced_characters": self.replaced} if self.replaced else {}
 
 
@@ -253,7 +253,7 @@ def json_records(path: Path, progress: Progress | None, *alternatives: tuple[str
 
 
 def objects(path: Path, progress: Progress | None, *alternatives: tuple[str, ...]) -> Iterator[Record]:
-    """Yield the records of `json_records`; raise UnreadableFile if a record is not an object."""
+    """Yield the objects of `json_records`; raise UnreadableFile if a record is not an object."""
     for record in json_records(path, progress, *alternatives):
         if not isinstance(record.value, dict):
             reason = "This record is not a JSON object. Fix the record or remove it, then import again."
@@ -262,7 +262,7 @@ def objects(path: Path, progress: Progress | None, *alternatives: tuple[str, ...
 
 
 def parsed(raw: bytes, path: Path, line: int) -> Record:
-    """Return the parsed JSON value; replace lone surrogates, and NaN and Infinity by null."""
+    """Return the parsed JSON value; replace lone surrogates, and replace NaN and Infinity by null."""
     try:
         return Record(line, orjson.loads(raw))
     except orjson.JSONDecodeError as broken:
@@ -273,7 +273,7 @@ def parsed(raw: bytes, path: Path, line: int) -> Record:
 
 
 def required_list(record: Record, path: Path, name: str) -> list[Any]:
-    """Return the list of that name; raise UnreadableFile if the field is missing or is not a list."""
+    """Return the list in the field `name`; raise UnreadableFile if the field is missing or is not a list."""
     value = record.value.get(name)
     if not isinstance(value, list):
         reason = f'"{name}" is missing or is not a list, so the record has no steps. Export the log again.'
@@ -321,7 +321,7 @@ _TOO_LONG = "The session or trace that begins here is longer than 128 MB. Split 
 
 
 def grouped(records: Iterable[tuple[str, int, Any]], path: Path) -> Iterator[tuple[str, list[Record]]]:
-    """Yield (key, records) for each key of (key, line, value), in the order of the first records of the keys.
+    """Group (key, line, value) by key and yield (key, records), in the order of each key's first record.
 
     Raise UnreadableFile if the records of one key exceed 128 MB of JSON.
     """

@@ -1,7 +1,7 @@
 """Conversion of messages and their parts, in the dialects of logs, to turns.
 
 OpenAI chat and Responses, Anthropic, Gemini, Bedrock, LangChain, AutoGen, the AI SDK and OpenTelemetry differ in the
-names of a few fields. A call in any of these dialects becomes a call. Unknown parts are counted and never become calls.
+names of a few fields. A call in any of these dialects becomes a call. Unknown parts are counted as left out.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _HELD = (
     *("functionCall", "function_call", "functionResponse", "function_response"),
     *("toolUse", "toolResult", "inlineData", "inline_data", "image", "reasoningContent"),
 )
-"""The only field of a part that names its kind, in dialects whose parts have no type."""
+"""The kind of a part by its only field, for dialects whose parts have no type."""
 _CALL_IDS = ("tool_call_id", "call_id", "tool_use_id", "toolCallId", "toolUseId", "source_call_id")
 _RESULTS = ("content", "output", "response", "result", "tools", "outputs", "text")
 _ABOUT_RESULT = frozenset({*_CALL_IDS, "type", "id", "role", "name", "is_error", "isError", "status", "cache_control"})
@@ -63,7 +63,7 @@ _BY = "the user of the session"
 _GIVEN = ("output", "outputs", "result", "results", "errorText")
 _AI_SDK = ("tool-", "dynamic-tool")
 _PLAIN, _PLAIN_ROLES = frozenset({"role", "content", "tool_call_id"}), ("system", "user", "assistant", "tool")
-"""The fields and roles of most messages; they are the same in every dialect and are read directly."""
+"""The fields and roles of most messages: all dialects share them, so they are read directly."""
 _SAYING = frozenset(
     {"content", "parts", "blocks", "refusal", "audio", "toolInvocations", "reasoning_content", "reasoning", "thinking"}
 )
@@ -139,7 +139,7 @@ def call_id(holder: Part) -> str:
 
 
 def result_turn(holder: Part, intake: Intake, *, own_id: bool = False) -> Turn:
-    """Return the turn of a tool's result or error; `own_id`: the field `id` holds the id of the call."""
+    """Return the turn of a tool's result or error; if `own_id` is true, the field `id` holds the call's id."""
     value = next((holder[key] for key in _RESULTS if holder.get(key) is not None), None)
     text, pictures = result_text(value, intake)
     error = holder.get("error", holder.get("errorText"))
@@ -153,7 +153,7 @@ def result_turn(holder: Part, intake: Intake, *, own_id: bool = False) -> Turn:
 
 
 def result_text(value: object, intake: Intake) -> tuple[str, list[Picture]]:
-    """Return (text, pictures) of a result; keep JSON that is not a list of parts unchanged, as text."""
+    """Return (text, pictures) of a result; return JSON that is not a list of parts unchanged, as text."""
     if isinstance(value, str):
         return value, []
     texts: list[str] = []
@@ -207,7 +207,7 @@ def _content(message: Part) -> object:
 
 
 def _tell_unknown_arguments(call: Part, intake: Intake) -> None:
-    """Count a call whose arguments are made of fields that no dialect knows."""
+    """Count a call with unknown argument fields as left out."""
     held = next((call[key] for key in ("function", "custom") if isinstance(call.get(key), dict)), call)
     if not any(held.get(name) is not None for name in ARGUMENT_NAMES):
         intake.leave_out("call without a known field for arguments (its other fields were taken)")
@@ -343,12 +343,12 @@ def _read_result_part(part: object, texts: list[str], pictures: list[Picture], i
 
 
 def _is_part(one: object) -> bool:
-    """Return whether an element of a list is a part or a text, and not data without a type."""
+    """Return whether a list element is a text or a part, not data without a type."""
     return isinstance(one, str) or (isinstance(one, dict) and "type" in _typed(one))
 
 
 def _typed(part: Part) -> Part:
-    """Return the part with its type, derived from its only field if necessary; the AI SDK's parts become calls."""
+    """Return the part with its type, derived from its only field if necessary; convert the AI SDK's parts to calls."""
     kind = part.get("type", part.get("block_type"))
     if kind == "tool-invocation":
         return {**plain_object(part.get("toolInvocation")), "type": "tool_call"}

@@ -1,4 +1,4 @@
-"""Rewards, scores and trials in logs, and reports in a log's folder that list resolved instances."""
+"""Rewards, scores and trials in logs, and the reports in a log's folder that list resolved instances."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def judged(success: bool | None, gold: Mapping[str, Any]) -> tuple[Outcome, dict
 
 
 def graded(reward: float | None, gold: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
-    """Return (outcome, gold) of a reward: 1 is a success, anything else a failure; None is unknown."""
+    """Return (outcome, gold) of a reward: success for 1, failure for any other number, unknown for None."""
     return judged(None if reward is None else _is_success(reward), gold)
 
 
@@ -63,7 +63,7 @@ def told_result(fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
 
 
 def scored_result(scores: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
-    """Return (outcome, gold) from named scores, all kept under `scores`; those that measure success are the outcome."""
+    """Return (outcome, gold) from named scores, all kept in the field `scores`; scores of success give the outcome."""
     told = {_RESULT_WORDS[name.lower()]: value for name, value in scores.items() if name.lower() in _RESULT_WORDS}
     outcome, gold = told_result(told)
     return outcome, gold | ({"scores": dict(scores)} if scores else {})

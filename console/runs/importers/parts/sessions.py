@@ -1,6 +1,6 @@
-"""Sessions of coding agents: one trajectory per request of the user, with the earlier requests as its history.
+"""Sessions of coding agents: one trajectory per user request, with the earlier requests as its history.
 
-Slash commands, caveats, interrupts, the context of an editor and small talk are not requests.
+Slash commands, caveats, interrupts, an editor's context and small talk are not requests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from console.runs.importers.records import CONTEXT, Entry, Skipped
 from console.trajectory.messages import EARLIER_ACTS, EARLIER_REQUESTS
 
 _BLOCK = re.compile(r"\s*<([a-z][a-z0-9]*(?:[-_:][a-z0-9]+)+)(?:\s[^<>]*)?>.*?</\1>\s*", re.DOTALL)
-"""A text of the tool, not of the user: tags whose names have two words, such as `<system-reminder>`."""
+"""A text from the tool, not from the user: tags whose names have two words, such as `<system-reminder>`."""
 _EDITOR = re.compile(r"\A\s*# Context from my IDE setup:.*?(?:^## My request for [^\n]{1,40}:[ \t]*$|\Z)", re.M | re.S)
 _NOT_ASKED = re.compile(
     r"\s*(?:\[Request interrupted by user|Caveat: The messages below were generated|# AGENTS\.md|<permissions"
@@ -29,7 +29,7 @@ _GREETING = re.compile(
 )
 _NO_ACTION = "The agent did nothing after this request, so it has nothing to review"
 _MOST_REQUESTS, _MOST_OF_REQUEST, _MOST_OF_ACTS = 20, 2_000, 400
-"""How much of the history is quoted: the latest requests, and characters of each request and of the agent's acts."""
+"""Limits of the quoted history: number of latest requests, characters of a request, characters of the acts."""
 
 
 @dataclass(slots=True)
@@ -40,13 +40,13 @@ class _Request:
 
     @property
     def has_acts(self) -> bool:
-        """Return whether the agent did or said something; after a request, even an answer without words counts."""
+        """True if the agent acted or wrote; after a request, an answer without text also counts."""
         said = (turn for turn in self.turns if turn.role == AGENT)
         return any(self.text or turn.text.strip() or turn.thought or turn.calls for turn in said)
 
     @property
     def is_greeting(self) -> bool:
-        """Return whether the request is small talk that led to no call."""
+        """True if the request is small talk without a following call."""
         return _GREETING.fullmatch(self.text) is not None and not any(turn.calls for turn in self.turns)
 
 
@@ -67,9 +67,9 @@ def session_entries(
     asked: str = "",
     extra: Mapping[str, Any] | None = None,
 ) -> Iterator[Entry]:
-    """Yield a trajectory per request of the session, `session/1` first, or a single one named `session` if `whole`.
+    """Yield one trajectory per request of the session, `session/1` first, or a single one named `session` if `whole`.
 
-    `asked` is the request if no turn has one. Each entry counts only its own pictures; the first has what was left out.
+    `asked` is the request if no turn has one. Each entry has its own pictures; the first entry has all parts left out.
     """
     requests = _requests(turns)
     context = [turn.text for turn in turns if turn.is_context and turn.text.strip()]
@@ -106,7 +106,7 @@ def _entry(
 
 
 def _requests(turns: Sequence[Turn]) -> list[_Request]:
-    """Return the requests of the session in order; each turn is in one of them, a result with its call."""
+    """Return the requests of the session in order; each turn is in one request, and a result in its call's request."""
     current = _Request(0, "")
     found, owners, command = [current], dict[str, _Request](), ""
     for turn in turns:
@@ -126,7 +126,7 @@ def _requests(turns: Sequence[Turn]) -> list[_Request]:
 
 
 def _next(found: list[_Request], text: str) -> _Request:
-    """Return the request that begins with this text; earlier turns without a task become part of this request."""
+    """Return the request that begins with this text; it includes earlier turns that belong to no request."""
     last = found[-1]
     if (last.number == 0 and not last.has_acts) or (last.number and last.is_greeting and last.has_acts):
         if not last.number:
@@ -138,7 +138,7 @@ def _next(found: list[_Request], text: str) -> _Request:
 
 
 def _history(earlier: Sequence[_Request]) -> Iterator[tuple[str, str]]:
-    """Yield the sections of the opening on the earlier requests: what the agent did, then what the user asked for."""
+    """Yield the sections of the opening on the earlier requests: first the agent's acts, then the requests."""
     told = [one for one in earlier if one.text or one.has_acts]
     if not told:
         return
@@ -180,7 +180,7 @@ def _own_intake(intake: Intake, request: _Request, *, is_first: bool) -> Intake:
 
 
 def located(entry: Entry, session: str, request: int) -> Entry:
-    """Return the entry with the id of its session and the number of its request in the source."""
+    """Return the entry with the session's id and the request's number in its source."""
     if isinstance(entry, Skipped):
         return entry
     record = entry.trajectory

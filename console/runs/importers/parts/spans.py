@@ -1,6 +1,6 @@
-"""Spans of a trace, the form that observability tools export: model calls and tool runs, ordered by time.
+"""Spans of a trace, the export form of observability tools: model calls and tool runs in order of time.
 
-Each call appears once, even if a model wrote it, later prompts repeat it, and its own span ran it.
+Each call appears once, even if the model's answer, later prompts and the call's own span all contain it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HOLDING = (
     *("messages", "input", "output", "contents", "choices", "generations", "candidates"),
     *("message", "content"),
 )
-"""The fields that hold the messages of a span, the most specific first."""
+"""The fields with the messages of a span, most specific first."""
 _RUNS = re.compile(r"^(?:execute_tool |running tool: ?|tool[.:] ?|tool call: ?|function: ?|ai\.toolCall )", re.I)
 _TOOL_NAMES = (
     *("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "lk.function_tool.name", "traceloop.entity.name"),
@@ -44,7 +44,7 @@ _TOOL_GIVEN = (
     *("ai.toolCall.result", "ai.toolCall.output", "lk.function_tool.output", "traceloop.entity.output"),
     *("mlflow.spanOutputs", "output"),
 )
-"""The attributes of a tool's span with its name, the call's id, the arguments and the result, the usual ones first."""
+"""The attributes of a tool's span for name, call id, arguments and result, each in order of frequency."""
 _OBSERVED = re.compile(
     r"^Observation:[ \t]*(.*?)[ \t]*(?=\n(?:Thought|Action|Final Answer|Observation):|\Z)", re.MULTILINE | re.DOTALL
 )
@@ -58,7 +58,7 @@ MODEL_SPAN, TOOL_SPAN = "model", "tool"
 
 @dataclass(frozen=True, slots=True)
 class LoggedSpan:
-    """A span of a model with its messages and answer (`asked`, `given`), or of a tool with its input and output."""
+    """A model's span with its messages and answer (`asked`, `given`), or a tool's span with its input and output."""
 
     kind: str
     name: str
@@ -85,12 +85,12 @@ def turns_of_spans(spans: Sequence[LoggedSpan], intake: Intake) -> list[Turn]:
 
 
 def tool_name(name: str) -> str:
-    """Return the tool's name in the name of a span, such as `tool.X`, `execute_tool X` or `running tool: X`."""
+    """Return the tool's name from a span's name such as `tool.X`, `execute_tool X` or `running tool: X`."""
     return _RUNS.sub("", name).strip("'\"") or name
 
 
 def first_of(told: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return the first of the attributes with a value, or None."""
+    """Return the value of the first named attribute with a value, or None."""
     return next((told[name] for name in names if told.get(name) is not None), None)
 
 
@@ -101,7 +101,7 @@ def tool_attributes(told: Mapping[str, Any]) -> tuple[str, Any, Any, str]:
 
 
 def _unwrapped(value: Any) -> Any:
-    """Return a tool's arguments, out of an object with the only key `input` or alike that holds an object."""
+    """Return a tool's arguments without wrapper objects, whose only key is `input` or a similar name."""
     given = unpacked(value)
     if isinstance(given, list) and len(given) == 1 and plain_object(given[0]).get("role") == TOOL:
         given = unpacked(given[0].get("content"))
@@ -116,7 +116,7 @@ def _unwrapped(value: Any) -> Any:
 
 
 def unpacked(value: Any) -> Any:
-    """Return the value of a JSON text, which some exporters encode two or three times; keep other values."""
+    """Return the value of a JSON text, decoded up to three times, since some exporters nest it; keep other values."""
     for _ in range(3):
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
             break
@@ -128,16 +128,16 @@ def unpacked(value: Any) -> Any:
 
 
 _OFFERED = ("gen_ai.tool.definitions", "gen_ai.request.tools", "ai.prompt.tools", "llm.tools", "tools")
-"""The attributes with the list of the tools that a model was offered."""
+"""The attributes with the list of tools offered to a model."""
 _OFFERED_ONE = re.compile(
     r"(?:llm\.tools\.(\d+)\.tool\.json_schema|llm\.request\.functions\.(\d+)\.(name|description|parameters))$"
 )
 
 
 def offered_tools(spans: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """Return the tools that the attributes of spans list, in the dialect of the log, those with parameters last.
+    """Return the tools listed in the spans' attributes, in the dialect of the log, tools with parameters last.
 
-    The span of a tool that has a description offers that tool. The last of a name is the one that counts.
+    A tool's span with a description also offers its tool. If several tools have one name, the last counts.
     """
     found = (tool for told in spans for tool in _offered_in(told) if isinstance(tool, dict) and tool)
     return sorted(found, key=lambda tool: bool({"function", "parameters", "inputSchema", "input_schema"} & tool.keys()))
@@ -159,7 +159,7 @@ def _offered_in(told: Mapping[str, Any]) -> list[Any]:
 
 
 def _plain_tool(offered: Any) -> Any:
-    """Return a tool without the wrappers of OpenInference."""
+    """Return a tool without OpenInference's wrappers."""
     tool = plain_object(unpacked(offered))
     inner = plain_object(tool.get("tool")) or tool
     return unpacked(inner.get("json_schema", inner.get("tool.json_schema", inner)))
@@ -195,12 +195,12 @@ class _Trace:
             self.intake.leave_out("error of a model's span")
 
     def _with_role(self, message: Any) -> Any:
-        """Return the message with the role of a tool if its role is the name of a called tool."""
+        """Return the message with the role of a tool if the message's role is the name of a called tool."""
         is_named = isinstance(message, dict) and any(call.name == message.get("role") for call in self.called)
         return {**message, "role": TOOL} if is_named else message
 
     def run(self, span: LoggedSpan) -> None:
-        """Add a tool's span as the result of a call that a model wrote, or as a separate call with its result."""
+        """Add a tool's span as the result of a model's call, or as a separate call with its result."""
         span = replace(span, name=tool_name(span.name))
         given = _unwrapped(span.asked)
         text, pictures = result_text(_told(span.given), self.intake)
@@ -279,7 +279,7 @@ class _Trace:
 
 
 def _messages(value: Any, role: str) -> Iterator[Any]:
-    """Yield the messages that a value holds; contents that are JSON texts of parts become parts."""
+    """Yield the messages in a value; convert contents that are JSON texts of parts to parts."""
     for message in _found_messages(value, role):
         parts = unpacked(message.get("content")) if isinstance(message, dict) else None
         is_text = parts is not None and isinstance(message["content"], str)
@@ -327,7 +327,7 @@ def _is_chat(one: Mapping[str, Any]) -> bool:
 
 
 def _as_message(value: Any, role: str) -> Any:
-    """Return an element of a message list (a message with role or type, a choice, or a single part) as a message."""
+    """Return a list element (a message with role or type, a choice, or a single part) as a message."""
     one = plain_object(value)
     if isinstance(one.get("message"), dict):
         return one["message"]
@@ -353,7 +353,7 @@ def _as_message(value: Any, role: str) -> Any:
 
 
 def _told(value: Any) -> Any:
-    """Return the content of a tool's result; keep a text that is JSON without parts as it is written."""
+    """Return the content of a tool's result; keep a JSON text without parts unchanged."""
     content = _content(_shown(value))
     is_same = isinstance(value, str) and content == unpacked(value)
     is_parts = isinstance(content, list) and all(isinstance(one, dict) and "type" in one for one in content)
@@ -361,7 +361,7 @@ def _told(value: Any) -> Any:
 
 
 def _shown(value: Any) -> Any:
-    """Return the parts of a result that is a list with one message, whose text is JSON; other results unchanged."""
+    """Return the parts of a result that is a list with one message of JSON text; return other results unchanged."""
     held = unpacked(value)
     one = plain_object(held[0]) if isinstance(held, list) and len(held) == 1 else {}
     parts = unpacked(one.get("message"))

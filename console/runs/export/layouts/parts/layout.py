@@ -1,7 +1,7 @@
 """The definition of a layout, the reviewed trajectories that it contains, their conversations, and writers of JSON.
 
-Blind and private data are omitted here, before a layout gets the records: gold labels and outcomes, names of reviewers,
-decisions of simulated reviewers. ASKED_FOR lists the options that include them on request.
+This module omits blind and private data before a layout gets the records: gold labels, outcomes, reviewers' names and
+simulated reviewers' decisions. ASKED_FOR lists the options that include these data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ASKED_FOR = {
     "simulated": "decisions of simulated reviewers",
     "ids": "ids, trials and outcomes beside fine-tuning messages, so that they can be imported again",
 }
-"""Data that layouts contain only on request."""
+"""Options by name for data that a layout contains only on request."""
 
 _AT_ONCE = 50
 
@@ -62,14 +62,14 @@ class Reviewed:
 
 @dataclass(frozen=True, slots=True)
 class RunRecords:
-    """The records of one run, read page by page, and the requested options."""
+    """The records of one run, read in pages, and the requested options."""
 
     opened: Open
     run: tables.Run
     asked_for: frozenset[str] = frozenset()
     licence: str = "unknown"
     left_out: Counter[str] = field(default_factory=Counter)
-    """What the file does not hold of the trajectories that were read, by its noun."""
+    """Counts of the parts, by noun, that the file cannot hold from the trajectories read so far."""
 
     def reviewed(self) -> Iterator[Reviewed]:
         """Yield the run's trajectories in order of their ids."""
@@ -83,12 +83,12 @@ class RunRecords:
             yield from page
 
     def stops(self, one: Reviewed) -> Iterator[tuple[Checkpoint, list[GivenAnswer]]]:
-        """Yield each checkpoint of the trajectory with the decisions on it."""
+        """Yield each checkpoint of the trajectory with its decisions."""
         for stop in run_checkpoints(self.run, one.record):
             yield stop, [given for given in one.answers if (given.step, given.kind) == (stop.index, stop.kind)]
 
     def place(self, one: Reviewed, stop: Checkpoint) -> dict[str, Any]:
-        """Return the position of the checkpoint, in the form that annotation tools show beside a task."""
+        """Return the position of the checkpoint, as shown beside a task in annotation tools."""
         trial = {"task_id": one.record.task_id, "trial": one.record.trial}
         return trial | {"step": stop.index + 1, "run": self.run.name}
 
@@ -152,7 +152,7 @@ class RunRecords:
         return found
 
     def _names(self, session: Session) -> dict[str, str]:
-        """Return the exported name by reviewer: the real one on request, else `reviewer N` in order of decisions."""
+        """Return the exported name by reviewer: the real name on request, else `reviewer N` in order of decisions."""
         item, answer = tables.Item, tables.Decision
         statement = (
             select(answer.reviewer)
@@ -166,7 +166,7 @@ class RunRecords:
 
 
 def _unwritten(record: Trajectory) -> dict[str, int]:
-    """Return the numbers of things in a trajectory that no layout holds."""
+    """Return the counts of the parts of a trajectory that no layout can hold, by noun."""
     pictures = len(record.pictures) + sum(len(step.pictures) for step in record.steps)
     told = {"picture": pictures, "memory": len(record.memory), "further field": len(record.extra)}
     told["further field"] += sum(len(step.extra) for step in record.steps)
@@ -177,8 +177,8 @@ def _unwritten(record: Trajectory) -> dict[str, int]:
 class Layout:
     """A file format of another tool: its title, its suffix, and the function that writes it.
 
-    `write` writes a run's records to the stream and returns the number of units. `takes` are the names in ASKED_FOR
-    that change the file. `needs` is the external library that writes the file, if there is one.
+    `write` writes a run's records to the stream and returns the number of units. `takes` lists the names in ASKED_FOR
+    that change the file. `needs` is the external library for writing, or None.
     """
 
     title: str
@@ -193,12 +193,12 @@ class Layout:
 def each_trajectory(
     rows: Callable[[RunRecords, Reviewed], Iterable[Any]], write: Callable[[Iterable[Any], BinaryIO], int]
 ) -> Callable[[RunRecords, BinaryIO], int]:
-    """Return a function that writes the rows of every reviewed trajectory and returns their number."""
+    """Return a function that writes the rows of every reviewed trajectory and returns the number of written rows."""
     return lambda source, stream: write((row for one in source.reviewed() for row in rows(source, one)), stream)
 
 
 def write_lines(documents: Iterable[Any], stream: BinaryIO) -> int:
-    """Write one JSON document per line; return their number."""
+    """Write one JSON document per line; return the number of documents."""
     number = 0
     for document in documents:
         stream.write(orjson.dumps(document) + b"\n")
@@ -207,7 +207,7 @@ def write_lines(documents: Iterable[Any], stream: BinaryIO) -> int:
 
 
 def write_list(documents: Iterable[Any], stream: BinaryIO) -> int:
-    """Write one JSON list, one element per line, without holding it in memory; return the number of elements."""
+    """Write one JSON list, one element per line, without keeping the list in memory; return the number of elements."""
     number = 0
     stream.write(b"[")
     for document in documents:
@@ -234,7 +234,7 @@ def given(instruction: str, opening: str) -> list[Chat]:
 
 
 def in_words(checkpoint: Checkpoint) -> list[Chat]:
-    """Return the conversation up to a checkpoint as plain user and assistant turns, which chat templates accept."""
+    """Return the conversation up to a checkpoint as plain user and assistant turns, the form for chat templates."""
     turns = given(checkpoint.instruction, checkpoint.opening)
     for step in checkpoint.steps:
         turns.append(assistant(step.thought, step.action))
@@ -256,7 +256,7 @@ def spoken(call: Call) -> str | None:
 
 
 def calls_of(step: Step) -> list[Call]:
-    """Return the calls of a step's action; an action that is not a call becomes one call of `act` with its text."""
+    """Return the calls of a step's action; turn an action without a call into one call of `act` with its text."""
     return list(read_action(step.action)) or ([Call("act", {"argument": step.action})] if step.action else [])
 
 
@@ -270,7 +270,7 @@ def numbered(steps: Sequence[Step]) -> Iterator[tuple[Step, list[tuple[str, Call
 
 
 def functions(records: Iterable[Trajectory]) -> list[dict[str, Any]]:
-    """Return the called tools as JSON schemas: as the record lists them, else their arguments by name and type."""
+    """Return the called tools as JSON schemas: from the record, else from the names and types of the arguments."""
     records = list(records)
     seen: dict[str, dict[str, Any]] = {}
     offered = {tool.name: tool for record in records for tool in record.tools}
