@@ -2,11 +2,13 @@
 
 import os
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from console.settings import settings
 
+DATA = "INFERACT_DATA_DIR"
 KEPT = {"INFERACT_REQUIRE_BROWSER", "INFERACT_SCREENSHOTS", "INFERACT_POSTGRES", "INFERACT_POSTGRES_FOLDER"}
 
 
@@ -14,9 +16,12 @@ KEPT = {"INFERACT_REQUIRE_BROWSER", "INFERACT_SCREENSHOTS", "INFERACT_POSTGRES",
 def at_home(folder):
     """Within it the console keeps its data there; every INFERACT_ setting of the developer's own shell is put aside."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("INFERACT_") and name not in KEPT]:
+        patch.setenv(DATA, str(folder))
+        for name in [name for name in os.environ if name.startswith("INFERACT_") and name not in {*KEPT, DATA}]:
             patch.delenv(name)
-        patch.setenv("INFERACT_DATA_DIR", str(folder))
+        # A thread of an earlier page may have begun to read the settings before, and would keep what it read.
         settings.cache_clear()
+        while settings().data_dir != Path(folder):
+            settings.cache_clear()
         yield folder
     settings.cache_clear()
