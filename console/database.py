@@ -1,4 +1,4 @@
-"""The database of the settings or of a URL: created and migrated on first use, opened for reading or writing."""
+"""The database at the URL in the settings or at another URL: creation and migration on first use, and sessions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from storage.private_files import make_private_folder
 from storage.queue import Queue
 
 may_create: ContextVar[bool] = ContextVar("may_create", default=True)
-"""Whether a missing database may be created: true in a gate's process and in commands that start work."""
+"""True if the console may create a missing database: in a gate's process and in commands that start work."""
 
 
 def database_url(url: str | None = None) -> str:
     """Prepare the database and return its URL, by default the URL in the settings.
 
-    Raise NoDatabase if the database is missing and `may_create` forbids creating it.
+    Raise NoDatabase if the database is missing and `may_create` is false.
     """
     return _ready(url or settings().database_url)
 
@@ -70,7 +70,7 @@ def changes(url: str | None = None) -> Iterator[Callable[[], bool]]:
 
 
 def review_queue(url: str | None = None) -> Queue:
-    """Return the review queue of the database at this URL, or of the database in the settings."""
+    """Return the review queue of the database at this URL, by default the URL in the settings."""
     return _queue(database_url(url))
 
 

@@ -1,7 +1,7 @@
 """The language of texts for reviewers and participants: gettext catalogues in `console/locale`.
 
-The English text is the msgid; values are inserted after translation: `_("Welcome, {name}").format(name=...)`. Text of
-trajectories and detectors, and all stored or exported text, is never translated. Commands and the API use English.
+The English text is the msgid; insert values after translation: `_("Welcome, {name}").format(name=...)`. Never translate
+text of trajectories or detectors, or stored or exported text. Commands and the API use English.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.resources import files
 from console.settings import LANGUAGES, settings
 
 COOKIE = "ia_language"
-"""The cookie with the language that a reader chose."""
+"""Name of the cookie for the language that a reader chose."""
 
 _ENGLISH = NullTranslations()
 _spoken: ContextVar[NullTranslations | None] = ContextVar("spoken", default=None)
@@ -57,13 +57,13 @@ def language() -> str:
 
 
 def chosen_language(chosen: str | None, accepted: str | None, study: str | None = None) -> str:
-    """Return the first known language of: setting, reader's choice, study, Accept-Language (in this order)."""
+    """Return the first known language among the setting, the reader's choice, the study and Accept-Language."""
     wanted = (settings().language, chosen, study, *_by_preference(accepted or ""))
     return next((code for code in wanted if code in LANGUAGES), "en")
 
 
 def speak(code: str) -> None:
-    """Set the language of this thread or task."""
+    """Set the language of this thread or task to this code."""
     _spoken.set(_translations(code))
 
 

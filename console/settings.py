@@ -1,6 +1,6 @@
-"""The set-up of an installation: settings from environment variables `INFERACT_*`, and registries for plug-ins.
+"""The configuration of an installation: settings from environment variables `INFERACT_*`, and registries for plug-ins.
 
-A registry has built-in entries, which other packages extend through entry points; `inferact doctor` lists all plug-ins.
+A registry has built-in entries; other packages add entries through entry points. `inferact doctor` lists plug-ins.
 """
 
 from __future__ import annotations
@@ -23,57 +23,57 @@ from sqlalchemy.engine import make_url
 from console.errors import BadInput, Unknown
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
-"""The languages of the catalogues in `console/locale`, by code."""
+"""The names of the languages in `console/locale`, by code."""
 
 
 class Settings(BaseSettings):
-    """The console's settings; paths are absolute, independent of the working directory of the command."""
+    """The console's settings; paths are absolute, independent of a command's working directory."""
 
     model_config = SettingsConfigDict(env_prefix="INFERACT_", extra="ignore")
 
     data_dir: Path = Field(default=Path("~/.inferact"))
-    """The folder of the database, the secrets and the uploads."""
+    """The folder for the database, the secrets and the uploads."""
     database_url: str = ""
-    """SQLAlchemy URL; by default `console.db` in the data directory."""
+    """The SQLAlchemy URL; by default `console.db` in the data directory."""
     host: str = "127.0.0.1"
     port: int = Field(default=8501, ge=1, le=65_535)
     public_url: str | None = None
-    """The address that people type if it differs from the machine's own, such as https://console.example."""
+    """The address that people use if it differs from the machine's own, such as https://console.example."""
     language: str | None = None
-    """The language of all reviewers' and participants' pages (en, de), whatever their browser prefers."""
+    """The language (en, de) of all pages for reviewers and participants, regardless of their browsers' preferences."""
     prompts_dir: Path | None = None
     """A folder whose files replace packaged prompt templates, file by file."""
     model: str | None = None
     reasoning_effort: str | None = None
-    """The reasoning effort in the endpoint's words (low, medium, high); left out if the endpoint refuses it."""
+    """The reasoning effort in the endpoint's terms (low, medium, high); omitted if the endpoint rejects it."""
     explain: bool = False
-    """Whether InferAct explains a flag with one further model call."""
+    """True if InferAct explains each flag with one further model call."""
     concurrency: int = Field(default=8, ge=1)
     api_token: SecretStr | None = None
-    """A token of the HTTP API beside the agents' own tokens; only this one may import."""
+    """A token for the HTTP API beside the agents' own tokens; only this token may import logs."""
     agent_waiting: int = Field(default=200, ge=1)
-    """The most checks of one agent that may wait for a person at once, over HTTP."""
+    """Maximum number of one agent's checks that may wait for a person at the same time, over HTTP."""
     agent_runs: int = Field(default=100, ge=1)
-    """The most runs that one agent may create within 24 hours, over HTTP."""
+    """Maximum number of runs that one agent may create within 24 hours, over HTTP."""
     keep_allowed_days: int = Field(default=90, ge=0)
-    """How many days each check that a policy allowed at once is kept; its count is kept for ever."""
+    """Number of days for which checks allowed immediately by a policy are kept; their count is kept forever."""
     webhook_url: str | None = None
     """The address that receives every decision on an agent's action."""
     webhook_secret: SecretStr | None = None
-    """The signing secret of webhooks: `whsec_` and base64 (Standard Webhooks), or any other text as it is."""
+    """The signing secret for webhooks: `whsec_` and base64 (Standard Webhooks), or any other text unchanged."""
     smtp_url: SecretStr | None = None
-    """The mail server of notices: smtp://NAME:PASSWORD@HOST:587 (STARTTLS) or smtps://NAME:PASSWORD@HOST."""
+    """The mail server for notices: smtp://NAME:PASSWORD@HOST:587 (STARTTLS) or smtps://NAME:PASSWORD@HOST."""
     mail_from: str = ""
-    """The sender of mails, such as console@example.org."""
+    """The sender address of mails, such as console@example.org."""
     notice_hosts: str = ""
     """The hosts to which people may send their notices, separated by commas: mail domains, `host` or `host:port`."""
     notice_arguments: bool = False
-    """Whether notices contain the arguments of the action; without it they name run, tool, agent and deadline."""
+    """True if notices contain the action's arguments; otherwise notices contain only run, tool, agent and deadline."""
     oidc_metadata_url: str | None = None
-    """The metadata of the OpenID provider: its address with /.well-known/openid-configuration."""
+    """The URL of the OpenID provider's metadata: its address with /.well-known/openid-configuration."""
     oidc_client_id: str | None = None
     oidc_client_secret: SecretStr | None = None
-    """The client secret at the provider, which redirects to /sign-in/organisation/back."""
+    """The client secret at the provider; the provider redirects to /sign-in/organisation/back."""
 
     @field_validator("language")
     @classmethod
@@ -98,7 +98,7 @@ class Settings(BaseSettings):
 
 @lru_cache(maxsize=1)
 def settings() -> Settings:
-    """Return the settings of this process, which are read once."""
+    """Return the settings of this process, read once from the environment."""
     return Settings()
 
 
@@ -111,7 +111,7 @@ LOADED = "loaded"
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A plug-in: an entry point of an installed package. Its state is `loaded` or the reason for leaving it out."""
+    """A plug-in: an entry point of an installed package. Its state is `loaded` or the reason for its omission."""
 
     name: str
     group: str
@@ -123,11 +123,11 @@ class Plugin:
 class Registry(UserDict[str, Entry]):
     """The entries of one kind by name: built-in entries first, then entries from plug-ins.
 
-    Plug-ins are loaded when a registry is first listed, or when a name that is not built in is requested. A plug-in
-    that cannot be loaded, has the wrong type or takes an existing name is left out with a warning.
+    The registry loads plug-ins when code first lists it, or requests a name that is not built in. It omits, with a
+    warning, a plug-in that cannot be loaded, has the wrong type or takes an existing name.
 
-    `kind` names an entry in errors and `group` is the group of its entry points. An entry is an instance of `type_`, or
-    any callable if `type_` is None.
+    `kind` names an entry in errors, and `group` is the group of the entry points. An entry is an instance of `type_`,
+    or any callable if `type_` is None.
     """
 
     def __init__(self, kind: str, group: str, type_: type[Entry] | None, built_in: Mapping[str, Entry]) -> None:
@@ -140,7 +140,7 @@ class Registry(UserDict[str, Entry]):
             self.register(name, entry)
 
     def register(self, name: str, entry: Entry) -> None:
-        """Add an entry; raise BadInput if the name is malformed or taken, or if the entry is not of this kind."""
+        """Add an entry; raise BadInput if the name is malformed or taken, or if the entry has the wrong type."""
         if not _NAME.fullmatch(name):
             raise BadInput(f"{name!r} is not a valid name: use lower-case letters, digits and single hyphens.")
         if name in self.data:
@@ -156,8 +156,8 @@ class Registry(UserDict[str, Entry]):
     def pick(self, name: str, also: Iterable[str] = ()) -> Entry:
         """Return the entry with this name.
 
-        Raise Unknown with the known names if the name is unknown, or BadInput if its plug-in is broken. `also` are
-        names outside the registry that the caller accepts.
+        Raise Unknown with the known names if the name is unknown, or BadInput if its plug-in is broken. `also` lists
+        the names outside the registry that the caller accepts.
         """
         if name not in self:
             raise self.refusal(name, also)
@@ -214,7 +214,7 @@ class Registry(UserDict[str, Entry]):
 
 
 def list_all(registries: Iterable[Registry[Any]]) -> list[Plugin]:
-    """Return the plug-ins of these registries, and the entry points in groups that do not exist."""
+    """Return the plug-ins of these registries, and the entry points in unknown groups."""
     known = {registry.group: registry for registry in registries}
     plugins = [plugin for registry in known.values() for plugin in registry.list_plugins()]
     state = f"Unknown group: use one of {', '.join(known)}."

@@ -1,4 +1,4 @@
-"""Agents and their tokens: which agents may submit checks, which are disabled, and when each was last seen."""
+"""Agents and their tokens: the agents that may submit checks, disabled agents, and each agent's last request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from storage import tables
 from storage.tables.people import ENDED
 
 API_AGENT = "api"
-"""The agent of the token in the settings; it shares its checks with gates in local processes."""
+"""The name of the agent with the token in the settings; it shares its checks with gates in local processes."""
 
 _MAX_NAME = 60
 _SHORTEST_TOKEN = 16
@@ -26,7 +26,7 @@ _SEEN_EVERY_MS = 10_000
 class KnownAgent:
     """An agent identified by its token.
 
-    `id` is None for the token of the settings, the only token that may import logs.
+    `id` is None for the token in the settings, the only token that may import logs.
     """
 
     id: int | None
@@ -34,7 +34,7 @@ class KnownAgent:
 
 
 def settings_token() -> str | None:
-    """Return INFERACT_API_TOKEN, or None if it is not set; raise BadInput if the token is too short."""
+    """Return INFERACT_API_TOKEN, or None if the variable is not set; raise BadInput if the token is too short."""
     given = settings().api_token
     if given is None:
         return None
@@ -44,7 +44,7 @@ def settings_token() -> str | None:
 
 
 def add(session: Session, name: str, now_ms: int, owner: str = "") -> str:
-    """Add an agent and return its token; only the token's hash is stored. `owner` is the person who answers for it.
+    """Add an agent and return its token; store only the token's hash. `owner` is the person responsible for the agent.
 
     Raise BadInput if the name is invalid, or Refused if the name is taken.
     """
@@ -65,20 +65,20 @@ def add(session: Session, name: str, now_ms: int, owner: str = "") -> str:
 
 
 def owner_of(session: Session, agent_id: int) -> str:
-    """Return the person in whose name the agent asks, or an empty text if that is unknown."""
+    """Return the person on whose behalf the agent makes checks, or an empty text if unknown."""
     owner = tables.AgentOwner
     return session.exec(select(owner.owner).where(owner.agent_id == agent_id)).first() or ""
 
 
 def list_agents(session: Session) -> list[tables.Agent]:
-    """Return all agents by name, including disabled ones."""
+    """Return all agents by name, including disabled agents."""
     return list(session.exec(select(tables.Agent).order_by(col(tables.Agent.name_key))))
 
 
 def disable(session: Session, name: str, now_ms: int) -> None:
     """Disable the agent's token permanently.
 
-    Raise Unknown if the agent does not exist, or Refused if the name is that of the token in the settings.
+    Raise Unknown if the agent does not exist, or Refused for the agent with the token in the settings.
     """
     agent = _get(session, name)
     agent.disabled_ms = agent.disabled_ms or now_ms
@@ -86,9 +86,9 @@ def disable(session: Session, name: str, now_ms: int) -> None:
 
 
 def renew(session: Session, name: str, now_ms: int) -> str:
-    """Give an agent a new token in place of its present one, and return it; only the token's hash is stored.
+    """Replace an agent's token and return the new token; store only the token's hash.
 
-    Raise Unknown if the agent does not exist, or Refused if it is disabled or is that of the token in the settings.
+    Raise Unknown if the agent does not exist, or Refused if it is disabled or has the token in the settings.
     """
     agent = _get(session, name)
     if agent.disabled_ms is not None:
@@ -100,14 +100,14 @@ def renew(session: Session, name: str, now_ms: int) -> str:
 
 
 def status(agent: tables.Agent) -> str:
-    """Return the agent's status in words; a restore ends its token, but the agent can get a new one."""
+    """Return the agent's status as text; a restore ends the agent's token, but the agent can get a new token."""
     if agent.disabled_ms is not None:
         return "disabled"
     return "without a token" if agent.token_hash.startswith(ENDED) else "active"
 
 
 def find_by_token(session: Session, token: str) -> KnownAgent | None:
-    """Return the agent with that token, or None if no enabled agent has it."""
+    """Return the agent with that token, or None if no enabled agent has the token."""
     known = settings_token()
     if known is not None and hmac.compare_digest(token.encode("utf-8", "surrogatepass"), known.encode()):
         return KnownAgent(None, API_AGENT)
@@ -124,7 +124,7 @@ def is_seen_outdated(session: Session, agent: KnownAgent, now_ms: int) -> bool:
 
 
 def note_seen(session: Session, agent: KnownAgent, now_ms: int) -> None:
-    """Record that the agent sent a request now."""
+    """Record the time of the agent's request."""
     session.execute(update(tables.Agent).where(col(tables.Agent.id) == agent.id).values(seen_ms=now_ms))
 
 

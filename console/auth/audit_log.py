@@ -1,7 +1,7 @@
-"""The audit log: who did what, from which entry point, and what changed.
+"""The audit log: all actions with their authors, entry points and changes.
 
-Every event and decision records its origin: the actor and the entry point. Each event is linked to the previous event
-when it is written.
+Every event and decision records its origin: the actor and the entry point. Each new event is linked to the previous
+event.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ERASED = "content erased"
 
 
 class Door(StrEnum):
-    """The entry points of the console; `import` marks decisions that are imported from a log."""
+    """The entry points of the console; `import` marks decisions imported from a log."""
 
     BROWSER = "browser"
     CLI = "cli"
@@ -46,7 +46,7 @@ _present: ContextVar[By | None] = ContextVar("inferact_by", default=None)
 
 @contextmanager
 def acting(by: By) -> Iterator[None]:
-    """Attribute all records of this thread or task within the block to `by`, unless a record sets another origin."""
+    """Within the block, set `by` as the origin of this thread's or task's records, unless a record has its own."""
     token = _present.set(by)
     try:
         yield
@@ -55,7 +55,7 @@ def acting(by: By) -> Iterator[None]:
 
 
 def current_origin() -> By | None:
-    """Return the origin set for this thread or task, or None if it is not set."""
+    """Return the origin set for this thread or task, or None if no origin is set."""
     return _present.get()
 
 
@@ -74,9 +74,9 @@ def record(
 ) -> None:
     """Append one event to the chain, within the session's write transaction.
 
-    `by` is the origin, or the name of the part of the console that acted automatically; by default, the origin set with
-    `acting`. `before` and `after` are JSON values, and `detail` is further context. `erases` lists the
-    events whose content this event erases.
+    `by` is the origin, or the name of the console's component that acted; by default, it is the origin set with
+    `acting`. `before` and `after` are JSON values, and `detail` is further context. `erases` lists the events whose
+    content this event erases.
     """
     session.flush()
     who, door, place = _origin(by)
@@ -103,7 +103,7 @@ def has_event(session: Session, run: tables.Run, kind: str, subject: str) -> boo
 
 
 def erase(session: Session, runs: Sequence[tables.Run], now_ms: int, *, actor: str | None = None) -> None:
-    """Erase the content of the runs' events, or only of the events of `actor`. The links between events stay and can
+    """Erase the content of the runs' events, or only of the events of `actor`. The links between events remain and can
     still be verified.
     """
     event = tables.Event
@@ -116,7 +116,7 @@ def erase(session: Session, runs: Sequence[tables.Run], now_ms: int, *, actor: s
 
 
 def _origin(by: By | str | None) -> tuple[str, str, str]:
-    """Return (actor, entry point, address). The address is empty if a part of the console acted."""
+    """Return (actor, entry point, address). The address is empty for a component of the console."""
     acting = current_origin()
     if isinstance(by, str):
         own = Door.PYTHON if by == GATE else ""

@@ -1,4 +1,4 @@
-"""Groups of people, which rules of a policy name as `group:NAME`."""
+"""Groups of people; a policy's rules refer to a group as `group:NAME`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from storage import tables
 
 
 def list_groups(session: Session) -> dict[str, list[str]]:
-    """Return the names of the members of each group; groups and members are in alphabetical order."""
+    """Return the members' names by group; groups and members are in alphabetical order."""
     member, person = tables.GroupMember, tables.Person
     rows = select(member.name, person.name).join(person, col(person.id) == member.person_id)
     found: dict[str, list[str]] = {}
@@ -23,7 +23,7 @@ def list_groups(session: Session) -> dict[str, list[str]]:
 
 
 def list_members(session: Session, group: str) -> list[str]:
-    """Return the members of a group; return an empty list if the group does not exist."""
+    """Return the members of a group, or an empty list if the group does not exist."""
     member, person = tables.GroupMember, tables.Person
     rows = select(person.name).join(member, col(member.person_id) == person.id)
     return list(session.exec(rows.where(member.name_key == name_key(group)).order_by(person.name_key)))
@@ -32,7 +32,7 @@ def list_members(session: Session, group: str) -> list[str]:
 def change_group(
     session: Session, group: str, now_ms: int, *, add: Iterable[str] = (), remove: Iterable[str] = ()
 ) -> list[str]:
-    """Add and remove people, record the event and return the members; a group without members does not exist.
+    """Add and remove people, record the event and return the members; a group without members ceases to exist.
 
     Raise Unknown if a person does not exist, and BadInput if a person to remove is not a member.
     """

@@ -1,4 +1,4 @@
-"""Invitations: links that can be used once, by a known person or by a new person who chooses a name."""
+"""Invitations: links that work once, for a known person or for a new person who chooses a name."""
 
 from __future__ import annotations
 

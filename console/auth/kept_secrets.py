@@ -39,7 +39,7 @@ def _keep(path: Path) -> None:
 
 
 def private_file(path: Path) -> BinaryIO:
-    """Open a file to write that only this user can read (0600), also if it exists with other rights."""
+    """Open a file for writing that only this user can read (0600), even if the file exists with other permissions."""
     handle = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
     os.fchmod(handle, 0o600)
     return os.fdopen(handle, "wb")

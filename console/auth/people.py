@@ -1,4 +1,4 @@
-"""People with access: who uses a browser, their roles and unique names, and how access ends."""
+"""People with access: the users of a browser, their roles and unique names, and the end of access."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ MAX_NAME = 60
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
-"""Printable characters without a visible mark, with which two names would look the same."""
+"""Printable characters without a visible mark, with which two different names would look the same."""
 
 _RESERVED = frozenset({"gate", "console", "root", "system", "agent", "import", "api", "others", "somebody", "study"})
-"""Names that the audit log or a policy uses for something else."""
+"""Names with another meaning in the audit log or in a policy."""
 _RESERVED_STARTS = ("role:", "group:", "inferact ")
 
 DISABLED = gettext_noop("{name} is disabled; an admin can invite this person again: inferact person invite NAME")
 
 
 class Role(StrEnum):
-    """A role of a person, or of a participant, who sees only their study.
+    """A role of a person, or of a participant, who can see only their study.
 
-    A reviewer sees Inbox and Review, a researcher every page; both see their own sessions. A researcher invites and
-    disables people who have no role beyond the researcher's own; an admin does so for all, and ends their sessions.
+    A reviewer can see Inbox and Review, a researcher every page; both can see their own sessions. A researcher invites
+    and disables people without roles beyond the researcher's own. An admin can do so for all, and end sessions.
     """
 
     REVIEWER = "reviewer"
@@ -63,7 +63,7 @@ def roles_of(text: str) -> frozenset[Role]:
 
 
 def as_roles(words: Iterable[str]) -> frozenset[Role]:
-    """Return the roles with these names and reviewer; raise BadInput if a role is unknown."""
+    """Return the roles with these names plus reviewer; raise BadInput if a role is unknown."""
     known = {str(role): role for role in (Role.REVIEWER, Role.RESEARCHER, Role.ADMIN)}
     roles = {Role.REVIEWER}
     for word in words:
@@ -79,7 +79,7 @@ def roles_text(roles: Iterable[Role]) -> str:
 
 
 def clean_name(name: str) -> str:
-    """Return the name without extra blanks; raise BadInput if it is empty, too long or unprintable."""
+    """Return the name without extra blanks; raise BadInput if the name is empty, too long or unprintable."""
     cleaned = " ".join(name.split())
     if not cleaned:
         raise BadInput(_("Enter a name, under which your decisions are recorded."))
@@ -98,12 +98,12 @@ def name_key(name: str) -> str:
 
 
 def find_person(session: Session, name: str) -> tables.Person | None:
-    """Return the person with this name, ignoring case and width, or None."""
+    """Return the person with this name, ignoring case and width, or None if no person has the name."""
     return session.exec(select(tables.Person).where(tables.Person.name_key == name_key(name))).first()
 
 
 def get_person(session: Session, name: str) -> tables.Person:
-    """Return the person with this name; raise Unknown if they do not exist."""
+    """Return the person with this name; raise Unknown if the person does not exist."""
     person = find_person(session, name)
     if person is None:
         raise Unknown("person", clean_name(name), [one.name for one in list_people(session)])
@@ -111,12 +111,12 @@ def get_person(session: Session, name: str) -> tables.Person:
 
 
 def list_people(session: Session) -> list[tables.Person]:
-    """Return all people by name, including disabled ones."""
+    """Return all people by name, including disabled people."""
     return list(session.exec(select(tables.Person).order_by(tables.Person.name_key)))
 
 
 def add_person(session: Session, name: str, roles: Iterable[Role], now_ms: int) -> tables.Person:
-    """Add a person; raise Refused if the name is taken, reserved, the name of a role or has invisible characters."""
+    """Add a person; raise Refused if the name is taken, reserved, a role's name, or contains invisible characters."""
     if _UNSEEN.search(name):
         raise Refused(_("The name contains an invisible character; choose another name."))
     taken = find_person(session, name) or _find_agent(session, name)
@@ -141,7 +141,7 @@ def _find_agent(session: Session, name: str) -> tables.Agent | None:
 
 
 def known_reviewer(session: Session, name: str, now_ms: int) -> tuple[tables.Person, bool]:
-    """Return the reviewer of a command by name and whether they are new; raise Refused if disabled."""
+    """Return (reviewer, whether the reviewer is new) for the name in a command; raise Refused if disabled."""
     person = find_person(session, name)
     if person is None:
         return add_person(session, name, [Role.REVIEWER], now_ms), True
@@ -156,10 +156,10 @@ def refuse_disabled(person: tables.Person) -> None:
 
 
 def refuse_beyond(by: Identity, roles: Iterable[Role], known: tables.Person | None) -> None:
-    """Raise Refused if `by` may not give or remove these roles; people cannot grant roles that they do not have.
+    """Raise Refused if `by` may not grant or remove these roles; people cannot grant roles that they do not have.
 
-    Only an admin may create a new link for a `known` person, whatever the role, because anyone with the link can sign
-    in as this person.
+    Only an admin may create a new link for a `known` person of any role, because anyone with the link can sign in as
+    them.
     """
     if by.has(Role.ADMIN):
         return

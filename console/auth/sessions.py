@@ -1,4 +1,4 @@
-"""Sessions of people: opened at sign-in, checked on every request, and ended by their owner or an admin.
+"""Sessions of people: sign-in opens a session, every request checks it, and its owner or an admin ends it.
 
 A study's participant has no session, but a signed cookie.
 """
@@ -58,7 +58,7 @@ class OpenSession:
 
 
 def browser_in_words(user_agent: str) -> str:
-    """Describe the browser of a user agent, for example "Chrome on Linux"."""
+    """Describe the browser of a user agent in words, such as "Chrome on Linux"."""
     browser, system = (
         next((name for sign, name in known.items() if sign in user_agent), None) for known in (_BROWSERS, _SYSTEMS)
     )
@@ -67,7 +67,7 @@ def browser_in_words(user_agent: str) -> str:
 
 
 def cookie_name(port: int) -> str:
-    """Return the session cookie's name; it includes the port, as browsers send cookies to all ports of a host."""
+    """Return the session cookie's name; it includes the port, because browsers send cookies to all ports of a host."""
     return f"inferact_{port}"
 
 
@@ -106,13 +106,13 @@ def is_stale(session: Session, token: str, now_ms: int) -> bool:
 
 
 def mark_seen(session: Session, token: str, now_ms: int) -> None:
-    """Record that the session is used now."""
+    """Record the current time as the session's last use."""
     row = tables.PersonSession
     session.execute(update(row).where(col(row.token_hash) == token_hash(token)).values(seen_ms=now_ms))
 
 
 def open_sessions(session: Session, now_ms: int, name: str | None = None) -> list[OpenSession]:
-    """Return the open sessions, latest first; if `name` is given, return only the sessions of this person."""
+    """Return the open sessions, latest first; if `name` is given, return only this person's sessions."""
     row, person = tables.PersonSession, tables.Person
     statement = select(row, person.name).join(person, col(person.id) == row.person_id).where(*_open(now_ms))
     if name is not None:
@@ -124,7 +124,7 @@ def open_sessions(session: Session, now_ms: int, name: str | None = None) -> lis
 
 
 def end_session(session: Session, token: str | None, now_ms: int) -> None:
-    """End the session with this token, if it exists."""
+    """End the session with this token, if the session exists."""
     row = tables.PersonSession
     own = (col(row.token_hash) == token_hash(token or ""), col(row.ended_ms).is_(None))
     session.execute(update(row).where(*own).values(ended_ms=now_ms))
@@ -133,7 +133,7 @@ def end_session(session: Session, token: str | None, now_ms: int) -> None:
 def end_session_of(session: Session, session_id: int, by: Identity | None, now_ms: int) -> str:
     """End the session and return the name of its owner; `by` is None if a command ends the session.
 
-    Raise Unknown if the session is not open, or Refused if `by` is neither its owner nor an admin.
+    Raise Unknown if the session is not open, or Refused if `by` is neither the session's owner nor an admin.
     """
     found = [one for one in open_sessions(session, now_ms) if one.id == session_id]
     if not found:
@@ -162,18 +162,18 @@ def participant_cookie_name(port: int) -> str:
 def participant_cookie(secret: str, outside_id: str = "") -> str:
     """Return the signed text that identifies a participant by the secret of their own link.
 
-    `outside_id` is a platform's id of the participant, which is needed to return them; the console does not store it.
+    `outside_id` is a platform's id of the participant, for the return to the platform; only the cookie stores the id.
     """
     return _signer().dumps([secret, outside_id] if outside_id else secret)
 
 
 def secret_of(cookie: str | None) -> str | None:
-    """Return the participant's secret from our cookie, or None if the cookie is invalid or older than 30 days."""
+    """Return the participant's secret from their cookie, or None if the cookie is invalid or over 30 days old."""
     return _held(cookie)[0]
 
 
 def outside_id_of(cookie: str | None) -> str:
-    """Return the platform id from a participant's cookie, or an empty string."""
+    """Return the platform id from a participant's cookie, or an empty string if the cookie has none."""
     return _held(cookie)[1]
 
 

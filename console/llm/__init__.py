@@ -17,7 +17,7 @@ from console.settings import settings
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What the model requests of this process are for: their model, and the account that counts and limits them."""
+    """The purpose of this process's model requests: the model, the account that counts the usage, and the cap."""
 
     model: str
     account: str
@@ -29,7 +29,7 @@ _purpose: Purpose | None = None
 
 @contextmanager
 def spending_on(purpose: Purpose) -> Iterator[None]:
-    """Within the context, use this model and account for every connection that names no other ones."""
+    """Within the context, use this model and account for every connection without its own."""
     global _purpose  # not a context variable: judges run in threads of pools that exist already
     before, _purpose = _purpose, purpose
     try:
@@ -39,17 +39,17 @@ def spending_on(purpose: Purpose) -> Iterator[None]:
 
 
 def get_purpose() -> Purpose | None:
-    """Return the present purpose, or None if requests have no common one."""
+    """Return the current purpose, or None if no purpose is set."""
     return _purpose
 
 
 def chosen_model() -> str | None:
-    """Return the model of the present purpose, or the one in the settings, or None if neither is set."""
+    """Return the model of the current purpose, or the model in the settings, or None if neither is set."""
     return _purpose.model if _purpose else settings().model
 
 
 def read_account(account: str) -> ModelUsage:
-    """Return what an account has used so far, over all processes."""
+    """Return the usage of an account so far, over all processes."""
     replies = Replies(settings().data_dir / "cache")
     try:
         return replies.used(account)

@@ -1,4 +1,4 @@
-"""The Batch API: requests that can wait are sent as files, which many endpoints process at a lower price.
+"""The Batch API: files of requests that many endpoints process later at a lower price.
 
 Open batches are stored as files beside the cache of replies, so that another process can fetch the replies. Until a
 reply arrives, its call raises Deferred.
@@ -22,7 +22,7 @@ from console.llm.refusals import CHAT, find_refused_parameter
 from console.llm.transport import ONE_CHOICE, Limits, Transport
 
 _MOST_REQUESTS, _MOST_BYTES = 40_000, 150_000_000
-"""Below the limits of the large providers for one batch."""
+"""Maximum requests and bytes of one batch, below the limits of the large providers."""
 _KEPT = "batch "
 
 
@@ -38,7 +38,7 @@ class UnderWay:
 
 @dataclass(slots=True)
 class BatchOffice:
-    """The open batches and waiting requests of a cache folder; `errors` holds errors of failed requests by key."""
+    """The open batches and waiting requests of a cache folder; `errors` holds the errors of failed requests by key."""
 
     folder: Path
     waiting: dict[str, Request] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class BatchOffice:
         return _Deferring(endpoint, limits, self)
 
     def under_way(self) -> list[UnderWay]:
-        """List the batches that have been posted but not fetched."""
+        """List the posted batches whose replies are not fetched yet."""
         files = sorted(self.folder.glob("batch-*.json"))
         found = [orjson.loads(file.read_bytes()) for file in files]
         return [UnderWay(**one | {"keys": tuple(one["keys"])}) for one in found]
@@ -133,7 +133,7 @@ class BatchOffice:
         return frozenset(orjson.loads(file.read_bytes())) if file.is_file() else frozenset()
 
     async def _learnt(self, model: str) -> frozenset[str]:
-        """Return the rejected parameters; find them once with ordinary requests, because a batch may take a day."""
+        """Return the rejected parameters; find these once with ordinary requests, because a batch may take a day."""
         if self.endpoint is not None and not self._lacks(model).is_file():
             asking = Transport(self.endpoint, Limits(1, 120.0, 120.0, 2))
             schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
@@ -161,14 +161,14 @@ _PROBED = ("temperature", "max_tokens", "max_completion_tokens", "n", "logprobs"
 
 
 class _Deferring(Transport):
-    """A transport of a BatchOffice: it returns fetched replies and defers all other calls."""
+    """A transport of a BatchOffice that returns fetched replies and defers all other calls."""
 
     def __init__(self, endpoint: Endpoint, limits: Limits, office: BatchOffice) -> None:
         super().__init__(endpoint, limits)
         self._office = office
 
     async def exchange(self, request: Request) -> Reply:
-        """Return the reply from a batch; raise Deferred if it has not arrived, or the error of this request."""
+        """Return the reply from a batch; raise Deferred if the reply has not arrived, or raise this request's error."""
         key = request.key(self.endpoint.name)
         self.without |= self._office.without(request.model) & {"n"}
         if key in self._office.errors:
@@ -183,7 +183,7 @@ class _Deferring(Transport):
 
 
 def _parts(requests: Mapping[str, Request], without: frozenset[str]) -> Iterator[tuple[bytes, tuple[str, ...]]]:
-    """Split the requests into files of lines within the size limit of a batch; yield (content, keys) of each."""
+    """Split the requests into files within the size limit of a batch; yield (content, keys) of each file."""
     url = "/v1/responses" if CHAT in without else f"/v1/{CHAT}"
     lines: list[bytes] = []
     keys: list[str] = []

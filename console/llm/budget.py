@@ -20,19 +20,19 @@ _MILLION = 1_000_000
 _VERSION = re.compile(r"[-@:](\d[\d-]*|latest|preview)$")
 _BYTES_A_TOKEN = 2
 _FRAME_TOKENS = 8
-"""The overhead of a chat per message, as an upper estimate."""
+"""An upper estimate of the tokens that a chat adds to each message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """USD per million tokens; by default, cached input has the price of other input."""
+    """The price in USD per million tokens; by default, cached input costs as much as other input."""
 
     input: float
     output: float
     cached_input: float | None = None
 
     def cost_usd(self, usage: Usage) -> float:
-        """Compute the cost of these tokens."""
+        """Compute the cost of these tokens in USD."""
         cached = min(usage.cached_prompt_tokens, usage.prompt_tokens)
         fresh = usage.prompt_tokens - cached
         cached_price = self.input if self.cached_input is None else self.cached_input
@@ -46,7 +46,7 @@ def load_prices(own: Path | None = None) -> dict[str, Price]:
 
 
 def find_price(prices: Mapping[str, Price], model: str) -> Price | None:
-    """Return the price of a model, or None; a provider before its name and a date or version after it are ignored."""
+    """Return the price of a model, or None; ignore a provider before the name and a date or version after the name."""
     for name in (model, model.rsplit("/", 1)[-1]):
         for known in (name, _VERSION.sub("", name)):
             if known in prices:
@@ -92,7 +92,7 @@ class Purse:
     def reserving(self, request: Request, price: Price | None) -> Iterator[Bill]:
         """Reserve the maximum cost of a call; raise SpendingCapReached if this cost would exceed the cap.
 
-        A failed call costs nothing. Calls in progress of several processes may exceed the cap.
+        A failed call costs nothing. Parallel calls in several processes may exceed the cap.
         """
         bill = Bill(self._most(request, price))
         most = bill.usd
@@ -117,7 +117,7 @@ class Purse:
                     self._replies.charge(self._account, bill.usd)
 
     def count(self, reply: Reply) -> None:
-        """Add a reply to what the account has used."""
+        """Add a reply to the account's usage."""
         if self._account and self._replies:
             self._replies.count(self._account, reply)
 

@@ -1,4 +1,4 @@
-"""The cache of replies on disk, so that no request is paid for twice, for any number of threads and processes.
+"""The cache of replies on disk, for any number of threads and processes, so that no request is paid for twice.
 
 The SQLite file holds replies with usage and cost, and digests of requests, but neither requests nor API keys.
 """
@@ -52,7 +52,7 @@ class Replies:
             raise self._refused(broken) from broken
 
     def get(self, key: str) -> Reply | None:
-        """Return the reply for this key, or None if there is none."""
+        """Return the reply for this key, or None if the key is not cached."""
         rows = self._run("SELECT body FROM reply WHERE key = ?", (key,))
         try:
             return parse_stored_reply(rows[0][0]).as_cached() if rows else None
@@ -67,28 +67,28 @@ class Replies:
         self._run("INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def spent_usd(self, account: str) -> float:
-        """Return the amount that an account has spent so far, over all processes."""
+        """Return the amount in USD that an account has spent so far, over all processes."""
         rows = self._run("SELECT usd FROM spending WHERE account = ?", (account,))
         return float(rows[0][0]) if rows else 0.0
 
     def charge(self, account: str, usd: float) -> None:
-        """Add an amount to the spending of an account."""
+        """Add an amount in USD to the spending of an account."""
         statement = "INSERT INTO spending VALUES (?, ?) ON CONFLICT (account) DO UPDATE SET usd = usd + excluded.usd"
         self._run(statement, (account, usd))
 
     def count(self, account: str, reply: Reply) -> None:
-        """Add a reply of the endpoint to what the account has used; its cost is unknown if one reply's cost is."""
+        """Add a reply of the endpoint to the account's usage; one reply of unknown cost makes the total unknown."""
         used = reply.usage
         self._run(_COUNT, (account, reply.requests, used.prompt_tokens, used.completion_tokens, reply.cost_usd))
 
     def used(self, account: str) -> ModelUsage:
-        """Return what an account has used so far, over all processes."""
+        """Return the usage of an account so far, over all processes."""
         columns = "requests, prompt_tokens, completion_tokens, usd"
         rows: list[Any] = self._run(f"SELECT {columns} FROM used WHERE account = ?", (account,))
         return ModelUsage(*rows[0]) if rows else ModelUsage()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the cache file."""
         with self._lock:
             self._db.close()
 

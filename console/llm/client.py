@@ -1,4 +1,4 @@
-"""The model client: it answers a call from the cache, joins an equal call in progress, or sends a paid request."""
+"""The model client: it takes a reply from the cache, joins an equal call in progress, or sends a paid request."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from console.settings import settings
 LONGEST_REPLY = 16_384
 """The maximum length of a reply, in tokens."""
 _GROWTH, _GROWTH_OF_SILENCE = 4, 16
-"""An empty reply spent its tokens on reasoning, which needs more room."""
+"""Factors of the token limit after a cut reply and after an empty one, whose reasoning used all its tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
     """Options of a model client: the endpoint, its limits, the cache and the budget.
 
-    A request may take `timeout_s` seconds, and a call with all its retries `deadline_s` seconds. Replies are cached
-    under `cache_dir`, if it is set, unless `keep` is false. `spending_cap_usd` is checked before each call and covers
-    every process with the same `account`. `reasoning_effort` (low, medium, high ...) applies to models that accept it.
+    `timeout_s` limits one request, and `deadline_s` one call with all its retries, in seconds. `cache_dir`, if set,
+    stores replies unless `keep` is false. `spending_cap_usd` is checked before each call and covers every process with
+    the same `account`. `reasoning_effort` (low, medium, high ...) applies to models that accept it.
     """
 
     base_url: str | None = field(default=None, repr=False)
@@ -85,7 +85,7 @@ class LLM:
 
     @property
     def spent_usd(self) -> float:
-        """The amount spent so far in USD, by the whole account if one is set."""
+        """The amount spent so far in USD, by the whole account if an account is set."""
         return self._purse.spent_usd
 
     async def __aenter__(self) -> LLM:
@@ -110,10 +110,10 @@ class LLM:
     ) -> Reply:
         """Return the model's reply from the cache or from the endpoint.
 
-        A reply cut by the length limit is requested again with more tokens, and missing choices one by one. `without`
-        of the reply lists features that the endpoint does not offer. Equal requests at the same time are sent once.
-        Raise ModelError if no usable reply arrives, SpendingCapReached if the cap does not cover the call, or NoModel
-        without address and key.
+        If the length limit cuts a reply, request it again with more tokens; request missing choices one by one. Send
+        equal simultaneous requests once. `without` of the reply lists features that the endpoint does not offer. Raise
+        ModelError if no usable reply arrives, SpendingCapReached if the cap does not cover the call, or NoModel without
+        address and key.
         """
         options = asdict(sampling) | {"reasoning_effort": self.reasoning_effort, "schema": schema}
         request = Request(self.model, _encodable(messages), **options)
@@ -142,7 +142,7 @@ class LLM:
         return reply
 
     async def _long_enough(self, request: Request, is_complete: Callable[[str], object]) -> Reply:
-        """Return a complete reply; request more tokens if the reply was cut, and remember the number needed."""
+        """Return a complete reply; request more tokens after a cut reply, and remember the required number."""
         request = replace(request, max_tokens=max(request.max_tokens, self._tokens_needed))
         replies = [await self._choices(request)]
         while (
@@ -203,10 +203,10 @@ _PATIENCE_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """The capabilities of a model's endpoint, or one sentence with the reason why the endpoint did not reply.
+    """The capabilities of a model's endpoint, or the reason why the endpoint did not reply (`problem`).
 
-    `choices`: several answers per request; `alternatives`: tokens with probabilities; `left_out`: parameters not
-    accepted.
+    `choices`: several answers per request; `alternatives`: number of alternative tokens with probabilities; `left_out`:
+    rejected parameters.
     """
 
     model: str

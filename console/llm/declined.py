@@ -1,4 +1,4 @@
-"""Replies that decline to answer in words, in many languages."""
+"""Patterns for replies that decline to answer in words, in many languages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _REFUSAL = re.compile("|".join(_REFUSALS), re.IGNORECASE | re.DOTALL)
 
 
 def find_refusal(reply: Reply) -> str:
-    """Return the first sentence of a reply that refuses to answer in words, or "" if the reply is something else."""
+    """Return the first sentence of a reply that declines to answer in words, or "" for any other reply."""
     texts = [text.strip() for text in reply.texts]
     if not all(is_refusal(text) for text in texts):
         return ""
@@ -43,6 +43,6 @@ def find_refusal(reply: Reply) -> str:
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether a reply refuses to answer in words."""
+    """Return whether a reply declines to answer in words."""
     plain = text[:_OPENING].replace("’", "'")
     return 0 < len(text) <= _LONGEST_REFUSAL and bool(_REFUSAL.search(plain)) and not _LABELLED.search(text)

@@ -26,7 +26,7 @@ _SHOWN = 300
 _DECLINED = frozenset(
     {"content_filter", "content_policy_violation", "invalid_prompt", "moderation_blocked", "data_inspection_failed"}
 )
-"""Codes of filters that decline a prompt before the model."""
+"""Error codes of filters that decline a prompt before the model receives it."""
 _MARKUP = re.compile(r"(?is)<(script|style|head)\b.*?</\1>|<[^>]*>")
 _NOWHERE = "No endpoint is configured. Set OPENAI_API_KEY, or OPENAI_BASE_URL for your own server."
 _ADVICE = {
@@ -47,7 +47,7 @@ class NotOffered(Exception):
 class Endpoint:
     """An OpenAI-compatible endpoint; OPENAI_BASE_URL and OPENAI_API_KEY are the defaults for address and key.
 
-    AZURE_OPENAI_ENDPOINT, or an address with `?api-version=`, selects the Azure API. The key never leaves this object.
+    AZURE_OPENAI_ENDPOINT, or an address with `?api-version=`, selects Azure. `cleaned` masks the key in messages.
     """
 
     def __init__(self, base_url: str | None = None, api_key: str | None = None) -> None:
@@ -90,13 +90,13 @@ class Endpoint:
         return AsyncAzureOpenAI(azure_endpoint=bare, api_key=key, api_version=version, max_retries=0)
 
     def cleaned(self, text: str) -> str:
-        """Return the start of a message, with the key masked."""
+        """Return the start of a message with the key masked."""
         return (text.replace(self._key, "[key]") if self._key else text)[:_SHOWN]
 
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """The state of a batch: the ids of its files once it has ended, and the `problem` if it failed."""
+    """The state of a batch: the ids of its files after its end, and the `problem` if it failed."""
 
     id: str
     status: str
@@ -107,12 +107,12 @@ class BatchState:
 
     @property
     def is_over(self) -> bool:
-        """Return whether the batch has ended."""
+        """True if the batch has ended."""
         return self.status in ("completed", "failed", "expired", "cancelled")
 
 
 class Connection:
-    """Open connections to an endpoint, usable only in the event loop that created them."""
+    """Open connections to an endpoint; only the event loop that created them can use them."""
 
     def __init__(self, endpoint: Endpoint, client: AsyncOpenAI) -> None:
         self._endpoint, self._client, self._name = endpoint, client, endpoint.name
@@ -137,7 +137,7 @@ class Connection:
                 raise timeout_error(self._name, timeout_s) from None
 
     async def post_batch(self, lines: bytes, form: str) -> str:
-        """Post a batch with one request per line and return the batch's id; raise ModelError if this fails."""
+        """Post a batch with one request per line and return the batch's id; raise ModelError on failure."""
         with self._named():
             file = await self._client.files.create(file=("requests.jsonl", lines), purpose="batch")
             ordered = await self._client.batches.create(
@@ -189,12 +189,12 @@ class Connection:
 
 
 def _readable(message: str) -> str:
-    """Return the message; if a gateway returned an HTML page, return the text of this page."""
+    """Return the message, or its text if it is a gateway's HTML page."""
     return " ".join(_MARKUP.sub(" ", message).split()) if message.lstrip()[:1] == "<" else message
 
 
 def timeout_error(name: str, limit_s: float) -> ModelError:
-    """Return the error for a request that took too long."""
+    """Return the error for a request that exceeded its time limit."""
     return ModelUnavailable(f"{name} did not respond within {limit_s:.3g} s.")
 
 

@@ -14,7 +14,7 @@ from console.llm.errors import BadReply, ModelRefused
 from console.llm.refusals import CHAT, LENGTHS
 
 Message = Mapping[str, str]
-"""`{"role": "system" | "user" | "assistant", "content": text}`."""
+"""A chat message: `{"role": "system" | "user" | "assistant", "content": text}`."""
 
 PROBE: Message = {
     "role": "user",
@@ -37,7 +37,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as counted by the endpoint, over all choices and requests of one call."""
+    """The token counts of the endpoint, over all choices and requests of one call."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -55,7 +55,7 @@ class Usage:
 class Reply:
     """The texts of one call, one per choice; `token_logprobs` has None for a choice without log probabilities.
 
-    Usage, latency and cost (USD, None if unknown) are those of the original call, also if the reply is `cached`.
+    Usage, latency and cost (USD, None if unknown) are those of the original call, even if the reply is `cached`.
     `without` lists the requested parameters that the endpoint did not provide.
     """
 
@@ -77,17 +77,17 @@ class Reply:
 
     @property
     def is_cut(self) -> bool:
-        """Return whether the length limit cut any choice."""
+        """True if the length limit cut any choice."""
         return any(finish.lower() in _CUT for finish in self.finish)
 
     @property
     def is_empty(self) -> bool:
-        """Return whether every choice is blank."""
+        """True if every choice is blank."""
         return not any(text.strip() for text in self.texts)
 
     @property
     def has_logprobs(self) -> bool:
-        """Return whether every choice has the probabilities of its tokens."""
+        """True if every choice has the log probabilities of its tokens."""
         return all(tokens is not None for tokens in self.token_logprobs)
 
     def to_json(self) -> bytes:
@@ -95,7 +95,7 @@ class Reply:
         return orjson.dumps(asdict(self))
 
     def as_cached(self) -> Reply:
-        """Return the reply marked as cached."""
+        """Return the reply with the mark `cached`."""
         return replace(self, cached=True)
 
 
@@ -113,7 +113,7 @@ def parse_stored_reply(text: bytes) -> Reply:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Sampling options of a model call; calls that differ only in `take` give separate samples."""
+    """Sampling options of a model call; calls with different values of `take` give separate samples."""
 
     temperature: float = 0.0
     max_tokens: int = 512
@@ -146,12 +146,12 @@ class Request:
     top_p: float | None = None
 
     def key(self, endpoint: str) -> str:
-        """Return the SHA-256 (hex) of the request and its endpoint; newer fields are included only if they are set."""
+        """Return the SHA-256 (hex) of the request and its endpoint; the digest includes newer fields only if set."""
         told = {name: value for name, value in asdict(self).items() if value is not None or name not in _LATER}
         return hashlib.sha256(orjson.dumps([endpoint, told], option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def body(self, without: frozenset[str] = frozenset()) -> dict[str, Any]:
-        """Return the request body for the endpoint, without the parameters that it does not accept."""
+        """Return the request body for the endpoint, without the parameters that the endpoint does not accept."""
         asked: dict[str, Any] = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         if self.top_p is not None:
             asked["top_p"] = self.top_p
@@ -173,7 +173,7 @@ class Request:
         return to_responses_body(chat) if CHAT in without else chat
 
     def left_out(self, without: frozenset[str]) -> frozenset[str]:
-        """Return the requested parameters that are not provided by an endpoint that rejects these parameters."""
+        """Return the requested parameters that an endpoint without these parameters does not provide."""
         return frozenset(self.body()) & without - LENGTHS
 
     def singles(self, count: int, start: int = 0) -> list[Request]:
@@ -183,7 +183,7 @@ class Request:
 
 
 def join_replies(replies: Sequence[Reply]) -> Reply:
-    """Join parallel replies into one; its latency is the longest of them."""
+    """Join parallel replies into one; the joint latency is the longest of their latencies."""
     return replace(
         merge_retries(replies),
         texts=tuple(text for reply in replies for text in reply.texts),
@@ -194,7 +194,7 @@ def join_replies(replies: Sequence[Reply]) -> Reply:
 
 
 def merge_retries(replies: Sequence[Reply]) -> Reply:
-    """Return the last of several replies, with the usage summed over all of them."""
+    """Return the last of several replies, with the usage summed over all replies."""
     costs = [reply.cost_usd for reply in replies]
     return replace(
         replies[-1],
@@ -303,7 +303,7 @@ def _text(choice: Mapping[str, Any]) -> str:
 
 
 def strip_thoughts(text: str) -> str:
-    """Return the answer after the thoughts of a reasoning model, or an empty string if the thoughts do not end."""
+    """Return the answer after a reasoning model's thoughts, or an empty string if the thoughts have no end."""
     ends = list(_THOUGHT_ENDS.finditer(text))
     if ends:
         return text[ends[-1].end() :].lstrip()
@@ -327,7 +327,7 @@ def _tokens(choice: Mapping[str, Any]) -> tuple[Token, ...] | None:
 
 
 def _behind_thoughts(rows: Sequence[Mapping[str, Any]], text: str) -> Sequence[Mapping[str, Any]]:
-    """Return only the tokens of the answer; some servers also list the tokens of thoughts that are not in `text`."""
+    """Return only the tokens of the answer; some servers also list thought tokens, which `text` does not contain."""
     whole = "".join(row["token"] for row in rows)
     answer = strip_thoughts(whole)
     if answer == whole and not text.endswith(whole):

@@ -1,7 +1,7 @@
-"""Prompts: template files that are rendered and fingerprinted; an empty slot is an error.
+"""Prompts: template files, with rendering and fingerprints; an empty slot is an error.
 
-A template is `<method>/<task>/<step>.txt`. A file of the same name under INFERACT_PROMPTS_DIR replaces it;
-`<step>.toml` beside it describes the format of the reply. Text from outside goes through the filter `fenced` and is
+A template is `<method>/<task>/<step>.txt`. A file of the same name under INFERACT_PROMPTS_DIR replaces the template;
+`<step>.toml` beside it describes the format of the reply. The filter `fenced` encloses text from outside, which is
 never interpreted as a template.
 """
 
@@ -24,10 +24,10 @@ from console.errors import BadInput, Unknown
 from console.settings import settings
 
 ANY_TASK = "generic"
-"""The task whose prompts are used for environments without prompts of their own."""
+"""The task with the prompts for environments that have no prompts of their own."""
 
 PAPER = "paper"
-"""A switch, not a slot: true if a template is rendered as in the paper, without the rubric of its environment."""
+"""The name of a switch, not of a slot: true renders a template as in the paper, without the environment's rubric."""
 
 _SUFFIX, _FORM_SUFFIX = ".txt", ".toml"
 _MARK_LENGTH = 12
@@ -35,13 +35,13 @@ _CHAT_CONTROL = re.compile(r"<(?=\|[^|<>\n]{1,40}\|>|/?s>|(?:start|end)_of_turn>
 
 
 def list_templates() -> list[str]:
-    """List all templates, packaged and user-defined, in alphabetical order."""
+    """List all packaged and user-defined templates in alphabetical order."""
     found = (path.relative_to(folder) for folder in _folders() for path in folder.rglob(f"*{_SUFFIX}"))
     return sorted({path.with_suffix("").as_posix() for path in found})
 
 
 def name_for(method: str, environment: str, step: str) -> str:
-    """Return the name of a method's template for an environment, by default that of the generic template."""
+    """Return the name of a method's template for an environment, by default the name of the generic template."""
     own = f"{method}/{environment}/{step}"
     return own if _path(own) else f"{method}/{ANY_TASK}/{step}"
 
@@ -62,7 +62,7 @@ def find_template(name: str) -> Path:
 
 
 def read_template(name: str) -> str:
-    """Return the text of a template; raise Unknown like `find_template`."""
+    """Return the text of a template; raise Unknown if the template does not exist."""
     return find_template(name).read_text("utf-8")
 
 
@@ -73,7 +73,7 @@ def is_own(name: str) -> bool:
 
 
 def read_reply_form(name: str) -> dict[str, Any]:
-    """Return the reply format from the TOML file beside the template, or {}; raise BadInput if it is invalid."""
+    """Return the reply format from the TOML file beside the template, or {}; raise BadInput if the file is invalid."""
     beside = find_template(name).with_suffix(_FORM_SUFFIX)
     try:
         return tomllib.loads(beside.read_text("utf-8")) if beside.is_file() else {}
@@ -82,13 +82,13 @@ def read_reply_form(name: str) -> dict[str, Any]:
 
 
 def list_slots(name: str) -> frozenset[str]:
-    """Return the names of the slots to fill, including slots of included templates."""
+    """Return the names of the slots to fill, including the slots of included templates."""
     found = (meta.find_undeclared_variables(_parsed(text, part)) for part, text in _parts(name))
     return frozenset().union(*found) - {PAPER}
 
 
 def render(name: str, **values: Any) -> str:
-    """Render the template; raise Unknown if it does not exist, or BadInput with the names of empty slots."""
+    """Render the template; raise Unknown if the template does not exist, or BadInput with the names of empty slots."""
     try:
         return _jinja(_folders()).get_template(name + _SUFFIX).render(**values).strip()
     except jinja2.UndefinedError as broken:
@@ -103,14 +103,14 @@ def render(name: str, **values: Any) -> str:
 
 
 def fingerprint(name: str) -> str:
-    """Return the SHA-256 (hex) of the template, of all templates that it includes, and of the reply format."""
+    """Return the SHA-256 (hex) of the template, all its included templates, and the reply format."""
     parts = [f"{part}\0{text}\0" for part, text in _parts(name)]
     form = read_reply_form(name)
     return hashlib.sha256("".join([*parts, repr(sorted(form.items())) if form else ""]).encode()).hexdigest()
 
 
 def fence(text: object, kind: str) -> str:
-    """Enclose a text between two marker lines that do not occur in it, so that the text cannot fake its end.
+    """Enclose a text between two marker lines that do not occur in the text, so that the text cannot fake its end.
 
     Equal texts give equal prompts. Control tokens of chat templates, which some servers interpret, are neutralised.
     """

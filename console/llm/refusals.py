@@ -1,4 +1,4 @@
-"""Refused optional parameters: find the parameter that a provider's error message rejects."""
+"""Refused optional parameters: functions that find the parameter rejected by a provider's error message."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The transport of requests to one endpoint: slots, deadlines, retries, and omission of unsupported parameters.
 
-The retries are implemented here: the openai client handles neither garbled replies nor a deadline over all attempts,
-and would keep a slot during a pause. With tenacity we would have to write every hook ourselves (condition, pause, stop,
+This module implements the retries itself. The openai client does not retry garbled replies, has no deadline over all
+attempts, and keeps a slot during a pause. With tenacity, every hook would still need code here (condition, pause, stop,
 sleep, tally).
 """
 
@@ -24,7 +24,7 @@ from console.llm.messages import Reply, Request, Token, Usage, read_reply
 from console.llm.refusals import CHAT
 
 ONE_CHOICE = ("n", "seed")
-"""Parameters that the Responses API does not have."""
+"""Parameters that the Responses API does not support."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 20.0
 
 
@@ -40,7 +40,7 @@ class Limits:
 
 @dataclass(slots=True)
 class ClientUsage:
-    """The usage of a client: requests sent (with retries), calls answered from the cache, tokens, USD."""
+    """The usage of a client: requests sent (including retries), calls with a cached reply, tokens, USD."""
 
     requests: int = 0
     retries: int = 0
@@ -65,7 +65,7 @@ class LoopState:
 
 @dataclass(slots=True)
 class _Clock:
-    """The time left before a deadline; waiting for a free slot does not count."""
+    """The time left before a deadline; the wait for a free slot does not count."""
 
     left_s: float
 
@@ -81,7 +81,7 @@ class _Clock:
 class Transport:
     """The connection to one endpoint.
 
-    `without` holds the parameters that it does not accept; `lacking` holds all requested ones that it did not provide.
+    `without` holds the parameters that the endpoint rejects; `lacking` holds the requested but missing parameters.
     """
 
     def __init__(self, endpoint: Endpoint, limits: Limits) -> None:
@@ -160,7 +160,7 @@ async def _opened(endpoint: Endpoint, limits: Limits) -> AsyncGenerator[LoopStat
 
 
 def _pause_s(failures: int, asked_s: float | None) -> float:
-    """Compute the pause before a retry: the pause requested by the endpoint, or a doubling pause with jitter."""
+    """Compute the pause before a retry in seconds: the endpoint's requested pause, or a doubling pause with jitter."""
     if asked_s is not None:
         return asked_s + random.uniform(0, min(0.1, asked_s / 4))
     return float(min(_FIRST_PAUSE_S * 2 ** (failures - 1), _LONGEST_PAUSE_S)) * random.uniform(0.5, 1.0)
@@ -173,15 +173,15 @@ _SENTENCE = "it is what the last page of the record shows, the request names it,
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the number of tokens of a text, roughly proportional to the count of a model's own tokenizer."""
+    """Estimate the number of tokens of a text, roughly proportional to the count by a model's own tokenizer."""
     return sum(1 for _ in _PIECE.finditer(text))
 
 
 class Rehearsal(Transport):
-    """A transport that sends nothing: it counts requests and returns plausible replies, to estimate costs."""
+    """A transport that sends nothing: it counts requests and returns plausible replies, for cost estimates."""
 
     async def exchange(self, request: Request) -> Reply:
-        """Return a made-up reply to the request."""
+        """Return an invented reply to the request."""
         self.tally.requests += 1
         chat = "\n".join(message["content"] for message in request.messages)
         # A and B are equally frequent, so that follow-up questions after each are counted in part.
@@ -212,7 +212,7 @@ def _reply(chat: str) -> str:
 
 
 def _requirements(chat: str) -> list[dict[str, str]]:
-    """Return every few words of the request as a requirement, so that the further question has lines to fill in."""
+    """Return groups of the request's words as requirements, so that the second question has lines to fill in."""
     found = _REQUEST.search(chat)
     words = found[2].split()[:200] if found else []
     quotes = (" ".join(words[at : at + _WORDS_A_REQUIREMENT]) for at in range(0, len(words), 2 * _WORDS_A_REQUIREMENT))

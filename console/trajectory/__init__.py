@@ -17,7 +17,7 @@ from console.trajectory.tool_schemas import ToolSchema, read_schemas
 
 
 class Outcome(StrEnum):
-    """The outcome of a trial so far. `finished`: the trial ended, and its record does not show whether it succeeded."""
+    """The outcome of a trial so far. `finished`: the trial has ended, but its record shows no success or failure."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -30,7 +30,7 @@ class Outcome(StrEnum):
 
 
 class Label(StrEnum):
-    """The true or reviewed label of a checkpoint or trial; `misaligned` is the positive class everywhere."""
+    """The true or reviewed label of a checkpoint or trial; the positive class is always `misaligned`."""
 
     ALIGNED = "aligned"
     MISALIGNED = "misaligned"
@@ -38,7 +38,7 @@ class Label(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture in a step: the SHA-256 (hex) of its bytes (the key under which they are stored), its type and size."""
+    """A picture in a step: the SHA-256 (hex) of its bytes, which is also the storage key, its type and its size."""
 
     digest: str
     media_type: str
@@ -46,16 +46,16 @@ class Picture:
 
     @property
     def text(self) -> str:
-        """The placeholder in a text, such as `[image, 2.3 MB, png]`."""
+        """The placeholder for a picture in a text, such as `[image, 2.3 MB, png]`."""
         big = f"{self.size / 1e6:.1f} MB" if self.size >= 1e6 else f"{max(1, round(self.size / 1e3))} kB"
         return f"[image, {big}, {self.media_type.rpartition('/')[2]}]"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: a thought, an action and an observation, any of which may be empty.
+    """One step: a thought, an action and an observation; each of these may be empty.
 
-    `speaker` is the acting agent if there are several agents; `pictures` are the pictures in the observation.
+    `speaker` is the acting agent in a team of agents; `pictures` are the pictures in the observation.
     """
 
     thought: str = ""
@@ -80,9 +80,9 @@ class Trajectory:
     """The recorded trajectory of one trial of one task, with its gold label if the source has one.
 
     `opening` is the text shown to the agent before its first step (a start page, a policy and the user's first
-    message), and `pictures` are the pictures in the opening. `memory` holds the entries that earlier trials added to
-    the agent's prompt. `gold` has at least the key `label` if a label is known. `tools` are the tools that the agent
-    was offered, if the source lists them.
+    message). `pictures` are the pictures in the opening. `memory` holds the entries that earlier trials added to the
+    agent's prompt. `gold` has at least the key `label` if a label is known. `tools` are the tools offered to the agent,
+    if the source lists them.
     """
 
     task_id: str
@@ -131,7 +131,7 @@ class Trajectory:
         return record | {name: value for name, value in further.items() if value}
 
     def to_json(self) -> str:
-        """Return the canonical form as one line of JSON."""
+        """Return the canonical form as one line of JSON text."""
         return orjson.dumps(self.to_dict()).decode()
 
     def content_digest(self) -> str:
@@ -142,7 +142,7 @@ class Trajectory:
         return hashlib.sha256(orjson.dumps(parts)).hexdigest()
 
     def as_carried_over(self) -> Trajectory:
-        """Return the same trajectory, marked as copied from the previous trial."""
+        """Return the trajectory marked as a copy from the previous trial."""
         return replace(self, carried_over=True)
 
 
@@ -161,7 +161,7 @@ _LABELS = (None, *Label)
 
 
 def from_dict(record: Mapping[str, Any]) -> Trajectory:
-    """Parse a canonical record with unknown fields under `extra`; raise BadInput if a field is missing or invalid."""
+    """Parse a canonical record and keep unknown fields in `extra`; raise BadInput if a field is missing or invalid."""
     for name in ("task_id", "instruction", "steps"):
         if name not in record:
             raise BadInput(f'the record has no "{name}"; a canonical trajectory needs task_id, instruction and steps')
@@ -202,7 +202,7 @@ def from_dict(record: Mapping[str, Any]) -> Trajectory:
 
 
 def from_json(line: str | bytes) -> Trajectory:
-    """Parse one line of canonical JSON; raise BadInput if it is invalid."""
+    """Parse one line of canonical JSON; raise BadInput if the line is invalid."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError as broken:
@@ -250,7 +250,7 @@ def call_action(name: str, arguments: object) -> str:
 
 
 def _action(step: Mapping[str, Any], index: int, called: bool) -> str:
-    """Return the action: a text, a call `{name, arguments}`, or `tool` and `input` if the step has no `action`."""
+    """Return a step's action: a text, a call `{name, arguments}`, or `tool` and `input` if the step has no `action`."""
     action = step.get("action")
     if isinstance(action, dict):
         name, arguments = action.get("name"), action.get("arguments")

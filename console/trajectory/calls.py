@@ -1,8 +1,8 @@
-"""Calls: the only parser of tool calls in an action, strict for policies and tolerant everywhere else.
+"""Calls: the single parser for tool calls in an action, strict for policies and tolerant everywhere else.
 
 A call is written `name({...})` with JSON, `name(key=value)` or `name(value)` as in Python, `name[argument]`, `name:
 {...}` or `{"name": ..., "arguments": {...}}`, also after prompt marks (`> `) or in a code fence. Only `name({...})` and
-`name[argument]` are strict; every other call has a `problem`, so that a policy asks a person.
+`name[argument]` are strict. Every other call has a `problem`, so that a policy asks a person.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from console.trajectory.strict_json import (
 )
 
 ARGUMENT = "argument"
-"""The name for text in brackets and for arguments that cannot be parsed."""
+"""The argument name for a text in brackets and for arguments that cannot be parsed."""
 SHELLS = frozenset({"bash", "sh", "shell", "zsh", "console", "cmd", "powershell"})
 
 _NAME = r"[\w.:/-]+"
@@ -68,7 +68,7 @@ OBJECT = "the call is written as a JSON object"
 class Call:
     """A call: the tool's name, its arguments, the reason why it is not strict (`problem`, or ""), and its text.
 
-    Unnamed arguments are named `1`, `2`, ...; text in brackets and unparsable arguments are stored whole as `argument`.
+    Unnamed arguments get the names `1`, `2`, ...; `argument` holds a text in brackets or unparsable arguments.
     """
 
     name: str
@@ -78,21 +78,21 @@ class Call:
 
     @property
     def raw(self) -> str:
-        """The text of the arguments as written, "" if it is not within one pair of brackets."""
+        """The original text of the arguments, or "" if the call is not a name with one pair of brackets."""
         found = _CALLED.fullmatch(self.text)
         return found["arguments"] if found else ""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionPart:
-    """A part of an action that a policy rules on: a call, or text that is not one strict call (`call` is None)."""
+    """A part of an action to which a policy applies: a strict call, or other text (`call` is None)."""
 
     text: str
     call: Call | None
 
 
 def read_strictly(action: str) -> tuple[ActionPart, ...]:
-    """Return the calls of an action one by one, or its lines without a call if any call is not strict."""
+    """Return the calls of an action one by one, or its lines without calls if any call is not strict."""
     calls = read_calls(action)
     if calls and not any(call.problem for call in calls):
         return tuple(ActionPart(call.text, call) for call in calls)
@@ -101,7 +101,7 @@ def read_strictly(action: str) -> tuple[ActionPart, ...]:
 
 
 def read_action(action: str) -> tuple[Call, ...]:
-    """Return the calls of an action; a sentence counts as one call, named by its first word."""
+    """Return the calls of an action; read a sentence as one call with its first word as the name."""
     if calls := read_calls(action):
         return calls
     name, *rest = _without_marks(action.strip()).split(None, 1) or [""]
@@ -109,7 +109,7 @@ def read_action(action: str) -> tuple[Call, ...]:
 
 
 def read_calls(action: str) -> tuple[Call, ...]:
-    """Return the calls of an action, in any notation that agents use; return none if the action is plain prose."""
+    """Return the calls of an action in any supported notation; return none if the action is plain prose."""
     text = action.strip()
     if "```" in text and _exact(text) is None and (calls := _fenced_calls(text)):
         return calls
@@ -120,23 +120,23 @@ def read_calls(action: str) -> tuple[Call, ...]:
 
 
 def read_line(line: str) -> Call | None:
-    """Parse one line as a call, ignoring prompt marks before it; return None if the line is a sentence."""
+    """Parse one line as a call, ignoring leading prompt marks; return None if the line is a sentence."""
     return _one(_without_marks(line.strip()))
 
 
 def read_arguments(text: str) -> Mapping[str, Any] | None:
-    """Parse arguments that are written as JSON or Python; return None if the text cannot be parsed."""
+    """Parse arguments in JSON or Python notation; return None if the text cannot be parsed."""
     call = _called("", text, text)
     return None if call.problem == UNREADABLE else call.arguments
 
 
 def find_problem(given: str) -> str:
-    """Return why the text of a JSON object is not strict, as with a duplicate key; return "" for any other text."""
+    """Return why the text of a JSON object is not strict, such as a duplicate key; return "" for any other text."""
     return "" if (call := _json_call("", given, given)) is None else call.problem
 
 
 def read_object(value: object) -> Call | None:
-    """Parse `{"name": ..., "arguments": ...}`, also under `function`, as a call; return None if it is not one."""
+    """Parse `{"name": ..., "arguments": ...}`, also under `function`, as a call; return None for any other value."""
     if not isinstance(value, dict):
         return None
     held = value["function"] if isinstance(value.get("function"), dict) else value
@@ -160,7 +160,7 @@ def read_python(text: str) -> tuple[Call, ...]:
 
 
 def argument_text(value: object) -> str:
-    """Return a value as the text that patterns match: a string unchanged, any other value as JSON."""
+    """Return a value as text for pattern matching: a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
@@ -189,7 +189,7 @@ def _whole(text: str, fewest: int = 2) -> Sequence[Call]:
 
 
 def _exact(text: str) -> Call | None:
-    """Parse `name({...})`, or `name[argument]` on one line, as a call; return None if the text is neither."""
+    """Parse `name({...})`, or `name[argument]` on one line, as a call; return None for any other text."""
     if match := _BRACKETED.fullmatch(text):
         inside = match["argument"]
         if {"[", "]"} & {*inside} or len(inside.splitlines()) > 1:
@@ -201,7 +201,7 @@ def _exact(text: str) -> Call | None:
 
 
 def _one(text: str) -> Call | None:
-    """Parse a text that is one call, a name with brackets or before an object; return None if it is not one."""
+    """Parse a text that is one call, a name with brackets or before an object; return None for any other text."""
     if (exact := _exact(text)) is not None:
         return exact
     if match := _BRACKETED.fullmatch(text):
@@ -228,7 +228,7 @@ def _called(name: str, given: str, text: str) -> Call:
 
 
 def _json_call(name: str, given: str, text: str) -> Call | None:
-    """Return the call if its arguments are empty or one JSON object; return None if they are anything else."""
+    """Return the call if its arguments are empty or one JSON object, else None."""
     given = given.strip() or "{}"
     try:
         found = orjson.loads(given) if given[0] == "{" else None
@@ -308,7 +308,7 @@ def _object_calls(text: str) -> list[Call]:
 
 
 def _buried_calls(text: str) -> list[Call]:
-    """Return the calls within other text: an object with a name field, or lines that start with a name and object."""
+    """Return the calls within other text: an object with a name field, or lines that start with name and object."""
     if named := _IN_JSON.search(text):
         rest = text[named.end() :]
         try:
@@ -320,7 +320,7 @@ def _buried_calls(text: str) -> list[Call]:
 
 
 def _fenced_calls(text: str) -> tuple[Call, ...]:
-    """Return the calls in a text's code fences; if the code in a fence has no calls, return one call with the code."""
+    """Return the calls in a text's code fences; for a fence without a call, return one call with the code."""
     found: list[Call] = []
     for fence in _FENCED.finditer(text):
         name, code = fence["name"] or "code", fence["code"]
@@ -341,8 +341,8 @@ def _with_problem(calls: Iterable[Call], problem: str) -> tuple[Call, ...]:
 def name_segments(name: str) -> tuple[str, ...]:
     """Return the segments of a tool's full name and the separators between them, in NFKC form.
 
-    The separators are `.`, `/` and `:`, and from a segment that begins with `mcp__` onwards also `__`:
-    `mcp__shop__refund` gives `("mcp", "__", "shop", "__", "refund")`.
+    The separators are `.`, `/` and `:`, plus `__` from a segment with the prefix `mcp__` onwards: `mcp__shop__refund`
+    gives `("mcp", "__", "shop", "__", "refund")`.
     """
     plain = unicodedata.normalize("NFKC", name)
     bare = plain.rstrip("./:") or plain
@@ -353,7 +353,7 @@ def name_segments(name: str) -> tuple[str, ...]:
 
 
 def name_suffixes(name: str) -> tuple[str, ...]:
-    """Return the full name, then its remainder after each separator; the last segment comes last."""
+    """Return the full name, then its remainder after each separator; the last entry is the last segment."""
     segments = name_segments(name)
     shorter = ("".join(segments[at:]) for at in range(0, len(segments), 2))
     plain = unicodedata.normalize("NFKC", name)

@@ -1,8 +1,8 @@
-"""Checkpoints: which actions are critical, and which part of a trajectory may be shown at a checkpoint.
+"""Checkpoints: the critical actions of a trajectory, and the part of the trajectory to show at each of them.
 
-A pattern is a glob, ignoring case: `*` matches any text, `?` matches one character. The pattern is matched against the
-whole action, the name of each call in it, and each argument written as `name.argument=value`, for example `click[Buy
-Now]`, `refund_*`, `transfer.amount=*`.
+A pattern is a glob, ignoring case: `*` matches any text, `?` matches one character. The pattern must match the whole
+action, the name of a call in it, or an argument in the form `name.argument=value`. Examples are `click[Buy Now]`,
+`refund_*` and `transfer.amount=*`.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class CheckpointKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint, all that a detector or a reviewer may see: the task, the earlier steps and the action itself.
+    """A checkpoint, the only data for detectors and reviewers: the task, the earlier steps and the action itself.
 
     `index` is the position of the action among the trajectory's steps; `pictures` are the pictures in the opening;
-    `tools` are the tools that the agent was offered. A checkpoint contains neither the action's result nor the outcome,
-    the gold answer or the memory of earlier trials, so that none of them can leak.
+    `tools` are the tools offered to the agent. To prevent leaks, a checkpoint omits the action's result, the outcome,
+    the gold answer and the memory of earlier trials.
     """
 
     environment: str
@@ -56,7 +56,7 @@ class Checkpoint:
 
     @property
     def action_digest(self) -> str:
-        """The SHA-256 (hex) that binds a decision to exactly this action with these arguments."""
+        """The SHA-256 (hex) that binds a decision to this exact action with these arguments."""
         return digest(self.action)
 
 
@@ -66,7 +66,7 @@ def digest(action: str) -> str:
 
 
 def is_thought(action: str) -> bool:
-    """Return whether the action is a thought written as an action: `think[...]` or `think: ...`."""
+    """Return whether the action is a thought in the form of an action: `think[...]` or `think: ...`."""
     return bool(_THOUGHT_ACTION.match(action))
 
 
@@ -94,14 +94,14 @@ def _holds_words(lowered: str, words: tuple[list[str], ...]) -> bool:
 
 
 def unapplied_patterns(action: str, patterns: Sequence[str]) -> list[str]:
-    """Return the argument patterns that name a call in the action whose arguments cannot be parsed."""
+    """Return the argument patterns for a tool whose call in the action has arguments that cannot be parsed."""
     unread = [call.name for call in read_action(action) if call.problem == UNREADABLE]
     tools = {pattern: pattern.partition("=")[0].rpartition(".")[0].strip() for pattern in patterns if "=" in pattern}
     return [pattern for pattern, tool in tools.items() if tool and any(map(globs([tool]).fullmatch, unread))]
 
 
 def count_critical(action: str, patterns: Sequence[str]) -> int:
-    """Return how many calls in the action are critical; an action that is critical as a whole counts once."""
+    """Return the number of critical calls in the action; an action that is critical only as a whole counts once."""
     if not is_critical(action, patterns):
         return 0
     lines = action.splitlines()
@@ -110,7 +110,7 @@ def count_critical(action: str, patterns: Sequence[str]) -> int:
 
 
 def checkpoints(trajectory: Trajectory, patterns: Sequence[str], *, ends: bool = False) -> list[Checkpoint]:
-    """Return the checkpoints in order: one before each critical action, and one at the end if `ends`."""
+    """Return the checkpoints in order: one before each critical action, and one at the end if `ends` is true."""
     steps = trajectory.steps
     found = [
         checkpoint_at(trajectory, index, CheckpointKind.ACTION)
@@ -127,7 +127,7 @@ def checkpoints(trajectory: Trajectory, patterns: Sequence[str], *, ends: bool =
 
 
 def previous_checkpoint(checkpoint: Checkpoint, patterns: Sequence[str]) -> Checkpoint | None:
-    """Return the checkpoint of the last critical action before this checkpoint, or None if there is none."""
+    """Return the checkpoint of the last critical action before this checkpoint, or None if no action is."""
     for at, step in reversed([*enumerate(checkpoint.steps)]):
         if is_critical(step.action, patterns):
             return replace(
@@ -143,7 +143,7 @@ def previous_checkpoint(checkpoint: Checkpoint, patterns: Sequence[str]) -> Chec
 
 
 def pending_action(trajectory: Trajectory) -> str | None:
-    """Return the critical action that has not run yet, or None if there is none."""
+    """Return the critical action that has not run yet, or None if no action is pending."""
     action = trajectory.critical_action
     if action is None:
         return None
@@ -152,7 +152,7 @@ def pending_action(trajectory: Trajectory) -> str | None:
 
 
 def checkpoint_at(trajectory: Trajectory, index: int, kind: CheckpointKind) -> Checkpoint:
-    """Return the checkpoint of that kind at that step; that of a halted trial is after all its steps."""
+    """Return the checkpoint of that kind at that step; the checkpoint of a halted trial is after all its steps."""
     steps = trajectory.steps
     if kind is CheckpointKind.HALTED:
         index, step = len(steps), Step()
@@ -200,13 +200,13 @@ def _calls_run(action: str) -> Iterator[Call]:
 
 @lru_cache(maxsize=512)
 def _matcher(patterns: tuple[str, ...]) -> tuple[tuple[list[str], ...], re.Pattern[str]]:
-    """Return, for each pattern, the words that any match contains, and one regular expression for all patterns."""
+    """Return the required words of each pattern, and one regular expression for all patterns."""
     words = tuple(_words(pattern) for pattern in patterns)
     return words, globs([pattern.strip() for pattern in patterns])
 
 
 def globs(patterns: Sequence[str]) -> re.Pattern[str]:
-    """Compile globs into one expression for whole texts; matching takes time linear in the text."""
+    """Compile globs into one expression that matches whole texts in linear time."""
     one_of = "|".join(f"(?:{_spelled(pattern)})" for pattern in patterns) or r"(?!)"
     return re.compile(one_of, re.IGNORECASE | re.DOTALL)
 
@@ -220,5 +220,5 @@ def _spelled(pattern: str) -> str:
 
 
 def _words(pattern: str) -> list[str]:
-    """Return the pattern's words in lower case, without the argument names that only our parser adds to a call."""
+    """Return the pattern's words in lower case, without the argument names that only the console's parser uses."""
     return [word for word in _WORD.findall(pattern.lower()) if word not in _OURS]

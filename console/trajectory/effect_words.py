@@ -1,4 +1,4 @@
-"""Words of effects: what a call can do to the world, and the verbs, commands and nouns that show it."""
+"""Words of effects: the possible effects of a call, and the verbs, commands and nouns that indicate an effect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from console.trajectory.strict_yaml import Words, read_data
 
 
 class Effect(StrEnum):
-    """The effect of a call on the world; the values are shown to people."""
+    """The effect of a call on the world; pages show the values."""
 
     READ = "read"
     WRITE = "write"
@@ -23,7 +23,7 @@ class Effect(StrEnum):
 
 
 CHANGING = frozenset(Effect) - {Effect.READ}
-"""The effects that change the world."""
+"""The effects that change data or the world."""
 IN_WORDS: dict[Effect, str] = {
     Effect.PAY: "moves money",
     Effect.DELETE: "removes or cancels something",
@@ -32,7 +32,7 @@ IN_WORDS: dict[Effect, str] = {
     Effect.WRITE: "changes something",
     Effect.READ: "only reads",
 }
-"""Effects as verbs for people, the gravest first."""
+"""Phrases for the effects, the gravest effect first."""
 
 
 def gravest(found: frozenset[Effect]) -> Effect:
@@ -42,7 +42,7 @@ def gravest(found: frozenset[Effect]) -> Effect:
 
 @dataclass(frozen=True, slots=True)
 class GraveCommand:
-    """A command that needs a review: its text, the reason, and the pattern that finds it in a longer line."""
+    """A command that needs a review: its text, the reason, and the pattern to find it in a longer line."""
 
     typed: str
     why: str
@@ -77,11 +77,11 @@ def _by_word(table: Mapping[str, frozenset[str]]) -> dict[str, frozenset[Effect]
 
 VERBS, SHELL, SUBCOMMANDS = map(_by_word, (WORDS.verbs, WORDS.shell, WORDS.subcommands))
 ASKING: dict[Effect, frozenset[str]] = {Effect(effect): words for effect, words in WORDS.asking.items()}
-"""Words by which people ask for an effect."""
+"""Words in a request that ask for an effect."""
 HANDOVER = WORDS.hands_over
-"""Words in a tool's name for handing the conversation over to a person or another agent."""
+"""Words in a tool's name for a handover of the conversation to a person or another agent."""
 GRAVE_COMMANDS = WORDS.grave_commands
 IRREVERSIBLE, UNREAD_CODE = (
     re.compile("|".join(patterns), re.IGNORECASE) for patterns in (WORDS.irreversible, WORDS.unread_code)
 )
-"""Commands that remove data for good, and commands that run unreviewed code."""
+"""Patterns for commands that remove data permanently, and for commands that run unreviewed code."""

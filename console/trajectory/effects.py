@@ -1,7 +1,7 @@
-"""Effects: what a tool call does to the world, derived from the tool's description, its name and its arguments.
+"""Effects: the effects of a tool call, derived from the tool's description, its name and its arguments.
 
-Names may have any style and language (`console.trajectory.tool_names`). Arguments are searched for shell commands, SQL,
-HTTP methods, code, money and messages, which say more than the name.
+Names may have any style and language (`console.trajectory.tool_names`). The arguments are searched for shell commands,
+SQL, HTTP methods, code, money and messages, because these determine the effect more precisely than the name.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from console.trajectory.tool_schemas import ToolSchema
 
 
 class Kind(StrEnum):
-    """The kind of a call: one word for what the agent does by it; UNKNOWN if nothing tells it."""
+    """The kind of a call: one word for the agent's act; UNKNOWN if the call does not show its kind."""
 
     ENDING = "ending"
     ANSWERING = "answering"
@@ -64,7 +64,7 @@ _KINDS = {
     Effect.READ: Kind.READING,
 }
 TURNS = frozenset({Kind.ENDING, Kind.ANSWERING, Kind.PLANNING})
-"""The kinds of calls that touch nothing but the conversation."""
+"""The kinds of calls that affect only the conversation."""
 
 
 _LONG_VERBS = tuple(sorted((verb for verb in VERBS if len(verb) > 3 or verb == "get"), key=len, reverse=True))
@@ -72,7 +72,7 @@ _LONGEST = 20_000
 
 
 def find_kind(tool: str, arguments: Mapping[str, Any] | None = None, schema: ToolSchema | None = None) -> Kind:
-    """Return the kind of a call; UNKNOWN if neither schema, name nor arguments tell it, or if code is run."""
+    """Return the kind of a call; UNKNOWN if schema, name and arguments do not show it, or if the call runs code."""
     if (turn := _turn(tool, arguments or {}, schema)) is not None:
         return turn
     found = effects(tool, arguments, schema)
@@ -82,10 +82,10 @@ def find_kind(tool: str, arguments: Mapping[str, Any] | None = None, schema: Too
 def effects(
     tool: str, arguments: Mapping[str, Any] | None = None, schema: ToolSchema | None = None
 ) -> frozenset[Effect]:
-    """Return the effects of calling the tool with these arguments, or an empty set if they are unknown or none.
+    """Return the effects of a call of the tool with these arguments; an empty set means unknown or no effects.
 
-    READ is left out if the call changes something; RUN is left out if its command only reads (`bash` with `ls`). A call
-    that ends, answers or plans has no effect.
+    Omit READ if the call changes something, and RUN if its command only reads (`bash` with `ls`). A call that ends,
+    answers or plans has no effect.
     """
     if _turn(tool, arguments or {}, schema) is not None:
         return frozenset()
@@ -102,7 +102,7 @@ def effects(
 
 
 def _operation_effects(arguments: Mapping[str, Any]) -> frozenset[Effect]:
-    """Return the effects of the one verb that an argument selects among a tool's operations (`command`: view)."""
+    """Return the effects of the verb with which an argument selects one of the tool's operations (`command`: view)."""
     for name, value in arguments.items():
         if name.lower() in _OPERATIONS and isinstance(value, str) and re.fullmatch(r"[^\W\d]{3,40}", value):
             words = list_words(value)
@@ -116,7 +116,7 @@ _TARGET = re.compile(
     r"(?:^|_)(?:ids?|uid|uuid|pid|key|path|file|filename|url|email|phone|number|name|order|account|amount|price|currency"
     r"|product|recipients?|to|channel|container|instance|service|server|job|cmd|command|date)$|[a-z](?:Id|Ids|ID)$"
 )
-"""Names of arguments that point at a thing outside the conversation."""
+"""Names of arguments that refer to an object outside the conversation."""
 _TURNS_DESCRIBED = (
     (
         Kind.ENDING,
@@ -140,7 +140,7 @@ _TURNS_PATTERNS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pat
 
 
 def _turn(tool: str, arguments: Mapping[str, Any], schema: ToolSchema | None) -> Kind | None:
-    """Return ENDING, ANSWERING or PLANNING if the call only touches the conversation, else None."""
+    """Return ENDING, ANSWERING or PLANNING if the call affects only the conversation, else None."""
     needed = (*arguments, *(schema.parameter_names if schema else ()))
     if any(_TARGET.search(name) for name in needed):
         return None
@@ -166,9 +166,9 @@ _OPENING = re.compile(
 
 
 def _schema_effects(tool: str, schema: ToolSchema | None) -> frozenset[Effect]:
-    """Return the effects that the description, the annotations or else the name state.
+    """Return the effects from the description and annotations of the schema, else from the name.
 
-    A schema that calls a tool harmless does not make harmless what the name's own verb pays, sends or deletes.
+    A schema without an effect does not override a verb in the name that pays, sends or deletes.
     """
     named = _name_effects(tool)
     if schema is None or _hands_over(list_words(tool)):
@@ -185,7 +185,7 @@ def _schema_effects(tool: str, schema: ToolSchema | None) -> frozenset[Effect]:
 
 @lru_cache(maxsize=1024)
 def _described_effects(summary: str) -> frozenset[Effect]:
-    """Return the effects that the verb at the start of a description names, or an empty set."""
+    """Return the effects of the verb at the start of a description, or an empty set."""
     words = list_words(_OPENING.sub("", summary.replace("/", " "), count=1)[:LONGEST_NAME])
     for word in words[:1]:
         for form in (
@@ -203,23 +203,23 @@ def _described_effects(summary: str) -> frozenset[Effect]:
 
 
 def _plain_effects(tool: str) -> frozenset[Effect]:
-    """Return the effects of the verbs in a name that are hardly ever nouns."""
+    """Return the effects of a name's verbs, without verbs that are often nouns."""
     plain = (word for word in list_words(tool) if word in VERBS and word not in WORDS.nouns)
     return frozenset(effect for word in plain for effect in VERBS[word])
 
 
 def is_verb(word: str) -> bool:
-    """Return whether a word of a tool's name can name its effect, in any known language."""
+    """Return whether a word of a tool's name is a verb with a known effect, in any supported language."""
     return word in VERBS or bool(foreign_effects(word))
 
 
 _ON_SCREEN = frozenset({("open",), ("close",), ("press",), ("select",), ("type",)})
-"""Names for operating a screen, which do not show an effect."""
+"""Names of screen operations; such a name does not show an effect."""
 _SHOWING = frozenset({("create",), ("open",), ("new",), ("start",), ("close",)})
 _PANES = frozenset({"terminal", "browser", "tab", "window", "shell", "console"})
-"""Programs that an agent opens to work in."""
+"""Programs that an agent opens as a workspace."""
 _PAGES = frozenset({"page", "webpage", "website", "site", "url", "link"})
-"""What an agent opens to read it."""
+"""Objects that an agent opens to read them."""
 
 
 @lru_cache(maxsize=4096)
@@ -296,7 +296,7 @@ _METHODS = {
 
 
 def _of_argument(name: str, value: str, named: frozenset[Effect]) -> frozenset[Effect]:
-    """Return the effects that one argument shows, or an empty set if it has no command, statement or method."""
+    """Return the effects of one argument, or an empty set if it has no command, statement or method."""
     key = name.lower()
     if key in ("method", "http_method", "verb") and value.lower() in _METHODS:
         return frozenset({_METHODS[value.lower()]})
@@ -319,7 +319,7 @@ _CODE = (
 
 
 def code_effects(code: str) -> frozenset[Effect]:
-    """Return the effects of a piece of code other than RUN, as far as its direct calls show them."""
+    """Return the effects of the direct calls in a piece of code, except RUN."""
     return frozenset(effect for effect, pattern in _CODE if pattern.search(code))
 
 
@@ -329,7 +329,7 @@ to recipient recipients recipient_id to_email to_address receiver payee payee_id
 iban cc bcc channel phone_number email_to recipient_email
 """
 RECIPIENTS = frozenset(_RECIPIENTS_WORDS.split())
-"""Names of arguments that hold a recipient."""
+"""Names of arguments that contain a recipient."""
 _WORDS_TO_OTHERS = frozenset({"body", "message", "content", "text", "subject", "msg", "html"})
 
 

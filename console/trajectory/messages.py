@@ -1,4 +1,4 @@
-"""Chat messages: their text, their calls, and the titles under which an opening quotes them."""
+"""Chat messages: their text, their calls, and the titles of their sections in an opening."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ARGUMENT_NAMES = (
     *("arguments", "args", "input", "parameters", "kwargs", "params", "payload", "tool_input", "action_input"),
     *("toolInput", "rawInput"),
 )
-"""The fields that hold a call's arguments, in all dialects."""
+"""The fields for a call's arguments in all dialects."""
 
 
 _ABOUT_CALL = frozenset(
@@ -41,13 +41,13 @@ _ABOUT_CALL = frozenset(
     | {"caller", "cache_control", "provider_executed", "providerExecuted", "thoughtSignature", "thought_signature"}
     | {"extra_content", "approval_request_id", "errorText", "description", "display_name", "displayName"}
 )
-"""The fields of a call that say something about it and are not its arguments."""
+"""The fields of a call that describe the call and are not arguments."""
 
 
 def split_opening(opening: str) -> tuple[str, str, str]:
-    """Return (policy, what the agent did earlier in the session, the user's texts) of an opening, without titles.
+    """Return (policy, the agent's earlier acts in the session, the user's texts) of an opening, without titles.
 
-    Text before any title counts as the policy.
+    Text before the first title counts as the policy.
     """
     places = (opening.find(f"{title}\n") for title in (EARLIER_REQUESTS, FIRST_WORDS))
     start = next((place for place in places if place >= 0), len(opening))
@@ -57,7 +57,7 @@ def split_opening(opening: str) -> tuple[str, str, str]:
 
 
 def content_text(value: object) -> str:
-    """Return the text of a message's content: a text, a list of parts, or any other JSON as it is."""
+    """Return the text of a message's content: a text, the texts of its parts, or any other JSON unchanged as text."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -68,7 +68,7 @@ def content_text(value: object) -> str:
 
 
 def list_calls(message: Message) -> list[Message]:
-    """Return the calls of a message: its `tool_calls`, and a legacy `function_call` unless it repeats one of them."""
+    """Return the calls of a message: its `tool_calls`, and a legacy `function_call` unless it repeats a tool call."""
     beside = message.get("additional_kwargs")
     beside = beside if isinstance(beside, dict) else {}
     listed = message.get("tool_calls") or beside.get("tool_calls")
@@ -92,7 +92,7 @@ def read_call(call: Message) -> tuple[str, Any] | None:
 
 
 def _unknown_arguments(held: Message) -> dict[str, Any] | None:
-    """Return the fields of a call that are neither its name nor its id, if it has no field for arguments."""
+    """Return a call's fields except its name and id, or only the value of a lone object; None without such fields."""
     kept = {key: value for key, value in held.items() if key not in _ABOUT_CALL and value not in (None, "", {}, [])}
     if len(kept) == 1 and isinstance(only := next(iter(kept.values())), dict):
         return only
@@ -100,12 +100,12 @@ def _unknown_arguments(held: Message) -> dict[str, Any] | None:
 
 
 def respond_action(text: str) -> str:
-    """Return the action of sending this text to the user."""
+    """Return the action that sends this text to the user."""
     return call_action("respond", {"content": text})
 
 
 def join_paragraphs(*texts: str) -> str:
-    """Join the texts that are not blank as paragraphs."""
+    """Join the non-blank texts as paragraphs."""
     return "\n\n".join(text.strip() for text in texts if text.strip())
 
 

@@ -1,9 +1,9 @@
 """Provenance: the source of each argument of a call - the user, a tool's result, the policy, or the agent alone.
 
-The source is the first text that contains the value: a number as a number in any notation, a date in any notation, a
-path by its last part, an id or a name as a whole word, a longer text by all its words. A small number or a yes or no
-counts only in a field or sentence that names the argument, and a number that the user states without a noun last. A
-tool's result never counts as the user's text, even if the result claims to come from the user.
+The source is the first text that contains the value. Numbers and dates match in any notation, and a path by its last
+part. An id or a name matches as a whole word, and a longer text by all its words. A small number, or a yes or no,
+matches only in a field or sentence that names the argument. A tool's result never counts as the user's text, even if it
+claims to be.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from console.trajectory.requirements.anchors import LONGEST, Anchor, AnchorKind,
 from console.trajectory.terms import COUNTS, FUNCTION_WORDS, lowered
 
 Leaves = Sequence[tuple[str, str]]
-"""(name, text) of each text and number in a call's arguments, including nested ones."""
+"""(name, text) of each text and number in a call's arguments, including nested values."""
 
 
 class Source(StrEnum):
-    """The source of an argument's value; the values are shown to people."""
+    """The source of an argument's value; pages show the values of this enumeration."""
 
     USER = "the user"
     TOOL = "a tool's result"
@@ -47,7 +47,7 @@ class Argument:
 
     @property
     def origin(self) -> str:
-        """The source in words."""
+        """The source as text, such as `step 3, search`."""
         if self.step is None:
             return str(self.source)
         return f"step {self.step}, {self.tool}" if self.tool else f"step {self.step}"
@@ -72,7 +72,7 @@ class Told:
 
 
 def argument(name: str, value: str, told: Told, call: Call, passed: Leaves) -> Argument:
-    """Return the argument with its source; if several tool results contain its value, the source is the first."""
+    """Return the argument with its source; if several tool results contain its value, use the first result."""
     stands = _finder(name, value)
     if stands(told.user):
         return Argument(name, value, Source.USER)
@@ -93,7 +93,7 @@ def argument(name: str, value: str, told: Told, call: Call, passed: Leaves) -> A
 def arguments(call: Call, passed: Leaves, told: Told, most: int = 60) -> tuple[Argument, ...]:
     """Return at most `most` arguments of a call with their sources, without duplicates of name and value.
 
-    Yes and no, and the values within a command or an SQL statement, follow the texts and numbers.
+    Texts and numbers come first, then the values within commands and SQL statements, then the yes and no values.
     """
     inner = ((name, part) for name, text in passed for part in _inner_values(name, text))
     found = dict.fromkeys(leaf for leaf in chain(passed, inner, _switches(call.arguments)) if leaf[1].strip())
@@ -120,7 +120,7 @@ def _inner_values(name: str, text: str) -> list[str]:
 
 
 def _scalars(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) for each value that holds no others, in the order of the call."""
+    """Yield (name, value) for each value that is not a list or an object, in the order of the call."""
     waiting: list[tuple[str, Any]] = list(reversed(list(arguments.items())))
     while waiting:
         name, value = waiting.pop()
@@ -139,7 +139,7 @@ def _switches(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def leaves(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (name, value as text) for each text and number in a call's arguments, including nested ones."""
+    """Yield (name, value as text) for each text and number in a call's arguments, including nested values."""
     for name, value in _scalars(arguments):
         if isinstance(value, float) and value.is_integer():
             yield name, str(int(value))
@@ -165,7 +165,7 @@ def is_figure(value: str) -> bool:
 
 
 def _finder(name: str, value: str) -> Callable[[str], bool]:
-    """Return a function that tests whether a text contains the value, in any notation, for an argument of this name."""
+    """Return a function that tests whether a text contains this argument's value, in any notation."""
     text = lowered(value).strip()
     if _is_switch(text):
         return lambda told: _names_switch(name, text, told)
@@ -185,14 +185,14 @@ _MOMENTS = frozenset({AnchorKind.DATE, AnchorKind.TIME})
 
 
 def _has_moment(moment: Anchor, text: str) -> bool:
-    """Return whether a text has this date or time; a text without times, or midnight, leaves a time open."""
+    """Return whether a text contains this date or time; any text matches midnight, and one without times any time."""
     same_kind = [one for one in _moments(text) if one.kind is moment.kind]
     is_open = moment.kind is AnchorKind.TIME and (not same_kind or moment.value == "00:00")
     return is_open or any(same_value(moment, one) for one in same_kind)
 
 
 def _names_last_part(last: str, text: str) -> bool:
-    """Return whether a text names a file without its folder; the same name in another folder is another file."""
+    """Return whether a text names a file without its folder; a file of this name in another folder does not count."""
     return bool(re.search(rf"(?<![\w/\\.~-]){re.escape(last)}(?![\w/])", text))
 
 
@@ -216,7 +216,7 @@ def _words_finder(text: str) -> Callable[[str], bool]:
 
 
 _SHORT = 8
-"""The words of a short text stand in one sentence of its source; those of a longer one may be put together."""
+"""Maximum number of words in a short text; all words of a short text must be in one sentence of its source."""
 _SENTENCE_BREAK = re.compile(r"[.!?]\s|\n|\\n|\}")
 
 
@@ -239,7 +239,7 @@ _SMALL, _MOST_PLACES = 100, 200
 
 
 def _is_small(value: str) -> bool:
-    """Return whether a value is a whole number below 100, which a text may hold for any reason."""
+    """Return whether a value is a whole number between -100 and 100, which may be in a text by chance."""
     return bool(re.fullmatch(r"-?\d{1,2}(?:\.0+)?", value.strip())) and abs(float(value)) < _SMALL
 
 
@@ -251,9 +251,9 @@ _COUNTING = frozenset(_COUNTING_WORDS.split())
 
 
 def _is_named(name: str, text: str, start: int, end: int) -> bool:
-    """Return whether the field or the sentence that holds a small number names the argument.
+    """Return whether the field or sentence around a small number names the argument.
 
-    A field that counts (`quantity`) names an argument that counts; a sentence without a field is the user's or prose.
+    A counting field (`quantity`) names a counting argument. A longer sentence must share a word with the name.
     """
     wanted = _name_stems(name)
     if field := _FIELD.search(text[max(0, start - 70) : start]):
@@ -270,14 +270,14 @@ _STEM = 3
 
 @lru_cache(maxsize=2048)
 def _name_stems(name: str) -> frozenset[str]:
-    """Return the beginnings of the words of an argument's or field's name; those that count are one word."""
+    """Return the first letters of each word in an argument's or field's name; counting words share one entry."""
     words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_A-Za-z]+", name)]
     told = [word for word in words if word not in _COUNTING]
     return frozenset(word[:_STEM] for word in told) or frozenset({"#count"} if words else ())
 
 
 def _is_switch(value: str) -> bool:
-    """Return whether a value only says yes or no, so that it means nothing without the argument's name."""
+    """Return whether a value is only a yes or no, which has no meaning without the argument's name."""
     return value.strip().lower() in _SWITCHES
 
 
@@ -285,7 +285,7 @@ _SWITCHES = frozenset({YES, NO, "yes", "no", "on", "off", "none", "null"})
 
 
 def _names_switch(name: str, value: str, text: str) -> bool:
-    """Return whether a text has a field of this name and value, or, in prose, all words of the name."""
+    """Return whether a text has a field with this name and value, or prose with all words of the name."""
     if re.search(rf"(?<![^\W_]){re.escape(name.lower())}[\"']?\s*[:=]\s*[\"']?{value}\b", text):
         return True
     words = [word for word in re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()) if len(word) > 2]
@@ -294,7 +294,7 @@ def _names_switch(name: str, value: str, text: str) -> bool:
 
 
 def _contains_words(bare: str, text: str) -> bool:
-    """Return whether the text contains these words with no letter or digit right before or after."""
+    """Return whether the text contains these words without an adjacent letter or digit."""
     at = text.find(bare) if bare else -1
     while at >= 0:
         end = at + len(bare)
@@ -307,7 +307,7 @@ def _contains_words(bare: str, text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _figures(text: str) -> frozenset[float]:
-    """Return the numbers in a text; one such as 1.250 counts with a point and with a mark of thousands."""
+    """Return the numbers in a text; an ambiguous one such as 1.250 counts both as a decimal and as a thousand."""
     found = {float(read_figure(figure)) for figure in _ANY_FIGURE.findall(text)}
     return frozenset(found | {float(figure.replace(",", "")) for figure in _IN_TEXT.findall(text)})
 
@@ -351,7 +351,7 @@ def _leads_to(total: float, figures: Sequence[float], prices: Sequence[float], c
 
 
 def _shown_figures(told: Told) -> list[float]:
-    """Return the numbers in the user's text, then those in the tools' results, the latest result first."""
+    """Return the numbers in the user's text, then the numbers in the tools' results, latest result first."""
     shown = FIGURE.findall(told.user[-5_000:])
     for result in reversed(told.results):
         shown += FIGURE.findall(result.text[:20_000])
@@ -359,7 +359,7 @@ def _shown_figures(told: Told) -> list[float]:
 
 
 def _figures_of_things(told: Told, passed: Leaves) -> list[float]:
-    """Return the numbers in the records of the things that the call names, such as their prices."""
+    """Return the numbers, such as prices, in the records of the objects named in the call."""
     named = {lowered(text) for _, text in passed if re.search(r"[^\W\d]", text) and re.search(r"\d", text)}
     found: dict[float, None] = {}
     for name, result in ((name, result) for name in sorted(named) for result in told.results):
@@ -374,6 +374,6 @@ def _number(text: str) -> float:
 
 
 def user_words(instruction: str, opening: str, replies: Sequence[str]) -> tuple[str, str]:
-    """Return (the user's text, the policy) in lower case; the opening can hold both, and acts of the agent."""
+    """Return (the user's text, the policy) in lower case; the opening may hold both, and the agent's earlier acts."""
     policy, _, told = split_opening(opening)
     return lowered("\n".join((instruction, told, *replies))), lowered(policy)

@@ -1,4 +1,4 @@
-"""Shell commands: what a line of commands does to the world."""
+"""Shell commands: the effects of a line of commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SENDING_CURL = re.compile(r"\s(?:-d|--data\S*|-F|--form|-T|--upload-file|--post
 
 
 def shell_effects(line: str) -> frozenset[Effect]:
-    """Return the effects of all commands in a shell line; READ only if every command only reads."""
+    """Return the effects of all commands in a shell line; include READ only if every command only reads."""
     quoted = re.sub(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", lambda found: found[0].translate(_HIDDEN), line)
     found = frozenset(effect for part in _SEPARATORS.split(quoted) for effect in _command(part))
     if _REDIRECT.search(quoted):
@@ -68,7 +68,7 @@ _WITH_SUBCOMMANDS = frozenset(_WITH_SUBCOMMANDS_WORDS.split())
 def _subcommand_effects(head: str, rest: list[str]) -> frozenset[Effect]:
     """Return the effects of the first known subcommand, WRITE if none is known, or no effects of other programs.
 
-    In git, options that force, reset or delete add DELETE, except to adding, committing, starting and applying.
+    In git, options that force, reset or delete add DELETE, except for adding, committing, starting and applying.
     """
     if head not in _WITH_SUBCOMMANDS:
         return frozenset()

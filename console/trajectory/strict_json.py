@@ -1,4 +1,4 @@
-"""Strict JSON in the arguments of a call: bounded in size, each key once, also in JSON texts that are its values."""
+"""Strict JSON in the arguments of a call: limited in size and without duplicate keys, also in nested JSON texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import orjson
 
 MAX_ARGUMENTS = 65_536
-"""Maximum characters of arguments that are strict or that are parsed as Python."""
+"""Maximum number of characters of strict arguments, and of arguments to parse as Python."""
 MAX_VALUES = 2_000
 MAX_DEPTH = 32
 
@@ -21,7 +21,7 @@ _KEY, _LONG = re.compile(r'"([^"]*)"\s*:'), re.compile(r"\d{19}")
 
 
 def find_json_problem(given: str, found: object) -> str:
-    """Return why JSON text, read as `found`, is not strict; return "" if it is."""
+    """Return the reason why a JSON text, parsed as `found`, is not strict; return "" for strict JSON."""
     is_small = given.count("{") + given.count("[") < MAX_DEPTH and given.count(",") < MAX_VALUES // 2
     if len(given) > MAX_ARGUMENTS or not (is_small or _is_bounded(found)):
         return TOO_LARGE
@@ -34,7 +34,7 @@ def find_json_problem(given: str, found: object) -> str:
 
 
 def has_duplicate_key(value: object) -> bool:
-    """Return whether a value is, or lists, a JSON text in which an object has a duplicate key."""
+    """Return whether a value is or contains a JSON text with a duplicate key in an object."""
     if isinstance(value, list):
         return any(map(has_duplicate_key, value))
     if not isinstance(value, str) or "{" not in value:

@@ -1,8 +1,8 @@
 """The strict YAML parser for study designs, gate policies, and data tables stored beside the code that uses them.
 
-A shape is a pydantic model, a dataclass, or a dict, tuple or scalar of them. Scalars are parsed as the text in the
-file, and the shape defines which of them are numbers; in the console's own tables, scalars have the types of YAML.
-Duplicate keys, unknown fields and endless aliases are refused.
+A shape is a pydantic model, a dataclass, or a dict, tuple or scalar of these. A scalar is its text in the file, and the
+shape determines its type; in the console's own tables, scalars have the types of YAML. The parser refuses duplicate
+keys, unknown fields and endless aliases.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 
 class WrittenScalar(str):
-    """The text of a scalar with the tag that YAML gives it, such as `tag:yaml.org,2002:int` for an unquoted number."""
+    """The text of a scalar with its YAML tag, such as `tag:yaml.org,2002:int` for an unquoted number."""
 
     tag = ""
 
@@ -52,9 +52,9 @@ def _to_range(value: object) -> range:
 
 
 Words = Annotated[frozenset[str], BeforeValidator(_to_words)]
-"""Words that are written as one text."""
+"""A set of words written as one text."""
 Bounds = Annotated[range, BeforeValidator(_to_range)]
-"""A range that is written as [first, below] or [first, below, step]."""
+"""A range written as [first, below] or [first, below, step]."""
 
 _MOST_NODES = 20_000
 _CONFIG = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
@@ -66,7 +66,7 @@ _TABLE_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def read_yaml(text: str, shape: type[Shape], where: str, *, hint: str = "", aliases: bool = True) -> Shape:
     """Parse the YAML text as this shape; raise BadInput with `where`, the line and column, and the problem.
 
-    `hint` is the advice in the error about a text without fields. If `aliases` is false, any alias is refused.
+    `hint` is the advice in the error about a text without fields. If `aliases` is false, refuse any alias.
     """
     walk = _Walk(aliases=aliases)
     value = _compose(text, yaml.SafeLoader, where, walk)
@@ -76,7 +76,7 @@ def read_yaml(text: str, shape: type[Shape], where: str, *, hint: str = "", alia
 
 
 def read_data(file: Traversable, shape: type[Shape]) -> Shape:
-    """Parse a table of the console as this shape; raise UnreadableFile with the line, column and problem."""
+    """Parse one of the console's tables as this shape; raise UnreadableFile with the line, column and problem."""
     walk, where = _Walk(typed=True), "the table"
     try:
         document = orjson.dumps([_compose(file.read_text("utf-8"), _TABLE_LOADER, where, walk)], default=str)
@@ -93,7 +93,7 @@ def refuse_at(path: Loc, reason: str) -> NoReturn:
 
 
 def describe_failure(failure: ValidationError, shape: object, where: str) -> str:
-    """Describe in one sentence the first problem of values that are not from a file, and the number of further ones."""
+    """Describe in one sentence the first problem of values from outside a file, and the number of other problems."""
     return _describe(failure.errors(include_url=False), shape, where, {})
 
 

@@ -1,8 +1,8 @@
 """Terms: the requirements in an instruction (limits, sizes, names, ids, dates, attributes) and their mentions.
 
 `terms` reads an instruction once, from left to right. `occurrences` finds one term in any text, ignoring case,
-punctuation, plurals and the usual ways to write a price, a size or a date. Both take linear time: patterns start with a
-letter or digit of the term, and whether a word starts there is checked afterwards.
+punctuation, plurals and notations of prices, sizes and dates. Both take linear time: a pattern starts with a letter or
+digit of the term, and a second check requires the start of a word there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from console.trajectory.strict_yaml import Words, read_data
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """The words of `terms.yaml`; units, packs, at_most and at_least are regular expressions, each one group."""
+    """The words of `terms.yaml`; units, packs, at_most and at_least are regular expressions with one group each."""
 
     function_words: Words
     colours: Words
@@ -44,7 +44,7 @@ MONTH = "(?:" + "|".join(f"{m[:3]}(?:{m[3:]})?" if m[3:] else m for m in MONTHS)
 
 
 class TermKind(StrEnum):
-    """The kind of a term; the values are shown to people."""
+    """The kind of a term; pages show the values."""
 
     PRICE_MAX = "price at most"
     PRICE_MIN = "price at least"
@@ -64,8 +64,8 @@ class TermKind(StrEnum):
 class Term:
     """A term in an instruction: its words, its position in the instruction as [start, end), and its value.
 
-    The value is a number for prices, numbers and quantities, `YYYY-MM-DD` or `MM-DD` for dates, the excluded thing for
-    negations, and otherwise the words in lower case.
+    The value is a number for prices, numbers and quantities, and `YYYY-MM-DD` or `MM-DD` for dates. For negations it is
+    the excluded object, otherwise the words in lower case.
     """
 
     text: str
@@ -187,12 +187,12 @@ _GAP = r"[\W_]{0,3}"
 
 
 def occurrences(term: Term, text: str) -> list[tuple[int, int]]:
-    """Return the [start, end) spans of the text that mention the term, in order and without overlap."""
+    """Return the [start, end) spans in the text that mention the term, in order and without overlap."""
     return list(_places(term, lowered(text)))
 
 
 def mentions(term: Term, lowered_text: str) -> bool:
-    """Return whether a text, processed by `lowered`, mentions the term."""
+    """Return whether a text that was processed by `lowered` mentions the term."""
     return next(_places(term, lowered_text), None) is not None
 
 

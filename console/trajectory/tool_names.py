@@ -1,7 +1,7 @@
-"""Names of tools: their words in any style and script, the verbs of many languages, and calls that touch no world.
+"""Names of tools: their words in any style and script, verbs in many languages, and names for conversation only.
 
-A name may be `sendEmail`, `send_email`, `mcp__mail__send`, `E-Mail_senden`, `отправить_письмо` or `发送邮件`. An agent
-ends, answers or plans by calls too (`task_complete`, `ask_user`, `TodoWrite`); their names are made of a few words.
+A name may be `sendEmail`, `send_email`, `mcp__mail__send`, `E-Mail_senden`, `отправить_письмо` or `发送邮件`. Agents
+also end, answer or plan with calls (`task_complete`, `ask_user`, `TodoWrite`); such names consist of a few words.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """The words of a name: one of `verbs`, one of `whom` if there are any, and any of `things`; or one of `alone`."""
+    """The words of a name: one of `verbs`, one of `whom` if not empty, and any of `things`; or one of `alone`."""
 
     verbs: Words
     things: Words
@@ -99,7 +99,7 @@ def _parts(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16384)
 def foreign_effects(word: str) -> frozenset[str]:
-    """Return the effects that a word names in a language other than English, or an empty set."""
+    """Return the effects of a word in a language other than English, or an empty set."""
     plain = fold_letters(word)
     if plain in _WHOLE:
         return _WHOLE[plain]
@@ -113,9 +113,9 @@ def foreign_effects(word: str) -> frozenset[str]:
 
 
 def name_foreign_effects(words: tuple[str, ...]) -> frozenset[str]:
-    """Return the effects that a name's words have in other languages: of the first word, else the last, else any.
+    """Return the effects of a name's words in other languages: of the first word, else the last, else any word.
 
-    A single word may also hold its verb at its start or its end (`dateiloeschen`).
+    A single word may contain its verb at the start or the end (`dateiloeschen`).
     """
     joined = "_".join(map(fold_letters, words))
     several = next((of for phrase, of in _SEVERAL.items() if f"_{phrase}_" in f"_{joined}_"), None)
@@ -143,7 +143,7 @@ class _TurnWords:
         self.known = _spellings(turn.things) | self.verbs | self.whom
 
     def fill(self, words: tuple[str, ...]) -> bool:
-        """Return whether a tool's name is made of these words alone."""
+        """Return whether a tool's name consists of these words alone."""
         plain = [fold_letters(word) for word in words]
         if len(plain) == 1 and (_WITHOUT_SPACES.search(plain[0]) or len(plain[0]) > 8):
             plain = self._split(plain[0])
@@ -153,7 +153,7 @@ class _TurnWords:
         return bool(held & self.verbs) and held <= self.known and (not self.whom or bool(held & self.whom))
 
     def _split(self, word: str) -> list[str]:
-        """Return the known words that a name without separators is made of, or the name itself."""
+        """Return the known words that form a name without separators, or the name itself."""
         rest, found = word.removesuffix("する"), list[str]()
         for known in sorted(self.known, key=len, reverse=True):
             if known in rest and (len(known) > 2 or not known.isascii()):
@@ -166,17 +166,17 @@ _ENDS, _ANSWERS = _TurnWords(_LEXICON.ends), _TurnWords(_LEXICON.answers)
 
 
 def is_ending_name(words: tuple[str, ...]) -> bool:
-    """Return whether a tool's words say only that the agent ends its task or hands in its answer."""
+    """Return whether a tool's words mean only that the agent ends its task or submits its answer."""
     return _ENDS.fill(words)
 
 
 def is_answering_name(words: tuple[str, ...]) -> bool:
-    """Return whether a tool's words say only that the agent talks to its user."""
+    """Return whether a tool's words mean only that the agent talks to its user."""
     return _ANSWERS.fill(words)
 
 
 def is_planning_name(words: tuple[str, ...]) -> bool:
-    """Return whether a tool's words say only that the agent thinks or keeps its own plan, not an entry of a list."""
+    """Return whether a tool's words mean only that the agent thinks or edits its own plan, not a to-do list entry."""
     plain = {fold_letters(word) for word in words}
     enters = plain & _TODO and plain & _ENTERS
     return bool(plain & _PLANS) and plain <= _PLANS | _BESIDE_PLANS and not enters

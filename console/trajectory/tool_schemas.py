@@ -1,4 +1,4 @@
-"""Schemas of the tools that an agent was offered: name, description, parameters, and the hints of its server."""
+"""Schemas of the tools offered to an agent: name, description, parameters, and the server's hints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PARAMETERS = ("parameters", "inputSchema", "input_schema", "parametersJsonSchem
 
 @dataclass(frozen=True, slots=True)
 class ToolSchema:
-    """The schema of a tool: `parameters` is its JSON Schema, `read_only` and `destructive` are its server's hints."""
+    """The schema of a tool: `parameters` is the JSON Schema, `read_only` and `destructive` are the server's hints."""
 
     name: str
     description: str = ""
@@ -36,7 +36,7 @@ class ToolSchema:
         return tuple(map(str, named)) if isinstance(named, Mapping) else ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the canonical form, without fields that are empty."""
+        """Return the canonical form without empty fields."""
         record: dict[str, Any] = {
             "name": self.name,
             "description": self.description,
@@ -71,9 +71,9 @@ def read_schema(offered: object) -> ToolSchema | None:
 
 
 def read_schemas(offered: object) -> tuple[ToolSchema, ...]:
-    """Parse a list of tools, of Gemini's groups of them, or either as JSON text; the last tool of a name stays.
+    """Parse a list of tools, a list of Gemini's tool groups, or either as JSON text; keep the last tool of each name.
 
-    Tools without a name, and anything else, are left out.
+    Omit tools without a name, and all other values.
     """
     if isinstance(offered, str):
         try:
@@ -88,7 +88,7 @@ def read_schemas(offered: object) -> tuple[ToolSchema, ...]:
 
 
 def find_schema(tools: Iterable[ToolSchema], name: str) -> ToolSchema | None:
-    """Return the schema of the tool with this name, or None."""
+    """Return the schema of the tool with this name, or None if no tool has this name."""
     return next((tool for tool in tools if tool.name == name), None)
 
 

@@ -1,4 +1,4 @@
-"""The requirement table: what a task asks for, how each requirement stands at a checkpoint, and verified quotes."""
+"""The requirement table: the requirements of a task, their standings at a checkpoint, and their verified quotes."""
 
 from console.trajectory.requirements.lines import (
     Line,

@@ -1,6 +1,6 @@
 """Anchors: the values in a text that mean the same in every language: dates, times, addresses, paths, ids, numbers.
 
-An anchor knows its position, so that a request's value can be quoted. Two anchors of one kind are compared by `value`.
+An anchor includes its position, so that code can quote the value. To compare two anchors of one kind, compare `value`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _SPOKEN_TIMES = (
     re.compile(r"(?<![\d:.])([01]?\d|2[0-3])(?:[.:]([0-5]\d))?\s?Uhr()\b"),
     re.compile(r"(?<!\d)([01]?\d|2[0-3])\s?[点點时時시](?!间|間|间)\s?(?:([0-5]?\d)\s?[分분])?()"),
 )
-"""Times as people write them: hour, minutes, and a or p."""
+"""Patterns for times as people write them: hour, minutes, and a or p."""
 LINK = re.compile(
     r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}|(?:https?://|www\.)[^\s\"'<>,;){}]{3,200}[^\s\"'<>,;).!?{}]|"
     r"\b[a-z]{2}\d{2}(?:\s?[a-z0-9]{4}){2,7}(?:\s?[a-z0-9]{1,3})?\b(?<=\d)|\+\d[\d ()-]{6,18}\d",
     re.IGNORECASE | re.ASCII,
 )
-"""E-mail addresses, URLs, account numbers (IBAN) and phone numbers."""
+"""Pattern for e-mail addresses, URLs, account numbers (IBAN) and phone numbers."""
 PATH = re.compile(
     r"(?<![\w@:/.])(?:~|\.{1,2}|[\w*?-]{1,80})?(?:/[\w.*?-]{0,79}[\w*?-]){1,12}|"
     r"(?<![\w@:/.-])[\w*?-]{1,80}\.[a-z]{2,4}\b(?!\.?\w)",
@@ -52,7 +52,7 @@ _NUMERALS = (
     "zwei deux", "drei trois tres três", "vier quatre cuatro quattro quatro", "fünf cinq cinco cinque", "sechs seis",
     "sieben siete sette sete", "huit ocho otto oito", "neun nueve", "zehn diez dieci dez",
 )  # fmt: skip
-"""Numbers from 2 to 10 in other languages, without words that mean something else in a known language."""
+"""Numerals from 2 to 10 in other languages, except words with a different meaning in a supported language."""
 _NUMERAL = {name: number for number, names in enumerate(_NUMERALS, 2) for name in names.split()}
 _HANDLE = re.compile(r"(?<![\w/&])[#@][A-Za-z][A-Za-z_-]{2,40}(?!\w)")
 _MONTHS = (
@@ -81,11 +81,11 @@ _MONTH_FIRST = re.compile(
 )
 
 _UNITS = (100.0, 1000.0, 60.0, 3600.0, 24.0, 7.0, 30.0, 12.0, 1024.0, 1_000_000.0)
-"""Ratios of units that people and tools use for the same amount: cents, minutes, days, kilobytes."""
+"""Ratios between units for the same amount, such as cents, minutes, days and kilobytes."""
 
 
 class AnchorKind(StrEnum):
-    """The kind of an anchor; the values are shown to people."""
+    """The kind of an anchor; pages show the values."""
 
     DATE = "date"
     TIME = "time"
@@ -98,7 +98,7 @@ class AnchorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A value: its kind, the form in which it is compared, and its text at [start, end)."""
+    """A value in a text: its kind, its normal form for comparison (`value`), and its text at [start, end)."""
 
     kind: AnchorKind
     value: str
@@ -109,7 +109,7 @@ class Anchor:
 
 @lru_cache(maxsize=512)
 def read_anchors(text: str) -> tuple[Anchor, ...]:
-    """Return the anchors of a text in order of appearance; a part of the text belongs to one anchor at most."""
+    """Return the anchors of a text in order of appearance; anchors do not overlap."""
     left, found = text[:LONGEST], list[Anchor]()
     for kind, reader in _READERS:
         for value, start, end in list(reader(left)):
@@ -119,7 +119,7 @@ def read_anchors(text: str) -> tuple[Anchor, ...]:
 
 
 def same_value(first: Anchor, second: Anchor) -> bool:
-    """Return whether two anchors of one kind have the same value, as far as both are stated."""
+    """Return whether two anchors of one kind have the same value; a missing year or half of the day matches any."""
     if first.kind is not second.kind:
         return False
     one, other = first.value, second.value
@@ -138,7 +138,7 @@ def same_value(first: Anchor, second: Anchor) -> bool:
 
 
 def _same_date(one: str, other: str) -> bool:
-    """Compare `|`-joined readings of a date (`2026-03-04|2026-04-03`), each with or without its year."""
+    """Return whether two dates share a reading; readings are joined by `|` (`2026-03-04|2026-04-03`), year optional."""
     return any(
         first == second or (min(len(first), len(second)) == 5 and first[-5:] == second[-5:])
         for first in one.split("|")
@@ -147,7 +147,7 @@ def _same_date(one: str, other: str) -> bool:
 
 
 def days_between(one: str, other: str) -> list[int]:
-    """Return the distances in days between the readings of two dates that both have a year."""
+    """Return the distances in days between the readings of two dates, for readings with a year."""
     found = []
     for first in one.split("|"):
         for second in other.split("|"):
@@ -159,7 +159,7 @@ def days_between(one: str, other: str) -> list[int]:
 
 
 def is_converted(value: float, stated: float) -> bool:
-    """Return whether a number is a stated one in another unit, such as cents or minutes."""
+    """Return whether a number is the stated number in another unit, such as cents or minutes."""
     low, high = sorted((abs(value), abs(stated)))
     return bool(low) and any(abs(high / low - unit) < 1e-6 for unit in _UNITS)
 
@@ -199,7 +199,7 @@ def _dates(text: str) -> Found:
 
 
 def _month(word: str) -> int | None:
-    """Return the number of the month that a word names, in full or short, or None for any other word."""
+    """Return the number (1 to 12) of the month with this full or short name, or None for any other word."""
     return _SHORT.get(word) or next((at for stem, at in _LONG.items() if word.startswith(stem)), None)
 
 
@@ -261,7 +261,7 @@ _READERS: Sequence[tuple[AnchorKind, Callable[[str], Found]]] = (
 
 
 def key_of(text: str) -> str:
-    """Return an address, path or id in the form in which it is compared."""
+    """Return the normal form of an address, path or id, for comparison."""
     plain = re.sub(r"[\s()]", "", lowered(text)).rstrip("/.")
     return (
         re.sub(r"^(?:https?://)?(?:www\.)?(?=[\w-]+\.)", "", plain)
@@ -271,7 +271,7 @@ def key_of(text: str) -> str:
 
 
 def read_figure(text: str) -> str:
-    """Return a number in the form in which it is compared, whatever marks its thousands and its decimals."""
+    """Return the normal form of a number, for comparison, with any separators of thousands and decimals."""
     plain = re.sub(r"[' ’\u00a0\u202f]", "", text.strip("#"))
     grouped = re.fullmatch(r"\d{1,3}(?:([.,])\d{3})(?:\1\d{3})*(?:[.,]\d{1,2})?", plain)
     if grouped:

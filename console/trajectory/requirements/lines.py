@@ -1,11 +1,11 @@
-"""Requirements, lines and tables, the check of their quotes, and the one formula for a score.
+"""Requirements, lines and tables, the check of their quotes, and the formula for a score.
 
-A line is one requirement with its standing at a checkpoint. A requirement is quoted from the request, the policy or a
-reply of the user, and a standing from a step. `verify` drops every line with a quote that is not verbatim.
+A line is one requirement with its standing at a checkpoint. The quote of a requirement is from the request, the policy
+or a user's reply, and the quote of a standing is from a step. `verify` drops lines whose quotes are not verbatim.
 
 The score of a table: x = BASE + PER_BROKEN * broken lines + NOT_SHOWN * share of lines not shown - MET * share of lines
-that are met + the sum of `ranks`; s = 1 / (1 + exp(-x)). With a broken line the score is (1 + s) / 2, otherwise s / 2,
-so that only a broken line lifts it above 0.5. `ranks` are weak signals, which only order cases on either side.
+that are met + the sum of `ranks`; s = 1 / (1 + exp(-x)). With a broken line the score is (1 + s) / 2, otherwise s / 2.
+So only a broken line raises the score above 0.5. `ranks` are weak signals: they only order scores on either side.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_LINES = 60
 
 
 class RequirementKind(StrEnum):
-    """The kind of a requirement; the values are shown to people."""
+    """The kind of a requirement; pages show the values."""
 
     THING = "kind of thing"
     ATTRIBUTE = "attribute"
@@ -42,7 +42,7 @@ class RequirementKind(StrEnum):
 
 
 class Standing(StrEnum):
-    """How a requirement stands at a checkpoint; the values are shown to people."""
+    """The status of a requirement at a checkpoint; pages show the values."""
 
     BROKEN = "broken"
     NOT_SHOWN = "not shown"
@@ -51,7 +51,7 @@ class Standing(StrEnum):
 
 
 class QuotePlace(StrEnum):
-    """The text that a quote comes from; `POLICY` is the opening that the agent was shown."""
+    """The text that contains a quote; `POLICY` is the opening shown to the agent."""
 
     REQUEST = "request"
     POLICY = "policy"
@@ -65,7 +65,7 @@ _IN_STEPS = frozenset({QuotePlace.THOUGHT, QuotePlace.ACTION, QuotePlace.OBSERVA
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A quote: its text, its position [start, end) in the text of its place, and the step number if it has one.
+    """A quote: its text, its position [start, end) in the text of its place, and its step number or None.
 
     Steps count from 1; the pending action is step `checkpoint.index + 1`. The request and the policy have no step.
     """
@@ -79,7 +79,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What was asked for: its kind, what it is bound to (`about`, such as `refund of order 13`), value and quote."""
+    """A requirement of the request: its kind, object (`about`, such as `refund of order 13`), value and quote."""
 
     kind: RequirementKind
     about: str
@@ -88,14 +88,14 @@ class Requirement:
 
 
 LineKey = tuple[str, str, str]
-"""(kind, about, value): identifies a line across detectors, and in corrections."""
+"""(kind, about, value), the identity of a line across detectors and in corrections."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A requirement, its standing, the quote that shows it, and the rule that a line breaks (`rule`, or "").
+    """A requirement, its standing, the quote as evidence, and the rule that a broken line violates (`rule`, or "").
 
-    A line that is met or broken needs a quote from a step; the other two standings can have none.
+    A met or broken line needs a quote from a step; lines with the other two standings may have no quote.
     """
 
     requirement: Requirement
@@ -105,16 +105,16 @@ class Line:
 
     @property
     def key(self) -> LineKey:
-        """The kind, what the requirement is bound to, and its value."""
+        """The kind, object and value of the requirement."""
         one = self.requirement
         return str(one.kind), one.about, one.value
 
 
 @dataclass(frozen=True, slots=True)
 class RequirementTable:
-    """The verified lines of a checkpoint, broken ones first; `dropped` counts the lines that could not be verified.
+    """The verified lines of a checkpoint, broken lines first; `dropped` counts the lines that could not be verified.
 
-    `ranks` are weak signals by name, in log odds; they are shown as "ranks only". `harmless` is true if the pending
+    `ranks` are weak signals by name, in log odds; pages show them as "ranks only". `harmless` is true if the pending
     action changes nothing, so that it needs no line.
     """
 
@@ -129,17 +129,17 @@ class RequirementTable:
 
     @property
     def is_broken(self) -> bool:
-        """Return whether a line is broken."""
+        """True if a line is broken."""
         return bool(self.having(Standing.BROKEN))
 
     @property
     def is_unchecked(self) -> bool:
-        """Return whether nothing could be checked: no line is met or broken, and the action can change something."""
+        """True if no line is met or broken, although the action can change something."""
         return not self.harmless and not any(line.standing in (Standing.MET, Standing.BROKEN) for line in self.lines)
 
     @property
     def score(self) -> float:
-        """The score in (0, 1) by the formula above; above 0.5 if and only if a line is broken."""
+        """The score in (0, 1) by the formula above; it exceeds 0.5 if and only if a line is broken."""
         counts, all_lines = Counter(line.standing for line in self.lines), max(1, len(self.lines))
         x = BASE + PER_BROKEN * counts[Standing.BROKEN] + sum(self.ranks.values())
         x += (NOT_SHOWN * counts[Standing.NOT_SHOWN] - MET * counts[Standing.MET]) / all_lines
@@ -157,7 +157,7 @@ class RequirementTable:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> RequirementTable:
-        """Parse a table written by `to_dict`; raise BadInput if it is not one."""
+        """Parse a table written by `to_dict`; raise BadInput if the record is not a valid table."""
         try:
             lines = tuple(_read_line(line) for line in record["lines"])
             return cls(lines, int(record["dropped"]), dict(record["ranks"]), bool(record["harmless"]))
@@ -166,7 +166,7 @@ class RequirementTable:
 
 
 def text_at(checkpoint: Checkpoint, place: QuotePlace, step: int | None) -> str | None:
-    """Return the text of a place at a checkpoint, or None if the checkpoint does not have it."""
+    """Return the text of a place at a checkpoint, or None if the checkpoint does not have this place."""
     if place not in _IN_STEPS:
         whole = checkpoint.instruction if place is QuotePlace.REQUEST else checkpoint.opening
         return whole if step is None else None
@@ -184,7 +184,7 @@ def text_at(checkpoint: Checkpoint, place: QuotePlace, step: int | None) -> str 
 def find_quote(
     checkpoint: Checkpoint, text: str, place: QuotePlace = QuotePlace.REQUEST, step: int | None = None, after: int = 0
 ) -> Quote | None:
-    """Return the first quote of this exact text in a place from position `after`, or None if it is not there."""
+    """Return the first quote of this exact text in a place from position `after`, or None if not found."""
     whole = text_at(checkpoint, place, step)
     at = whole.find(text, after) if whole and text.strip() else -1
     return Quote(text, at, at + len(text), place, step) if at >= 0 else None
@@ -206,10 +206,10 @@ def verify(
     ranks: Mapping[str, float] | None = None,
     harmless: bool = False,
 ) -> RequirementTable:
-    """Return the table of the lines with verbatim quotes, broken lines first, without repetitions.
+    """Return the table of the lines with verbatim quotes, broken lines first, without duplicates.
 
-    A requirement can be quoted from the request, the policy, or the observations of the steps in `replies`, in which
-    the user answered the agent; what a tool returned never states a requirement. Evidence is quoted from a step.
+    A requirement's quote may be from the request, the policy, or the user's answers (observations of the steps in
+    `replies`); a tool's result never states a requirement. Evidence is quoted from a step.
     """
     given = list(lines)
     kept = [line for line in given if _is_verified(checkpoint, line, replies)]

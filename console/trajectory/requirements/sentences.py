@@ -1,6 +1,6 @@
-"""Sentences about requirement lines: the one place that turns typed lines into words, in the reader's language.
+"""Sentences about requirement lines: the only module that converts typed lines to text, in the reader's language.
 
-A model's words are in a sentence only as verified quotes. Stored sentences are English; pages translate them.
+A sentence contains a model's words only as verified quotes. Stored sentences are English; pages translate them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ COUNTS: dict[Standing, str] = {
     Standing.CANNOT_TELL: gettext_noop("{count} cannot tell"),
     Standing.MET: gettext_noop("{count} met"),
 }
-"""The number of lines with each standing, in words."""
+"""Phrases for the number of lines with each standing."""
 UNCHECKED = gettext_noop("Nothing could be checked: no requirement is met or broken by anything in the record.")
 NO_LINES = gettext_noop("Nothing could be checked: no requirement was found in the request.")
 HARMLESS = gettext_noop("The action changes nothing.")
@@ -63,7 +63,7 @@ RECORD: dict[Standing, str] = {
     Standing.BROKEN: gettext_noop("contradicted by the record"),
     Standing.MET: gettext_noop("confirmed by the record"),
 }
-"""What the record says about a line without evidence, in a table."""
+"""Phrases for a line without evidence in a table, by standing."""
 _NOT_BROKEN = gettext_noop("No requirement is broken: {counts}.")
 _DROPPED_ONE = gettext_noop("1 line was left out because its words are not in the record.")
 _DROPPED = gettext_noop("{count} lines were left out because their words are not in the record.")
@@ -80,7 +80,7 @@ def explain_line(line: Line, pending: int, translate: Translate = str) -> str:
 
 
 def explain_table(table: RequirementTable, pending: int, translate: Translate = str) -> str:
-    """Return the sentences of a table, one per line of text: its broken lines, or why none is broken."""
+    """Return the sentences of a table, one per line of text: its broken lines, or the reason why no line is broken."""
     broken = table.having(Standing.BROKEN)
     sentences = [explain_line(line, pending, translate) for line in broken[:_MOST]]
     if not broken:
@@ -96,7 +96,7 @@ def explain_dropped(table: RequirementTable, translate: Translate = str) -> list
 
 
 def explain_unchecked(table: RequirementTable, translate: Translate = str) -> list[str]:
-    """Return a sentence about a table in which nothing could be checked, or an empty list."""
+    """Return a sentence about a table without a met or broken line, or an empty list."""
     return [translate(_without_broken(table))] if table.is_unchecked or not table.lines else []
 
 
