@@ -123,8 +123,8 @@ class Plugin:
 class Registry(UserDict[str, Entry]):
     """The entries of one kind by name: built-in entries first, then entries from plug-ins.
 
-    The registry loads plug-ins when code first lists it, or requests a name that is not built in. It omits, with a
-    warning, a plug-in that cannot be loaded, has the wrong type or takes an existing name.
+    The registry loads plug-ins when code first lists its entries, or requests a name that is not built in. The registry
+    omits, with a warning, a plug-in that cannot be loaded, has the wrong type or takes an existing name.
 
     `kind` names an entry in errors, and `group` is the group of the entry points. An entry is an instance of `type_`,
     or any callable if `type_` is None.

@@ -4,7 +4,7 @@ Each run has its own chain, so that writers of different runs do not wait for ea
 and rows outside any run. `seal` adds a link with the last hashes of all grown chains to the access chain.
 
 A chain holds digests and ids only. An event's content can be erased: its link remains, and the event of the erasure
-lists the erased event. Each chain has one row for its end.
+lists the erased event's id. Each chain has one row for its end.
 
 Each transaction also adds a link with the digests of its changed rows (`storage.linked_rows`); such a link has no
 event. Each row's digest has a salt, which is deleted with the row.
@@ -72,7 +72,7 @@ def begin(connection: Connection) -> None:
 def append(connection: Connection, content: Mapping[str, Any], erases: Sequence[int] = ()) -> int:
     """Add one event in the caller's write transaction and return its id; the commit links the event (`link_touched`).
 
-    `content` holds the event's columns except id and salt. `erases` lists events whose content is deleted as well.
+    `content` holds the event's columns except id and salt. `erases` lists events to delete as well.
     """
     if erases:
         connection.execute(delete(_event).where(_event.c.id.in_(erases)))
@@ -207,7 +207,7 @@ def _add_links(cursor: Any, chain: int, links: list[dict[str, Any]], server: boo
 
 
 def _lock_end(cursor: Any, chain: int, server: bool) -> tuple[int, str]:
-    """Return the number of links and the last hash of a chain; lock its end, except on SQLite with its one lock."""
+    """Return the number of links and the last hash of a chain, and lock the chain's end with PostgreSQL."""
     statement = READ_END + " FOR UPDATE" * server
     _run_many(cursor, statement, [(chain,)], server)
     found = cursor.fetchone()

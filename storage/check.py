@@ -1,4 +1,4 @@
-"""Checks of a database's file, schema and sums; each problem is returned as a sentence."""
+"""Checks of a database's file, schema and sums; a check returns each problem as a sentence."""
 
 import re
 import sqlite3

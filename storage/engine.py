@@ -32,7 +32,7 @@ from storage.private_files import create_private, make_private
 BUSY_MS = 30_000
 _POOL: dict[str, Any] = {"pool_size": 8, "max_overflow": -1, "hide_parameters": True}
 _FIRST_BYTES = 20
-"""Number of header bytes up to the magic string, page size and journal mode (write-ahead log, or none in a backup)."""
+"""Number of header bytes to compare: they include the magic string, the page size and the journal mode."""
 _LOG_HEADER, _FRAME_HEADER, _LOG_MAGIC = 32, 24, b"\x37\x7f\x06"
 
 
@@ -73,7 +73,7 @@ def engine(url: str, durability: Durability = Durability.NORMAL, *, writes: bool
 
 
 def close(url: str) -> None:
-    """Close every idle connection of this process to the database; the next use opens new ones."""
+    """Close every idle connection of this process to the database; the next use opens new connections."""
     for opened in (engine(url), engine(url, writes=True), engine(url, Durability.FULL)):
         for idle in (_idle(opened, True), _idle(opened, False)):
             while idle:
@@ -107,7 +107,7 @@ def check_file(opened: Engine) -> None:
 
 
 def borrow(opened: Engine, *, waits: bool = True) -> Any:
-    """Return a raw connection until `give_back`; it fails at once if SQLite is locked, unless `waits` is true."""
+    """Return a raw connection until `give_back`; the connection waits for SQLite's lock if `waits` is true."""
     try:
         return _idle(opened, waits).pop()
     except IndexError:

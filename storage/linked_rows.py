@@ -283,7 +283,7 @@ def postgres_triggers(names: Iterable[str] = tuple(LINKED), later: Collection[st
     """Yield the statements that create the triggers of these tables in a PostgreSQL schema.
 
     `later` names columns that only a later revision adds to the tables and triggers. In a session without the temporary
-    table the triggers do nothing, so its changes have no link.
+    table the triggers do nothing, so the session's changes have no link.
     """
     yield f"""CREATE OR REPLACE FUNCTION note_row() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN

@@ -1,7 +1,7 @@
-"""Triggers that refuse to run the action of an item with a known answer, for every caller.
+"""Triggers that block the action of an item with a known answer, for every caller.
 
 An action runs only after its intent is stored, and an agent's check needs a row of `ask`. For a marked trajectory or
-item, the database refuses both inserts. It also refuses to move a mark to another trajectory.
+item, the triggers block both inserts. They also prevent that a mark moves to another trajectory.
 """
 
 from collections.abc import Sequence

@@ -164,7 +164,7 @@ SELECT count(*) FROM replaced.decision WHERE submit_key NOT IN (SELECT submit_ke
 
 @dataclass(frozen=True, slots=True)
 class WentBack:
-    """The counts of a restore's changes and losses; `people` and `policies` name those that differ.
+    """The counts of a restore's changes and losses; `people` and `policies` name the people and runs that differ.
 
     `decisions_lost` counts the decisions that only the replaced file has. `unread` is the reason if the replaced file
     was unreadable, else empty.

@@ -124,7 +124,7 @@ def _plain(value: object) -> object:
 
 
 def _continue_numbers(connection: Connection) -> None:
-    """Set PostgreSQL's next row numbers above all copied numbers; for events, above those of erased events too."""
+    """Set PostgreSQL's next row numbers above all copied numbers, and for events also above those of erased events."""
     if connection.dialect.name == "sqlite":
         return
     for table in Table.metadata.sorted_tables:

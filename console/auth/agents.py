@@ -15,7 +15,7 @@ from storage import tables
 from storage.tables.people import ENDED
 
 API_AGENT = "api"
-"""The name of the agent with the token in the settings; it shares its checks with gates in local processes."""
+"""The name of the agent with the token in the settings; the agent shares its checks with gates in local processes."""
 
 _MAX_NAME = 60
 _SHORTEST_TOKEN = 16

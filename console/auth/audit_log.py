@@ -46,7 +46,7 @@ _present: ContextVar[By | None] = ContextVar("inferact_by", default=None)
 
 @contextmanager
 def acting(by: By) -> Iterator[None]:
-    """Within the block, set `by` as the origin of this thread's or task's records, unless a record has its own."""
+    """Set `by` as the origin of this thread's or task's records within the block, unless a record has its own."""
     token = _present.set(by)
     try:
         yield

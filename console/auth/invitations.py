@@ -81,8 +81,8 @@ def accept(session: Session, token: str, name: str, now_ms: int) -> tables.Perso
     """Use the invitation and return the person who signs in; `name` is used only if the invitation has no name.
 
     Raise UnusableInvitation if the invitation is not valid, or BadInput if the name is invalid. Raise Refused if the
-    name is taken or is an e-mail address, with which an organisation might identify another person. After BadInput or
-    Refused, the invitation stays valid.
+    name is taken or is an e-mail address, because an organisation might identify another person by this address. After
+    BadInput or Refused, the invitation stays valid.
     """
     row = _usable(session, token, now_ms)
     person = session.get(tables.Person, row.person_id) if row.person_id is not None else None

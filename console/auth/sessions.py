@@ -67,7 +67,7 @@ def browser_in_words(user_agent: str) -> str:
 
 
 def cookie_name(port: int) -> str:
-    """Return the session cookie's name; it includes the port, because browsers send cookies to all ports of a host."""
+    """Return the session cookie's name with the port, because browsers send cookies to all ports of a host."""
     return f"inferact_{port}"
 
 
@@ -173,7 +173,7 @@ def secret_of(cookie: str | None) -> str | None:
 
 
 def outside_id_of(cookie: str | None) -> str:
-    """Return the platform id from a participant's cookie, or an empty string if the cookie has none."""
+    """Return the platform id from a participant's cookie, or an empty string if the id is missing."""
     return _held(cookie)[1]
 
 

@@ -29,7 +29,7 @@ _purpose: Purpose | None = None
 
 @contextmanager
 def spending_on(purpose: Purpose) -> Iterator[None]:
-    """Within the context, use this model and account for every connection without its own."""
+    """Use this model and account within the context, for every connection without its own model or account."""
     global _purpose  # not a context variable: judges run in threads of pools that exist already
     before, _purpose = _purpose, purpose
     try:

@@ -1,4 +1,4 @@
-"""The cache of replies on disk, for any number of threads and processes, so that no request is paid for twice.
+"""The cache of replies on disk, for any number of threads and processes, so that each request is paid for once.
 
 The SQLite file holds replies with usage and cost, and digests of requests, but neither requests nor API keys.
 """

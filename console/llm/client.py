@@ -1,4 +1,4 @@
-"""The model client: it takes a reply from the cache, joins an equal call in progress, or sends a paid request."""
+"""The model client: a call gets its reply from the cache, from an equal call in progress, or from a paid request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from console.settings import settings
 LONGEST_REPLY = 16_384
 """The maximum length of a reply, in tokens."""
 _GROWTH, _GROWTH_OF_SILENCE = 4, 16
-"""Factors of the token limit after a cut reply and after an empty one, whose reasoning used all its tokens."""
+"""Factors of the token limit after a cut reply, and after an empty reply that used all its tokens for reasoning."""
 
 
 @dataclass(frozen=True, slots=True)

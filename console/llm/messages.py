@@ -55,8 +55,8 @@ class Usage:
 class Reply:
     """The texts of one call, one per choice; `token_logprobs` has None for a choice without log probabilities.
 
-    Usage, latency and cost (USD, None if unknown) are those of the original call, even if the reply is `cached`.
-    `without` lists the requested parameters that the endpoint did not provide.
+    Usage, latency and cost (USD, None if unknown) belong to the original call, even if the reply is `cached`. `without`
+    lists the requested parameters that the endpoint did not provide.
     """
 
     texts: tuple[str, ...]
@@ -173,7 +173,7 @@ class Request:
         return to_responses_body(chat) if CHAT in without else chat
 
     def left_out(self, without: frozenset[str]) -> frozenset[str]:
-        """Return the requested parameters that an endpoint without these parameters does not provide."""
+        """Return the requested parameters that are missing at an endpoint that rejects the parameters in `without`."""
         return frozenset(self.body()) & without - LENGTHS
 
     def singles(self, count: int, start: int = 0) -> list[Request]:

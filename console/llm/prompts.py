@@ -1,7 +1,7 @@
 """Prompts: template files, with rendering and fingerprints; an empty slot is an error.
 
 A template is `<method>/<task>/<step>.txt`. A file of the same name under INFERACT_PROMPTS_DIR replaces the template;
-`<step>.toml` beside it describes the format of the reply. The filter `fenced` encloses text from outside, which is
+`<step>.toml` beside it describes the format of the reply. The filter `fenced` encloses text from outside; such text is
 never interpreted as a template.
 """
 
@@ -27,7 +27,7 @@ ANY_TASK = "generic"
 """The task with the prompts for environments that have no prompts of their own."""
 
 PAPER = "paper"
-"""The name of a switch, not of a slot: true renders a template as in the paper, without the environment's rubric."""
+"""Name of a switch, not of a slot: true renders a template as in the paper, without the environment's rubric."""
 
 _SUFFIX, _FORM_SUFFIX = ".txt", ".toml"
 _MARK_LENGTH = 12

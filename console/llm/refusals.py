@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 CHAT = "chat/completions"
-"""The chat form of a request, which a model with only the Responses API rejects."""
+"""The chat form of a request; models with only the Responses API reject this form."""
 LENGTHS = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens"})
 _DROPPABLE = (
     "top_logprobs", "logprobs", "max_completion_tokens", "max_tokens", "max_output_tokens", "temperature", "top_p",

@@ -336,7 +336,7 @@ def budgets(session: Session, run: tables.Run) -> dict[int, dict[str, int | None
 
 
 def is_audit() -> ColumnElement[bool]:
-    """Return the SQL condition for an item of a random audit, whose action no detector flagged."""
+    """Return the SQL condition for an item that was drawn at random for an audit, not flagged by a detector."""
     item, draw = tables.Item, tables.AuditDraw
     at_place = [getattr(draw, name) == getattr(item, name) for name in ("trajectory_id", "step", "kind")]
     drawn = col(draw.number) < col(draw.probability)
@@ -344,7 +344,7 @@ def is_audit() -> ColumnElement[bool]:
 
 
 def is_seeded() -> ColumnElement[bool]:
-    """Return the SQL condition for an item with a known answer, which measures reviewers and never runs its action."""
+    """Return the SQL condition for an item with a known answer: it measures the reviewer, and its action never runs."""
     item, seeded = tables.Item, tables.SeededItem
     return select(seeded.item_id).where(seeded.item_id == item.id).correlate(item).exists()
 

@@ -35,7 +35,7 @@ _SHOWN = 80
 
 
 def store(session: Session, run: tables.Run, spool: Spool, now_ms: int, known_as: str = "") -> FileReport:
-    """Insert the trajectories that the run does not contain, and extend those of a session that has grown.
+    """Insert the trajectories that the run does not contain, and extend the trajectories of grown sessions.
 
     A trajectory with known content is a duplicate. All imports of a followed file (`known_as`) count as one import.
     """
@@ -199,8 +199,8 @@ def import_file(
 
 
 def explain_record(path: Path, format: str = "auto", number: int = 1) -> Iterator[str]:
-    """Yield lines that explain how record `number` (from 1) is interpreted. Raise UnreadableFile if the file cannot be
-    read, or Unknown if the format or record does not exist.
+    """Yield lines that explain the interpretation of record `number` (from 1). Raise UnreadableFile if the file cannot
+    be read, or Unknown if the format or record does not exist.
     """
     with tempfile.TemporaryDirectory() as folder:
         label, plain = next(plain_files(path, Path(folder)))

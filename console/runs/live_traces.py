@@ -53,7 +53,7 @@ _SPANS = update(tables.LiveSpan).where(col(tables.LiveSpan.id).in_(bindparam("sp
 
 @dataclass(slots=True)
 class Received:
-    """The result of a request: the number of new spans, of rejected spans and the reason, and runs of the others."""
+    """The result of a request: new spans, rejected spans and the last reason, and the runs with stored spans."""
 
     spans: int = 0
     rejected: int = 0

@@ -61,7 +61,7 @@ class FileReport:
     secrets: int = 0
     """Number of places with a masked key, token or password."""
     fault: str = ""
-    """The reason why the reading is incomplete, or ""; a run accepts such a file only with the option for it."""
+    """The reason why the reading is incomplete, or ""; only the option `is_partial_accepted` allows such an import."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report in the format of `trajectory import --json`."""

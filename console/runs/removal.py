@@ -100,7 +100,7 @@ def remove_answers(session: Session, items: Any) -> None:
 
 
 def remove_empty_tasks(session: Session, tasks: Sequence[int]) -> None:
-    """Delete those of the tasks that have no trajectories."""
+    """Delete the tasks among these that have no trajectories."""
     task, record = tables.Task, tables.Trajectory
     for chosen in _chunks(tasks):
         kept = select(record.task_id).where(col(record.task_id).in_(chosen))

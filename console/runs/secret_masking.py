@@ -200,7 +200,7 @@ class Masker:
         return [self.mask_value(one) for one in value] if isinstance(value, (list, tuple)) else value
 
     def mask_record(self, record: Trajectory, body: str) -> Trajectory:
-        """Return the trajectory with its secrets masked, or itself if it has none; `body` is its canonical JSON."""
+        """Return the trajectory with its secrets masked, or unchanged without secrets; `body` is its canonical JSON."""
         lowered = body.lower()
         # Most texts of a record are short, and most hints stand in none of them.
         self._hints = tuple((kind, hint) for kind, hint in _HINTS if kind.may_be_in(body, lowered, hint))

@@ -63,7 +63,8 @@ def run_status(session: Session, run: tables.Run) -> dict[str, Any]:
 
 
 def count_successes(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
-    """Return two success counts: one counts undecided actions as held back, the other as released, as in the paper.
+    """Return two success counts: undecided actions count as held back in one, as released in the other (as in the
+    paper).
 
     Each trial has `success_held`, `success_paper` (None while an action is held) and `run_tasks`, the divisor of the
     success rate.

@@ -103,7 +103,7 @@ class Trajectory:
 
     @property
     def label(self) -> Label | None:
-        """The source's own ground-truth label, or None if the source has none."""
+        """The source's own ground-truth label, or None if the source has no label."""
         value = self.gold.get("label")
         return Label(value) if value is not None else None
 
@@ -239,7 +239,7 @@ def _step(step: object, index: int) -> Step:
 
 
 def call_action(name: str, arguments: object) -> str:
-    """Return a tool call as an action, `name({json})`; arguments that are not strict JSON stay as text, on one line."""
+    """Return a tool call as an action, `name({json})`; keep arguments that are not strict JSON as text on one line."""
     if not isinstance(arguments, str):
         return f"{name}({orjson.dumps({} if arguments is None else arguments).decode()})"
     if not find_problem(arguments):

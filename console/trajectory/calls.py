@@ -109,7 +109,7 @@ def read_action(action: str) -> tuple[Call, ...]:
 
 
 def read_calls(action: str) -> tuple[Call, ...]:
-    """Return the calls of an action in any supported notation; return none if the action is plain prose."""
+    """Return the calls of an action in any supported notation; return an empty tuple for plain prose."""
     text = action.strip()
     if "```" in text and _exact(text) is None and (calls := _fenced_calls(text)):
         return calls

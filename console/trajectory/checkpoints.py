@@ -127,7 +127,7 @@ def checkpoints(trajectory: Trajectory, patterns: Sequence[str], *, ends: bool =
 
 
 def previous_checkpoint(checkpoint: Checkpoint, patterns: Sequence[str]) -> Checkpoint | None:
-    """Return the checkpoint of the last critical action before this checkpoint, or None if no action is."""
+    """Return the checkpoint of the last earlier critical action, or None if no earlier action is critical."""
     for at, step in reversed([*enumerate(checkpoint.steps)]):
         if is_critical(step.action, patterns):
             return replace(

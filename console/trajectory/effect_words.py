@@ -77,7 +77,7 @@ def _by_word(table: Mapping[str, frozenset[str]]) -> dict[str, frozenset[Effect]
 
 VERBS, SHELL, SUBCOMMANDS = map(_by_word, (WORDS.verbs, WORDS.shell, WORDS.subcommands))
 ASKING: dict[Effect, frozenset[str]] = {Effect(effect): words for effect, words in WORDS.asking.items()}
-"""Words in a request that ask for an effect."""
+"""Words for each effect in a request."""
 HANDOVER = WORDS.hands_over
 """Words in a tool's name for a handover of the conversation to a person or another agent."""
 GRAVE_COMMANDS = WORDS.grave_commands

@@ -168,7 +168,7 @@ _OPENING = re.compile(
 def _schema_effects(tool: str, schema: ToolSchema | None) -> frozenset[Effect]:
     """Return the effects from the description and annotations of the schema, else from the name.
 
-    A schema without an effect does not override a verb in the name that pays, sends or deletes.
+    A read-only description does not override a verb in the name that pays, sends or deletes.
     """
     named = _name_effects(tool)
     if schema is None or _hands_over(list_words(tool)):

@@ -22,7 +22,7 @@ from console.trajectory.requirements.anchors import LONGEST, Anchor, AnchorKind,
 from console.trajectory.terms import COUNTS, FUNCTION_WORDS, lowered
 
 Leaves = Sequence[tuple[str, str]]
-"""(name, text) of each text and number in a call's arguments, including nested values."""
+"""Pairs (name, text) of each text and number in a call's arguments, including nested values."""
 
 
 class Source(StrEnum):
@@ -277,7 +277,7 @@ def _name_stems(name: str) -> frozenset[str]:
 
 
 def _is_switch(value: str) -> bool:
-    """Return whether a value is only a yes or no, which has no meaning without the argument's name."""
+    """Return whether a value is only a yes or no, which is meaningless without the argument's name."""
     return value.strip().lower() in _SWITCHES
 
 

@@ -216,7 +216,7 @@ class Queue:
             return claims.expire_overdue(db, run_id, now_ms)
 
     def sweep(self, *, now_ms: int) -> int:
-        """Free every claim whose lease has expired or ends too late to be valid; return the number of freed claims."""
+        """Free every claim whose lease has expired or ends too far in the future; return the number of claims."""
         with Transaction(self.url) as db:
             return claims.free_expired_claims(db, now_ms) + claims.free_far_claims(db, now_ms)
 

@@ -141,7 +141,7 @@ def free_expired_claims(db: Transaction, now_ms: int) -> int:
 
 
 def free_far_claims(db: Transaction, now_ms: int) -> int:
-    """Free every slot whose lease ends too late to be valid after a wrong clock; return the number of freed slots."""
+    """Free every slot whose lease ends over FAR_MS from now, due to a wrong clock; return the number of slots."""
     return _free_slots(db, [TakenSlot(*row) for row in db.rows(sql.FAR_CLAIMS, far_ms=now_ms + FAR_MS)], now_ms)
 
 

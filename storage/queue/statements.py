@@ -1,8 +1,8 @@
 """The SQL of the queue, in the dialect that SQLite and PostgreSQL share.
 
-A closing FOR UPDATE is for PostgreSQL, where every transaction locks items, then slots and decisions, then budgets.
-SQLite already holds its single write lock, so `render_sql` removes the clause. Words such as 'claimed' are literals,
-because SQLite cannot use partial indexes with bound values. CROSS JOIN keeps SQLite from reading every item of a run.
+A closing FOR UPDATE is for PostgreSQL: every transaction locks items, then slots and decisions, then budgets. SQLite
+already holds its single write lock, so `render_sql` removes the clause. Words such as 'claimed' are literals, because
+SQLite cannot use partial indexes with bound values. CROSS JOIN keeps SQLite from reading every item of a run.
 """
 
 from storage.tables import IS_CURRENT

@@ -28,7 +28,7 @@ _LOCK = re.compile(r"\s*FOR UPDATE[\w\s]*(?=\)?$)")
 class Transaction:
     """A transaction that runs `storage.queue.statements`; values are int, float, str or None.
 
-    The transaction commits at the end and rolls back after an error. Raise DatabaseUnusable if the database stays
+    The transaction commits at the end and rolls back after an error. It raises DatabaseUnusable if the database stays
     locked or another file has replaced the open one. The transaction checks the file when it begins and, with
     durability FULL, again after the commit.
     """
@@ -43,7 +43,7 @@ class Transaction:
 
     @classmethod
     def joined(cls, session: Session) -> Self:
-        """Return a transaction that runs statements within the session's transaction and sees its pending changes.
+        """Return a transaction that runs statements within the session's transaction, including its pending changes.
 
         Only the session commits, so do not use `with`. Refresh loaded objects of the session after a change, because
         the session does not update them.
@@ -105,7 +105,7 @@ class Transaction:
         return found
 
     def row(self, statement: str, **values: Any) -> Row | None:
-        """Return the first row of the result, or None if there is none."""
+        """Return the first row of the result, or None if the result has no row."""
         # Not by way of `rows`: a claim asks so many times that one more call each would show.
         words, arranged = _arranged(statement, self._dialect)
         found: list[Row] = self._cursor.execute(words, arranged(values)).fetchall()
@@ -151,7 +151,7 @@ def render_sql(statement: str, dialect: Dialect) -> str:
 def _arranged(statement: str, dialect: Dialect) -> tuple[str, Callable[[dict[str, Any]], Any]]:
     """Return the statement and a function that arranges its values; SQLite gets positional values.
 
-    SQLite looks up names slowly: positions save a tenth of a claim's cost outside its statements.
+    SQLite is slow with named values: positions save a tenth of a claim's cost outside its statements.
     """
     words = render_sql(statement, dialect)
     if dialect.name != "sqlite":

@@ -128,8 +128,8 @@ class CarriedCheck(NumberedTable, table=True):
 class ReplacedPolicy(NumberedTable, table=True):
     """A policy version of a database that a restore replaced; it also applies until a person chooses a policy.
 
-    `epoch` is the epoch that the restore began. `run` is the run's name, or `*` for the common policy. `chosen_ms` is
-    the time of the choice, after which the run's rows of this epoch no longer apply.
+    `epoch` is the epoch after the restore. `run` is the run's name, or `*` for the common policy. `chosen_ms` is the
+    time of the choice, after which the run's rows of this epoch no longer apply.
     """
 
     __tablename__ = "replaced_policy"
@@ -256,7 +256,7 @@ class NoticeChannel(NumberedTable, table=True):
 
     The address and the signing `secret` are secrets. `run_ids` is a JSON list of runs, empty for all runs with waiting
     agents; `events` are words joined by commas; `quiet` is `HH:MM-HH:MM` in `time_zone`, or empty. Items created before
-    `since_ms` cause no notice. `next_ms` is the earliest time of the next message, `used_ms` the time of the last one.
+    `since_ms` cause no notice. `next_ms` is the earliest time of the next message, `used_ms` that of the last message.
     """
 
     __tablename__ = "notice_channel"

@@ -22,7 +22,7 @@ class Person(NumberedTable, table=True):
 
 
 class Invitation(NumberedTable, table=True):
-    """A link that works once: for the person `person_id`, or for a new person, who gets `roles` and chooses a name."""
+    """A link that works once: for the person `person_id`, or for a new person who chooses a name and gets `roles`."""
 
     __tablename__ = "invitation"
     __table_args__ = (Index("ix_invitation_person", "person_id"),)

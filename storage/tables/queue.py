@@ -223,7 +223,7 @@ class ItemReviewer(Table, table=True):
 class AuditDraw(NumberedTable, table=True):
     """One unflagged action, with the random number (0 to 1) that decides whether reviewers audit it.
 
-    The action is audited if the number is below the `probability`; an action's number never changes.
+    Reviewers audit the action if the number is below the `probability`; an action's number never changes.
     """
 
     __tablename__ = "audit_draw"

@@ -9,7 +9,7 @@ from storage.tables.base import NumberedTable, Table, one_of
 
 
 class StudyStatus(StrEnum):
-    """The status of a study. `draft`: not yet open; `paused`: no one can continue; `closed`: ended."""
+    """The status of a study. `draft`: not yet open; `paused`: participants cannot continue; `closed`: ended."""
 
     DRAFT = "draft"
     OPEN = "open"

@@ -64,7 +64,7 @@ _INSERT_AS_TRIGGERS_DO = (
 
 
 def take_in(connection: Connection) -> int:
-    """Index the next queued trajectories within a write transaction; return how many are still queued."""
+    """Index the next queued trajectories within a write transaction; return the number of trajectories still queued."""
     if not has_text_index(connection):
         return 0
     rows, others, last = [], [], 0
@@ -100,8 +100,8 @@ def _next(connection: Connection) -> Iterator[tuple[int, str]]:
 def _words_of(body: str) -> tuple[str, ...] | None:
     """Return the columns that SQL would compute for the record, at two thirds of the cost; None if only SQL can do so.
 
-    SQL computes the text to remove from the index, so both results must be equal. They differ for a NUL, so only SQL
-    handles records with one.
+    SQL computes the text to remove from the index, so both results must be equal. The results differ for a NUL, so only
+    SQL handles such records.
     """
     if "\\u0000" in body:
         return None

@@ -55,7 +55,7 @@ def export(
 def download(
     url: str, kind: str, run_name: str, format: str, *, researcher: bool, by: By | None = None, pictures: bool = False
 ) -> bytes:  # fmt: skip
-    """Return a run's records as a file; unless `researcher`, omit gold labels and refuse kinds that reveal outcomes."""
+    """Return a run's records as a file; omit gold labels and refuse kinds with outcomes if `researcher` is false."""
     if format not in FORMATS:
         raise Unknown("export format", format, FORMATS)
     stream = BytesIO()

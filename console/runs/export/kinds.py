@@ -121,7 +121,7 @@ def _asked(column: str) -> Any:
 
 
 _known_answer: Any = select(_seeded.c.item_id).where(_seeded.c.item_id == _item.c.id).correlate(_item).exists()
-"""SQL condition for an item with a known answer, which measures its reviewer."""
+"""SQL condition for an item with a known answer, used to measure its reviewer."""
 
 _DECISION_CELLS = (
     integer("decision_id", _decision.c.id),

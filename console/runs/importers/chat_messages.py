@@ -36,7 +36,7 @@ _EXPORTED = ("opening", "outcome")
 """Further record fields in the console's own exports."""
 _OWN = frozenset({"trial", "environment", "instruction", *_TOOLS, *_LISTS, *_IDS, *RESULT_FIELDS})
 _INNER = ("request", "values", "body", "result", "message")
-"""Fields whose inner fields count as the record's fields, unless the record has a field with the same name."""
+"""Names of fields with inner fields that count as the record's fields, unless the record has the same field."""
 _EXCHANGE = frozenset({"system", "instructions", "input", "output", "request", "response", "choices"})
 
 _ITEM = re.compile(r"^(?:message|reasoning)$|_call$|_call_output$|^tool_(?:use|result)$")

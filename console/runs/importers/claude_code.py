@@ -28,7 +28,7 @@ _BY = "the user of the session"
 _REPEATED = frozenset({"toolUseResult", "snapshot"})
 _FACTS = ("cwd", "version", "gitBranch")
 _EVENTS = ((".type", ".message.role"),)
-"""The field paths of the web version's export, whose single object lists the events."""
+"""The field paths of events in the web version's export, a single object with a list of events."""
 
 
 def recognises(path: Path, head: bytes) -> bool:

@@ -101,7 +101,7 @@ class Importer:
 
 
 def with_critical_action(trajectory: Trajectory, further: tuple[str, ...] = ()) -> Trajectory:
-    """Return the trajectory with its critical action, if any: the last one that its environment or `further` marks."""
+    """Return the trajectory with its critical action, if any: the last that its environment or `further` marks."""
     patterns = (*environment(trajectory.environment).critical, *further)
     actions = (step.action for step in reversed(trajectory.steps) if is_critical(step.action, patterns))
     action = next(actions, None) if patterns else None

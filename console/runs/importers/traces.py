@@ -108,7 +108,7 @@ _CALLED = re.compile(r'"name"\s*:\s*"([^"\\]{1,200})"')
 
 
 def _named_tools(observations: Sequence[Span]) -> frozenset[str]:
-    """Return the names in the answers of models, which include the names of called tools."""
+    """Return the names in the models' answers, including the names of called tools."""
     told = (one.get("output") for one in observations if _is_model(one))
     texts = (one if isinstance(one, str) else as_text(one) for one in told if one is not None)
     return frozenset(name for text in texts for name in _CALLED.findall(text.replace('\\"', '"')))

@@ -170,7 +170,7 @@ def _is_within(value: str, said: str) -> bool:
 
 
 Found = Iterator[tuple[str, int, int]]
-"""(value, start, end) of each anchor of one kind."""
+"""Tuples (value, start, end) of the anchors of one kind."""
 
 
 def _dates(text: str) -> Found:

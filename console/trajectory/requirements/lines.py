@@ -88,7 +88,7 @@ class Requirement:
 
 
 LineKey = tuple[str, str, str]
-"""(kind, about, value), the identity of a line across detectors and in corrections."""
+"""The identity of a line across detectors and in corrections: (kind, about, value)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ def write_csv(columns: Sequence[Column], pages: Iterable[Page], stream: BinaryIO
 
 
 def read_csv(path: Path) -> Iterator[dict[str, str]]:
-    """Yield the rows of a file by `write_csv`, as strings without the escaping `'`."""
+    """Yield the rows of a CSV file written by `write_csv`, as strings without the escaping `'`."""
     csv.field_size_limit(_LONGEST_CELL)
     with path.open(encoding="utf-8", errors="surrogatepass", newline="") as stream:
         for row in csv.DictReader(stream):

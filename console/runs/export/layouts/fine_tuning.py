@@ -120,7 +120,7 @@ def _conversation(record: Trajectory, checkpoint: Checkpoint, action: str) -> tu
 
 
 def _beside(record: Trajectory, checkpoint: Checkpoint, *actions: str) -> dict[str, Any]:
-    """Return the tools called by the conversation and the actions, as the field `tools`."""
+    """Return the tools that the conversation and the actions call, in the field `tools`."""
     acted = [Step(action=action) for action in (checkpoint.action, *actions)]
     tools = _tools(replace(record, steps=(*checkpoint.steps, *acted)), False)
     return {"tools": tools} if tools else {}

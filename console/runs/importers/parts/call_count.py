@@ -145,7 +145,7 @@ class CallCount:
             self.most_told[told] = known + count if not told[0] else max(known, count)
 
     def at(self, key: str) -> None:
-        """Enter the value of a key."""
+        """Record that the walk enters the value of this key."""
         hides = self.hiding.get(key)
         if hides is None:
             hides = _UNHAPPENED.match(key) is not None
@@ -155,11 +155,11 @@ class CallCount:
         self.hidden += hides
 
     def leave_key(self) -> None:
-        """Leave the value of the last key."""
+        """Record that the walk leaves the value of the last key."""
         self.hidden -= self.trail.pop()
 
     def enter(self, value: Mapping[str, Any], holder: Mapping[str, Any] | None) -> int:
-        """Count the object if it is a call; return 1 if the count ignores the object's content, else 0."""
+        """Count the object if it is a call; return 1 if the object's content does not count as calls, else 0."""
         hides = 0
         if not self.hidden:
             told = _call(value)
@@ -173,11 +173,11 @@ class CallCount:
         return hides
 
     def leave(self, hides: int) -> None:
-        """Leave the object for which `enter` returned `hides`."""
+        """Record that the walk leaves the object for which `enter` returned `hides`."""
         self.hidden -= hides
 
     def enter_list(self, value: list[Any]) -> bool:
-        """Begin a group of messages, in which each repetition of a call counts; return true for a list of messages."""
+        """Begin a group if the list holds messages, and return whether it does; a group counts repeated calls."""
         first = value[0] if value else None
         is_group = isinstance(first, dict) and ("role" in first or "from" in first)
         if is_group:
@@ -232,7 +232,7 @@ class CallCount:
 
 
 def _is_quoting(value: Mapping[str, Any]) -> bool:
-    """Return whether the object is a result or a message to the agent, which may quote calls that never ran."""
+    """Return whether the object is a result or a message to the agent; both may quote calls that never ran."""
     role = value.get("role", value.get("from"))
     if (isinstance(role, str) and role.lower() in _QUOTING) or value.get("requestor") == "user":
         return True

@@ -1,7 +1,7 @@
 """Conversations, the common form of most logs: turns with calls, and results that refer to a call by id.
 
-An importer maps its records to turns (`message_parts` reads the usual dialects). This module finds the calls that a
-model wrote into its text, as Hermes, Qwen, Llama and ReAct prompts request, and converts turns to steps.
+An importer maps its records to turns (`message_parts` reads the usual dialects). This module finds the calls in a
+model's text, in the forms of Hermes, Qwen, Llama and ReAct prompts, and converts turns to steps.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def joined_thoughts(turns: Iterable[Turn]) -> Iterator[Turn]:
 def with_written_calls(turns: Iterable[Turn], intake: Intake) -> Iterator[Turn]:
     """Yield the turns with the calls that agents wrote as text; a user's report of a result becomes the call's result.
 
-    Count an unreadable call as left out; its text does not change.
+    Count an unreadable call as left out, and leave its text unchanged.
     """
     waiting = False
     for turn in turns:

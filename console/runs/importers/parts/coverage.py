@@ -58,7 +58,8 @@ class UnreadField:
     """The texts at one path that no trajectory contains: their number, the characters of long texts, the first line
     number.
 
-    A long text has at least LONG characters and several words. `is_message`: they are in a message, beside its role.
+    A long text has at least LONG characters and several words. `is_message` is true if the texts are in a message,
+    beside the role of its speaker.
     """
 
     path: str
@@ -119,7 +120,7 @@ class Coverage:
         return f"{line}; left out: {list_fields(self.unread)}{more}"
 
     def fault(self, format: str) -> str:
-        """Return the reason why this reading must be refused, or "" if the reading is complete enough."""
+        """Return the reason to refuse this reading, or "" if the reading is complete enough."""
         if self.calls.lost:
             return f"{self.calls.lost} of {self.calls.least} calls were not read ({self.calls.names_of_lost()})."
         if self.calls.doubled:

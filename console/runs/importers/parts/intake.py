@@ -1,4 +1,4 @@
-"""The notes on one record: the parts left out and why, the pictures, and the interpretation of the messages."""
+"""The notes on one record: the omitted parts with reasons, the pictures, and the interpretation of the messages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Intake:
         return {"file": self.path.name, "line": self.line, "format": self.format}
 
     def refusal(self, reason: str) -> UnreadableFile:
-        """Return the error that refuses the whole file because of this record."""
+        """Return the error for the whole file, with the position of this record."""
         return UnreadableFile(str(self.path), reason, self.at or self.line)
 
     @property
@@ -59,7 +59,7 @@ class Intake:
         self.left_out.setdefault(what, LeftOut(self.at or self.line)).count += count
 
     def expected(self, holder: Mapping[str, Any], what: str, *names: str) -> Any:
-        """Return the first of the fields with a value, or None; count `what` as left out if no field exists."""
+        """Return the first of the fields with a value, or None; count `what` as left out if all fields are missing."""
         if not any(name in holder for name in names):
             self.leave_out(f"{what} without its {' or '.join(names)}")
         return next((holder[name] for name in names if holder.get(name) is not None), None)

@@ -147,7 +147,7 @@ class _Scan:
             raise self._garbled(len(self.buffer))
 
     def _refill(self) -> bool:
-        """Read more bytes; double the window if a record does not fit, so that no byte is scanned more than twice."""
+        """Read more bytes; double the window if a record does not fit, so that each byte is scanned at most twice."""
         self.buffer, self.position, self.kept = self.buffer[self.kept :], self.position - self.kept, 0
         if len(self.buffer) > LINE_LIMIT_BYTES:
             raise UnreadableFile(str(self.path), TOO_LONG, self.line)

@@ -126,7 +126,7 @@ def _requests(turns: Sequence[Turn]) -> list[_Request]:
 
 
 def _next(found: list[_Request], text: str) -> _Request:
-    """Return the request that begins with this text; it includes earlier turns that belong to no request."""
+    """Return the request that begins with this text, including earlier turns that belong to no request."""
     last = found[-1]
     if (last.number == 0 and not last.has_acts) or (last.number and last.is_greeting and last.has_acts):
         if not last.number:

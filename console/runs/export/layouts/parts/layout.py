@@ -261,7 +261,7 @@ def calls_of(step: Step) -> list[Call]:
 
 
 def numbered(steps: Sequence[Step]) -> Iterator[tuple[Step, list[tuple[str, Call]], str | None]]:
-    """Yield each step, its calls with unique ids, and its text to the user ("" without calls, None with others)."""
+    """Yield each step, its calls with unique ids, and its text to the user ("" without calls, None for other calls)."""
     numbers = count()
     for step in steps:
         named = [(f"call_{next(numbers)}", call) for call in calls_of(step)]
