@@ -1,6 +1,7 @@
 """The settings of one data directory and no other, for a test or for what a whole file's tests share."""
 
 import os
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +22,9 @@ def at_home(folder):
             patch.delenv(name)
         # A thread of an earlier page may have begun to read the settings before, and would keep what it read.
         settings.cache_clear()
-        while settings().data_dir != Path(folder):
+        while any(thread.name == "live-fragments" for thread in threading.enumerate()):
+            if settings().data_dir == Path(folder):
+                break
             settings.cache_clear()
         yield folder
     settings.cache_clear()

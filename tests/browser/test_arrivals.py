@@ -64,6 +64,7 @@ def test_an_item_comes_into_the_inbox_and_onto_an_empty_review_page(ask, serve, 
     assert page.locator(".ia-task", has_text="Refund order 13.").is_visible()
 
 
+@pytest.mark.at_length
 def test_a_hidden_tab_counts_and_notifies_only_where_it_was_asked_to(ask, serve, open_page, settled):
     ask(12)
     address, page = serve(), open_page()

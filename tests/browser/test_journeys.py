@@ -116,6 +116,7 @@ def test_a_held_key_and_a_double_click_decide_one_item(filled, serve, open_page,
     assert [answer[:2] for answer in standing_answers()] == [(first, "approve"), (second, "reject")]
 
 
+@pytest.mark.at_length
 def test_two_tabs_of_one_reviewer_never_decide_what_was_not_seen(filled, serve, open_page, settled):
     filled(budget="9")
     address = serve()
@@ -131,6 +132,7 @@ def test_two_tabs_of_one_reviewer_never_decide_what_was_not_seen(filled, serve, 
     assert [answer[:2] for answer in standing_answers()] == [(first, "approve")]
 
 
+@pytest.mark.at_length
 def test_words_survive_a_reload(filled, serve, open_page, settled):
     filled(budget="9")
     survives(open_review(open_page, serve()), settled, lambda page: page.reload())

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.signing_in import let_in
 
 
@@ -24,6 +26,7 @@ def test_an_unknown_address_is_named_and_leads_back(data_dir, serve, open_page, 
     assert page.get_by_role("heading", name="Page not found").count() == 0
 
 
+@pytest.mark.at_length
 def test_a_lost_connection_is_said_in_words_of_the_console(data_dir, serve, open_page, settled):
     page = open_page()
     with serve.until_closed(None) as address:

@@ -84,6 +84,7 @@ def recruited(platform):
     )
 
 
+@pytest.mark.at_length
 def test_people_take_part_from_their_platform_and_back_to_it(serve, open_page, settled):
     with recruiting() as platform:
         study, address = recruited(platform), serve()

@@ -150,6 +150,7 @@ def test_a_file_of_somebody_else_is_refused_and_unchanged(tmp_path):
     assert path.read_bytes() == before
 
 
+@pytest.mark.at_length
 def test_several_processes_may_start_on_a_new_file_at_once(tmp_path):
     url = f"sqlite:///{tmp_path / 'folder' / 'console.db'}"
     code = f"from storage.migrations import migrate; migrate({url!r})"

@@ -331,7 +331,7 @@ class QueueMachine(RuleBasedStateMachine):
         return self.queue.decide(**send, now_ms=self.now, undo_ms=UNDO, **self.answer(str(self.keys), word))
 
 
-@pytest.mark.parametrize("examples", [20, pytest.param(200, marks=pytest.mark.at_length)])
+@pytest.mark.parametrize("examples", [8, pytest.param(200, marks=pytest.mark.at_length)])
 def test_every_order_of_events_keeps_the_books(tmp_path, stock, answer, examples):
     from storage.migrations import migrate
 

@@ -41,6 +41,7 @@ def test_a_preset_is_shown_as_a_design_that_can_be_created(run, tmp_path):
     assert run("create", tmp_path / "mine.yaml")[0] == 0
 
 
+@pytest.mark.at_length
 def test_appendix_f_runs_to_its_report_beside_the_papers_figures(run, tmp_path):
     code, told, _ = run("preset", "run", "appendix-f", "--tasks", 1, "--out", tmp_path / "report", "--json")
     assert (code, json.loads(told)["study"]) == (0, "appendix-f")

@@ -161,6 +161,7 @@ def test_a_detector_bound_to_its_models_stands_beside_the_others(endpoint, kettl
             detector(wrong)
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("seed", range(3))
 def test_with_a_third_of_faulty_answers_all_end_with_a_verdict_or_a_named_error(endpoint, kettles, seed):
     kettles(12)

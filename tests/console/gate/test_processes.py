@@ -6,6 +6,8 @@ import runpy
 import time
 from pathlib import Path
 
+import pytest
+
 from storage import tables
 
 answer_to = runpy.run_path(str(Path(__file__).parent / "programs" / "reviewer.py"))["answer_to"]
@@ -38,6 +40,7 @@ def check_own_decision(told):
         assert told["feedback"] == f"do not {told['asked']}"
 
 
+@pytest.mark.at_length
 def test_every_decision_of_two_reviewers_reaches_its_own_action(start, tmp_path, stored, make_gate):
     make_gate().open()
     people = [start("reviewer", name) for name in ("ann", "bob")]

@@ -182,10 +182,10 @@ def canaried(record, draw, patterns):
     "name",
     [
         "reflexion/reflexion/50_sample_react_reflect_correct.txt",
-        "webshop/react_webshop_run_000-249.txt",
+        pytest.param("webshop/react_webshop_run_000-249.txt", marks=pytest.mark.at_length),
         "tau-bench/gpt-4o-airline.even.json",
-        "tau-bench/react-grok-4-fast-reasoning-airline.even.json",
-        "alfworld/expert_traj.jsonl",
+        pytest.param("tau-bench/react-grok-4-fast-reasoning-airline.even.json", marks=pytest.mark.at_length),
+        pytest.param("alfworld/expert_traj.jsonl", marks=pytest.mark.at_length),
     ],
 )
 def test_the_review_page_holds_no_canary(shared_data, tmp_path, name):

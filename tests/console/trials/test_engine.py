@@ -182,6 +182,7 @@ def test_a_broken_detector_holds_the_action(start_run, trial, ledger):
     assert executed(ledger) == []
 
 
+@pytest.mark.at_length
 def test_as_many_trials_as_there_are_end_with_the_longest(start_run):
     steps, latency = 6, 0.2
 

@@ -71,6 +71,7 @@ def test_who_misses_a_condition_is_out_of_its_contrasts_alone():
     assert (found["main"], found["other"]) == (without["main"], whole["other"])
 
 
+@pytest.mark.at_length
 def test_people_may_differ_in_one_factor_more_than_in_another():
     """A spread that is shared between contrasts would reject far too often where one factor divides people."""
     wrong = 0
@@ -133,7 +134,14 @@ def test_rounding_is_no_evidence():
     assert (same.value, same.p_value) == (0.0, None)
 
 
-@pytest.mark.parametrize(("people", "conditions", "between"), [(4, 4, False), (12, 2, False), (24, 2, True)])
+@pytest.mark.parametrize(
+    ("people", "conditions", "between"),
+    [
+        (4, 4, False),
+        pytest.param(12, 2, False, marks=pytest.mark.at_length),
+        pytest.param(24, 2, True, marks=pytest.mark.at_length),
+    ],
+)
 def test_intervals_hold_the_effect_about_as_often_as_they_say(people, conditions, between):
     wanted = {"d": {"c1": 1.0, "c0": -1.0}}
     truth, held = differences(0.8)[0], 0

@@ -166,7 +166,9 @@ def test_bad_input_is_named():
         mixed_models.fit_linear(frame, "solved")
 
 
-@pytest.mark.parametrize(("people", "conditions", "between"), [(4, 4, False), (24, 2, True)])
+@pytest.mark.parametrize(
+    ("people", "conditions", "between"), [(4, 4, False), pytest.param(24, 2, True, marks=pytest.mark.at_length)]
+)
 def test_without_an_effect_it_rejects_seldom(people, conditions, between):
     found = [
         mixed_models.fit_linear(answers(seed, people, conditions, 25, between=between), "value").differences["c1"]

@@ -20,8 +20,10 @@ LOGS = [
     "webshop/react_webshop_run_000-249.txt",
     "alfworld/expert_traj.jsonl",
     "tau-bench/gpt-4o-airline.even.json",
-    "tau-bench/grok-4-1-fast-reasoning-retail.even.json",
-    "tau-bench/grok-4-fast-non-reasoning-retail.even.json",
+    *(
+        pytest.param(f"tau-bench/{name}-retail.even.json", marks=pytest.mark.at_length)
+        for name in ("grok-4-1-fast-reasoning", "grok-4-fast-non-reasoning")
+    ),
     "tau-bench/react-grok-4-fast-reasoning-airline.even.json",
 ]
 TELLING = ("Answer is CORRECT", "Answer is INCORRECT", "Your score", "Correct answer:")

@@ -30,6 +30,7 @@ def test_the_world_is_a_few_hundred_pages_of_every_kind():
     assert {name: len(entities) for name, entities in world.by_kind.items()} == counts
 
 
+@pytest.mark.at_length
 def test_the_world_is_the_same_in_every_process():
     def digest(hash_seed):
         environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)}

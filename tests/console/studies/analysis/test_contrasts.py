@@ -110,6 +110,7 @@ def reviewed(rng, people=24, tasks=60):
     return pd.DataFrame(rows, columns=["participant", "condition", "task_id", "value"])
 
 
+@pytest.mark.at_length
 def test_reviewers_who_do_not_tire_are_not_said_to_tire():
     """More false alarms mean other actions: only the actions that both groups review are compared."""
     said = {"estimates": 0, "simple": 0}

@@ -119,6 +119,7 @@ def test_tasks_are_an_axis_that_people_cannot_replace():
     assert few.power < many.power - 0.1
 
 
+@pytest.mark.at_length
 def test_printed_power_is_what_reports_of_such_studies_find():
     """An independent drawing, analysed by the report's table."""
     assumed = Assumptions(start=0.4, effect=0.2, dropout=0.15)

@@ -60,8 +60,12 @@ def frames(people, conditions, *, between=False, missing=0.0, solved=1.0):
         pytest.param(
             {"people": 12, "conditions": 3, "missing": 0.3}, id="conditions missing", marks=pytest.mark.at_length
         ),
-        pytest.param({"people": 16, "conditions": 2, "between": True, "solved": 0.12}, id="between participants, rare"),
-        pytest.param({"people": 9, "conditions": 2, "missing": 0.2}, id="some refused"),
+        pytest.param(
+            {"people": 16, "conditions": 2, "between": True, "solved": 0.12},
+            id="between participants, rare",
+            marks=pytest.mark.at_length,
+        ),
+        pytest.param({"people": 9, "conditions": 2, "missing": 0.2}, id="some refused", marks=pytest.mark.at_length),
     ],
 )
 def test_it_computes_contrasts_and_success_of_people_and_simulated_reviewers(kind, tmp_path, capsys):

@@ -67,6 +67,7 @@ def read_again(written, design, tables, tmp_path):
     return written["again"]
 
 
+@pytest.mark.at_length
 def test_the_same_report_comes_of_the_exported_csvs_alone(page, design, read_again):
     assert report.html(design, read_again[0], STAMP, read_again[1]) == page
 

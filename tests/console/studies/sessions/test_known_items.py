@@ -27,6 +27,7 @@ def probed():
         return [(probe.purpose, probe.expected, verdict) for probe, verdict in session.exec(statement)]
 
 
+@pytest.mark.at_length
 def test_every_item_of_known_answer_is_one_that_its_condition_flags(study, walk):
     made = study(**CHECKED)
     person = joining.join(made.join_code)
@@ -42,6 +43,7 @@ def test_every_item_of_known_answer_is_one_that_its_condition_flags(study, walk)
             assert verdict.score > verdict.threshold
 
 
+@pytest.mark.at_length
 def test_nobody_meets_an_item_of_known_answer_twice(study, walk):
     made = study(**CHECKED, practice=2)
     person = joining.join(made.join_code)

@@ -56,7 +56,14 @@ def person(study, request):
         yield joined
 
 
-@pytest.mark.parametrize("person", DESIGNS.values(), ids=DESIGNS, indirect=True)
+LONGER = {"seeded, every item paid", "attention checks"}
+
+
+@pytest.mark.parametrize(
+    "person",
+    [pytest.param(d, id=name, marks=[pytest.mark.at_length] * (name in LONGER)) for name, d in DESIGNS.items()],
+    indirect=True,
+)
 def test_the_meter_moves_alike_whatever_the_item_is(person, decide):
     for items in walk_rounds(person, lambda place: decide(place, "look again")).values():
         meters = [first for _place, first, _again in items]

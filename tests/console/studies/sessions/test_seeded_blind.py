@@ -124,6 +124,7 @@ def look_at_seeded(walk):
     assert judge_seeded(told_by_a_word) < CHANCE
 
 
+@pytest.mark.at_length
 def test_a_browser_cannot_tell_seeded_items_and_a_planted_leak_is_found(study):
     look_at_seeded(lambda: seeded_rows(study, studies=4, people=1))
 

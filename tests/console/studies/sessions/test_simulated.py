@@ -23,6 +23,7 @@ CAST = {"participants": {"human": 1, "oracle": 1, "noisy": [{"seconds_per_item":
 CHECKS = {"checks": {"attention": 1, "known_good": 1, "known_bad": 1}}
 
 
+@pytest.mark.at_length
 def test_the_reference_study_in_small(study, rows):
     study(participants={"human": 4, "oracle": 1}, **CHECKS)
     tally = simulated.simulate("pilot", all_places=True)

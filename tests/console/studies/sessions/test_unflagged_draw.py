@@ -65,6 +65,7 @@ def test_the_share_of_seeded_items_is_that_of_the_flagged(given, sizes):
     assert found == set(sizes)
 
 
+@pytest.mark.at_length
 def test_a_study_shows_as_many_seeded_among_unflagged_as_among_flagged(study, decide):
     checks = {"known_good": 2, "known_bad": 2, "unflagged_good": 2, "unflagged_bad": 2, "audited": 0.5}
     made = study(factors={}, tasks=14, budget=None, seed=4, trials=2, checks=checks)

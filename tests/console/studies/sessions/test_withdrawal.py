@@ -126,7 +126,7 @@ def _text(path):
     return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
 
 
-@pytest.mark.parametrize("stop", [middle, at_the_end])
+@pytest.mark.parametrize("stop", [pytest.param(middle, marks=pytest.mark.at_length), at_the_end])
 def test_removed_means_no_code_and_no_words_anywhere(study, walk, rows, tmp_path, stop):
     made, person, other = gone(study, walk, "remove", stop=stop)
     assert check(database_url()) == []
@@ -192,7 +192,7 @@ def test_the_place_is_free_for_somebody_else(study, walk, rows):
     assert check(database_url()) == []
 
 
-@pytest.mark.parametrize("stop", [middle, at_the_end])
+@pytest.mark.parametrize("stop", [pytest.param(middle, marks=pytest.mark.at_length), at_the_end])
 def test_anonymised_data_stays_under_a_name_that_leads_nowhere(study, walk, rows, tmp_path, stop):
     made, person, _ = gone(study, walk, "anonymise", stop=stop)
     assert check(database_url()) == []

@@ -58,6 +58,7 @@ def recorded():
     return found
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("kind", LOGS)
 def test_the_judged_sentences_are_those_that_are_said_and_their_shares_hold(recorded, kind):
     classes = Counter()
@@ -77,6 +78,7 @@ def squeezed(text):
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
+@pytest.mark.at_length
 def test_nothing_that_stands_on_the_chosen_product_is_called_unseen(recorded):
     """The matcher knows no terms: it looks for the letters and figures of what is quoted, run together."""
     for _, record, point, said in recorded["webshop"]:
@@ -95,6 +97,7 @@ def test_nothing_that_stands_on_the_chosen_product_is_called_unseen(recorded):
                 assert not [text for text in unseen if squeezed(text) and squeezed(text) in shown], record.task_id
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("kind", LOGS)
 def test_no_mark_and_no_sentence_contradicts_another(recorded, kind):
     for _, record, point, said in recorded[kind]:
