@@ -145,7 +145,7 @@ def count_unsealed(connection: Connection) -> int:
 
 
 def head_problem(connection: Connection, events: int, last_hash: str) -> str | None:
-    """Return a sentence if the access chain does not contain this earlier end, else None."""
+    """Return an error sentence if the access chain does not contain this earlier end, else None."""
     held = select(_link.c.place).where(_link.c.chain == ACCESS, _link.c.hash == last_hash)
     if not last_hash or connection.execute(held).first() is not None:
         return None

@@ -64,7 +64,7 @@ def backup(url: str, target_path: str | Path) -> Path:
 
 
 def name_in_folder(folder: str | Path, at: datetime) -> Path:
-    """Return the path of a backup in a folder of backups, named by its time in the format of `remove_old`.
+    """Return the path of a backup in a folder of backups, named by its time in the format that `remove_old` expects.
 
     Raise StorageError if the path exists and is not a folder.
     """
@@ -187,7 +187,7 @@ def _copy_replaced(kept: Path | None, ready: Path, copy: Path) -> str:
 
 
 def _newest(path: Path) -> tuple[int, ...]:
-    """Return the highest ids of actions begun, decisions and events: a restore must include all of these rows."""
+    """Return the highest ids of begun actions, decisions and events: a restore must include all of these rows."""
     newest = ", ".join(f"(SELECT max(id) FROM {table})" for table in ("intent", "decision", "event"))
     with closing(_open(path)) as connection:
         found: tuple[int, ...] = connection.execute(f"SELECT {newest}").fetchone()

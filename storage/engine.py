@@ -1,8 +1,8 @@
 """Engines, sessions and the file of an SQLite database, all opened on first use.
 
-There is one pool per database, durability, kind of transaction and process. Only the file's user can read a database.
-Each transaction first verifies that the file is the one opened before, because SQLite does not notice if its open file
-is removed or replaced.
+There is one pool per database, durability, kind of transaction and process. A database file is readable only by its
+user. Each transaction first verifies that the file is the one opened before, because SQLite does not notice if its open
+file is removed or replaced.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ class DatabaseFile:
             create_private(self._path)
 
     def close(self) -> None:
-        """Forget the file until the next check; the caller must first close all other connections."""
+        """Discard the recorded identity until the next check; the caller must first close all other connections."""
         with self._lock:
             anchor, self._anchor, self._seen = self._anchor, None, ()
             if anchor is not None:
@@ -287,7 +287,7 @@ class DatabaseFile:
         self._seen = _state(file)
 
     def _learn(self) -> None:
-        """Record the identity of a file with a key; keep one connection open, so that SQLite keeps the log."""
+        """Record the file's identity if the database has a key; keep one connection open, so that the log stays."""
         make_private(self._path)
         key = self._key_there() if self._path.exists() and self._path.stat().st_size else None
         if key is None:
@@ -309,7 +309,7 @@ class DatabaseFile:
         return DatabaseUnusable(f"The database file {self._path} {what}; {HOW_TO_GO_ON}.")
 
     def _look_at_log(self, anchor: sqlite3.Connection) -> None:
-        """Raise DatabaseUnusable if the write-ahead log was removed, replaced or truncated; save a removed log."""
+        """Raise DatabaseUnusable if the log was removed, replaced or truncated; copy a removed log to the file."""
         log = _stat(self._log_text)
         if log is None or _id(log) != self._log_id:
             if not self._log_path.exists():

@@ -204,7 +204,7 @@ def parts_digest(values: Sequence[Any], name: str, salt: str) -> str:
 
 @cache
 def _slices(name: str) -> list[tuple[str, tuple[str, ...], int, int]]:
-    """Return each part of a table with its columns, and the start and end of these among all linked columns."""
+    """Return each part of a table with its columns, and their start and end among all linked columns."""
     found, start = [], 0
     for part, columns in LINKED[name].parts.items():
         found.append((part, columns, start, start + len(columns)))
@@ -243,7 +243,7 @@ def select_rows(name: str) -> str:
 
 
 def note_changes_sqlite(connection: Any, _record: object) -> None:
-    """Create triggers on a raw SQLite connection that note its changes of linked rows, if these tables exist.
+    """Create triggers on a raw SQLite connection that note its changes of linked rows, if the tables exist.
 
     The triggers are temporary, so connections of other programs do not have them.
     """

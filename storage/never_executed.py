@@ -1,7 +1,7 @@
 """Triggers that block the action of an item with a known answer, for every caller.
 
 An action runs only after its intent is stored, and an agent's check needs a row of `ask`. For a marked trajectory or
-item, the triggers block both inserts. They also prevent that a mark moves to another trajectory.
+item, the triggers block both inserts. The triggers also keep a mark from moving to another trajectory.
 """
 
 from collections.abc import Sequence

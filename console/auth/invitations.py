@@ -18,7 +18,7 @@ DAYS = 7
 
 
 class UnusableInvitation(Refused):
-    """The invitation was used, has expired or never existed; the message does not say which."""
+    """The invitation was used, has expired or never existed; the error does not disclose the cause."""
 
     def __init__(self) -> None:
         super().__init__(_("This invitation was used, has expired, or never existed."))

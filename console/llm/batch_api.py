@@ -22,7 +22,7 @@ from console.llm.refusals import CHAT, find_refused_parameter
 from console.llm.transport import ONE_CHOICE, Limits, Transport
 
 _MOST_REQUESTS, _MOST_BYTES = 40_000, 150_000_000
-"""Maximum requests and bytes of one batch, below the limits of the large providers."""
+"""Maximum number of requests and of bytes in one batch, below the limits of the large providers."""
 _KEPT = "batch "
 
 

@@ -36,7 +36,7 @@ completion_tokens = completion_tokens + excluded.completion_tokens, usd = usd + 
 
 
 class Replies:
-    """The cached replies in a folder; raise Refused if the cache file is damaged or not writable."""
+    """The cached replies in a folder. If the cache file is damaged or not writable, opening it raises Refused."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE

@@ -112,7 +112,7 @@ class BatchState:
 
 
 class Connection:
-    """Open connections to an endpoint; only the event loop that created them can use them."""
+    """The open connections to an endpoint; only the event loop that created the connections can use them."""
 
     def __init__(self, endpoint: Endpoint, client: AsyncOpenAI) -> None:
         self._endpoint, self._client, self._name = endpoint, client, endpoint.name

@@ -9,7 +9,7 @@ from console.errors import BadInput, ConsoleError, Refused
 
 
 class ModelError(ConsoleError):
-    """The model returned no usable reply. `retry_after_s` is the delay that the endpoint asks for."""
+    """The model returned no usable reply. `retry_after_s` is the delay in seconds that the endpoint requests."""
 
     retryable = False
 

@@ -30,7 +30,7 @@ from console.runs.trajectory_rows import Prepared, insert_rows, store_decisions,
 from storage import tables
 
 _BATCH, _BATCH_BYTES = 1_000, 8 * 2**20
-"""Maximum size of an inserted batch: records and bytes."""
+"""Maximum size of a batch to insert, in records and in bytes."""
 _SHOWN = 80
 
 

@@ -31,9 +31,9 @@ _REFERRING = re.compile(
     r"[\w.\-]*(?:password|passwd|secret|token|credential|api_?key)[\w.\-]*\Z|\[masked)",
     re.IGNORECASE,
 )
-"""Values after a secret's name that only refer to a secret: a variable, a type, a placeholder, a mask."""
+"""Pattern for values after a secret's name that only refer to a secret: a variable, a type, a placeholder, a mask."""
 _ELSEWHERE = re.compile(r"(?=.*\d)\S{6,}\Z|\S{12,}\Z")
-"""Secrets that are masked at all their places in a file, even without a name beside them."""
+"""Pattern for secrets that are masked at all their places in a file, even without a name beside them."""
 _MOST, _LONGEST_NAME = 1_000, 20
 _SHORTEST = 8
 """Minimum length in characters of a text that can contain a secret."""
@@ -151,7 +151,7 @@ _KINDS = (
 _Hint = tuple[_Kind, str]
 _HINTS: tuple[_Hint, ...] = tuple((kind, hint) for kind in _KINDS for hint in kind.hints)
 _TOKEN = re.compile(r"(?=.*\d)(?=.*[a-z])[\w.-]{16,}\Z")
-"""A random value after a name that ends in `token` without stating its purpose."""
+"""Pattern for the value after the bare name `token`: random letters and digits."""
 _LETTERS = re.compile(r"[A-Za-z_.]+\Z")
 
 

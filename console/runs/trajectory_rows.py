@@ -167,7 +167,7 @@ def intend(session: Session, trajectory_id: int, step: int, action: str, decisio
 
 
 def insert_row(connection: Connection, table: str, row: Mapping[str, Any]) -> int:
-    """Insert a row and return its id, without the ORM, which takes most of the time of an unflagged check."""
+    """Insert a row and return its id, without the ORM, which would take most of the time of an unflagged check."""
     inserted: int = connection.execute(_insertion(table), row).scalar_one()
     return inserted
 

@@ -185,7 +185,7 @@ _MOMENTS = frozenset({AnchorKind.DATE, AnchorKind.TIME})
 
 
 def _has_moment(moment: Anchor, text: str) -> bool:
-    """Return whether a text contains this date or time; any text matches midnight, and one without times any time."""
+    """Return whether a text contains this date or time; midnight, or a text without times, always matches."""
     same_kind = [one for one in _moments(text) if one.kind is moment.kind]
     is_open = moment.kind is AnchorKind.TIME and (not same_kind or moment.value == "00:00")
     return is_open or any(same_value(moment, one) for one in same_kind)
@@ -307,7 +307,7 @@ def _contains_words(bare: str, text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _figures(text: str) -> frozenset[float]:
-    """Return the numbers in a text; an ambiguous one such as 1.250 counts both as a decimal and as a thousand."""
+    """Return the numbers in a text; an ambiguous number such as 1.250 counts as a decimal and as a thousand."""
     found = {float(read_figure(figure)) for figure in _ANY_FIGURE.findall(text)}
     return frozenset(found | {float(figure.replace(",", "")) for figure in _IN_TEXT.findall(text)})
 

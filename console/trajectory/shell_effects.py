@@ -66,7 +66,7 @@ _WITH_SUBCOMMANDS = frozenset(_WITH_SUBCOMMANDS_WORDS.split())
 
 
 def _subcommand_effects(head: str, rest: list[str]) -> frozenset[Effect]:
-    """Return the effects of the first known subcommand, WRITE if none is known, or no effects of other programs.
+    """Return the effects of the first known subcommand, else WRITE; return an empty set for unlisted programs.
 
     In git, options that force, reset or delete add DELETE, except for adding, committing, starting and applying.
     """

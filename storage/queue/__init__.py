@@ -142,7 +142,7 @@ class Queue:
     ) -> DecisionRow:
         """Store the decision on a claimed item; return the first decision if its submit key is sent again.
 
-        An expired claim is accepted if its slot is free and a unit is left. Raise NotYours if the claim is invalid,
+        Accept an expired claim if its slot is free and a unit is left. Raise NotYours if the claim is invalid,
         AlreadyDecided if the reviewer has decided, or QueueRefusal if the item cannot be decided.
         """
         with Transaction(self.url, Durability.FULL) as db:

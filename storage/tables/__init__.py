@@ -1,4 +1,4 @@
-"""Every table, by room. Times are milliseconds since 1970 UTC (`*_ms`); JSON is stored as text."""
+"""All tables, one module per package of the console. Times are milliseconds since 1970 UTC (`*_ms`); JSON is text."""
 
 from storage.tables.audit import ChainEnd, DatabaseKey, Event, EventLink, RowSalt
 from storage.tables.base import Table

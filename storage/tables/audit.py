@@ -9,7 +9,7 @@ from storage.tables.base import NumberedTable, Table
 class Event(NumberedTable, table=True):
     """An event: the action, its author and its entry point. This content can be erased, but its link remains.
 
-    `before`, `after` and `detail` are JSON. The `salt` prevents that a digest reveals erased content.
+    `before`, `after` and `detail` are JSON. The `salt` keeps a digest from revealing erased content.
     """
 
     __tablename__ = "event"

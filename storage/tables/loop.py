@@ -21,7 +21,7 @@ class Memory(NumberedTable, table=True):
 
 
 class Intent(NumberedTable, table=True):
-    """A critical action that starts to run; without a result, it is unknown whether the action ran.
+    """The start of a critical action; if the result is missing, it is unknown whether the action ran.
 
     `result_digest` is the SHA-256 of the result reported by the agent; the text is in the trajectory.
     """
@@ -102,8 +102,8 @@ class Policy(NumberedTable, table=True):
 class CarriedCheck(NumberedTable, table=True):
     """A check that a restore carried over from the replaced database: its action began, or reviewers rejected it.
 
-    `run` is the run's name, `token` the check's id, and `digest` identifies the request. `answer` is the agent's
-    answer, or null if the agent received no answer.
+    `run` is the run's name, `token` the check's id, and `digest` identifies the request. `answer` is the answer to the
+    agent, or null if the agent received no answer.
     """
 
     __tablename__ = "carried_check"
@@ -146,7 +146,7 @@ class ReplacedPolicy(NumberedTable, table=True):
 
 
 class Allowed(NumberedTable, table=True):
-    """The number of a tool's calls that a rule allowed immediately; `AllowedCheck` stores the single calls."""
+    """The number of a tool's calls that a rule allowed immediately; `AllowedCheck` stores the individual calls."""
 
     __tablename__ = "allowed"
     __table_args__ = (UniqueConstraint("run_id", "policy_id", "rule", "tool"),)
@@ -177,7 +177,7 @@ class LimitUse(NumberedTable, table=True):
 
 
 class AllowedCheck(NumberedTable, table=True):
-    """One check that the policy allowed immediately; kept for the days of the setting `keep_allowed_days`."""
+    """One check that the policy allowed immediately, kept for the number of days in `keep_allowed_days`."""
 
     __tablename__ = "allowed_check"
     __table_args__ = (Index("ix_allowed_check_run", "run_id"), Index("ix_allowed_check_at", "at_ms"))

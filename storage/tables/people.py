@@ -53,7 +53,7 @@ class PersonSession(NumberedTable, table=True):
 
 
 class GroupMember(NumberedTable, table=True):
-    """A person in a group; `name` is the group's name, and `name_key` ignores its case."""
+    """A person in a group; `name` is the group's name, and `name_key` is this name ignoring case."""
 
     __tablename__ = "group_member"
     __table_args__ = (UniqueConstraint("name_key", "person_id"),)

@@ -65,7 +65,7 @@ class RunAccess(NumberedTable, table=True):
 
 
 class LogImport(NumberedTable, table=True):
-    """One import of a log file into a run, stored for its undo; `imported` counts its trajectories."""
+    """One import of a log file into a run, stored for a later undo; `imported` counts the import's trajectories."""
 
     __tablename__ = "log_import"
     __table_args__ = (Index("ix_log_import_run", "run_id"),)

@@ -1,6 +1,6 @@
 """Export of a run's records to a file: a table of one kind of record, or the layout of another tool.
 
-To add a kind, write an ExportQuery in `kinds`; to add a layout, write a file in `layouts`. Both need a line.
+To add a kind, write an ExportQuery and a line of KINDS in `kinds`; to add a layout, write a file in `layouts`.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def export_layout(
 ) -> int:
     """Write a run in the layout of another tool and return the number of units written; on error, write no file.
 
-    Count the trajectory parts that the file cannot hold in `left_out`, by noun. If the path has no suffix, unpack a
-    zipped folder to a new folder. Raise Unknown for an unknown layout, run or option, and BadInput if the suffix is
+    Count in `left_out`, by name, the parts of trajectories that the file cannot hold. If the path has no suffix, unpack
+    a zipped folder to a new folder. Raise Unknown for an unknown layout, run or option, and BadInput if the suffix is
     wrong or the path cannot be written; also raise the layout's errors.
     """
     chosen, source = _records(url, layout, run_name, asked_for, licence)

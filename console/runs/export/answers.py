@@ -20,7 +20,7 @@ _OF_ANSWER, _NEEDED = 4, 2
 
 
 def _open_answers() -> Amend:
-    """Return an amendment that writes one row per answer into the row's last cells."""
+    """Return an Amend function that writes one row per answer, with the answer in the row's last cells."""
 
     def amend(_session: Session, page: Page) -> Page:
         return [(*row[: -_OF_ANSWER - _NEEDED], *cells) for row in page for cells in _cells(row[-2], row[-1])]

@@ -17,7 +17,7 @@ _OF_LINE = 6
 
 
 def _open_lines() -> Amend:
-    """Return an amendment that fills the row's last cells from the JSON of the line."""
+    """Return an Amend function that fills the row's last cells from the JSON of the line."""
 
     def amend(_session: Session, page: Page) -> Page:
         return [(*row[: -_OF_LINE - 1], *_cells(row[-1])) for row in page]

@@ -68,7 +68,7 @@ def checkpoint_of(table: Any, action_digest: Any = None) -> tuple[Any, ...]:
 
 
 def with_actions(cells: Sequence[ExportColumn]) -> Callable[[], Amend]:
-    """Return an amendment that writes the action at the row's checkpoint into the column `critical_action`."""
+    """Return an Amend function that writes the action at the row's checkpoint into the column `critical_action`."""
     place = [cell.column.name for cell in cells].index("critical_action")
     spot = itemgetter(place, -4, -3, -2, -1)
 
@@ -246,7 +246,7 @@ TRAJECTORIES = ExportQuery(
 
 
 def _with_pictures() -> Amend:
-    """Return an amendment that adds a line for each new picture (base64) before the record with the picture."""
+    """Return an Amend function that adds a line for each new picture (base64) before the record with the picture."""
     written: set[str] = set()
     place = next(number for number, cell in enumerate(TRAJECTORIES.cells) if cell.column.name == "trajectory")
 

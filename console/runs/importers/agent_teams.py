@@ -69,7 +69,7 @@ def _entry(intake: Intake, messages: Sequence[Any], record: Mapping[str, Any]) -
 
 
 def _result(record: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
-    """Return (outcome, gold) from the record's verdict on the run, if any; gold also holds the mistake's fields."""
+    """Return (outcome, gold) from the run's verdict, if any; gold also holds the record's fields about a mistake."""
     gold = {name: record[name] for name in _FAILURE if name in record}
     verdict = next(
         (record[name] for name in ("is_correct", "is_corrected") if isinstance(record.get(name), bool)), None

@@ -1,4 +1,4 @@
-"""Codex rollouts and the output of `codex exec --json`: items of the Responses API or Codex's own, one per line."""
+"""Codex rollouts and the output of `codex exec --json`: items of Codex or of the Responses API, one per line."""
 
 from __future__ import annotations
 

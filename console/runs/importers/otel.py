@@ -30,7 +30,7 @@ _NAME = "otel"
 _OWN = "inferact."
 """Prefix of the attributes in the console's own export."""
 _BARE = ((".gen_ai.operation.name",), (".openinference.span.kind",))
-"""Field paths of a span's attributes, for files with the bare span."""
+"""Field paths of records that consist of a span's attributes without the span."""
 _MARKS = ((".resourceSpans",), (".resource_spans",), (".scopeSpans",), (".traceId", ".spanId"), *_BARE)
 _BATCHES = (("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"))
 _MODELS = ("chat", "text_completion", "generate_content", "LLM")

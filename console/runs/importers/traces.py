@@ -153,7 +153,7 @@ def _is_tool(one: Span, called: frozenset[str]) -> bool:
 
 
 def _is_strange(field: tuple[str, object]) -> bool:
-    """Return whether Langfuse itself does not write this field of an observation."""
+    """Return whether this field of an observation is not one of Langfuse's own fields beside input and output."""
     return not _ABOUT.match(field[0]) and isinstance(field[1], (str, list, dict)) and len(field[1]) > 0
 
 

@@ -5,7 +5,7 @@ or a user's reply, and the quote of a standing is from a step. `verify` drops li
 
 The score of a table: x = BASE + PER_BROKEN * broken lines + NOT_SHOWN * share of lines not shown - MET * share of lines
 that are met + the sum of `ranks`; s = 1 / (1 + exp(-x)). With a broken line the score is (1 + s) / 2, otherwise s / 2.
-So only a broken line raises the score above 0.5. `ranks` are weak signals: they only order scores on either side.
+So only a broken line raises the score above 0.5. `ranks` only order the scores on either side of 0.5.
 """
 
 from __future__ import annotations

@@ -237,7 +237,7 @@ class Record:
 
 
 def json_records(path: Path, progress: Progress | None, *alternatives: tuple[str, ...]) -> Iterator[Record]:
-    """Yield the records at the base, else a list's elements, else one record or one per line; raise UnreadableFile."""
+    """Yield the records at the base, else list elements, else one record or lines; raise UnreadableFile if invalid."""
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES).removeprefix(BOM)
     base = base_of(outline(head), *alternatives)

@@ -63,7 +63,7 @@ _BY = "the user of the session"
 _GIVEN = ("output", "outputs", "result", "results", "errorText")
 _AI_SDK = ("tool-", "dynamic-tool")
 _PLAIN, _PLAIN_ROLES = frozenset({"role", "content", "tool_call_id"}), ("system", "user", "assistant", "tool")
-"""The fields and roles of most messages: all dialects share them, so they are read directly."""
+"""The fields and roles of most messages; they are equal in all dialects, so the code reads them directly."""
 _SAYING = frozenset(
     {"content", "parts", "blocks", "refusal", "audio", "toolInvocations", "reasoning_content", "reasoning", "thinking"}
 )

@@ -29,7 +29,7 @@ def number_of(value: object) -> float | None:
 
 
 def judged(success: bool | None, gold: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
-    """Return (outcome, gold) of a success or failure, with the label first in gold; without a label if it is None."""
+    """Return (outcome, gold) of a success or failure, with the label first in gold; add no label if unknown (None)."""
     if success is None:
         return Outcome.FINISHED, dict(gold)
     outcome, label = _RESULTS[success]

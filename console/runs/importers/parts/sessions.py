@@ -69,7 +69,7 @@ def session_entries(
 ) -> Iterator[Entry]:
     """Yield one trajectory per request of the session, `session/1` first, or a single one named `session` if `whole`.
 
-    `asked` is the request if no turn has one. Each entry has its own pictures; the first entry has all parts left out.
+    `asked` is the request if no turn has one. Each entry has its own pictures; the first entry has the left-out parts.
     """
     requests = _requests(turns)
     context = [turn.text for turn in turns if turn.is_context and turn.text.strip()]

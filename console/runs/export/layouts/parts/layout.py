@@ -69,7 +69,7 @@ class RunRecords:
     asked_for: frozenset[str] = frozenset()
     licence: str = "unknown"
     left_out: Counter[str] = field(default_factory=Counter)
-    """Counts of the parts, by noun, that the file cannot hold from the trajectories read so far."""
+    """Counts by name of the parts that the file cannot hold, over all trajectories read so far."""
 
     def reviewed(self) -> Iterator[Reviewed]:
         """Yield the run's trajectories in order of their ids."""
@@ -166,7 +166,7 @@ class RunRecords:
 
 
 def _unwritten(record: Trajectory) -> dict[str, int]:
-    """Return the counts of the parts of a trajectory that no layout can hold, by noun."""
+    """Return the counts by name of a trajectory's parts that no layout can hold."""
     pictures = len(record.pictures) + sum(len(step.pictures) for step in record.steps)
     told = {"picture": pictures, "memory": len(record.memory), "further field": len(record.extra)}
     told["further field"] += sum(len(step.extra) for step in record.steps)
