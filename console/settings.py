@@ -56,7 +56,7 @@ class Settings(BaseSettings):
     agent_runs: int = Field(default=100, ge=1)
     """Maximum number of runs that one agent may create within 24 hours, over HTTP."""
     keep_allowed_days: int = Field(default=90, ge=0)
-    """Number of days for which checks allowed immediately by a policy are kept; their count is kept forever."""
+    """Number of days to keep each check that a policy allowed immediately; the count of these checks stays forever."""
     webhook_url: str | None = None
     """The address that receives every decision on an agent's action."""
     webhook_secret: SecretStr | None = None

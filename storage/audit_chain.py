@@ -3,8 +3,8 @@
 Each run has its own chain, so that writers of different runs do not wait for each other. The access chain covers events
 and rows outside any run. `seal` adds a link with the last hashes of all grown chains to the access chain.
 
-A chain holds digests and ids only. An event's content can be erased: its link remains, and the event of the erasure
-lists the erased event's id. Each chain has one row for its end.
+A chain holds digests and ids only. An erasure deletes an event's content but keeps its link, and adds an event with the
+erased event's id. Each chain has one row for its end.
 
 Each transaction also adds a link with the digests of its changed rows (`storage.linked_rows`); such a link has no
 event. Each row's digest has a salt, which is deleted with the row.
@@ -41,7 +41,7 @@ _EVENT, _ERASED_BY, _CHAIN = "event", "erased by ", "chain"
 _Heads = dict[int, str]
 _PAGE = 1_000
 _SHOWN = 20
-"""Maximum number of changed rows listed per table; the remaining rows are only counted."""
+"""Maximum number of changed rows listed per table; a final sentence counts the remaining rows."""
 
 READ_TOUCHED = f"SELECT DISTINCT name, row_id FROM {TOUCHED} ORDER BY name, row_id"
 FORGET_TOUCHED = f"DELETE FROM {TOUCHED}"

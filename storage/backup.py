@@ -92,8 +92,8 @@ def restore(
     """Replace the database with a backup, migrated to the current tables, and begin a new epoch (`storage.new_epoch`).
 
     A restore is safe while the console runs: the next transaction reads the restored rows. `origin` holds the event's
-    actor, door (entry point) and place. Raise NotOurs, OlderSchema, NewerSchema or StorageError if the backup cannot be
-    used; the database is then unchanged.
+    actor, door (entry point) and place. Raise NotOurs, OlderSchema, NewerSchema or StorageError if the backup is
+    unusable; the database is then unchanged.
     """
     source, target = Path(source_path).expanduser().absolute(), _database_file(url)
     if not source.exists():

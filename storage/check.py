@@ -17,7 +17,7 @@ from storage.queue.values import FAR_MS
 from storage.tables import IS_CURRENT
 
 _SHOWN = 20
-"""Maximum number of problems listed per kind; the remaining problems are only counted."""
+"""Maximum number of problems listed per kind; a final sentence counts the remaining problems."""
 
 _HEAD = re.compile(r"([0-9]+):([0-9a-f]{64}|)(\s|$)")
 _HELD = "SELECT * FROM slot WHERE status IN ('claimed', 'decided')"

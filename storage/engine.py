@@ -1,8 +1,8 @@
 """Engines, sessions and the file of an SQLite database, all opened on first use.
 
 There is one pool per database, durability, kind of transaction and process. A database file is readable only by its
-user. Each transaction first verifies that the file is the one opened before, because SQLite does not notice if its open
-file is removed or replaced.
+user. Each transaction first verifies that the file is the one opened before, because SQLite does not detect the removal
+or replacement of its open file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LOG_HEADER, _FRAME_HEADER, _LOG_MAGIC = 32, 24, b"\x37\x7f\x06"
 
 
 class Durability(StrEnum):
-    """The durability of commits: `NORMAL` survives a killed process, `FULL` survives a power cut as well."""
+    """The durability of commits: `NORMAL` commits survive a killed process, `FULL` commits also a power cut."""
 
     NORMAL = "NORMAL"
     FULL = "FULL"

@@ -39,8 +39,8 @@ class CopiedTable:
 def copy_database(source: str, target: str) -> list[CopiedTable]:
     """Copy all rows of one database into another, empty database, both given by URL; return the copied tables.
 
-    Raise StorageError if a database cannot be used, the target has rows, or the copy differs from the source; the
-    target then stays empty.
+    Raise StorageError if a database is unusable, the target has rows, or the copy differs from the source; the target
+    then stays empty.
     """
     _require_current(source)
     if make_url(source) == make_url(target):

@@ -1,6 +1,6 @@
 """The audit log: all actions with their authors, entry points and changes.
 
-Every event and decision records its origin: the actor and the entry point. Each new event is linked to the previous
+Every event and decision records its origin: the actor and the entry point. Each new event has a link to the previous
 event.
 """
 
@@ -103,8 +103,8 @@ def has_event(session: Session, run: tables.Run, kind: str, subject: str) -> boo
 
 
 def erase(session: Session, runs: Sequence[tables.Run], now_ms: int, *, actor: str | None = None) -> None:
-    """Erase the content of the runs' events, or only of the events of `actor`. The links between events remain and can
-    still be verified.
+    """Erase the content of the runs' events, or only of the events of `actor`. The links between events remain, so that
+    a check can still verify them.
     """
     event = tables.Event
     statement = select(event.id).where(col(event.run_id).in_([run.id for run in runs]))

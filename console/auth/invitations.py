@@ -43,8 +43,8 @@ def invite(
 ) -> str:
     """Return the token of a new invitation for the person `name`, or for a new person who chooses a name.
 
-    A named person is added or enabled again if necessary. Without `roles`, a known person keeps their roles, and a new
-    person becomes a reviewer. An invitation of an admin withdraws the unused links for an admin who chooses a name.
+    Add or re-enable the named person if necessary. Without `roles`, a known person keeps their roles, and a new person
+    becomes a reviewer. An invitation of an admin withdraws the unused links for an admin who chooses a name.
     """
     person = find_person(session, name) if name is not None else None
     given = as_roles(map(str, roles)) if roles is not None else None
@@ -78,7 +78,7 @@ def read_invitation(session: Session, token: str, now_ms: int) -> Invited:
 
 
 def accept(session: Session, token: str, name: str, now_ms: int) -> tables.Person:
-    """Use the invitation and return the person who signs in; `name` is used only if the invitation has no name.
+    """Use the invitation and return the person who signs in; use `name` only if the invitation has no name.
 
     Raise UnusableInvitation if the invitation is not valid, or BadInput if the name is invalid. Raise Refused if the
     name is taken or is an e-mail address, because an organisation might identify another person by this address. After

@@ -1,7 +1,7 @@
 """The Batch API: files of requests that many endpoints process later at a lower price.
 
-Open batches are stored as files beside the cache of replies, so that another process can fetch the replies. Until a
-reply arrives, its call raises Deferred.
+Files beside the cache of replies store open batches, so that another process can fetch the replies. Until a reply
+arrives, its call raises Deferred.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class BatchOffice:
         return _Deferring(endpoint, limits, self)
 
     def under_way(self) -> list[UnderWay]:
-        """List the posted batches whose replies are not fetched yet."""
+        """List the posted batches without fetched replies."""
         files = sorted(self.folder.glob("batch-*.json"))
         found = [orjson.loads(file.read_bytes()) for file in files]
         return [UnderWay(**one | {"keys": tuple(one["keys"])}) for one in found]

@@ -1,4 +1,4 @@
-"""The cache of replies on disk, for any number of threads and processes, so that each request is paid for once.
+"""The cache of replies on disk, for any number of threads and processes, so that the user pays for each request once.
 
 The SQLite file holds replies with usage and cost, and digests of requests, but neither requests nor API keys.
 """

@@ -29,8 +29,8 @@ class ClientOptions:
     """Options of a model client: the endpoint, its limits, the cache and the budget.
 
     `timeout_s` limits one request, and `deadline_s` one call with all its retries, in seconds. `cache_dir`, if set,
-    stores replies unless `keep` is false. `spending_cap_usd` is checked before each call and covers every process with
-    the same `account`. `reasoning_effort` (low, medium, high ...) applies to models that accept it.
+    stores replies unless `keep` is false. The client checks `spending_cap_usd` before each call, over all processes
+    with the same `account`. `reasoning_effort` (low, medium, high ...) applies to models that accept it.
     """
 
     base_url: str | None = field(default=None, repr=False)

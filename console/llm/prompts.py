@@ -1,8 +1,8 @@
 """Prompts: template files, with rendering and fingerprints; an empty slot is an error.
 
 A template is `<method>/<task>/<step>.txt`. A file of the same name under INFERACT_PROMPTS_DIR replaces the template;
-`<step>.toml` beside it describes the format of the reply. The filter `fenced` encloses text from outside; such text is
-never interpreted as a template.
+`<step>.toml` beside it describes the format of the reply. The filter `fenced` encloses text from outside, and rendering
+never interprets such text as a template.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def fingerprint(name: str) -> str:
 def fence(text: object, kind: str) -> str:
     """Enclose a text between two marker lines that do not occur in the text, so that the text cannot fake its end.
 
-    Equal texts give equal prompts. Control tokens of chat templates, which some servers interpret, are neutralised.
+    Equal texts give equal prompts. Fencing neutralises control tokens of chat templates, which some servers interpret.
     """
     harmless = _CHAT_CONTROL.sub(lambda found: f"{found[0]} ", str(text))
     mark = _digest(harmless)

@@ -152,7 +152,7 @@ def _plain(one: AuditEntry) -> str:
 
 
 class _Fields(dict[str, str]):
-    """The fields of an entry's sentence; each field is computed only if the sentence needs it."""
+    """The fields of an entry's sentence, each computed only if the sentence needs the field."""
 
     def __init__(self, one: AuditEntry) -> None:
         super().__init__(who=one.who, run=one.run, subject=one.subject)

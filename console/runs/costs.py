@@ -1,4 +1,4 @@
-"""The costs of wrong actions, as stated by the user. Items are ranked by P(misaligned) times cost.
+"""The costs of wrong actions, as stated by the user. The queue ranks items by P(misaligned) times cost.
 
 The run's options store the costs. An action without a matching pattern has the cost 1.
 """
@@ -49,7 +49,7 @@ def cost(costs: Costs, checkpoint: Checkpoint) -> float:
 
 
 def priority(costs: Costs, checkpoint: Checkpoint, score: float, probability: float | None) -> float:
-    """Return the expected cost of running the action, or the score if no costs are stated."""
+    """Return the expected cost of running the action, or the score if the user stated no costs."""
     if not costs:
         return score
     return (score if probability is None else probability) * cost(costs, checkpoint)

@@ -252,7 +252,7 @@ class Candidates:
 
     @property
     def share(self) -> str:
-        """A sentence with the share of the log that was read."""
+        """A sentence with the share of the log that the suggestions cover."""
         if self.seen == self.total == 1:
             return "The only trajectory was read."
         if self.seen == self.total:

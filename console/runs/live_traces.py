@@ -1,7 +1,7 @@
 """Live traces: spans that instrumented agents send over OTLP, stored on arrival and converted to trajectories.
 
 A trace becomes a trajectory when its root span has ended, or after `SILENCE_S` seconds without a span. Later spans
-extend the trajectory. A repeated span is stored once, so an exporter may repeat a request.
+extend the trajectory. The table stores a repeated span once, so an exporter may repeat a request.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from storage.queue.transaction import Transaction
 SILENCE_S = 30
 """Time in seconds without a span after which a trace without an ended root span counts as complete."""
 KEPT_DAYS = 7
-"""Number of days for which spans are kept, so that late spans can extend their trajectory."""
+"""Number of days to keep spans, so that late spans can extend their trajectory."""
 
 _AT_ONCE = 100
 _DAY_MS = 86_400_000

@@ -34,7 +34,7 @@ _TOO_DEEP = "The JSON is nested too deeply. Flatten it, or leave out what review
 
 @dataclass(slots=True)
 class FileReport:
-    """The report on one file: each record is imported, a duplicate, or skipped for a reason.
+    """The report on one file: the numbers of imported, duplicate and skipped records, with the reasons for skips.
 
     `calls`, `answers` and `pictures` are the totals over all `trajectories`, including duplicates.
     """
@@ -78,7 +78,7 @@ def _temporary() -> IO[bytes]:
 
 @dataclass(slots=True)
 class Spool:
-    """The records of a file that was read without errors, ready for one short write transaction."""
+    """The records of a file after a reading without errors, ready for one short write transaction."""
 
     report: FileReport
     lines: IO[bytes] = field(default_factory=_temporary)
@@ -101,8 +101,8 @@ class Spool:
 
 @dataclass(frozen=True, slots=True)
 class ImportChoice:
-    """The options of an import: accept an incomplete reading (`is_partial_accepted`), only read the file (`is_dry`),
-    read a session as one trajectory (`is_whole`), and leave keys and tokens unmasked (`has_secrets`).
+    """The options of an import. `is_partial_accepted`: accept an incomplete reading; `is_dry`: only read the file.
+    `is_whole`: read a session as one trajectory; `has_secrets`: leave keys and tokens unmasked.
     """
 
     is_partial_accepted: bool = False

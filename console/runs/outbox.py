@@ -28,7 +28,7 @@ NOT_NEEDED = "not needed: "
 """Prefix of the reason for an unsent message whose event no longer matters."""
 
 KEPT_DAYS = 90
-"""Number of days for which messages are kept, delivered or not."""
+"""Number of days to keep messages, delivered or not."""
 
 _HELD_MS = 60_000
 """Duration of a claim in ms, longer than any attempt, so that no second process sends the message."""

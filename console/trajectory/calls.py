@@ -1,8 +1,8 @@
 """Calls: the single parser for tool calls in an action, strict for policies and tolerant everywhere else.
 
-A call is written `name({...})` with JSON, `name(key=value)` or `name(value)` as in Python, `name[argument]`, `name:
-{...}` or `{"name": ..., "arguments": {...}}`, also after prompt marks (`> `) or in a code fence. Only `name({...})` and
-`name[argument]` are strict. Every other call has a `problem`, so that a policy asks a person.
+The notations of a call are `name({...})` with JSON, `name(key=value)` or `name(value)` as in Python, `name[argument]`,
+`name: {...}` and `{"name": ..., "arguments": {...}}`. Prompt marks (`> `) or a code fence may surround a call. Only
+`name({...})` and `name[argument]` are strict. Every other call has a `problem`, so that a policy asks a person.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class CheckpointKind(StrEnum):
 class Checkpoint:
     """A checkpoint, the only data for detectors and reviewers: the task, the earlier steps and the action itself.
 
-    `index` is the position of the action among the trajectory's steps; `pictures` are the pictures in the opening;
+    `index` is the position of the action among the trajectory's steps. `pictures` are the pictures in the opening;
     `tools` are the tools offered to the agent. To prevent leaks, a checkpoint omits the action's result, the outcome,
     the gold answer and the memory of earlier trials.
     """

@@ -1,7 +1,7 @@
 """Effects: the effects of a tool call, derived from the tool's description, its name and its arguments.
 
-Names may have any style and language (`console.trajectory.tool_names`). The arguments are searched for shell commands,
-SQL, HTTP methods, code, money and messages, because these determine the effect more precisely than the name.
+Names may have any style and language (`console.trajectory.tool_names`). This module searches the arguments for shell
+commands, SQL, HTTP methods, code, money and messages, which determine the effect more precisely than the name.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Terms: the requirements in an instruction (limits, sizes, names, ids, dates, attributes) and their mentions.
 
 `terms` reads an instruction once, from left to right. `occurrences` finds one term in any text, ignoring case,
-punctuation, plurals and notations of prices, sizes and dates. Both take linear time: a pattern starts with a letter or
-digit of the term, and a second check requires the start of a word there.
+punctuation, plurals and notations of prices, sizes and dates. Both functions take linear time: a pattern starts with a
+letter or digit of the term, and a second check finds the start of a word there.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def occurrences(term: Term, text: str) -> list[tuple[int, int]]:
 
 
 def mentions(term: Term, lowered_text: str) -> bool:
-    """Return whether a text that was processed by `lowered` mentions the term."""
+    """Return whether a text mentions the term; process the text with `lowered` first."""
     return next(_places(term, lowered_text), None) is not None
 
 
@@ -211,7 +211,7 @@ def words(text: str) -> list[str]:
 
 
 def vocabulary(lowered_text: str) -> frozenset[str]:
-    """Return the distinct `words` of a text that was processed by `lowered`."""
+    """Return the distinct `words` of a text; process the text with `lowered` first."""
     found = {singular(word) for word in set(_WORD.findall(lowered_text)) if word not in FUNCTION_WORDS}
     return frozenset(word for word in found if len(word) > 1 or word.isdigit())
 

@@ -54,7 +54,7 @@ class Queue:
     def put(self, items: Sequence[NewItem]) -> int:
         """Add items in one transaction and return the number of added items; skip items that exist already.
 
-        An item that was cancelled before any review becomes pending again.
+        An item cancelled before any review becomes pending again.
         """
         with Transaction(self.url, Durability.FULL) as db:
             return db.run_many(sql.PUT, [vars(item) for item in items]) if items else 0

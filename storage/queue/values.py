@@ -82,7 +82,7 @@ class NewDecision(TypedDict):
 
     `submit_key` identifies one submission: a repeated key returns the first decision. `seen_digest` is the digest of
     the text shown to the reviewer, or None if unknown. `door` is the entry point of the decision, by default a browser.
-    `reason_codes` are separated by blanks; `marked_steps` and `answers` are JSON, or None.
+    `reason_codes` are words separated by blanks; `marked_steps` and `answers` are JSON, or None.
     """
 
     decision: str

@@ -7,7 +7,7 @@ from storage.tables.base import NumberedTable, Table
 
 
 class Event(NumberedTable, table=True):
-    """An event: the action, its author and its entry point. This content can be erased, but its link remains.
+    """An event: the action, its author and its entry point. An erasure deletes this content but keeps the event's link.
 
     `before`, `after` and `detail` are JSON. The `salt` keeps a digest from revealing erased content.
     """

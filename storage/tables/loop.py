@@ -255,7 +255,7 @@ class NoticeChannel(NumberedTable, table=True):
     """A person's channel for notices: `kind` is webhook, mail, slack or apprise, `address` is the destination.
 
     The address and the signing `secret` are secrets. `run_ids` is a JSON list of runs, empty for all runs with waiting
-    agents; `events` are words joined by commas; `quiet` is `HH:MM-HH:MM` in `time_zone`, or empty. Items created before
+    agents. `events` are words joined by commas; `quiet` is `HH:MM-HH:MM` in `time_zone`, or empty. Items created before
     `since_ms` cause no notice. `next_ms` is the earliest time of the next message, `used_ms` that of the last message.
     """
 

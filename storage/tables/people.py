@@ -1,4 +1,4 @@
-"""Tables of people, invitations, sessions and agents; secrets are stored only as SHA-256 digests."""
+"""Tables of people, invitations, sessions and agents; they store secrets only as SHA-256 digests."""
 
 from sqlalchemy import BigInteger, Index, UniqueConstraint
 from sqlmodel import Field

@@ -15,7 +15,7 @@ IS_CURRENT = "NOT superseded"
 class ItemStatus(StrEnum):
     """The status of an item.
 
-    `pending`: a slot is free; `claimed`: no slot is free, and a claim is live; `decided`: all required reviews are
+    `pending`: a slot is free; `claimed`: no slot is free, and a claim is live. `decided`: all required reviews are
     done; `delivered`: the agent has the decisions. `expired` and `cancelled` items are no longer in the queue.
     """
 
@@ -221,7 +221,7 @@ class ItemReviewer(Table, table=True):
 
 
 class AuditDraw(NumberedTable, table=True):
-    """One unflagged action, with the random number (0 to 1) that decides whether reviewers audit it.
+    """One unflagged action, with the random number (0 to 1) that determines whether reviewers audit it.
 
     Reviewers audit the action if the number is below the `probability`; an action's number never changes.
     """
@@ -268,8 +268,8 @@ class Decision(NumberedTable, table=True):
 
     A decision from a log (its door is `import`) has no slot. `door` is its entry point, `seen_digest` the digest of the
     text shown to the reviewer; `reason_codes` are the reviewer's reasons, separated by blanks. `marked_steps` is a JSON
-    list of the steps that the reviewer marked as wrong, `answers` a JSON object of the answers to the run's questions;
-    both are null if empty.
+    list of the steps that the reviewer marked as wrong. `answers` is a JSON object of the answers to the run's
+    questions. Both are null if empty.
     """
 
     __tablename__ = "decision"

@@ -133,7 +133,7 @@ class TrajectoryBody(Table, table=True):
 class LiveSpan(NumberedTable, table=True):
     """A span that an agent sent over OTLP, as JSON in `body`; `built_ms` is the time of its trace's last conversion.
 
-    A repeated span is stored once. The arrival of a span with `is_root` ends the trace.
+    The table stores a repeated span once. The arrival of a span with `is_root` ends the trace.
     """
 
     __tablename__ = "live_span"

@@ -59,7 +59,7 @@ class Study(NumberedTable, table=True):
 
 
 class Participant(NumberedTable, table=True):
-    """One place in the allocation and its participant, who is identified by a personal link.
+    """One place in the allocation and its participant; a personal link identifies the participant.
 
     `secret` is the SHA-256 (hex) of the link's secret, null while the place is free. `code` is the pseudonym in
     exports. `answers` are the answers to questions outside items (JSON). `outside_id` is a keyed digest of the

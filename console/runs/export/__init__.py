@@ -76,8 +76,8 @@ def export_layout(
     """Write a run in the layout of another tool and return the number of units written; on error, write no file.
 
     Count in `left_out`, by name, the parts of trajectories that the file cannot hold. If the path has no suffix, unpack
-    a zipped folder to a new folder. Raise Unknown for an unknown layout, run or option, and BadInput if the suffix is
-    wrong or the path cannot be written; also raise the layout's errors.
+    a zipped folder to a new folder. Raise Unknown for an unknown layout, run or option, and BadInput for a wrong suffix
+    or a path that cannot be written. Also raise the layout's errors.
     """
     chosen, source = _records(url, layout, run_name, asked_for, licence)
     unpacked = chosen.suffix == "zip" and not path.suffix

@@ -78,7 +78,7 @@ UNKNOWN = "The file has no known log format."
 _HEAD_BYTES = 2**16
 _LONG_HEAD_BYTES = 2**23
 _TRIED_BYTES = 2**23
-"""Maximum size in bytes of a file that is read in every format if no matching format reads it completely."""
+"""Maximum size in bytes of a file to read in every format if no matching format reads it completely."""
 
 
 def read_log(

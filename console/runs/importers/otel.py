@@ -242,7 +242,7 @@ def _events(told: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _indexed(told: Mapping[str, Any], *kinds: str) -> list[dict[str, Any]]:
-    """Return the messages that are spread over attributes such as `llm.input_messages.0.message.role`."""
+    """Return the messages from attributes with indexed names such as `llm.input_messages.0.message.role`."""
     messages: dict[int, dict[str, Any]] = {}
     for key, value in told.items():
         match = _INDEXED.match(key)

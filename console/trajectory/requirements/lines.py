@@ -209,7 +209,7 @@ def verify(
     """Return the table of the lines with verbatim quotes, broken lines first, without duplicates.
 
     A requirement's quote may be from the request, the policy, or the user's answers (observations of the steps in
-    `replies`); a tool's result never states a requirement. Evidence is quoted from a step.
+    `replies`). A tool's result never states a requirement. The quote of evidence is from a step.
     """
     given = list(lines)
     kept = [line for line in given if _is_verified(checkpoint, line, replies)]

@@ -43,11 +43,11 @@ _MOST_FIELDS = 256
 _SHOWN = 3
 _BLOB = 400
 _FEW = 1_000
-"""Minimum number of characters in a file; below this number, the share is not checked."""
+"""Minimum number of characters in a file for a check of its share."""
 _PAIR = frozenset({"key", "value"})
 """The keys of an attribute in OTLP; the value of `key` is a field's name."""
 _STACKS = frozenset({"traceback", "traceback_ansi", "stack", "stacktrace", "exception.stacktrace"})
-"""The fields with a program's stack trace; they are listed if unread, but do not count for the share."""
+"""The fields with a program's stack trace; a report lists them if unread, but the share ignores them."""
 _SETTINGS = "model_args"
 """The field of an evaluation with its model's settings, including the answers of a scripted model."""
 _PERCENT = 100

@@ -147,7 +147,7 @@ class _Scan:
             raise self._garbled(len(self.buffer))
 
     def _refill(self) -> bool:
-        """Read more bytes; double the window if a record does not fit, so that each byte is scanned at most twice."""
+        """Read more bytes; double the window for a long record, so that the scan reads each byte at most twice."""
         self.buffer, self.position, self.kept = self.buffer[self.kept :], self.position - self.kept, 0
         if len(self.buffer) > LINE_LIMIT_BYTES:
             raise UnreadableFile(str(self.path), TOO_LONG, self.line)
@@ -237,7 +237,10 @@ class Record:
 
 
 def json_records(path: Path, progress: Progress | None, *alternatives: tuple[str, ...]) -> Iterator[Record]:
-    """Yield the records at the base, else list elements, else one record or lines; raise UnreadableFile if invalid."""
+    """Yield the records at the base, else a list's elements, else one record of the file or of each line.
+
+    Raise UnreadableFile for invalid JSON.
+    """
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES).removeprefix(BOM)
     base = base_of(outline(head), *alternatives)

@@ -1,7 +1,7 @@
 """Conversion of messages and their parts, in the dialects of logs, to turns.
 
 OpenAI chat and Responses, Anthropic, Gemini, Bedrock, LangChain, AutoGen, the AI SDK and OpenTelemetry differ in the
-names of a few fields. A call in any of these dialects becomes a call. Unknown parts are counted as left out.
+names of a few fields. A call in any of these dialects becomes a call. The intake counts unknown parts as left out.
 """
 
 from __future__ import annotations
