@@ -1,7 +1,7 @@
 """The audit chains: each link hashes its event's digest with the previous hash, so that a check finds any change.
 
 Each run has its own chain, so that writers of different runs do not wait for each other. The access chain covers events
-and rows outside any run. `seal` adds a link with the last hashes of all grown chains to the access chain.
+and rows outside any run. `seal` adds a link to the access chain with the last hash of each chain that has grown.
 
 A chain holds digests and ids only. An erasure deletes an event's content but keeps its link, and adds an event with the
 erased event's id. Each chain has one row for its end.

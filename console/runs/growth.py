@@ -96,7 +96,7 @@ def _extend(session: Session, run: tables.Run, row: tables.Trajectory, new: Traj
 
 
 def _last_seen(session: Session, trajectory_id: int) -> int:
-    """Return the last step that a reviewer has claimed or decided, or -1."""
+    """Return the last step that a reviewer has claimed or decided, or -1 if no step is claimed or decided."""
     item, slot, decision = tables.Item, tables.Slot, tables.Decision
     taken = select(slot.item_id).where(col(slot.status).in_(_TAKEN))
     decided = select(decision.item_id)

@@ -71,7 +71,7 @@ class _Session:
         self.messages[name] = (self.messages.get(name, (line,))[0], message)
 
     def _rewind(self, name: str) -> None:
-        """Remove the message and all later messages from the session, as a separate trajectory."""
+        """Move the message and all later messages of the session to a separate trajectory."""
         names = list(self.messages)
         for one in names[names.index(name) :] if name in names else []:
             self.rewound[one] = self.messages.pop(one)

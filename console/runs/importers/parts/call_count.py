@@ -83,7 +83,7 @@ class _Told:
 
 @dataclass(slots=True)
 class CallCount:
-    """Numbers of calls by content, in slots of a hash, so that the memory does not grow with the file."""
+    """Numbers of calls by content, in a fixed number of hash slots, so that the memory does not grow with the file."""
 
     read: array[int] = field(default_factory=lambda: array("i", bytes(4 * _SLOTS)))
     least: array[int] = field(default_factory=lambda: array("i", bytes(4 * _SLOTS)))

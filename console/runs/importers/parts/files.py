@@ -169,7 +169,7 @@ def _goes_on(match: re.Match[str], part: str, number: int) -> bool:
 
 
 UNPACKED_BYTES = 4 * 2**30
-"""Maximum unpacked size in bytes; a larger archive may be an attack, and a user can split it."""
+"""Maximum unpacked size in bytes, as a protection against malicious archives."""
 
 _GZIP, _ZSTD, _ZIP, _PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"PAR1"
 _ZSTD_MEMBER = 93
