@@ -46,7 +46,7 @@ class Durability(StrEnum):
 @contextmanager
 def reading(url: str) -> Iterator[Session]:
     """Open a session that reads one state of the database; roll back any changes at the end."""
-    with _in_words(url), Session(engine(url)) as session:
+    with _translate_errors(url), Session(engine(url)) as session:
         yield session
 
 
@@ -57,7 +57,7 @@ def writing(url: str, durability: Durability = Durability.FULL) -> Iterator[Sess
     Raise DatabaseUnusable if the file cannot be written, or if another file has replaced it.
     """
     opened = engine(url, durability, writes=True)
-    with _in_words(url), Session(opened, expire_on_commit=False) as session, session.begin():
+    with _translate_errors(url), Session(opened, expire_on_commit=False) as session, session.begin():
         yield session
         session.flush()
         link_touched(session.connection().connection.cursor(), server=opened.dialect.name != "sqlite")
@@ -184,7 +184,7 @@ def _file(opened: Engine) -> DatabaseFile | None:
 
 
 @contextmanager
-def _in_words(url: str) -> Iterator[None]:
+def _translate_errors(url: str) -> Iterator[None]:
     """Raise DatabaseUnusable for SQLite errors about the database file; re-raise other errors."""
     try:
         yield
@@ -242,7 +242,7 @@ class DatabaseFile:
         if file and log and _state(file) == self._seen and self._is_log(log):
             return
         with self._lock:
-            self._look()
+            self._verify()
 
     def prepare(self) -> None:
         """Create the file if necessary and make it private; never create a file in place of a recorded one."""
@@ -268,10 +268,10 @@ class DatabaseFile:
         self._log_size = log.st_size
         return not log.st_size or os.pread(self._log_header, 3, 0) == _LOG_MAGIC
 
-    def _look(self) -> None:
+    def _verify(self) -> None:
         """Check the file in full; raise DatabaseUnusable if a program other than SQLite changed it."""
         if self._anchor is None:
-            self._learn()
+            self._record_identity()
             return
         if (file := _stat(self._path_text)) is None:
             raise self._unusable("was removed")
@@ -281,15 +281,15 @@ class DatabaseFile:
             raise self._unusable("was emptied")
         if os.pread(self._header, _FIRST_BYTES, 0) != self._first_bytes:
             raise self._unusable("was damaged or overwritten")
-        self._look_at_log(self._anchor)
-        if self._key_there() != self._key:
+        self._verify_log(self._anchor)
+        if self._read_current_key() != self._key:
             raise self._unusable("was replaced by another database")
         self._seen = _state(file)
 
-    def _learn(self) -> None:
+    def _record_identity(self) -> None:
         """Record the file's identity if the database has a key; keep one connection open, so that the log stays."""
         make_private(self._path)
-        key = self._key_there() if self._path.exists() and self._path.stat().st_size else None
+        key = self._read_current_key() if self._path.exists() and self._path.stat().st_size else None
         if key is None:
             return
         anchor = _open(self._path)
@@ -308,7 +308,7 @@ class DatabaseFile:
     def _unusable(self, what: str) -> DatabaseUnusable:
         return DatabaseUnusable(f"The database file {self._path} {what}; {HOW_TO_GO_ON}.")
 
-    def _look_at_log(self, anchor: sqlite3.Connection) -> None:
+    def _verify_log(self, anchor: sqlite3.Connection) -> None:
         """Raise DatabaseUnusable if the log was removed, replaced or truncated; copy a removed log to the file."""
         log = _stat(self._log_text)
         if log is None or _id(log) != self._log_id:
@@ -323,7 +323,7 @@ class DatabaseFile:
             raise cut
         self._log_size = log.st_size
 
-    def _key_there(self) -> str | None:
+    def _read_current_key(self) -> str | None:
         """Return the key, read by a new connection without cached pages, or None if the database has no key."""
         try:
             with closing(_open(self._path)) as connection:

@@ -99,7 +99,7 @@ class Transaction:
 
     def rows(self, statement: str, **values: Any) -> list[Row]:
         """Return every row of the result."""
-        words, arranged = _arranged(statement, self._dialect)
+        words, arranged = _arrange_values(statement, self._dialect)
         # Fetch all rows, because SQLite cannot commit while a RETURNING is half read.
         found: list[Row] = self._cursor.execute(words, arranged(values)).fetchall()
         return found
@@ -107,19 +107,19 @@ class Transaction:
     def row(self, statement: str, **values: Any) -> Row | None:
         """Return the first row of the result, or None if the result has no row."""
         # Not by way of `rows`: a claim asks so many times that one more call each would show.
-        words, arranged = _arranged(statement, self._dialect)
+        words, arranged = _arrange_values(statement, self._dialect)
         found: list[Row] = self._cursor.execute(words, arranged(values)).fetchall()
         return found[0] if found else None
 
     def run(self, statement: str, **values: Any) -> int:
         """Run the statement and return the number of changed rows."""
-        words, arranged = _arranged(statement, self._dialect)
+        words, arranged = _arrange_values(statement, self._dialect)
         changed: int = self._cursor.execute(words, arranged(values)).rowcount
         return changed
 
     def run_many(self, statement: str, values: Sequence[dict[str, Any]]) -> int:
         """Run the statement once for each set of values and return the number of changed rows."""
-        words, arranged = _arranged(statement, self._dialect)
+        words, arranged = _arrange_values(statement, self._dialect)
         self._cursor.executemany(words, [arranged(row) for row in values])
         changed: int = self._cursor.rowcount
         return changed
@@ -148,7 +148,7 @@ def render_sql(statement: str, dialect: Dialect) -> str:
 
 
 @lru_cache(maxsize=256)
-def _arranged(statement: str, dialect: Dialect) -> tuple[str, Callable[[dict[str, Any]], Any]]:
+def _arrange_values(statement: str, dialect: Dialect) -> tuple[str, Callable[[dict[str, Any]], Any]]:
     """Return the statement and a function that arranges its values; SQLite gets positional values.
 
     SQLite is slow with named values: positions save a tenth of a claim's cost outside its statements.

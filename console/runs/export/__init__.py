@@ -48,7 +48,7 @@ def export(
     format = format_of(path)
     with atomic_file(path) as stream:
         rows = _write(partial(reading, url), kind, run_name, format, stream, researcher, pictures)
-        _tell(url, run_name, kind, path.suffix.removeprefix("."), rows, None, [PICTURES] if pictures else ())
+        _record_export(url, run_name, kind, path.suffix.removeprefix("."), rows, None, [PICTURES] if pictures else ())
         return rows
 
 
@@ -60,7 +60,7 @@ def download(
         raise Unknown("export format", format, FORMATS)
     stream = BytesIO()
     rows = _write(partial(reading, url), kind, run_name, FORMATS[format], stream, researcher, pictures)
-    _tell(url, run_name, kind, format, rows, by, [PICTURES] if pictures else ())
+    _record_export(url, run_name, kind, format, rows, by, [PICTURES] if pictures else ())
     return stream.getvalue()
 
 
@@ -89,8 +89,8 @@ def export_layout(
     with atomic_file(target) as stream:
         count = chosen.write(source, stream)
         stream.flush()
-        _check_units(_part_of(target), chosen, count)
-        _tell(url, run_name, layout, chosen.suffix, count, None, asked_for)
+        _check_units(_unfinished_path(target), chosen, count)
+        _record_export(url, run_name, layout, chosen.suffix, count, None, asked_for)
     if left_out is not None:
         left_out.update(source.left_out)
     if unpacked:
@@ -122,7 +122,7 @@ def download_layout(
     """Return a run in the layout of another tool as bytes, for researchers; raise the errors of `export_layout`."""
     chosen, source = _records(url, layout, run_name, asked_for, "unknown")
     stream = BytesIO()
-    _tell(url, run_name, layout, chosen.suffix, chosen.write(source, stream), by, asked_for)
+    _record_export(url, run_name, layout, chosen.suffix, chosen.write(source, stream), by, asked_for)
     return stream.getvalue()
 
 
@@ -136,7 +136,7 @@ def _records(
     return chosen, RunRecords(opened, _find(opened, run_name), frozenset(asked_for), licence)
 
 
-def _tell(
+def _record_export(
     url: str, run_name: str, kind: str, format: str, rows: int, by: By | None, asked_for: Collection[str] = ()
 ) -> None:
     """Record the export before the file gets its final name, so that each exported file has a record."""
@@ -161,7 +161,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
     Raise BadInput if the file cannot be written.
     """
-    part = _part_of(path)
+    part = _unfinished_path(path)
     try:
         with private_file(part) as stream:
             yield stream
@@ -172,7 +172,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         part.unlink(missing_ok=True)
 
 
-def _part_of(path: Path) -> Path:
+def _unfinished_path(path: Path) -> Path:
     """Return the path of the unfinished file for this path."""
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 
