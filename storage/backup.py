@@ -77,7 +77,7 @@ def name_in_folder(folder: str | Path, at: datetime) -> Path:
 def remove_old(made: Path, keep: int) -> list[Path]:
     """Remove older backups in the folder of the new backup `made`, keep `keep` backups, and return the removed paths.
 
-    Count only files named by `name_in_folder`. Never remove the new backup, even if an older backup has a later time.
+    Count only files named by `name_in_folder`. Never remove the new backup, even if another backup has a later time.
     """
     dated = sorted((path for path in made.parent.iterdir() if _DATED.fullmatch(path.name)), reverse=True)
     old = [path for path in dated if path != made][keep - 1 :]

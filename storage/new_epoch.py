@@ -191,7 +191,8 @@ def begin_epoch(
     """Change the restored copy `ready` for its new epoch, in one transaction with the event `about`.
 
     `replaced` is a migrated copy of the replaced database. If that database was unreadable, `unread` is the reason and
-    `replaced` a copy of the backup. Raise StorageError if people or agents have different ids in the two files.
+    `replaced` a copy of the backup. With `keep_access`, raise StorageError if people or agents have different ids in
+    the two files.
     """
     now_ms = time.time_ns() // 1_000_000
     with _writing(ready, replaced) as session:

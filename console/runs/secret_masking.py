@@ -151,7 +151,7 @@ _KINDS = (
 _Hint = tuple[_Kind, str]
 _HINTS: tuple[_Hint, ...] = tuple((kind, hint) for kind in _KINDS for hint in kind.hints)
 _TOKEN = re.compile(r"(?=.*\d)(?=.*[a-z])[\w.-]{16,}\Z")
-"""Pattern for the value after the bare name `token`: random letters and digits."""
+"""Pattern for the value after the bare name `token`: at least 16 characters with letters and digits."""
 _LETTERS = re.compile(r"[A-Za-z_.]+\Z")
 
 

@@ -31,7 +31,7 @@ _PROMPT = re.compile(r"^Solve a question answering task")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A header: of a trial with its `number`, of its `records`, or of a `section` of attempts, such as CORRECT."""
+    """A header: a trial with its `number`, a summary with its number of `records`, or a `section` such as CORRECT."""
 
     number: int | None = None
     records: int | None = None

@@ -77,7 +77,7 @@ def _success(name: str, value: object) -> bool | None:
 
 
 def trial_of(value: object) -> int:
-    """Return the trial number, counted from 0, or 0 if the log gives no trial."""
+    """Return the trial number, counted from 0, or 0 if the log gives no valid trial number."""
     number = number_of(value)
     return int(number) if number is not None and 0 <= number <= _MOST_TRIALS else 0
 
