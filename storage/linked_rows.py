@@ -123,7 +123,7 @@ LINKED: dict[str, LinkedTable] = {
         who=("agent_id",),
         what=(
             "run", "token", "digest", "task_key", "instruction_digest", "trial", "step", "action_digest", "begun",
-            "answer", "feedback_text", "reason_codes",
+            "answer", "feedback_text", "reason_codes", "marked_steps",
         ),
         when=("at_ms",),
     ),
@@ -155,6 +155,7 @@ NOT_LINKED = {
     "ledger": "entries of a budget: compared with the budget, its slots and decisions",
     "budget": "a sum: compared with its ledger, slots and decisions",
     "draft": "text that a reviewer has not submitted",
+    "saved_view": "a filter of the Inbox, which grants and decides nothing",
     "item_reviewer": "an order of work: who may decide follows from the rule and the run",
     "memory": "written from a linked decision, which keeps the original text",
     "log_import": "each import is an event",

@@ -46,24 +46,26 @@ FROM replaced.ask ra WHERE ra.token = a.token AND (a.answer IS NULL OR a.action 
 
 _CARRY = """
 INSERT OR IGNORE INTO main.carried_check (run, token, digest, agent_id, task_key, instruction_digest, trial, step,
-                                          action_digest, begun, answer, feedback_text, reason_codes, at_ms)
+                                          action_digest, begun, answer, feedback_text, reason_codes, marked_steps,
+                                          at_ms)
 SELECT r.name, a.token,
        CASE WHEN instr(a.digest, ':') THEN substr(a.digest, 1, instr(a.digest, ':') - 1) ELSE a.digest END,
        (SELECT m.id FROM main.agent m JOIN {schema}.agent g ON g.name_key = m.name_key WHERE g.id = a.agent_id),
        k.task_key, k.instruction_digest, t.trial, a.step, since.action_digest, since.begun, a.answer,
-       since.feedback_text, since.reason_codes, a.asked_ms
+       since.feedback_text, since.reason_codes, since.marked_steps, a.asked_ms
 FROM ({since}) since JOIN {schema}.ask a ON a.id = since.ask_id JOIN {schema}.run r ON r.id = a.run_id
 JOIN {schema}.trajectory t ON t.id = a.trajectory_id JOIN {schema}.task k ON k.id = t.task_id"""
 
 _BEGUN = """
 SELECT n.id AS ask_id, true AS begun, coalesce(d.action_digest, i.action_digest) AS action_digest,
-       coalesce(d.feedback_text, '') AS feedback_text, coalesce(d.reason_codes, '') AS reason_codes
+       coalesce(d.feedback_text, '') AS feedback_text, coalesce(d.reason_codes, '') AS reason_codes,
+       d.marked_steps
 FROM replaced.ask n JOIN replaced.intent i ON i.trajectory_id = n.trajectory_id AND i.step = n.step
 LEFT JOIN replaced.decision d ON d.id = i.decision_id WHERE n.token NOT IN (SELECT token FROM main.ask)"""
 
 # Also of the backup itself: a rejection that could still be undone was not yet the check's answer.
 _REJECTED = f"""
-SELECT n.id AS ask_id, false AS begun, d.action_digest, d.feedback_text, d.reason_codes
+SELECT n.id AS ask_id, false AS begun, d.action_digest, d.feedback_text, d.reason_codes, d.marked_steps
 FROM {{schema}}.ask n JOIN {{schema}}.decision d ON d.item_id = n.item_id
 WHERE (n.answer IS NULL OR n.answer = 'rejected')
   AND d.id IN (SELECT max(id) FROM {{schema}}.decision WHERE decision = 'reject' AND {IS_CURRENT} GROUP BY item_id)

@@ -102,22 +102,6 @@ def task_of(session: Session, run: tables.Run, trajectory_id: int) -> int:
     return task_id
 
 
-def load_previous(session: Session, trajectory_id: int) -> Trajectory | None:
-    """Return the record of the same task's previous trial, or None if that trial does not exist."""
-    row = session.get(tables.Trajectory, trajectory_id)
-    if row is None:
-        raise Unknown("trajectory", trajectory_id)
-    record = tables.Trajectory
-    statement = (
-        select(col(record.id))
-        .where(col(record.task_id) == row.task_id, col(record.trial) < row.trial)
-        .order_by(col(record.trial).desc())
-        .limit(1)
-    )
-    found = session.execute(statement).scalar()
-    return load(session, found) if found else None
-
-
 def _select(session: Session, run: tables.Run, wanted: Filter) -> Select[tables.Trajectory, str, str]:
     record, task = tables.Trajectory, tables.Task
     same_task = col(task.id) == col(record.task_id)

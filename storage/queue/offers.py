@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from storage.queue.transaction import Transaction
+from storage.queue.values import DEAD_MS
 
 MOST = 8
 """Maximum number of offers per kind; other reviewers may claim the first offers in the meantime."""
@@ -37,6 +38,7 @@ _LIVE = f"""
 SELECT i.id, i.run_id, i.trial, a.deadline_ms, a.asked_ms FROM ask a CROSS JOIN item i
 WHERE a.answer IS NULL AND a.item_id IS NOT NULL AND i.id = a.item_id AND i.run_id IN (%s)
   AND i.status IN ('pending', 'claimed') AND (a.deadline_ms IS NULL OR a.deadline_ms > :now_ms)
+  AND ({_HELD} OR NOT a.beats OR a.heartbeat_ms >= :dead_ms)
   AND NOT {_LEFT} AND NOT {_OF_OTHERS} AND ({_HELD} OR (i.open_slots > 0 AND {_PAID}))
 ORDER BY a.deadline_ms IS NULL, a.deadline_ms, i.priority DESC, i.id LIMIT :most"""
 
@@ -86,10 +88,13 @@ class LiveItem(NamedTuple):
 def list_live_items(
     db: Transaction, run_ids: Sequence[int], reviewer: str, now_ms: int, most: int = MOST
 ) -> list[LiveItem]:
-    """Return the live items of these runs that the reviewer may claim, ordered by deadline."""
+    """Return the live items of these runs that the reviewer may claim, ordered by deadline.
+
+    An agent whose heartbeats stopped no longer waits, unless the reviewer has claimed its item.
+    """
     if not run_ids:
         return []
-    rows = db.rows(_LIVE % _listed(run_ids), reviewer=reviewer, now_ms=now_ms, most=most)
+    rows = db.rows(_LIVE % _listed(run_ids), reviewer=reviewer, now_ms=now_ms, dead_ms=now_ms - DEAD_MS, most=most)
     return [LiveItem(*row) for row in rows]
 
 

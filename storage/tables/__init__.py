@@ -16,7 +16,7 @@ from storage.tables.loop import (
     Policy,
     ReplacedPolicy,
 )
-from storage.tables.people import Agent, AgentOwner, GroupMember, Invitation, Person, PersonSession
+from storage.tables.people import Agent, AgentOwner, GroupMember, Invitation, Person, PersonSession, SavedView
 from storage.tables.queue import (
     IS_CURRENT,
     UNREVIEWED,

@@ -123,6 +123,7 @@ class CarriedCheck(NumberedTable, table=True):
     feedback_text: str = ""
     reason_codes: str = ""
     at_ms: int = Field(sa_type=BigInteger)
+    marked_steps: str | None = None
 
 
 class ReplacedPolicy(NumberedTable, table=True):

@@ -52,6 +52,18 @@ class PersonSession(NumberedTable, table=True):
     ended_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
+class SavedView(NumberedTable, table=True):
+    """A named filter of the Inbox of one person; `query` holds the filter as it is in the address."""
+
+    __tablename__ = "saved_view"
+    __table_args__ = (UniqueConstraint("person_id", "name"),)
+
+    person_id: int = Field(foreign_key="person.id")
+    name: str
+    query: str
+    created_ms: int = Field(sa_type=BigInteger)
+
+
 class GroupMember(NumberedTable, table=True):
     """A person in a group; `name` is the group's name, and `name_key` is this name ignoring case."""
 

@@ -14,6 +14,7 @@ from console.gate.checks import CheckId, Wait
 from console.gate.policy import policy_store
 from console.gate.request import Asker
 from console.review import decisions
+from console.review.marked_steps import MarkedStep
 from console.runs import housekeeping
 from storage import tables
 from storage.backup import backup, restore
@@ -138,15 +139,14 @@ def test_a_rejection_made_after_the_backup_holds(shop, is_asked_before):
     copy = None if is_asked_before else shop.backup()
     wait = shop.ask()
     copy = copy or shop.backup()
-    shop.decide("reject")
+    shop.decide("reject", marked_steps=(MarkedStep(1),))
     assert wait.look().reason is Reason.REJECTED
     found = shop.restore(copy).went_back
     assert (found.rejections_carried, found.decisions_lost) == (1, 1)
     again = shop.ask()
-    assert (again.reason, again.feedback) == (
-        Reason.ALREADY_REJECTED,
-        "This action was already rejected in this task. no, wait",
-    )
+    assert again.reason is Reason.ALREADY_REJECTED
+    said = "This action was already rejected in this task. Step 1, `pay(1)`: this step is wrong. no, wait"
+    assert again.feedback == said
     assert isinstance(shop.ask("pay(2)"), Wait)
 
 

@@ -174,7 +174,9 @@ def contrast_forest(frame: pd.DataFrame) -> go.Figure:
     """Draw the estimate of each contrast. Columns: contrast, kind, measure, estimate, low, high (may be missing)."""
     first = frame[(frame["kind"] == "primary") & frame["estimate"].notna()]
     shown = first if len(first) else frame[frame["estimate"].notna() & (frame["measure"] == frame["measure"].iloc[0])]
-    bounds = zip(shown["estimate"], shown["low"], shown["high"], strict=True)
+    # The addition turns a rounded -0.0 into 0.0.
+    rounded = shown[["estimate", "low", "high"]].astype(float).round(3) + 0.0
+    bounds = rounded.itertuples(index=False, name=None)
     figure = go.Figure()
     figure.add_vline(x=0, line=DOTTED)
     figure.add_scatter(

@@ -90,10 +90,13 @@ def split_series(frame: pd.DataFrame, column: str) -> Iterator[tuple[str, pd.Dat
         yield name, frame[frame[column] == name], style
 
 
-def label_last_points(figure: go.Figure, ends: Sequence[tuple[float, float, str, str]], gap: float) -> None:
+def label_last_points(
+    figure: go.Figure, ends: Sequence[tuple[float, float, str, str]], gap: float, *, beside: bool = False
+) -> None:
     """Replace the legend by labels (x, y, label, colour), at least `gap` apart on the y axis.
 
-    Lines that end at the same point share a label; a thin line joins a label that had to move to its point.
+    Lines that end at the same point share a label; a thin line joins a label that had to move to its point. With
+    `beside`, the labels are to the right of the points, where no line crosses them.
     """
     shared: dict[tuple[float, float], list[tuple[str, str]]] = {}
     for x, y, label, colour in ends:
@@ -104,16 +107,20 @@ def label_last_points(figure: go.Figure, ends: Sequence[tuple[float, float, str,
         moved, before = place - y > gap / 2, 2 * x > width
         drawn = {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": labels[0][1], "standoff": 2}
         # The tail of the arrow is the label's place, in units of the axes.
-        drawn |= {"showarrow": True, "ax": x, "ay": place, "axref": "x", "ayref": "y"} if moved else {"yshift": 6}
+        shift = {"xshift": 6} if beside else {"yshift": 6}
+        at = x + 0.03 * width if beside else x
+        drawn |= {"showarrow": True, "ax": at, "ay": place, "axref": "x", "ayref": "y"} if moved else shift
         figure.add_annotation(
             x=x,
             y=y,
             text=" · ".join(label for label, _colour in labels),
-            xanchor="right" if before else "left",
-            yanchor="bottom",
+            xanchor="right" if before and not beside else "left",
+            yanchor="middle" if beside else "bottom",
             font={"color": labels[0][1], "size": 13},
             **({"showarrow": False} | drawn),
         )
+    if beside:
+        figure.update_xaxes(range=[0, 1.4 * width or 1])
     figure.update_layout(showlegend=False)
 
 

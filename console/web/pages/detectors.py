@@ -8,7 +8,7 @@ from console.database import database_url, reading
 from console.detection.evaluation import dashboard
 from console.web.detectors import corrected, metrics, oversight, requirement_lines
 from console.web.run_picker import chosen_run, run_picker
-from console.web.widgets.messages import show_empty_state
+from console.web.widgets.messages import next_step_row, show_empty_state
 
 st.title("Detectors")
 with reading() as session:
@@ -16,7 +16,7 @@ with reading() as session:
     version = dashboard.dashboard_version(session, run) if run else ()
 if run is None:
     show_empty_state("No runs yet", "Import a log, then judge it with detectors.")
-    st.page_link("console/web/pages/runs.py", label="Import a log")
+    next_step_row().page_link("console/web/pages/runs.py", label="Import a log")
     st.stop()
 
 with st.container(horizontal=True, vertical_alignment="bottom", key="detectors-head"):
@@ -31,7 +31,7 @@ if not evaluation.scores:
         "No verdicts yet",
         f"Judge this run on the Runs page, or run: inferact detect {quote(run.name)} --method rules,random",
     )
-    st.page_link("console/web/pages/runs.py", label="Open Runs")
+    next_step_row().page_link("console/web/pages/runs.py", label="Open Runs")
     st.stop()
 
 if evaluation.known:

@@ -15,11 +15,11 @@ from console.web.run_files import exporting
 from console.web.run_picker import chosen_run, run_picker
 from console.web.sign_in import by_browser
 from console.web.widgets.chart import download
-from console.web.widgets.messages import show_empty_state, show_problem
+from console.web.widgets.messages import next_step_row, show_empty_state, show_problem
 from console.web.widgets.tables import show_rows
 from storage.engine import reading as reading_at
 
-_SHOWN = 200
+_SHOWN = 50
 _ALL = "all"
 
 
@@ -63,7 +63,7 @@ with reading() as session:
     run = chosen_run(session)
 if run is None:
     show_empty_state("Nothing to export yet", "Import a log or start agents, then export the run.")
-    st.page_link("console/web/pages/runs.py", label="Import a log")
+    next_step_row().page_link("console/web/pages/runs.py", label="Import a log")
     show_audit()
     st.stop()
 

@@ -12,102 +12,27 @@ from console.database import Session, now_ms, reading
 from console.language import _, digits, gettext_noop, ngettext
 from console.review import feedback_counts, inbox
 from console.review.access import list_reviewable_runs
-from console.review.pending_items import PendingFilter, PendingItems, list_filter_choices, list_pending_over_runs
+from console.review.pending_items import PendingItems, list_filter_choices, list_pending_over_runs
 from console.review.waiting import count_offered
 from console.trials.vigilance import has_known_items
-from console.web.review import bulk_bar
-from console.web.run_picker import choose_run
+from console.web.review import actions, bulk_bar, inbox_tools
 from console.web.sign_in import current_identity
 from console.web.widgets.arrival_watch import watch_arrivals
 from console.web.widgets.browser import set_cookie
 from console.web.widgets.markup import plain, show_html
-from console.web.widgets.messages import show_empty_state
+from console.web.widgets.messages import next_step_row, show_empty_state
 from console.web.widgets.pending_rows import show_pending_rows
 from console.web.widgets.status import age, count_down, show_budget_meter
 from storage import tables
 from storage.tables import ItemStatus, RunKind
 
 REVIEW, RUNS = "console/web/pages/review.py", "console/web/pages/runs.py"
-_ONLY = {"escalated": gettext_noop("Escalated"), "mine": gettext_noop("Mine")}
-_LABELS = {"detector": gettext_noop("Detector"), "environment": gettext_noop("Environment")}
-_FILTERS = ("find", "detector", "environment", "only", "order")
-_ORDERS = {
-    "urgent": gettext_noop("Most urgent first"),
-    "oldest": gettext_noop("Oldest first"),
-    "newest": gettext_noop("Newest first"),
-}
-
-
-def select_filter(detectors: list[str], environments: list[str], *, many: bool) -> PendingFilter:
-    """Draw the filters, if there is anything to choose, and return the selected filter; a phone hides the filters."""
-    asked = {name: st.query_params.get_all(name) for name in _FILTERS}
-    if not (many or any(asked.values())):
-        return PendingFilter()
-    choices = {"detector": detectors, "environment": environments}
-    drawn = [name for name, known in choices.items() if len(known) > 1 or asked[name]]
-    disclosure = st.container(key="ia-filters-shown")
-    with st.container(key="ia-filters"):
-        find, marks, *places, last = st.columns([4, 2, *(2 for _ in drawn), 2], vertical_alignment="bottom")
-    with find:
-        hint = _("task, action or reason")
-        text = st.text_input(_("Find"), key="find", bind="query-params", placeholder=hint)
-    chosen: dict[str, tuple[str, ...]] = {}
-    for name, place in zip(drawn, places, strict=True):
-        with place:
-            options, label = list(dict.fromkeys([*choices[name], *asked[name]])), _(_LABELS[name])
-            chosen[name] = tuple(st.multiselect(label, options, key=name, bind="query-params", placeholder=_("any")))
-    with marks:
-        only = st.pills(
-            _("Show only"),
-            list(_ONLY),
-            key="only",
-            selection_mode="multi",
-            bind="query-params",
-            format_func=lambda name: _(_ONLY[name]),
-        )
-    with last:
-        order = st.selectbox(
-            _("Order"), list(_ORDERS), key="order", bind="query-params", format_func=lambda name: _(_ORDERS[name])
-        )
-    on = bool(text) + sum(map(len, chosen.values())) + len(only)
-    words = _("Show filters ({count} on)").format(count=digits(on)) if on else _("Show filters")
-    disclosure.checkbox(words, key="filters-open")
-    return PendingFilter(
-        text, chosen.get("detector", ()), chosen.get("environment", ()), "escalated" in only, "mine" in only, order
-    )
-
-
-def clear_filters() -> None:
-    """Clear every filter."""
-    st.session_state["find"], st.session_state["only"] = "", []
-    st.session_state["detector"], st.session_state["environment"] = [], []
 
 
 def find_filtered_run(session: Session, every: Sequence[tables.Run]) -> tables.Run | None:
     """Return the run in the address, or None for all runs."""
     wanted = st.query_params.get("run")
     return next((run for run in every if run.name == wanted), None)
-
-
-def pick_filtered_run(names: list[str], only: str | None) -> None:
-    """Draw the list of runs; the first entry selects all of them."""
-    everywhere = _("All runs ({count})").format(count=digits(len(names)))
-    st.session_state["run_filter"] = only or ""
-    st.selectbox(
-        _("Run"),
-        ["", *sorted(names)],
-        key="run_filter",
-        format_func=lambda name: name or everywhere,
-        on_change=_filter_by_run,
-        width=360,
-    )
-
-
-def _filter_by_run() -> None:
-    if name := st.session_state["run_filter"]:
-        choose_run(name)
-    else:
-        st.query_params.pop("run", None)
 
 
 def open_item(run: tables.Run | None, item: int | None) -> None:
@@ -149,7 +74,7 @@ def show_empty_inbox(
             count=digits(waiting.hidden)
         )
         show_empty_state(_("No matching items"), words)
-        st.button(_("Clear filters"), key="show-all", on_click=clear_filters)
+        st.button(_("Clear filters"), key="show-all", on_click=inbox_tools.clear_filters)
         return
     researcher = who.has(Role.RESEARCHER)
     if run is None:
@@ -157,13 +82,19 @@ def show_empty_inbox(
         return
     unjudged = run.kind != RunKind.GATE and run.detector is None
     show_empty_state(_("No pending items in this run"), _why(session, run, waiting, undecided, researcher and unjudged))
-    with st.container(horizontal=True, horizontal_alignment="center", key="what-now"):
+    with next_step_row():
         if researcher and unjudged:
             st.page_link(RUNS, label=_("Judge this run"), query_params={"run": run.name})
         others = [other.id or 0 for other in list_reviewable_runs(session, who.name) if other.id != run.id]
         if more := count_offered(session, others, who.name):
             label = ngettext("Review {count} item elsewhere", "Review {count} items elsewhere", more)
-            st.button(label.format(count=digits(more)), key="elsewhere", type="primary", on_click=_show_all_runs)
+            st.button(
+                label.format(count=digits(more)),
+                key="elsewhere",
+                type="primary",
+                on_click=inbox_tools.select_run,
+                args=("",),
+            )
 
 
 def _why_nowhere(waiting: PendingItems, undecided: int) -> str:
@@ -187,10 +118,6 @@ def _why(session: Session, run: tables.Run, waiting: PendingItems, undecided: in
     if found:
         return _("Every item has a decision. New items appear here automatically.")
     return _("No action has needed a review so far. New items appear here automatically.")
-
-
-def _show_all_runs() -> None:
-    st.query_params.pop("run", None)
 
 
 _COOKIE = "ia_tour"
@@ -263,7 +190,7 @@ def show_no_runs(who: Identity | None) -> None:
     """Draw the reason why there is nothing to review in any run."""
     if who and who.has(Role.RESEARCHER):
         show_empty_state(_("No runs yet"), _("Import a log or start agents to get items to review."))
-        st.page_link(RUNS, label=_("Import a log"))
+        next_step_row().page_link(RUNS, label=_("Import a log"))
     else:
         show_empty_state(
             _("Nothing to review yet"),
@@ -281,30 +208,38 @@ with reading() as session:
     shown_runs = [only] if only else every
     pulse = inbox.get_queue_state(session, [run.id or 0 for run in shown_runs]) if shown_runs else None
 
-st.title(_("Inbox"))
 if pulse is None or identity is None:
+    st.title(_("Inbox"))
     show_no_runs(identity)
     st.stop()
+with st.container(horizontal=True, vertical_alignment="center", key="inbox-head"):
+    st.title(_("Inbox"), width="content")
+    headline, go = st.container(), st.container(width="content")
 if pulse.waiting:
     show_tour()
-
-picker, meters, go = st.columns([2, 3, 1], vertical_alignment="bottom")
-with picker:
-    pick_filtered_run([run.name for run in every], only.name if only else None)
 with reading() as session:
     ids = [run.id or 0 for run in shown_runs]
     oldest = inbox.find_oldest(session, ids)
     detectors, environments = list_filter_choices(session, ids)
-    wanted = select_filter(detectors, environments, many=pulse.waiting > 1)
+with st.container(horizontal=True, vertical_alignment="center", key="inbox-tools"):
+    inbox_tools.pick_filtered_run([run.name for run in every], only.name if only else None)
+    wanted, grouped = inbox_tools.select_filter(
+        detectors, environments, many=pulse.waiting > 1, groups=len(shown_runs) > 1
+    )
+    inbox_tools.show_views(identity)
+    several = st.container(width="content")
+    notices = st.container(width="content")
+with reading() as session:
     waiting = list_pending_over_runs(session, shown_runs, identity.name, wanted)
     waiters = inbox.list_waiting_agents(session, [row.item.id or 0 for row in (*waiting.offered, *waiting.unread)])
-    with meters:
-        show_budgets(session, shown_runs)
+    listed = {row.item.run_id for row in (*waiting.offered, *waiting.unread)}
+    with st.container(horizontal=True, key="inbox-budgets"):
+        show_budgets(session, shown_runs if only else [run for run in shown_runs if run.id in listed])
 
 with go:
     is_own_order = wanted.is_set or wanted.order != "urgent"
     words = _("Review first") if is_own_order else _("Review next")
-    if st.button(words, key="review-next", type="primary", width="stretch", disabled=not waiting.offered):
+    if st.button(words, key="review-next", type="primary", disabled=not waiting.offered):
         open_item(only, waiting.offered[0].item.id if is_own_order else None)
 if only:
     with reading() as session:
@@ -312,14 +247,15 @@ if only:
 with reading() as session:
     if has_known_items(session, ids):
         st.caption(_("Some items have a known answer. They measure how well reviews work; their actions never run."))
-notices = st.container()
+actions.show_flash()
 bulk_bar.show_bulk_result()
 names = {run.id or 0: run.name for run in shown_runs}
 if waiting.matching:
-    show_html(headline_html(waiting, oldest))
-    grouped = len(shown_runs) > 1 and st.toggle(_("Group by run"), key="grouped", bind="query-params")
-    bulk_bar.show_bulk_bar(waiting.offered, identity)
-    if pressed := show_pending_rows(waiting, waiters, names, now_ms(), only=only is not None, grouped=bool(grouped)):
+    with headline:
+        show_html(headline_html(waiting, oldest))
+    with several:
+        bulk_bar.show_bulk_bar(waiting.offered, identity)
+    if pressed := show_pending_rows(waiting, waiters, names, now_ms(), only=only is not None, grouped=grouped):
         open_item(only, pressed)
     if waiting.beyond and identity.has(Role.RESEARCHER):
         st.page_link(RUNS, label=_("Raise the budget"), query_params={"run": only.name} if only else {})

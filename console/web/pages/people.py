@@ -25,7 +25,7 @@ _OFFERED = (Role.REVIEWER, Role.RESEARCHER, Role.ADMIN)
 
 def show_people(identity: Identity) -> None:
     """Draw the people with access, and the forms that invite and disable a person."""
-    st.header("People", anchor=False)
+    st.header("Accounts", anchor=False)
     with reading() as session:
         known = people.list_people(session)
     rows = [{"name": one.name, "roles": one.roles.replace(",", ", "), "since": _day(one.created_ms),

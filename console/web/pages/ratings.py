@@ -71,6 +71,7 @@ def begin_form(sources: Sequence[str]) -> None:
     """Draw the form that starts a rating of a run's answers."""
     if not sources:
         return
+    st.header("Start a rating", anchor=False)
     with st.form("answers", border=True):
         run, called, people = st.columns(3)
         source = run.selectbox("Run", sources, key="answers_of")
@@ -137,9 +138,10 @@ chosen = next((one for one in rated if one.name == st.query_params.get("judge"))
 if identity and chosen:
     judging(chosen, identity)
 rows = "".join(f"<li><b>{plain(_(title))}</b><span>{plain(_(words))}</span></li>" for title, words in _RULES.items())
-with st.container(key="ia-judging-tour"):
-    how = plain(_("How to rate an answer"))
-    show_html(f'<section aria-label="{how}"><h2>{how}</h2><ol>{rows}</ol></section>')
+if rated:
+    with st.container(key="ia-judging-tour"):
+        how = plain(_("How to rate an answer"))
+        show_html(f'<section aria-label="{how}"><h2>{how}</h2><ol>{rows}</ol></section>')
 for one in rated:
     left = waiting[one.name]
     label = ngettext("Rate {name}: {count} answer left", "Rate {name}: {count} answers left", left)

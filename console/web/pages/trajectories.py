@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +16,13 @@ from console.review.line_corrections import read_record_table
 from console.review.marked_steps import list_marks
 from console.review.presentation import record_presentation
 from console.runs import trajectory_list, trajectory_rows
-from console.trajectory import Label, Outcome
+from console.trajectory import Label, Outcome, Trajectory
 from console.trials import replay
 from console.web.run_picker import choose_run, chosen_run, run_picker
 from console.web.widgets.markup import show_html
-from console.web.widgets.messages import show_empty_state, show_problem
+from console.web.widgets.messages import next_step_row, show_empty_state, show_problem
 from console.web.widgets.trajectory_view import show_presentation
-from console.web.widgets.trial_history import diff_of_actions, lineage_html
+from console.web.widgets.trial_history import TrialColumn, lineage_html, side_by_side_html
 from storage import tables
 from storage.tables import RunKind
 
@@ -33,7 +34,6 @@ def show(run: tables.Run, opened: int) -> None:
         with reading() as session:
             history = replay.list_lineage(session, run, trajectory_list.task_of(session, run, opened))
             record = trajectory_list.load(session, opened)
-            before = trajectory_list.load_previous(session, opened)
             table = read_record_table(session, run, opened)
             marks = list_marks(session, opened)
     except Unknown as refusal:
@@ -46,12 +46,32 @@ def show(run: tables.Run, opened: int) -> None:
         return
     if len(history) > 1 or any(entry["decisions"] for entry in history):
         show_html(lineage_html(history, run=run.name, opened=opened, replayed=run.kind == RunKind.REPLAY))
-    if before is not None:
-        with st.expander("Changes since the previous trial"):
-            show_html(diff_of_actions([step.action for step in before.steps], [step.action for step in record.steps]))
+    if len(history) > 1:
+        with st.expander("Compare two trials"):
+            compare_trials(history, opened, record)
     shown = record_presentation(record, runs.patterns(run))
     steps = tuple(replace(step, marked=marks.get(step.number, "") if step.action else "") for step in shown.steps)
     show_presentation(replace(shown, requirements=table, steps=steps))()
+
+
+def compare_trials(history: Sequence[dict[str, Any]], opened: int, record: Trajectory) -> None:
+    """Draw the opened trial beside another one of the task, at first the trial before it."""
+    trials = {entry["trajectory_id"]: entry["trial"] for entry in history}
+    others = [one for one in trials if one != opened]
+    earlier = [one for one in others if trials[one] < trials[opened]]
+    first = others.index(earlier[-1] if earlier else others[0])
+    other = st.selectbox("Compare with", others, first, format_func=lambda one: f"trial {trials[one]}", width=200)
+    with reading() as session:
+        columns = {opened: record, other: trajectory_list.load(session, other)}
+    left, right = (
+        TrialColumn(
+            f"trial {trials[one]}",
+            [step.action for step in columns[one].steps],
+            [step.observation for step in columns[one].steps],
+        )
+        for one in sorted(columns, key=trials.__getitem__)
+    )
+    show_html(side_by_side_html(left, right))
 
 
 def _close() -> None:
@@ -73,12 +93,17 @@ _COLUMNS = {
     "carried_over": "carried over",
 }
 
+
+def _shown(value: object) -> object:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+
+
 st.title("Trajectories")
 with reading() as session:
     run = chosen_run(session)
 if run is None:
     show_empty_state("No trajectories yet", "Import a log or start agents to get trajectories.")
-    st.page_link("console/web/pages/runs.py", label="Import a log")
+    next_step_row().page_link("console/web/pages/runs.py", label="Import a log")
     st.stop()
 
 
@@ -102,11 +127,13 @@ def select_filter() -> trajectory_list.Filter:
 
 
 run_picker(run.name)
-wanted = select_filter()
-
 asked = st.query_params.get("id", "")
 # The largest id of a database, 2**63 - 1, has 19 digits.
-if asked.isdecimal() and len(asked) < 19:
+is_record = asked.isdecimal() and len(asked) < 19
+# Beside an open record the filters are hidden, not left out, so that the list keeps them.
+with st.container(key="ia-filters-kept" if is_record else "ia-filters"):
+    wanted = select_filter()
+if is_record:
     show(run, int(asked))
     st.stop()
 
@@ -123,7 +150,7 @@ if not total:
     show_empty_state("No matching trajectories", "Change the search or clear the filters above.")
     st.stop()
 shown = st.dataframe(
-    [{words: row[name] for name, words in _COLUMNS.items()} for row in frame],
+    [{words: _shown(row[name]) for name, words in _COLUMNS.items()} for row in frame],
     key=f"list-{run.id}-{page}-{hash(wanted)}-{st.session_state.get('closed', 0)}",
     on_select="rerun",
     selection_mode="single-row",

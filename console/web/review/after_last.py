@@ -50,7 +50,7 @@ def show_nothing_left(
         if who.has(Role.RESEARCHER) and claim.reason == NoClaimReason.BUDGET_SPENT:
             st.page_link(RUNS, label=_("Raise the budget"), query_params={"run": run.name})
     if tally:
-        st.caption(tally.in_words)
+        st.caption(tally.in_words, text_alignment="center")
     if may_start and run_options(run).goes_on:
         _count_down(run.name, who.name)
     decision_bar.empty_bar({"enter": "try-again"} if may_start else None)

@@ -140,7 +140,7 @@ _CORRECTION_NAMES = {"holm": "Holm", "bonferroni": "Bonferroni", "none": "none"}
 def _estimands(stated: Mapping, given: Mapping) -> Mapping:
     """Draw the fields of the primary tests; offer interactions only if at least two factors vary."""
     st.caption("Primary tests: the effect of each factor on one measure, as one family. All other tests are secondary.")
-    what, how, level, margin = st.columns([3, 2, 1, 1])
+    what, how, level, margin = st.columns([4, 3, 2, 3])
     found = {
         "measure": choose(what, "Primary measure", _MEASURE_NAMES, "measure", stated["measure"]),
         "correction": choose(how, "Correction", _CORRECTION_NAMES, "correction", stated["correction"]),

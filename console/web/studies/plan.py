@@ -54,7 +54,7 @@ def summary(design: Design, places: Sequence[PlannedCondition]) -> None:
 def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known | None = None) -> None:
     """Draw the conditions, the allocation and its balance; with `known`, also the differences between task blocks."""
     for said in find_giveaways(design):
-        st.text(f"Warning: {said}")
+        st.text(f"Warning: {said}".replace("`", ""))
     st.markdown("**Conditions**")
     columns = {"name": "condition", **{name: FACTORS[name].title for name in varied(design)}}
     show_rows([{"name": arm.name, **arm.levels} for arm in conditions(design)], columns, label="Conditions")

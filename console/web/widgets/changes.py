@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Any
 
 from console.language import _, ngettext
@@ -63,6 +63,17 @@ def compared_lines(before: Sequence[str], after: Sequence[str]) -> Lines:
         else:
             found += [("removed", line) for line in before[i:j]] + [("added", line) for line in after[k:n]]
     return found
+
+
+def paired_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int | None, int | None]]:
+    """Return the rows of two lists side by side: the index of the line of each list, or None if it has none there.
+
+    Equal lines share a row; a row of different lines is a replacement.
+    """
+    rows: list[tuple[int | None, int | None]] = []
+    for _tag, i, j, k, n in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        rows += zip_longest(range(i, j), range(k, n))
+    return rows
 
 
 def patch_lines(patch: str) -> Lines:

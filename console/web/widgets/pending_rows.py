@@ -28,6 +28,7 @@ class _Look:
     runs: Mapping[int, str]
     now_ms: int
     only: bool
+    grouped: bool
 
 
 def show_pending_rows(
@@ -44,7 +45,7 @@ def show_pending_rows(
     `runs` holds the names of the runs by id; with `only`, they are one run, which the rows do not name. With `grouped`,
     the rows of each run follow each other below its name.
     """
-    look, reached = _Look(waiters, runs, now_ms, only), waiting.matching - waiting.beyond
+    look, reached = _Look(waiters, runs, now_ms, only, grouped), waiting.matching - waiting.beyond
     parts = [
         _grouped(waiting.offered, look) if grouped else _rows(waiting.offered, look, _("Next items")),
         _more(reached - len(waiting.offered)),
@@ -105,7 +106,7 @@ def _row(row: PendingItem, look: _Look) -> str:
     badges = "".join(f'<span class="ia-stamp">{plain(stamp)}</span> ' for stamp in stamps if stamp)
     scope = {"run": run} if look.only else {}
     address = plain("/review?" + urlencode(scope | {"item": item.id}))
-    of_run = "" if look.only else f"{plain(run)} · "
+    of_run = "" if look.only or look.grouped else f"{plain(run)} · "
     return (
         f'<li><span class="{css}">{plain(score)}</span><span class="ia-what">{badges}'
         f'<a href="{address}" data-item="{item.id}">{plain(_short(row.instruction))}</a>'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,10 +12,19 @@ from console.language import _, ngettext
 from console.review.blinding import EarlierTrial
 from console.review.feedback_outcomes import FeedbackOutcome
 from console.review.presentation import preview
-from console.web.widgets.changes import change_html, compared_lines
+from console.web.widgets.changes import change_html, compared_lines, paired_lines
 from console.web.widgets.markup import fold, plain, show_html
 
 _SIGNS = {"kept": " ", "removed": "−", "added": "+"}
+
+
+@dataclass(frozen=True, slots=True)
+class TrialColumn:
+    """A trial as one of two columns: its title, its actions, and what the agent observed after each of them."""
+
+    title: str
+    actions: Sequence[str]
+    notes: Sequence[str] = ()
 
 
 def earlier_trials_html(trials: Sequence[EarlierTrial], now: Sequence[str]) -> str:
@@ -62,6 +72,33 @@ def diff_of_actions(before: Sequence[str], after: Sequence[str]) -> str:
     return f'<ol class="ia-diff">{rows}</ol>'
 
 
+def side_by_side_html(left: TrialColumn, right: TrialColumn) -> str:
+    """Return the actions of two trials of a task side by side as HTML, with their differences marked."""
+    heads = "".join(f'<th scope="col">{plain(one.title)}</th>' for one in (left, right))
+    rows = "".join(
+        f"<tr>{_cell(left, i, _is_same(left, i, right, k), 'removed')}"
+        f"{_cell(right, k, _is_same(left, i, right, k), 'added')}</tr>"
+        for i, k in paired_lines(left.actions, right.actions)
+    )
+    return f'<table class="ia-beside"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def _is_same(left: TrialColumn, i: int | None, right: TrialColumn, k: int | None) -> bool:
+    return i is not None and k is not None and left.actions[i] == right.actions[k]
+
+
+def _cell(column: TrialColumn, at: int | None, is_same: bool, kind: str) -> str:
+    if at is None:
+        return "<td></td>"
+    css, sign = ("kept", " ") if is_same else (kind, _SIGNS[kind])
+    note = column.notes[at] if at < len(column.notes) else ""
+    seen = f"<small>{plain(preview(note))}</small>" if note else ""
+    return (
+        f'<td class="ia-{css}"><span class="ia-sign">{sign}</span><span class="ia-place">{at + 1}</span> '
+        f"<code>{plain(column.actions[at])}</code>{seen}</td>"
+    )
+
+
 def _trial(trial: EarlierTrial, now: Sequence[str]) -> str:
     facts = (
         (_("you wrote"), trial.own_words),
@@ -74,10 +111,12 @@ def _trial(trial: EarlierTrial, now: Sequence[str]) -> str:
     kinds = Counter(kind for kind, _action in compared_lines(trial.actions, now))
     change = _("{added} added, {removed} removed, {kept} kept")
     change = change.format(added=kinds["added"], removed=kinds["removed"], kept=kinds["kept"])
+    then = TrialColumn(_("trial {trial}").format(trial=trial.trial), trial.actions)
+    here = TrialColumn(_("this trial"), now)
     return (
         f'<section class="ia-trial"><h3>{plain(_("trial {trial}").format(trial=trial.trial))}</h3>{listed}'
         f'<details class="ia-fold"><summary data-note="{plain(change)}">{plain(_("compare actions"))}</summary>'
-        f"{diff_of_actions(trial.actions, now)}</details></section>"
+        f"{side_by_side_html(then, here)}</details></section>"
     )
 
 

@@ -47,5 +47,5 @@ def upgrade() -> None:
     )
     connection = op.get_bind()
     if connection.dialect.name != "sqlite":
-        for statement in postgres_triggers(("carried_check", "replaced_policy")):
+        for statement in postgres_triggers(("carried_check", "replaced_policy"), later=("marked_steps",)):
             connection.exec_driver_sql(statement)

@@ -11,6 +11,7 @@ const OWN_ARROWS = "[role=tab], [role=radio], [role=slider], [role=option], [rol
 const OWN_ENTER = "button, a, summary, label, [role=button], [role=tab], [role=menuitem], [role=option], [role=combobox]"
 // The spelling of aria-keyshortcuts.
 const SPOKEN = { "ctrl+enter": "Control+Enter Meta+Enter", enter: "Enter", arrowleft: "ArrowLeft", arrowright: "ArrowRight" }
+const MENU = "[data-testid=stPopoverBody]"
 const DIALOG = "[role=dialog], [role=alertdialog], dialog[open]"
 
 // Streamlit may end this component and begin it again while the page shows the same item, which is not a new item.
@@ -72,7 +73,8 @@ function pressed(state, event) {
   state.down.add(event.code)
   if (event.isComposing || !state.data.enabled) return
   const field = textField(event)
-  if (event.key === "Escape") return field?.blur()
+  // A menu closes by itself, which needs the focus inside it.
+  if (event.key === "Escape") return field?.closest(MENU) ? undefined : field?.blur()
   const name = keyName(event)
   if (!name || (field && name !== "ctrl+enter")) return
   if (name.startsWith("arrow") && ownsArrows(event)) return

@@ -5,7 +5,7 @@ from sqlmodel import update
 from console import runs
 from console.auth import people
 from console.database import now_ms, reading, review_queue, writing
-from console.review import access, inbox
+from console.review import access, inbox, saved_views
 from console.review.pending_items import list_pending_items
 from console.runs import ingest
 from storage import tables
@@ -173,3 +173,39 @@ def test_a_reviewer_escalates_several_items_but_assigns_none(open_page, words, k
         assert runs.budgets(session, runs.get(session, "kettles"))[0]["used"] == 0
     own = open_page("answers", role="reviewer", run="kettles")
     assert "Your progress" not in words(own)
+
+
+def test_a_reviewer_saves_a_filter_by_name_and_only_that_reviewer_selects_it_again(open_page, words, kettles):
+    at = open_page("inbox", role="reviewer", run="kettles", find="number 1")
+    at.selectbox(key="order").set_value("oldest").run()
+    at.session_state["only"] = ["mine"]
+    at.run()
+    at.text_input(key="view-name").input("  my   own ").run()
+    at.button(key="save-view").click().run()
+    assert at.button(key="view-0").label == "my own"
+    again = open_page("inbox", role=None)
+    again.session_state["session"] = at.session_state["session"]
+    again.run()
+    assert "<b>3</b> pending" in words(again)
+    again.button(key="view-0").click().run()
+    assert "The filters hide all pending items (4)." in words(again)
+    assert again.query_params["run"] == "kettles"
+    shown = again.text_input(key="find").value, again.selectbox(key="order").value, again.session_state["only"]
+    assert shown == ("number 1", "oldest", ["mine"])
+    of_another = open_page("inbox", role=None)
+    of_another.session_state["session"] = signed_in("Ben", "reviewer")
+    assert not [button for button in of_another.run().button if button.key == "view-0"]
+    again.button(key="drop-view-0").click().run()
+    assert not [button for button in again.button if button.key == "view-0"]
+
+
+def test_a_view_without_a_name_is_refused_and_the_present_one_is_replaced(open_page, words, kettles):
+    at = open_page("inbox", run="kettles")
+    at.button(key="save-view").click().run()
+    assert "Enter a name of at most 40 characters" in words(at)
+    for text in ("number 0", "number 1"):
+        at.text_input(key="find").input(text).run()
+        at.text_input(key="view-name").input("one").run()
+        at.button(key="save-view").click().run()
+    with reading() as session:
+        assert saved_views.list_views(session, "Ada") == {"one": {"run": ["kettles"], "find": ["number 1"]}}

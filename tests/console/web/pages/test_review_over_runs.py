@@ -6,6 +6,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
 from console.review import access
+from console.review.waiting import get_agents_waiting
 from storage import tables
 from tests.signing_in import signed_in
 
@@ -101,3 +102,14 @@ def test_a_researcher_assigns_an_item_and_names_the_reviewers_of_a_run(open_page
     assert "kettle number" not in words(at)
     with reading() as session:
         assert session.exec(select(tables.RunAccess.entry)).all() == ["Ben"]
+
+
+def test_an_agent_whose_heartbeats_stopped_is_not_announced(open_page, kettles, words):
+    ask("support", 1)
+    ask("billing", 2)
+    with writing() as session:
+        of_run = tables.Ask.run_id == runs.get(session, "support").id
+        session.execute(update(tables.Ask).where(of_run).values(heartbeat_ms=now_ms() - 61_000))
+    with reading() as session:
+        found = get_agents_waiting(session, "Ada", now_ms())
+    assert (found.count, found.run) == (1, "billing")

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.review.blinding import EarlierTrial
-from console.web.widgets.changes import compared_lines
-from console.web.widgets.trial_history import diff_of_actions, earlier_trials_html
+from console.web.widgets.changes import compared_lines, paired_lines
+from console.web.widgets.trial_history import TrialColumn, diff_of_actions, earlier_trials_html, side_by_side_html
 
 BEFORE = ("search[shade]", "click[B01]", "click[Buy Now]")
 AFTER = ("search[white shade]", "click[B01]", "click[66 x 66]", "click[Buy Now]")
@@ -23,6 +23,23 @@ def test_a_diff_holds_both_lists_whole(before, after):
     rows = compared_lines(before, after)
     assert [action for kind, action in rows if kind != "added"] == before
     assert [action for kind, action in rows if kind != "removed"] == after
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=12), st.lists(st.sampled_from("abc"), max_size=12))
+def test_two_columns_hold_both_lists_whole_in_their_order(before, after):
+    rows = paired_lines(before, after)
+    assert [i for i, _k in rows if i is not None] == [*range(len(before))]
+    assert [k for _i, k in rows if k is not None] == [*range(len(after))]
+
+
+def test_two_trials_stand_side_by_side_with_their_differences_marked(parse):
+    left = TrialColumn("trial 0", BEFORE, ["23 results", "<b>one</b>", ""])
+    page = parse(side_by_side_html(left, TrialColumn("trial 1", AFTER)))
+    assert page.text.index("trial 0") < page.text.index("trial 1")
+    assert page.within("ia-removed") == "−1 search[shade]23 results"
+    assert page.within("ia-added") == "+1 search[white shade]+3 click[66 x 66]"
+    assert "<b>one</b>" in page.text
+    assert page.tags <= {"table", "thead", "tbody", "tr", "th", "td", "span", "code", "small"}
 
 
 @given(st.text(max_size=40))
