@@ -96,7 +96,7 @@ def label_last_points(
     """Replace the legend by labels (x, y, label, colour), at least `gap` apart on the y axis.
 
     Lines that end at the same point share a label; a thin line joins a label that had to move to its point. With
-    `beside`, the labels are to the right of the points, where no line crosses them.
+    `beside`, the labels are to the right of the points, so that their own lines do not cross them.
     """
     shared: dict[tuple[float, float], list[tuple[str, str]]] = {}
     for x, y, label, colour in ends:
