@@ -24,10 +24,12 @@ _REPLY = ("output", "error")
 
 
 def recognises(path: Path, head: bytes) -> bool:
-    """Return whether the file begins with a session object, or with the header or a message of a session log."""
+    """Return whether the file begins with a session object, or with the header, a patch or an answer of its log."""
     paths = outline(head)
     if {".sessionId", ".messages"} <= paths:
         return ".projectHash" in paths or {".messages[].type", ".messages[].id"} <= paths
+    if {".type", ".content", ".toolCalls[].name"} <= paths:
+        return True
     return any({"sessionId", "projectHash"} <= one.keys() or "$set" in one for one in first_values(head))
 
 
@@ -152,7 +154,7 @@ IMPORTER = Importer(
     _NAME,
     "Gemini CLI sessions",
     read,
-    ((".sessionId", ".messages[].type"), (".sessionId", ".projectHash")),
+    ((".sessionId", ".messages[].type"), (".sessionId", ".projectHash"), (".type", ".content", ".toolCalls[].name")),
     recognises=recognises,
     read_whole=partial(read, whole=True),
 )

@@ -9,7 +9,8 @@ from typing import Any
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of
 from console.runs.importers.parts.intake import Intake, held_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record, json_records
-from console.runs.importers.parts.message_parts import call_id, message_turns, result_text, spoken_text
+from console.runs.importers.parts.message_parts import message_turns, result_text, spoken_text
+from console.runs.importers.parts.part_kinds import call_id
 from console.runs.importers.parts.rewards import resolved_result
 from console.runs.importers.records import Entry, Importer, Progress, decided
 from console.trajectory import Outcome, Picture

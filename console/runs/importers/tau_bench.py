@@ -12,7 +12,7 @@ import orjson
 from console.errors import UnreadableFile
 from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn, first_words, found, opening_of
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import Record, elements, objects, parsed
+from console.runs.importers.parts.json_records import Record, base_of, elements, objects, outline, outlines, parsed
 from console.runs.importers.parts.message_parts import read_turns
 from console.runs.importers.parts.rewards import graded, number_of, trial_of
 from console.runs.importers.records import Entry, Importer, Progress
@@ -25,12 +25,22 @@ _MARKS = (
     (".task_id", ".reward", ".info"),
     (".task_id", ".reward_info", ".messages"),
 )
+_EMPTY = frozenset({".info", ".tasks", ".simulations"})
+"""The fields of a result file of tau2, which may hold no simulation."""
 _ANSWERED = "API output:"
 _WRITTEN = re.compile(r"^\s*Action:\s*$|^\s*Action:\s*\{", re.MULTILINE)
 
 
+def recognises(path: Path, head: bytes) -> bool:
+    """Return whether the file holds runs, or is a result file of tau2, even one without a simulation."""
+    paths = outline(head)
+    return base_of(paths, *_MARKS) is not None or paths >= _EMPTY
+
+
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield the trajectories; raise UnreadableFile if a record has no list of messages."""
+    if all(base_of(paths, *_MARKS) is None and paths >= _EMPTY for paths in outlines(path)):
+        return
     told = dict(_told_tasks(path))
     for record in objects(path, progress, *_MARKS):
         intake = Intake(path, record.line, _NAME)
@@ -40,7 +50,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 def _told_tasks(path: Path) -> Iterator[tuple[str, str]]:
     with path.open("rb") as stream:
-        head = stream.read(2**16)
+        head = stream.read(2**20)
     if b'"tasks"' not in head:
         return
     for line, raw in elements(path, ".tasks[]"):
@@ -167,4 +177,4 @@ def _result(
     return graded(reward, gold)
 
 
-IMPORTER = Importer(_NAME, "tau-bench and tau2 result files", read, _MARKS)
+IMPORTER = Importer(_NAME, "tau-bench and tau2 result files", read, _MARKS, recognises=recognises)

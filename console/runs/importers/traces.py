@@ -15,9 +15,8 @@ from typing import Any
 
 from console.errors import UnreadableFile
 from console.runs.importers.parts.conversation import entry_of
-from console.runs.importers.parts.files import beginning_of
 from console.runs.importers.parts.intake import Intake, as_text, held_fields, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import HEAD_BYTES, Record, base_of, grouped, objects, outline
+from console.runs.importers.parts.json_records import Record, base_of, grouped, objects, outlines
 from console.runs.importers.parts.rewards import scored_result
 from console.runs.importers.parts.spans import (
     MODEL_SPAN,
@@ -52,7 +51,7 @@ _SPAN_GROUPS = ("agent", "turn", "task", "handoff", "custom", "mcp_tools")
 
 def read_langfuse(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """Yield the traces of Langfuse; raise UnreadableFile if a record has no list of observations."""
-    if base_of(outline(beginning_of(path, HEAD_BYTES)), *_LANGFUSE_MARKS) is None:
+    if all(base_of(paths, *_LANGFUSE_MARKS) is None for paths in outlines(path)):
         for trace, rows in grouped(_observations(path, progress), path):
             yield _langfuse_entry(
                 path, Record(rows[0].line, {"id": trace, "observations": [one.value for one in rows]})

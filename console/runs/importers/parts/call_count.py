@@ -104,6 +104,8 @@ class CallCount:
     hiding: dict[str, bool] = field(default_factory=dict)
     """True by key if the count ignores the key's value."""
     trail: list[bool] = field(default_factory=list)
+    aside: int = 0
+    """How many of the keys above hold what did not happen in the run, such as tools, tasks or metadata."""
     groups: list[Counter[tuple[str, int]]] = field(default_factory=list)
     most_told: dict[tuple[str, int], int] = field(default_factory=dict)
 
@@ -153,10 +155,13 @@ class CallCount:
                 self.hiding[key] = hides
         self.trail.append(hides)
         self.hidden += hides
+        self.aside += hides
 
     def leave_key(self) -> None:
         """Record that the walk leaves the value of the last key."""
-        self.hidden -= self.trail.pop()
+        hides = self.trail.pop()
+        self.hidden -= hides
+        self.aside -= hides
 
     def enter(self, value: Mapping[str, Any], holder: Mapping[str, Any] | None) -> int:
         """Count the object if it is a call; return 1 if the object's content does not count as calls, else 0."""

@@ -19,7 +19,7 @@ from console.language import counted
 from console.runs.importers.parts.call_count import SOURCE_ROLES, CallsTold
 from console.runs.importers.parts.explained import Explained
 from console.runs.importers.parts.files import BOM, byte_lines
-from console.runs.importers.parts.json_records import BASES, HEAD_BYTES, elements, fields_before, outline, parsed
+from console.runs.importers.parts.json_records import BASES, HEAD_BYTES, elements, fields_before, outlines, parsed
 from console.runs.importers.records import Found, Importer, WrittenCalls
 
 LONG = 24
@@ -222,9 +222,14 @@ class _Source:
             at.first = at.first or line
             at.unread_prose += is_prose
             at.prose += size - max(read, kept) if is_prose else 0
-            if is_prose and holder is not None and not at.in_message and at.key not in SOURCE_ROLES:
+            if (
+                is_prose
+                and holder is not None
+                and not (at.in_message or self.calls.aside)
+                and at.key not in SOURCE_ROLES
+            ):
                 at.in_message = not SOURCE_ROLES.isdisjoint(holder) and _SETTINGS not in at.path
-        if is_prose and at.key not in _STACKS:
+        if is_prose and at.key not in _STACKS and (read or kept or not self.calls.aside):
             self.coverage.total += size
             self.coverage.explained += min(read, size)
             self.coverage.kept += min(kept, size)
@@ -329,8 +334,9 @@ class OwnAccount:
 def measure(path: Path, explained: Explained, importer: Importer, written: Sequence[WrittenCalls] = ()) -> Coverage:
     """Read the file a second time and return its coverage by the trajectories in `explained`.
 
-    If the importer renames calls, compare only the number of calls. `written` are the patterns for calls as text, from
-    all formats that match the file.
+    A text about what did not happen in the run, such as the other tasks of a benchmark, counts only if it was read. If
+    the importer renames calls, compare only the number of calls. `written` are the patterns for calls as text, from all
+    formats that match the file.
     """
     source = _Source(explained)
     source.written = written
@@ -348,7 +354,7 @@ def _values(path: Path) -> Iterator[tuple[int, Any]]:
         for line, raw in byte_lines(path):
             yield line, raw.decode(errors="replace")
         return
-    base = _base(head)
+    base = _base(path, head)
     if base:
         yield 1, fields_before(path, base[1:-2]) if base != "[]" else {}
     lines = not base and head.count(b"\n") > 0 and _is_whole(head.split(b"\n", 1)[0])
@@ -368,12 +374,12 @@ def _is_whole(line: bytes) -> bool:
     return True
 
 
-def _base(head: bytes) -> str:
+def _base(path: Path, head: bytes) -> str:
     if head.lstrip().startswith(b"["):
         return "[]"
-    paths = outline(head)
     bases = (*BASES[2:], ".samples[]")
-    return next((one for one in bases if any(path.startswith(f"{one}.") for path in paths)), "")
+    found = (one for paths in outlines(path) for one in bases if any(told.startswith(f"{one}.") for told in paths))
+    return next(found, "")
 
 
 def refusal(path: Path, format: str, fault: str) -> UnreadableFile:

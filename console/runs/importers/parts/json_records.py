@@ -213,7 +213,17 @@ class _Scan:
         return UnreadableFile(str(self.path), _GARBLED, self.line + self.buffer.count(b"\n", self.kept, position))
 
 
-HEAD_BYTES = 2**16
+HEAD_BYTES, _LONG_HEAD_BYTES = 2**16, 2**23
+
+
+def outlines(path: Path) -> Iterator[frozenset[str]]:
+    """Yield the outline of the first 64 KB, then of the first 8 MB if the file is longer: records may begin late."""
+    with path.open("rb") as stream:
+        head = stream.read(HEAD_BYTES)
+        yield outline(head.removeprefix(BOM))
+        if len(head) == HEAD_BYTES:
+            yield outline((head + stream.read(_LONG_HEAD_BYTES - HEAD_BYTES)).removeprefix(BOM))
+
 
 _LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _NOT_A_NUMBER = re.compile(r"[:,\[]\s*-?(?:NaN|Infinity)\b")
@@ -243,7 +253,7 @@ def json_records(path: Path, progress: Progress | None, *alternatives: tuple[str
     """
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES).removeprefix(BOM)
-    base = base_of(outline(head), *alternatives)
+    base = next((base for paths in outlines(path) if (base := base_of(paths, *alternatives)) is not None), None)
     if base is None:
         base = "[]" if head.lstrip().startswith(b"[") else ""
     if base or _spread_over_lines(head):

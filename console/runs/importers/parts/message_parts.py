@@ -7,7 +7,7 @@ names of a few fields. A call in any of these dialects becomes a call. The intak
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,11 +33,21 @@ from console.runs.importers.parts.intake import (
     tell_unknown_calls,
     word,
 )
+from console.runs.importers.parts.part_kinds import (
+    CALL_IDS,
+    GIVEN,
+    HELD,
+    Part,
+    after_results,
+    call_id,
+    is_call,
+    is_result,
+    read_id,
+    typed_part,
+)
 from console.runs.importers.records import decided
 from console.trajectory import Picture
 from console.trajectory.messages import ARGUMENT_NAMES, list_calls, read_call
-
-Part = Mapping[str, Any]
 
 _ROLES = dict.fromkeys(("system", "developer", "SystemMessage", "systemmessage"), SYSTEM)
 _ROLES |= dict.fromkeys(("user", "human", "HumanMessage", "UserMessage"), USER)
@@ -46,22 +56,27 @@ _ROLES |= dict.fromkeys(("tool", "function", "ipython", "tool_result", "ToolMess
 _ROLES |= dict.fromkeys(("FunctionExecutionResultMessage", "ToolCallExecutionEvent"), TOOL)
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal")
 _THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "thought", "reasoningContent")
-_HELD = (
-    *("functionCall", "function_call", "functionResponse", "function_response"),
-    *("toolUse", "toolResult", "inlineData", "inline_data", "image", "reasoningContent"),
-)
-"""The kind of a part by its only field, for dialects whose parts have no type."""
-_CALL_IDS = ("tool_call_id", "call_id", "tool_use_id", "toolCallId", "toolUseId", "source_call_id")
 _RESULTS = ("content", "output", "response", "result", "tools", "outputs", "text")
-_ABOUT_RESULT = frozenset({*_CALL_IDS, "type", "id", "role", "name", "is_error", "isError", "status", "cache_control"})
-_CALL_TYPE = re.compile(r"(?:^|_)(?:tool_?use|tool_?call|function_?call|[a-z_]+_call)$")
-_RESULT_TYPE = re.compile(r"(?:tool_?result|tool_?call_?response|call_?output|function_?response|tool_return)$")
+_ABOUT_RESULT = frozenset({*CALL_IDS, "type", "id", "role", "name", "is_error", "isError", "status", "cache_control"})
 _ANSWERING = re.compile(r"_call$")
-_NOT_ARGUMENTS = frozenset({"type", "id", "call_id", "status", "name", "output", "error", "agent", "server_label"})
+_NOT_ARGUMENTS = frozenset(
+    {
+        "type",
+        "id",
+        "call_id",
+        "status",
+        "name",
+        "error",
+        "agent",
+        "server_label",
+        "output",
+        "outputs",
+        "result",
+        "results",
+    }
+)
 _REQUEST, _DRAWN = "mcp_approval_request", "image_generation_call"
 _BY = "the user of the session"
-_GIVEN = ("output", "outputs", "result", "results", "errorText")
-_AI_SDK = ("tool-", "dynamic-tool")
 _PLAIN, _PLAIN_ROLES = frozenset({"role", "content", "tool_call_id"}), ("system", "user", "assistant", "tool")
 """The fields and roles of most messages; they are equal in all dialects, so the code reads them directly."""
 _SAYING = frozenset(
@@ -83,12 +98,12 @@ class _Parts:
 def read_turns(messages: Sequence[Any], intake: Intake, first: int = 1) -> list[Turn]:
     """Return the turns of messages or items, numbered from `first`; raise UnreadableFile if a call has no name."""
     turns: list[Turn] = []
-    asked = {_id(one.get("id")) for one in messages if isinstance(one, dict) and one.get("type") == _REQUEST}
+    asked = {read_id(one.get("id")) for one in messages if isinstance(one, dict) and one.get("type") == _REQUEST}
     for number, message in enumerate(messages, first):
         if not isinstance(message, dict):
             intake.leave_out("message that is not an object")
         elif message.keys() <= _PLAIN and type(message.get("content")) is str and message.get("role") in _PLAIN_ROLES:
-            answers = _id(message.get("tool_call_id"))
+            answers = read_id(message.get("tool_call_id"))
             turns.append(Turn(_ROLES[message["role"]], message["content"], answers=answers, number=number))
         elif message.get("type") == "mcp_call" and message.get("approval_request_id") in asked:
             # The request represents the call; this is its result.
@@ -130,12 +145,7 @@ def call_of(call: Part, intake: Intake) -> LoggedCall:
         raise intake.refusal(_NO_NAME)
     if read[1]:
         _tell_unknown_arguments(call, intake)
-    return LoggedCall(*read, call_id(call) or _id(call.get("id")))
-
-
-def call_id(holder: Part) -> str:
-    """Return the id of the call that an object refers to, or "" if the object has no call id."""
-    return next((_id(holder[key]) for key in _CALL_IDS if holder.get(key) is not None), "")
+    return LoggedCall(*read, call_id(call) or read_id(call.get("id")))
 
 
 def result_turn(holder: Part, intake: Intake, *, own_id: bool = False) -> Turn:
@@ -144,11 +154,11 @@ def result_turn(holder: Part, intake: Intake, *, own_id: bool = False) -> Turn:
     text, pictures = result_text(value, intake)
     error = holder.get("error", holder.get("errorText"))
     told = intake.expected(error, "error", "message") if isinstance(error, dict) else error
-    if told is None and not any(key in holder for key in (*_RESULTS, *_GIVEN)) and holder.keys() - _ABOUT_RESULT:
+    if told is None and not any(key in holder for key in (*_RESULTS, *GIVEN)) and holder.keys() - _ABOUT_RESULT:
         intake.leave_out("result without its content")
     if isinstance(told, str) and told.strip() and told not in text:
         text = f"{text}\n{told}" if text else told
-    answers = call_id(holder) or (_id(holder.get("id")) if own_id else "")
+    answers = call_id(holder) or (read_id(holder.get("id")) if own_id else "")
     return Turn(TOOL, text, answers=answers, pictures=tuple(pictures))
 
 
@@ -177,6 +187,12 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
         return
     if not _SAYING & message.keys() and (not called or holds_prose(message)):
         intake.leave_out("message without its content")
+    runs = [*after_results(_content(message))]
+    if role == AGENT and len(runs) > 1:
+        yield from _said({**message, "content": runs[0]}, role, called, intake)
+        for run in runs[1:]:
+            yield from _said({"role": role, "content": run, "name": message.get("name")}, role, [], intake)
+        return
     before = intake.how_much
     parts = _Parts(intake)
     _read(_content(message), parts)
@@ -216,7 +232,9 @@ def _tell_unknown_arguments(call: Part, intake: Intake) -> None:
 def _tool_turns(message: Part, intake: Intake) -> Iterator[Turn]:
     lists = (message.get(key) for key in ("tool_messages", "parts", "content"))
     held: list[Any] = next((one for one in lists if isinstance(one, list)), [])
-    results: list[Part] = [one for one in held if isinstance(one, dict) and ("role" in one or _is_result(_typed(one)))]
+    results: list[Part] = [
+        one for one in held if isinstance(one, dict) and ("role" in one or is_result(typed_part(one)))
+    ]
     for result in results or [message]:
         turn = result_turn(result, intake, own_id=True)
         by_user = (result.get("requestor") or message.get("requestor")) == "user"
@@ -249,7 +267,7 @@ def _calls(message: Part, intake: Intake) -> list[LoggedCall]:
 
 def _holds_calls(message: Part) -> bool:
     content = _content(message)
-    return isinstance(content, list) and any(_is_call(_typed(part)) for part in content if isinstance(part, dict))
+    return isinstance(content, list) and any(is_call(typed_part(part)) for part in content if isinstance(part, dict))
 
 
 def _item(item: Part, intake: Intake) -> Iterator[Turn]:
@@ -259,18 +277,18 @@ def _item(item: Part, intake: Intake) -> Iterator[Turn]:
         _read_thought(item, parts)
         if parts.thoughts:
             yield Turn(AGENT, thought="\n\n".join(parts.thoughts))
-    elif _is_result(item):
+    elif is_result(item):
         yield result_turn(item, intake)
     elif kind == _REQUEST:
-        yield Turn(AGENT, calls=(replace(call_of(item, intake), id=_id(item.get("id"))),))
+        yield Turn(AGENT, calls=(replace(call_of(item, intake), id=read_id(item.get("id"))),))
     elif kind == "mcp_approval_response":
         extra = decided("approve" if item.get("approve") else "reject", _BY, word(item.get("reason")))
-        yield Turn(TOOL, answers=_id(item.get("approval_request_id")), step_extra=extra)
-    elif _is_call(item):
+        yield Turn(TOOL, answers=read_id(item.get("approval_request_id")), step_extra=extra)
+    elif is_call(item):
         yield Turn(AGENT, calls=(_item_call(item, kind, intake),), speaker=word(item.get("agent")))
-        if _ANSWERING.search(kind) and any(item.get(key) is not None for key in _GIVEN):
+        if _ANSWERING.search(kind) and any(item.get(key) is not None for key in GIVEN):
             shown = {**item, "result": [{"type": "image", "data": item["result"]}]} if kind == _DRAWN else item
-            yield replace(result_turn(shown, intake), answers=call_id(item) or _id(item.get("id")))
+            yield replace(result_turn(shown, intake), answers=call_id(item) or read_id(item.get("id")))
     else:
         intake.leave_out(f"item of type {kind or 'none'}")
 
@@ -282,7 +300,7 @@ def _item_call(item: Part, kind: str, intake: Intake) -> LoggedCall:
         return replace(call, arguments={"input": call.arguments}) if custom else call
     rest = {key: value for key, value in item.items() if key not in _NOT_ARGUMENTS and value is not None}
     arguments = rest["action"] if rest.keys() == {"action"} else rest
-    return LoggedCall(_ANSWERING.sub("", kind), arguments, call_id(item) or _id(item.get("id")))
+    return LoggedCall(_ANSWERING.sub("", kind), arguments, call_id(item) or read_id(item.get("id")))
 
 
 def _read(content: object, into: _Parts) -> None:
@@ -290,7 +308,7 @@ def _read(content: object, into: _Parts) -> None:
         return
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, dict):
-            _read_part(_typed(part), into)
+            _read_part(typed_part(part), into)
         else:
             into.texts.append(as_text(part))
 
@@ -303,11 +321,11 @@ def _read_part(part: Part, into: _Parts) -> None:
         into.texts.append(_first_text(part, "text", "content", "refusal"))
     elif kind in _THOUGHTS:
         _read_thought(part, into)
-    elif _is_result(part):
+    elif is_result(part):
         into.results.append(result_turn(part, into.intake, own_id=True))
-    elif _is_call(part):
+    elif is_call(part):
         into.calls.append(call_of(part, into.intake))
-        if any(part.get(key) is not None for key in _GIVEN):
+        if any(part.get(key) is not None for key in GIVEN):
             into.results.append(result_turn(part, into.intake, own_id=True))
     elif is_picture(part):
         read_picture(part, into.texts, into.pictures, into.intake)
@@ -331,50 +349,20 @@ def _read_thought(part: Part, into: _Parts) -> None:
 
 
 def _read_result_part(part: object, texts: list[str], pictures: list[Picture], intake: Intake) -> None:
-    typed = _typed(part) if isinstance(part, dict) else {}
+    typed = typed_part(part) if isinstance(part, dict) else {}
     if typed.get("type") in _TEXTS and isinstance(typed.get("text", typed.get("content")), str):
         texts.append(_first_text(typed, "text", "content"))
     elif is_picture(typed) and picture_data(typed) is not None:
         read_picture(typed, texts, pictures, intake)
     elif part is not None:
-        if typed.get("type") in (*_TEXTS, *_HELD):
+        if typed.get("type") in (*_TEXTS, *HELD):
             intake.leave_out(f"part of type {typed['type']} without its text (shown as JSON)")
         texts.append(as_text(part))
 
 
 def _is_part(one: object) -> bool:
     """Return whether a list element is a text or a part, not data without a type."""
-    return isinstance(one, str) or (isinstance(one, dict) and "type" in _typed(one))
-
-
-def _typed(part: Part) -> Part:
-    """Return the part with its type, derived from its only field if necessary; convert the AI SDK's parts to calls."""
-    kind = part.get("type", part.get("block_type"))
-    if kind == "tool-invocation":
-        return {**plain_object(part.get("toolInvocation")), "type": "tool_call"}
-    is_known = _is_call(part) or _is_result(part)
-    if isinstance(kind, str) and "toolCallId" in part and kind.startswith(_AI_SDK) and not is_known:
-        return {"toolName": kind.removeprefix("tool-"), **part, "type": "tool_call"}
-    if kind is not None:
-        return part if "type" in part else {**part, "type": kind}
-    for name in _HELD:
-        if isinstance(part.get(name), dict):
-            return {"type": name, **part[name]}
-    if isinstance(part.get("text"), str):
-        return {"type": "thinking" if part.get("thought") is True else "text", **part}
-    if call_id(part):
-        return {"type": "tool_result", **part}
-    if isinstance(part.get("name"), str) and any(name in part for name in ARGUMENT_NAMES):
-        return {"type": "tool_call", **part}
-    return part
-
-
-def _is_call(part: Part) -> bool:
-    return bool(_CALL_TYPE.search(word(part.get("type")).replace("-", "_").lower()))
-
-
-def _is_result(part: Part) -> bool:
-    return bool(_RESULT_TYPE.search(word(part.get("type")).replace("-", "_").lower()))
+    return isinstance(one, str) or (isinstance(one, dict) and "type" in typed_part(one))
 
 
 def _is_chat(kind: str) -> bool:
@@ -393,7 +381,3 @@ def _unwrapped(message: Part) -> Part:
 
 def _first_text(part: Part, *names: str) -> str:
     return as_text(next((part[name] for name in names if part.get(name) is not None), ""))
-
-
-def _id(value: object) -> str:
-    return "" if value is None else as_text(value)

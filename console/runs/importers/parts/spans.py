@@ -29,6 +29,8 @@ _HOLDING = (
     *("message", "content"),
 )
 """The fields with the messages of a span, most specific first."""
+_ASKING = (*_HOLDING, "prompt", "prompts", "question", "query", "args", "kwargs")
+"""Those fields of what a model was asked; functions that call a model have positional and named arguments."""
 _RUNS = re.compile(r"^(?:execute_tool |running tool: ?|tool[.:] ?|tool call: ?|function: ?|ai\.toolCall )", re.I)
 _TOOL_NAMES = (
     *("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "lk.function_tool.name", "traceloop.entity.name"),
@@ -313,9 +315,9 @@ def _of_object(value: dict[str, Any], role: str) -> Iterator[Any]:
     policy = next(filter(None, (holder.get(name) for holder in holders for name in names)), None)
     if role != AGENT and policy and isinstance(policy, (str, list)):
         yield {"role": SYSTEM, "content": policy}
-    for name in _HOLDING:
+    for name in _HOLDING if role == AGENT else _ASKING:
         held = unpacked(value.get(name))
-        if isinstance(held, (list, dict)) or (isinstance(held, str) and held):
+        if (isinstance(held, (list, dict)) and (held or name not in _ASKING[-2:])) or (isinstance(held, str) and held):
             yield from _found_messages(held, role)
             return
     if value.get("tool_calls") or value.get("toolCalls") or isinstance(value.get("text"), str):

@@ -108,7 +108,7 @@ ANTHROPIC = {
                 )
             )
         ),
-        ["web_search refund"],
+        ["web_search refund -"],
         left_out={"result whose call is not in the log": 1},
     ),
     "anthropic: ids that start anew each turn": Probe(
@@ -790,8 +790,8 @@ INSPECT = {
     "inspect: tools of the provider": Probe(
         "inspect",
         sample(ai({"type": "tool_use", "tool_type": "web_search", "id": "w", "name": "web_search", "arguments": '{"q":1}', "result": "found", "error": None}, {"type": "text", "text": "Found."})),
-        ["web_search"],
-        ["found"],
+        ["web_search -"],
+        ["found", ""],
     ),
     "inspect: calls that only the events hold": Probe(
         "inspect",
