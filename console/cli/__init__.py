@@ -21,29 +21,7 @@ from typing import Any
 import typer
 
 from console.auth.audit_log import By, Door, acting
-from console.cli import (
-    agent,
-    certify,
-    db,
-    demo,
-    detect,
-    export,
-    follow,
-    notice,
-    output,
-    oversight,
-    paper,
-    person,
-    plan,
-    policy,
-    prompt,
-    review,
-    run,
-    serve,
-    study,
-    trajectory,
-    vigilance,
-)
+from console.cli import output
 from console.database import may_create
 from console.errors import ConsoleError
 from console.review.plain_text import escape_hidden
@@ -52,60 +30,31 @@ from storage.errors import StorageError
 gc.freeze()
 gc.enable()
 
-app = typer.Typer(
-    name="inferact",
-    help="Stop an agent's critical actions until a person has reviewed them.",
-    epilog="Example: inferact demo",
-    invoke_without_command=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+
+def __getattr__(name: str) -> Any:
+    """Return `app`, which has all commands; it is made when it is first needed."""
+    if name != "app":
+        raise AttributeError(name)
+    return _app("")
 
 
-@app.callback()
-def _contents(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+def _app(command: str) -> typer.Typer:
+    """Return the app with the named command if that has to start quickly, else with all commands."""
+    gc.disable()
+    try:
+        if command == "follow":
+            from console.cli import follow
 
+            made = output.new_app()
+            follow.add_to(made)
+            return made
+        from console.cli.commands import app
 
-_START, _WORK, _ADMINISTER = "Start", "Work", "Administer"
+        return app
+    finally:
+        gc.freeze()
+        gc.enable()
 
-app.command("demo", epilog="Example: inferact demo", rich_help_panel=_START)(demo.demo)
-app.command("serve", epilog="Example: inferact serve --port 8600", rich_help_panel=_START)(serve.serve_console)
-app.add_typer(trajectory.app, name="trajectory", rich_help_panel=_WORK)
-app.add_typer(run.app, name="run", rich_help_panel=_WORK)
-app.command("detect", epilog="Example: inferact detect hotpot --method rules,random", rich_help_panel=_WORK)(
-    detect.detect
-)
-app.command("follow", epilog="Example: inferact follow claude-code --run today", rich_help_panel=_WORK)(follow.follow)
-app.add_typer(review.app, name="review", rich_help_panel=_WORK)
-review.app.command("seed", epilog="Example: inferact review seed shop --from gold --count 10")(vigilance.seed)
-review.app.command("vigilance", epilog="Example: inferact review vigilance shop")(vigilance.show_vigilance)
-app.command("evaluate", epilog="Example: inferact evaluate hotpot", rich_help_panel=_WORK)(detect.evaluate)
-app.command("certify", epilog="Example: inferact certify hotpot --level 95%", rich_help_panel=_WORK)(certify.certify)
-app.command("recalibrate", epilog="Example: inferact recalibrate shop --detector rules", rich_help_panel=_WORK)(
-    detect.recalibrate
-)
-app.add_typer(policy.app, name="policy", rich_help_panel=_WORK)
-app.add_typer(plan.app, name="plan", rich_help_panel=_WORK)
-app.add_typer(study.app, name="study", rich_help_panel=_WORK)
-app.add_typer(detect.app, name="detector", rich_help_panel=_WORK)
-app.add_typer(oversight.app, name="oversight", rich_help_panel=_WORK)
-app.add_typer(paper.app, name="paper", rich_help_panel=_WORK)
-app.command("tune", epilog="Example: inferact tune hotpot --method rules", rich_help_panel=_WORK)(detect.tune)
-app.command(
-    "export", epilog="Example: inferact export decisions --run hotpot --out decisions.csv", rich_help_panel=_WORK
-)(export.export_file)
-app.command("chart", epilog="Example: inferact chart roc-curve roc.csv --out roc.html", rich_help_panel=_WORK)(
-    export.draw_chart
-)
-app.add_typer(agent.app, name="agent", rich_help_panel=_ADMINISTER)
-app.command("worker", epilog="Example: inferact worker --once", rich_help_panel=_ADMINISTER)(serve.run_worker)
-app.add_typer(notice.app, name="notice", rich_help_panel=_ADMINISTER)
-app.add_typer(person.app, name="person", rich_help_panel=_ADMINISTER)
-app.add_typer(prompt.app, name="prompt", rich_help_panel=_ADMINISTER)
-app.add_typer(db.app, name="db", rich_help_panel=_ADMINISTER)
-app.command("doctor", epilog="Example: inferact doctor", rich_help_panel=_ADMINISTER)(db.doctor)
 
 _STARTS_WORK = (
     "demo",
@@ -138,7 +87,9 @@ def run_command(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     try:
         with acting(By(_user(), Door.CLI, platform.node())), _creating(False):
-            code = _commands().main(args=arguments, prog_name="inferact", standalone_mode=False)
+            given = sys.argv[1:] if arguments is None else arguments
+            commands = _commands("follow" if given[:1] == ["follow"] else "")
+            code = commands.main(args=given, prog_name="inferact", standalone_mode=False)
     except ConsoleError as refusal:
         return _refuse(str(refusal), refusal.exit_code)
     except StorageError as refusal:
@@ -158,11 +109,11 @@ def run_command(arguments: list[str] | None = None) -> int:
 
 # Built once per process because it reads the signature of every command.
 @cache
-def _commands() -> Any:
-    commands: Any = typer.main.get_command(app)
-    for path in _STARTS_WORK:
-        command = reduce(lambda group, name: group.commands[name], path.split(), commands)
-        command.callback = partial(_with_new_database, command.callback)
+def _commands(command: str) -> Any:
+    commands: Any = typer.main.get_command(_app(command))
+    for path in (path for path in _STARTS_WORK if command in ("", path)):
+        made = reduce(lambda group, name: group.commands[name], path.split(), commands)
+        made.callback = partial(_with_new_database, made.callback)
     return commands
 
 

@@ -24,7 +24,7 @@ from console.runs.log_reading import FileReport, ImportChoice, read_file
 from console.trajectory import Step, Trajectory, from_json
 from console.trajectory.calls import read_action
 from tests.console.runs.importers.samples import SAMPLES
-from tests.real_logs import plain, read
+from tests.real_logs import Read, calls_of, plain, read
 
 FIELDS = (
     *("tool_calls", "function", "arguments", "args", "input", "name", "content", "text", "output", "parts", "action"),
@@ -157,7 +157,7 @@ def try_wrong_readings(folder: Path) -> tuple[int, int, list[str]]:
 
 
 def try_without_kind(folder: Path) -> dict[str, Counter[str]]:
-    """Return the outcomes of each format's real logs if its marks are missing, so that coverage alone chooses."""
+    """Return the outcomes of each format's real logs if its marks and its floor are missing: coverage alone chooses."""
     found: dict[str, Counter[str]] = {}
     for path in sorted(folder.glob("*/*")):
         right = read(path)
@@ -170,11 +170,17 @@ def try_without_kind(folder: Path) -> dict[str, Counter[str]]:
             other = read(path)
         finally:
             IMPORTERS[right.format], coverage.FLOORS = held, floors
-        same = not other.refused and len(other.found) == len(right.found)
-        calls = [sum(len(one.trajectory.steps) for one in told.found) for told in (right, other)]
-        outcome = "refused" if other.refused else "same" if same and calls[0] == calls[1] else "read otherwise"
+        called, others = ([call for step in _steps(told) for call in calls_of(step)] for told in (right, other))
+        lost = "calls lost, named" if other.named else "calls lost, SILENT"
+        alike = "the same calls" if called == others else "as many calls in another dialect"
+        same = alike if len(called) == len(others) else lost
+        outcome = "refused" if other.refused else same
         found.setdefault(right.format, Counter())[outcome] += 1
     return found
+
+
+def _steps(told: Read) -> Iterator[Step]:
+    yield from (step for one in told.found for step in one.trajectory.steps)
 
 
 def main(folder: str = "../shared/data/logs", number: str = "1000", *seeds: str) -> None:

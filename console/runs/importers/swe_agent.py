@@ -8,7 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of, first_words
+from console.runs.importers.parts.conversation import (
+    AGENT,
+    COMMANDS,
+    SYSTEM,
+    TOOL,
+    USER,
+    LoggedCall,
+    Turn,
+    entry_of,
+    first_words,
+)
 from console.runs.importers.parts.intake import Intake, as_text, held_fields, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import Record, json_records, objects, required_list
 from console.runs.importers.parts.message_parts import read_turns, result_text, spoken_text
@@ -134,7 +144,10 @@ def read_mini(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         if not isinstance(messages, list):
             raise intake.refusal('"messages" is missing or is not a list. Export the log again.')
         plain = [{**one, "role": USER} if plain_object(one).get("role") == "exit" else one for one in messages]
-        yield _entry(intake, list(_commands(read_turns(plain, intake))), record, fields)
+        turns = list(_commands(read_turns(plain, intake)))
+        # Here, the commands are calls.
+        intake.left_out.pop(COMMANDS, None)
+        yield _entry(intake, turns, record, fields)
 
 
 def _commands(turns: list[Turn]) -> Iterator[Turn]:

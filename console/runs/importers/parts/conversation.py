@@ -37,6 +37,10 @@ _AS_TAGS = re.compile(
     r"attempt_completion|new_task|switch_mode|codebase_search)>\s*<\w+>"
 )
 """Calls in the text of an answer, in the tag format of Cline and Roo Code."""
+_COMMAND = re.compile(r"^```\w*(?:bash|shell|sh|zsh|powershell)\w*[ \t]*\n", re.MULTILINE)
+"""A block with a command, the form of agents that have a shell and no tools."""
+COMMANDS = "command in a code block (it stays in the text)"
+_FEW_COMMANDS = 2
 _JSON_CALL = re.compile(r'"(?:function|type)"\s*:\s*(?:\{|"(?:function|tool))')
 _THOUGHT = re.compile(r"\A\s*Thought:\s*")
 _OBSERVED = re.compile(r"\A\s*(?:Observation:|<tool_response>)\s*")
@@ -97,9 +101,10 @@ def joined_thoughts(turns: Iterable[Turn]) -> Iterator[Turn]:
 def with_written_calls(turns: Iterable[Turn], intake: Intake) -> Iterator[Turn]:
     """Yield the turns with the calls that agents wrote as text; a user's report of a result becomes the call's result.
 
-    Count an unreadable call as left out, and leave its text unchanged.
+    Count an unreadable call, and each command in a conversation without calls, as left out, and leave its text unchanged.
     """
-    waiting = False
+    waiting = has_calls = False
+    commands = 0
     for turn in turns:
         if turn.role == AGENT and not turn.calls:
             if calls := read_written_calls(turn.text):
@@ -113,7 +118,11 @@ def with_written_calls(turns: Iterable[Turn], intake: Intake) -> Iterator[Turn]:
             yield replace(turn, role=TOOL, text=text)
             continue
         waiting = turn.role == AGENT and any(not call.id for call in turn.calls)
+        has_calls = has_calls or bool(turn.calls)
+        commands += turn.role == AGENT and len(_COMMAND.findall(turn.text)) == 1
         yield turn
+    if commands >= _FEW_COMMANDS and not has_calls:
+        intake.leave_out(COMMANDS, commands)
 
 
 def read_written_calls(text: str) -> tuple[LoggedCall, ...]:

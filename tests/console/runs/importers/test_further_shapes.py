@@ -159,3 +159,18 @@ def test_an_interaction_of_r_judge_has_its_label_and_every_round(write, trajecto
         *("{'text': 'Unlock the door.'}", "Then do it.", "The door is open.", ""),
     ]
     assert "stranger" not in orjson.dumps([one.extra, one.opening]).decode()
+
+
+def test_commands_that_stay_in_the_text_of_an_unknown_agent_are_named(report):
+    """The agent has a shell and no tools; only formats that are known to run such blocks read them as calls."""
+    said = [{"role": "user", "content": "Clean up."}]
+    for number in range(3):
+        said += [
+            {"role": "assistant", "content": f"I go on.\n\n```bash\nrm -r build/{number}\n```"},
+            {"role": "user", "content": f"exit code 0 of {number}"},
+        ]
+    told = report({"messages": said})
+    assert (told.calls, {what: one.count for what, one in told.left_out.items()}) == (
+        0,
+        {"command in a code block (it stays in the text)": 3},
+    )
