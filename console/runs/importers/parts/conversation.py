@@ -101,7 +101,7 @@ def joined_thoughts(turns: Iterable[Turn]) -> Iterator[Turn]:
 def with_written_calls(turns: Iterable[Turn], intake: Intake) -> Iterator[Turn]:
     """Yield the turns with the calls that agents wrote as text; a user's report of a result becomes the call's result.
 
-    Count an unreadable call, and each command if there are no calls, as left out, and leave its text unchanged.
+    Count an unreadable call, and each command of an agent without calls, as left out. Leave their text unchanged.
     """
     waiting = has_calls = False
     commands = 0
