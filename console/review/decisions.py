@@ -24,7 +24,7 @@ from console.review.claiming import claim_next_item as claim_next_item
 from console.review.claiming import list_pending_trials as list_pending_trials
 from console.review.edit_fields import changed_arguments
 from console.review.edits import TOOL_SCHEMA, check_edit
-from console.review.marked_steps import MarkedStep, check_marks, write_marks
+from console.review.marked_steps import MarkedStep, check_marks, takes_marks, write_marks
 from console.review.questions import Answer, check_answers, write_answers
 from console.review.reasons import join_reason_codes
 from console.review.terms import ReviewTerms, get_review_terms
@@ -208,6 +208,8 @@ def _check_for_run(answer: ReviewDecision, claim: Claim, run: tables.Run, record
     checked = replace(checked, marked_steps=marks, answers=check_answers(run, checked.answers))
     if checked.decision == DecisionKind.EDIT and not can_edit(run):
         raise BadInput(_("This part of the study accepts approve or reject only. Do not edit the action."))
+    if marks and not takes_marks(run):
+        raise BadInput(_("A study takes no marked steps. Remove the marks and write feedback."))
     return checked
 
 

@@ -28,6 +28,14 @@ class MarkedStep:
     quote: str = ""
 
 
+def takes_marks(run: tables.Run) -> bool:
+    """Return whether reviewers of the run can mark steps: not with binary feedback, and not in a study.
+
+    A mark is feedback that no condition of a study names.
+    """
+    return run.feedback_mode != "binary" and run.study_id is None
+
+
 def read_marks(stored: str | None) -> tuple[MarkedStep, ...]:
     """Read the marked steps of a decision or a draft, in order."""
     return tuple(MarkedStep(**one) for one in orjson.loads(stored or "[]"))

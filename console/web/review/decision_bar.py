@@ -12,6 +12,7 @@ from console.errors import ConsoleError
 from console.language import _, digits, gettext_noop
 from console.review import decisions
 from console.review.blinding import list_remedies
+from console.review.marked_steps import takes_marks
 from console.review.reasons import list_reasons, reason_code, reason_text
 from console.review.resolution import is_judgement_only
 from console.review.terms import get_review_terms
@@ -50,6 +51,7 @@ class _Offer:
     judged: bool
     whole: bool
     words: bool
+    marks: bool
     edits: bool
     editing: bool
     escalates: bool
@@ -83,7 +85,7 @@ def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = Tr
                 draw_part(boundary.WORDS, lambda: _words_field(item, draft.text, _words_label(run)), None)
             with st.container(horizontal=True, key="bar-foot"):
                 draw_part(boundary.SHORTCUTS, lambda: _keys(claim, offer, said), None)
-                if offer.words:
+                if offer.marks:
                     step_marks.watch_marks(item, draft.marked_steps)
                 watch_claim(claim, run.lease_ms)
         with buttons:
@@ -130,6 +132,7 @@ def _offer(claim: Claim, run: tables.Run, escalates: bool) -> _Offer:
         draw_part(boundary.TERMS, lambda: is_judgement_only(run, claim.kind), False),
         halted or draw_part(boundary.WHOLE, lambda: actions.is_action_shown_whole(item, action), False),
         run.feedback_mode != "binary",
+        takes_marks(run),
         decisions.can_edit(run),
         decisions.can_edit(run) and st.session_state.get("editing") == item,
         escalates,
@@ -288,7 +291,7 @@ def _buttons(offer: _Offer) -> None:
         if offer.escalates or offer.labels:
             with st.popover(_("More"), key=f"more-{name}"):
                 draw_part(boundary.MORE, lambda: _more(offer), None)
-        draw_part(boundary.SHORTCUTS, lambda: shortcuts.help_button(item), None)
+        draw_part(boundary.SHORTCUTS, lambda: shortcuts.help_button(item, marks=offer.marks), None)
 
 
 _SKIPS_MIN = (15, 60)
@@ -316,7 +319,9 @@ def _bindings(offer: _Offer) -> dict[str, str]:
     bound = {"s": f"skip-{name}", "u": f"undo-{name}", "ctrl+enter": f"submit-{name}", "k": f"previous-{name}"}
     bound |= {"arrowleft": f"previous-{name}", "?": f"keys-{name}"}
     if offer.words:
-        bound |= {"w": words_key(item), **step_marks.KEYS}
+        bound["w"] = words_key(item)
+    if offer.marks:
+        bound |= step_marks.KEYS
     if not offer.halted:
         of = {"a": DecisionKind.APPROVE, "x": DecisionKind.REJECT, "e": DecisionKind.EDIT}
         if not offer.edits:

@@ -29,6 +29,7 @@ _KEYS = {
     "Esc": gettext_noop("leave the text field"),
     "?": gettext_noop("show this list"),
 }
+_OF_MARKS = ("[ and ]", ". (period)")
 
 
 def enabled() -> bool:
@@ -37,15 +38,16 @@ def enabled() -> bool:
     return bool(kept) if kept is not None else st.context.cookies.get(_COOKIE) != "off"
 
 
-def help_button(item: int) -> None:
-    """Draw the button that lists the shortcuts in a dialog."""
+def help_button(item: int, *, marks: bool = True) -> None:
+    """Draw the button that lists the shortcuts in a dialog; `marks` is false if the reviewer cannot mark steps."""
     if st.button("?", key=f"keys-{alias(item)}", help=_("List shortcuts"), type="tertiary"):
         # A decorator would fix the title before the visitor's language is known.
-        st.dialog(_("Keyboard shortcuts"), on_dismiss="rerun")(_list)()
+        st.dialog(_("Keyboard shortcuts"), on_dismiss="rerun")(_list)(marks)
 
 
-def _list() -> None:
-    rows = "".join(f"<dt><kbd>{plain(_(key))}</kbd></dt><dd>{plain(_(words))}</dd>" for key, words in _KEYS.items())
+def _list(marks: bool) -> None:
+    shown = {key: words for key, words in _KEYS.items() if marks or key not in _OF_MARKS}
+    rows = "".join(f"<dt><kbd>{plain(_(key))}</kbd></dt><dd>{plain(_(words))}</dd>" for key, words in shown.items())
     show_html(f'<dl class="ia-keys">{rows}</dl>')
     st.caption(_("Shortcuts are ignored while you type and for the first 0.4 s of an item."))
     st.toggle(_("Enable shortcuts"), value=enabled(), key="keys_toggle", on_change=_switch)

@@ -11,7 +11,7 @@ from console.auth.people import Identity
 from console.database import now_ms, reading, review_queue
 from console.language import _
 from console.review.decisions import ReviewDecision, checkpoint_of_claim
-from console.review.marked_steps import MarkedStep, check_marks, read_marks, write_marks
+from console.review.marked_steps import MarkedStep, check_marks, read_marks, takes_marks, write_marks
 from console.review.questions import list_questions
 from console.web.review import question_fields
 from console.web.review.own_items import alias, by_reviewer, find_item_by_alias, own_claim
@@ -65,7 +65,7 @@ def mark_steps(identity: Identity, item: int, marks: list[MarkedStep]) -> None:
 def add_marks_and_answers(answer: ReviewDecision, run: tables.Run, item: int, reviewer: str) -> ReviewDecision:
     """Return the decision with the marked steps and the answers to the run's questions."""
     draft = review_queue().draft(item_id=item, reviewer=reviewer) or KeptDraft()
-    marks = () if run.feedback_mode == "binary" else read_marks(draft.marked_steps)
+    marks = read_marks(draft.marked_steps) if takes_marks(run) else ()
     try:
         given = question_fields.given_answers(item, list_questions(run))
     except Exception:

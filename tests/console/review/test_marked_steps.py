@@ -96,6 +96,13 @@ def test_a_binary_run_takes_no_marks(claimed):
         submit((run, claim), decision="reject", marked_steps=(MarkedStep(1),))
 
 
+def test_a_study_takes_no_marks_because_no_condition_names_them(claimed):
+    run, claim = claimed
+    run.study_id = 1
+    with pytest.raises(BadInput, match="A study takes no marked steps"):
+        submit((run, claim), decision="reject", marked_steps=(MarkedStep(1),))
+
+
 def test_an_undone_decision_keeps_its_marks_and_answers_as_a_draft(claimed):
     run, claim = claimed
     with writing() as session:

@@ -11,7 +11,9 @@ import threading
 import time
 from contextlib import contextmanager
 from email.header import decode_header, make_header
+from urllib.parse import parse_qsl
 
+import httpx
 import pytest
 from sqlmodel import select
 
@@ -31,9 +33,11 @@ from console.server import notices
 from console.settings import settings
 from storage import tables
 from tests import postgres
+from tests.doors.streamlit_socket import Refused as TabRefused
+from tests.doors.streamlit_socket import Tab
 from tests.postgres import NEEDED
 from tests.receiver import HANG, receiving
-from tests.serving import free_port
+from tests.serving import free_port, serving
 
 BASE = "https://console.example"
 LATE = "451 later, said too late"
@@ -574,3 +578,65 @@ def test_the_same_items_are_checked_again_only_after_some_seconds():
     assert [checked.is_due(1, items, at) for at in (0, 9_999, 10_000, 10_001)] == [True, False, True, False]
     assert checked.is_due(2, items, 10_001)
     assert checked.is_due(1, frozenset({1, 2}), 10_002)
+
+
+@pytest.mark.at_length
+def test_no_address_in_any_notice_decides_claims_or_shows_an_item_to_nobody(setting, hook, ask):
+    """Every address of every kind of notice, by every method and by Streamlit's own websocket, without a session."""
+    port = free_port()
+    base = f"http://127.0.0.1:{port}"
+    with mail_server() as (taken, smtp):
+        setting(smtp_url=smtp, mail_from="console@example.org", public_url=base, notice_arguments="true")
+        setting(notice_hosts=f"example.org,{hook.url.split('/')[2]}")
+        for address, kind in ((hook.url, "webhook"), (hook.url, "slack"), ("ann@example.org", "mail")):
+            notices.send_test(add(address, kind), "ann")
+        items = [ask(number) for number in range(12)]
+        let_time_pass()
+        assert send() == 3
+        decide()
+        with writing() as session:
+            for row in session.exec(select(tables.Ask).where(tables.Ask.answer.is_(None))):
+                row.asked_ms, row.deadline_ms = now_ms() - 300_000, now_ms() + 90_000
+                session.add(row)
+        let_time_pass()
+        assert send() == 3
+    told = "\n".join([*(body.decode() for _, _, body in hook.got), *(_mail_text(mail) for _, mail in taken)])
+    assert {"item.pending", "item.reminder", "item.closed"} <= set(re.findall(r"item\.\w+", told))
+    found = sorted(set(re.findall(r"https?://[^\s\"\\<>|]+", told)))
+    assert {f"{base}/review?item={item}" for item in items} | {f"{base}/notices", f"{base}/inbox"} == set(found)
+    before = _standing()
+    assert len(before[0]) == 1
+    with serving(settings().data_dir, port=port) as server:
+        for address in found:
+            _walk_as_nobody(server, address)
+    assert _standing() == before
+
+
+def _mail_text(mail):
+    return f"{mail['List-Unsubscribe']}\n{mail.get_payload(decode=True).decode()}"
+
+
+def _standing():
+    """All decisions, and every claim, skip or review of an item."""
+    with reading() as session:
+        slot = tables.Slot
+        claims = session.exec(select(slot.item_id, slot.reviewer, slot.status).order_by(slot.id)).all()
+        return session.exec(select(tables.Decision.id)).all(), claims
+
+
+def _walk_as_nobody(server, address):
+    seen = {"Accept": "text/html", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    with httpx.Client(follow_redirects=True, trust_env=False, timeout=30, headers=seen) as browser:
+        assert browser.get(address).url.path == "/sign-in"
+        for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
+            reply = browser.request(method, address)
+            assert "pay the bill" not in reply.text
+            assert not reply.cookies.keys() & {f"inferact_{server.port}"}
+    path, _, query = address.removeprefix(server.url).partition("?")
+    try:
+        with Tab(server.port, {"Host": f"127.0.0.1:{server.port}", "Origin": server.url}) as tab:
+            shown = tab.open(path.strip("/"), **dict(parse_qsl(query)))
+        assert "pay the bill" not in shown.words
+        assert not [key for key in shown.buttons if key.startswith(("approve", "reject", "skip"))]
+    except TabRefused as refused:
+        assert refused.args[0] in (401, 403)  # noqa: PT017

@@ -525,6 +525,19 @@ def test_nobody_else_reviews_in_a_participants_place(words, study):
     assert not [key for key in keys(at) if key.startswith(("approve-", "undo-"))]
 
 
+def test_a_participant_with_text_feedback_marks_no_steps(study, visit, open_page, kettles):
+    _person, state = at_work(study(consent={"text": ""}))
+    at = visit(state)
+    assert "inferact_step_marks" not in components(at)
+    assert "inferact_hotkeys" in components(at)
+    assert "inferact_step_marks" in components(open_page("review", run=kettles, role="reviewer"))
+
+
+def components(at):
+    """The names of the page's own components."""
+    return {element.proto.component_name.rpartition(".")[2] for element in at.get("bidi_component")}
+
+
 def test_a_seeded_item_has_the_buttons_and_the_field_of_any_other(study, visit):
     made = study(checks={"known_bad": 1}, consent={"text": ""}, tasks=5, participants={"human": 1})
     person, state = joined(made)

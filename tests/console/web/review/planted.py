@@ -103,7 +103,7 @@ def main(copy, parts):
             call["arguments"]["order"] = order
             Gate(run, "full-validation", undo_s=0).ask(f"Refund order {order}.", [], call, task_id=f"t{order}")
         os.environ["PLANTED"] = part
-        at = AppTest.from_file(str(copy / "streamlit_app.py"), default_timeout=30)
+        at = AppTest.from_file(str(copy / "streamlit_app.py"), default_timeout=120)
         at.session_state["session"] = signed_in(f"Ada{number}", "reviewer")
         at.query_params["run"] = run
         at.switch_page("console/web/pages/review.py").run()
