@@ -80,7 +80,7 @@ def features(rows, numbers):
     return (values - values.mean(axis=0)) / values.std(axis=0)
 
 
-def p_of(values, labels, groups, strata, blocks, units):
+def p_of(values, labels, groups, strata, blocks, units, draws=DRAWS):
     """p of the better of two classifiers (Bonferroni), trained anew for labels drawn among the units of each block.
 
     One goes by the single feature that goes best with the label in the other groups, which finds one leak among
@@ -88,7 +88,7 @@ def p_of(values, labels, groups, strata, blocks, units):
     so within the strata.
     """
     rng = np.random.default_rng(0)
-    drawn = np.array([labels, *(_drawn(labels, blocks, units, rng) for _ in range(DRAWS))]).T
+    drawn = np.array([labels, *(_drawn(labels, blocks, units, rng) for _ in range(draws))]).T
     values, drawn = _within(values, strata), _within(drawn, strata)
     values /= np.linalg.norm(values, axis=0) + 1e-9
     alike = values @ values.T
@@ -141,7 +141,7 @@ def numbered(keys):
     return np.unique([repr(key) for key in keys], return_inverse=True)[1]
 
 
-def told(rows, label, group, stratum, unit, *, block=None, leak=None, drop=()):
+def told(rows, label, group, stratum, unit, *, block=None, leak=None, drop=(), draws=DRAWS):
     """p for the rows' labels; `leak` is one number more of each row, `drop` leaves numbers out."""
     strata = numbered(map(stratum, rows))
     labels = np.array([label(row) for row in rows], float)
@@ -151,12 +151,12 @@ def told(rows, label, group, stratum, unit, *, block=None, leak=None, drop=()):
     if leak is not None:
         numbers = np.hstack([numbers, np.array([[leak(row)] for row in rows], float)])
     groups, strata, blocks, units = (numbered(map(key, rows)) for key in (group, stratum, block or stratum, unit))
-    found = p_of(features(rows, numbers), labels, groups, strata, blocks, units)
+    found = p_of(features(rows, numbers), labels, groups, strata, blocks, units, draws)
     print(f"p = {found:.3f}: {len(rows)} items of {len(set(groups))} studies, {int(labels.sum())} of the one kind")
     return found
 
 
-def p_of_flags(rounds, seed=0, draws=199):
+def p_of_flags(rounds, seed=0, draws=1_999):
     """p of flags that go with seeding (their covariance, summed): each round's flags are permuted among its items."""
     rng, sums = np.random.default_rng(seed), np.zeros(draws + 1)
     for flags, seeded in rounds:

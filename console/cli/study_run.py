@@ -16,6 +16,7 @@ from console.database import now_ms, reading
 from console.errors import Unknown
 from console.runs.export import atomic_file
 from console.studies.sessions import lifecycle, simulated, withdrawal
+from console.studies.sessions.pilot import read_pilot
 from console.studies.sessions.progress import Row, read_board
 from storage import tables
 
@@ -136,7 +137,9 @@ def simulate_study(name: str, **which: bool) -> simulated.StudySimulation:
 def show_board(name: Name, as_json: Json = False) -> None:
     """Show each participant's position, pending items and remaining budget."""
     with reading() as session:
-        rows = [_row_document(row) for row in read_board(session, lifecycle.get(session, name))]
+        study = lifecycle.get(session, name)
+        rows, design = [_row_document(row) for row in read_board(session, study)], lifecycle.design_of(study)
+        pilot = read_pilot(session, study, design)
     columns = (
         "code",
         "kind",
@@ -152,6 +155,8 @@ def show_board(name: Name, as_json: Json = False) -> None:
         "last_seen_at",
     )
     emit_table(rows, columns, as_json, empty="This study has no participants yet.")
+    if pilot and not as_json:
+        say(pilot.describe(design))
 
 
 def withdraw_participant(

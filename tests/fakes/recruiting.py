@@ -3,35 +3,60 @@
 Prolific: `external_study_url` with the placeholders {{%PROLIFIC_PID%}}, {{%STUDY_ID%}}, {{%SESSION_ID%}}, and the
 completion address `/submissions/complete?cc=CODE`. SONA: %SURVEY_CODE% in the study's address, and the client-side
 completion address `/webstudy_credit.aspx?experiment_id=&credit_token=&survey_code=`, which credits a sign-up once.
-Mechanical Turk: assignmentId, hitId, workerId and turkSubmitTo are added to the address.
+Mechanical Turk: a task's page stands in a frame, whose address gets assignmentId, hitId, workerId and turkSubmitTo; its
+form is sent to `/mturk/externalSubmit` with the assignmentId.
 """
 
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-COMPLETED, SCREENED_OUT = "C0DE1234", "OUT56789"
+COMPLETED, SCREENED_OUT, RETURNED = "C0DE1234", "OUT56789", "BACK2468"
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 TOKEN = "9185d436e5f9"
+ASSIGNMENT = "3ASSIGNMENT"
+# The page that a requester writes: it puts what the platform adds to the frame's address on the study's link.
+_TASK = """<!doctype html><title>Task</title><a id="study" target="_blank">Open the study</a>
+<form method="post" action="/mturk/externalSubmit"><input type="hidden" id="assignment" name="assignmentId">
+<label>Completion code <input name="code"></label><button>Submit</button></form>
+<script>
+const given = new URLSearchParams(location.search), study = given.get("study")
+given.delete("study")
+document.getElementById("study").href = `${study}&${given}`
+document.getElementById("assignment").value = given.get("assignmentId")
+</script>"""
 
 
 class Platform:
     """What has come back, by platform: the codes of Prolific, the survey codes that SONA credits."""
 
     def __init__(self):
-        self.prolific, self.credited, self.signed_up, self.refused = [], [], set(), []
+        self.prolific, self.credited, self.signed_up, self.refused, self.submitted = [], [], set(), [], {}
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 parts = urlsplit(self.path)
-                query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-                words = outer.come_back(parts.path, query)
+                query = dict(parse_qsl(parts.query))
+                if parts.path == "/task":
+                    self.show(_TASK)
+                elif parts.path == "/worker":
+                    self.show(f'<title>Mechanical Turk</title><iframe src="/task?{parts.query}"></iframe>')
+                else:
+                    self.show(f"<title>Platform</title><h1>{outer.come_back(parts.path, query)}</h1>")
+
+            def do_POST(self):
+                sent = dict(parse_qsl(self.rfile.read(int(self.headers["Content-Length"])).decode()))
+                outer.submitted[sent["assignmentId"]] = sent["code"]
+                self.show("<h1>Task submitted</h1>")
+
+            def show(self, html):
+                """Answers with that page."""
                 self.send_response(200)
                 self.send_header("Content-Type", "text/html; charset=utf-8")
                 self.end_headers()
-                self.wfile.write(f"<title>Platform</title><h1>{words}</h1>".encode())
+                self.wfile.write(html.encode())
 
             def log_message(self, *_):
                 """Says nothing."""
@@ -42,7 +67,7 @@ class Platform:
 
     def come_back(self, path, query):
         """What the platform does with somebody who comes to that address; its words to them."""
-        if path == "/submissions/complete" and query.get("cc") in (COMPLETED, SCREENED_OUT):
+        if path == "/submissions/complete" and query.get("cc") in (COMPLETED, SCREENED_OUT, RETURNED):
             self.prolific.append(query["cc"])
             return "Submission recorded"
         code = query.get("survey_code")
@@ -71,10 +96,11 @@ class Platform:
         self.signed_up.add(survey_code)
         return f"{link}&id={survey_code}"
 
-    def from_mturk(self, link, worker, assignment=PREVIEW):
-        """The study's link as Mechanical Turk opens it; without an assignment it is a preview."""
-        more = {"assignmentId": assignment, "hitId": "3HIT", "turkSubmitTo": "https://www.mturk.com"}
-        return f"{link}&{urlencode(more | ({} if assignment == PREVIEW else {'workerId': worker}))}"
+    def task_of_mturk(self, link, worker=""):
+        """The address of the task with the study's link as a worker opens it; without a worker it is a preview."""
+        more = {"study": link, "assignmentId": ASSIGNMENT if worker else PREVIEW, "hitId": "3HIT"}
+        more |= {"workerId": worker} if worker else {}
+        return f"{self.url}/worker?{urlencode(more | {'turkSubmitTo': 'https://www.mturk.com'}, quote_via=quote)}"
 
 
 @contextmanager

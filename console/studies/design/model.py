@@ -22,6 +22,7 @@ from console.studies.design.part import (
     Debriefing,
     DesignPart,
     Exclusions,
+    Pilot,
     Questionnaires,
     Quiz,
     Share,
@@ -191,6 +192,7 @@ class Design(DesignPart):
     conditions: tuple[GivenCondition, ...] = ()
     estimands: Estimands = Estimands()
     participants: Participants = Participants()
+    pilot: Pilot = Pilot()
     language: str | None = None
     """The language of the pages around the design's own texts; the default is the language of each person's browser."""
     consent: Consent = Consent()
@@ -280,6 +282,12 @@ class Design(DesignPart):
             raise ValueError(
                 f"questionnaires: before names {early}, which asks about an experience; use between or after"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _pilot_is_a_part(self) -> Self:
+        if self.pilot.people and self.pilot.people >= self.participants.human:
+            raise ValueError("pilot: people must be fewer than the people of `participants`, who include them")
         return self
 
     @model_validator(mode="after")

@@ -35,9 +35,11 @@ def osf_fields(
         "Randomization": f"Seed {design.seed}. {' '.join(promise(design))}",
         "Existing data": "Registration prior to creation of data.",
         "Data collection procedures": " ".join(procedure.describe_steps(design)),
-        "Sample size": f"{people} participants and {task_count(design)} tasks, {design.tasks} per condition.",
+        "Sample size": (
+            f"{people} participants{_piloted(design)} and {task_count(design)} tasks, {design.tasks} per condition."
+        ),
         "Sample size rationale": _rationale(design, powers, assumed),
-        "Stopping rule": procedure.describe_exclusions(design)[-1],
+        "Stopping rule": " ".join([*procedure.describe_pilot(design), procedure.describe_exclusions(design)[-1]]),
         "Manipulated variables": _manipulated(design),
         "Measured variables": " ".join(procedure.describe_measures(design)),
         "Indices": "Questionnaire scores follow the rules in design.yaml.",
@@ -61,6 +63,10 @@ def osf_preregistration(
     """Return the fields as Markdown, one heading per field."""
     fields = osf_fields(design, places, powers, assumed)
     return "\n\n".join(f"## {name}\n\n{text or _OPEN}" for name, text in fields.items()) + "\n"
+
+
+def _piloted(design: Design) -> str:
+    return f" (of whom {design.pilot.people} are the pilot)" if design.pilot.people else ""
 
 
 def _study_design(design: Design) -> str:

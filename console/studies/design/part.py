@@ -92,6 +92,38 @@ class Quiz(DesignPart):
         return given
 
 
+class StopRule(DesignPart):
+    """Limits of a pilot, above which the study stops; a limit that is None does not apply.
+
+    The limits are shares of people, and `minutes`, the median time from joining to the end.
+    """
+
+    withdrawn: Share | None = None
+    failed_quiz: Share | None = None
+    failed_attention: Share | None = None
+    minutes: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = None
+
+    def limits(self) -> dict[str, float]:
+        """Return the limits that apply, by name."""
+        return {name: float(limit) for name, limit in self.model_dump().items() if limit is not None}
+
+
+PILOT_LIMITS = {
+    "withdrawn": "share of people who withdrew",
+    "failed_quiz": "share of people who failed the quiz",
+    "failed_attention": "share of people who failed an attention check",
+    "minutes": "median minutes from joining to the end",
+}
+"""The meaning of each limit of a pilot, as a phrase."""
+
+
+class Pilot(DesignPart):
+    """The first people of a study. Others join after they have finished, if the stop rule allows it."""
+
+    people: Count = 0
+    stop_above: StopRule = StopRule()
+
+
 class Moment(StrEnum):
     """The moment of a questionnaire: before the first condition, after each one, or after all of them."""
 
@@ -150,11 +182,14 @@ class Exclusions(DesignPart):
         return {name: float(limit) for name, limit in self.model_dump().items() if limit is not None}
 
 
+PILOT = "pilot"
+"""The rule that leaves the people of a pilot out of the analysis."""
 RULES = {
     "failed_attention": "failed attention checks, at most",
     "known_right": "share of known items correct, at least",
     "median_seconds": "median seconds per decision, at least",
     "decisions": "decisions, at least",
+    PILOT: "people of the pilot, at most",
 }
 """The meaning of each rule's limit, as a phrase."""
 
@@ -163,4 +198,4 @@ def breaks(rule: str, value: float | None, limit: float) -> bool:
     """Return whether the value violates the rule's limit; an unknown value never violates a limit."""
     if value is None:
         return False
-    return value > limit if rule == "failed_attention" else value < limit
+    return value > limit if rule in ("failed_attention", PILOT) else value < limit

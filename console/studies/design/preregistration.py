@@ -91,6 +91,7 @@ _CAME_LATER = (
     "exclusions",
     "recruiting",
     "quiz",
+    "pilot",
 )
 
 

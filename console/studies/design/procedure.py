@@ -10,7 +10,7 @@ from console.language import counted
 from console.studies.design.contrasts import MEASURES, PRIMARY, planned_contrasts
 from console.studies.design.factors import unattended
 from console.studies.design.model import SCRIPTED, Design, IntakeQuestion, conditions, instruments_of
-from console.studies.design.part import RULES
+from console.studies.design.part import PILOT_LIMITS, RULES
 from console.studies.design.power import Assumptions, compared_levels
 
 
@@ -174,6 +174,7 @@ def describe_exclusions(design: Design) -> list[str]:
     limits = "; ".join(f"{RULES[rule]} {limit:g}" for rule, limit in stated.items())
     kept = f"The analysis keeps people within these limits: {limits}. The primary contrasts are reported with excluded "
     return [
+        *describe_pilot(design),
         *([checks] if design.checks.attention and "failed_attention" not in stated else []),
         *([f"{kept}people too, and all data are exported."] if stated else []),
         *(
@@ -189,6 +190,19 @@ def describe_exclusions(design: Design) -> list[str]:
         f"The data of participants who withdraw are {gone}; another person may take their place.",
         "The study ends when every place is finished or the researcher closes it, without an interim analysis.",
     ]
+
+
+def describe_pilot(design: Design) -> Iterator[str]:
+    """Describe the pilot and its stop rule; nothing if the design has no pilot."""
+    if design.pilot.people:
+        stated = "; ".join(
+            f"{PILOT_LIMITS[name]} {limit:g}" for name, limit in design.pilot.stop_above.limits().items()
+        )
+        yield (
+            f"The first {counted(design.pilot.people, 'participant')} to finish are a pilot. Others join after them. "
+            "The analysis leaves the pilot out."
+        )
+        yield f"No others join if the pilot exceeds a limit: {stated}." if stated else "The pilot has no stop rule."
 
 
 def describe_assumptions(design: Design, assumptions: Assumptions, simulations: int) -> str:

@@ -14,12 +14,13 @@ from sqlmodel import Session, col, func, select
 from console.runs import is_current, iso
 from console.studies.design.instruments import Instrument, score, score_answer, scored_items
 from console.studies.design.model import instruments_of
-from console.studies.design.part import breaks
+from console.studies.design.part import PILOT, breaks
 from console.studies.results.condition_runs import PEOPLE, condition_runs, kind_of, practice, tidy
 from console.studies.results.data_dictionary import table_of
 from console.studies.results.decisions import decisions
 from console.studies.sessions.joining import pseudonymize
 from console.studies.sessions.lifecycle import design_of
+from console.studies.sessions.pilot import PilotState, read_pilot
 from console.studies.sessions.stages import NOT_IN, TURNED_AWAY, ParticipantStage
 from storage import tables
 from storage.tables import ParticipantKind, ProbePurpose, StudyStatus, Table
@@ -171,22 +172,24 @@ _GONE = (*NOT_IN, ParticipantStage.WITHDRAWN)
 
 
 def exclusions(session: Session, study_id: int) -> pd.DataFrame:
-    """Return one row per participating person and exclusion rule; no rows if the design has no rules.
+    """Return one row per participating person and exclusion rule; no rows if the design has no rules and no pilot.
 
     A person who has not finished yet is excluded only by failed attention checks, which later answers cannot undo. In a
     closed study all rules apply.
     """
     study = session.get_one(tables.Study, study_id)
-    rules = design_of(study).exclusions.rules()
+    design = design_of(study)
+    rules = design.exclusions.rules() | ({PILOT: 0.0} if design.pilot.people else {})
     rows: list[tuple[Any, ...]] = []
     if rules:
         people, made = participants(session, study_id), decisions(session, study_id)
         failed = failed_items(session, study_id)
         there = people[(people["annotator_kind"] == PEOPLE) & ~people["stage"].isin(_GONE)]
         closed = study.status == StudyStatus.CLOSED
+        early = _of_pilot(session, study_id, read_pilot(session, study, design))
         for who, stage in zip(there["participant"].tolist(), there["stage"].tolist(), strict=True):
             ended = closed or stage == ParticipantStage.FINISHED
-            values = _values(made[made["participant"] == who], failed.get(who, 0))
+            values = _values(made[made["participant"] == who], failed.get(who, 0)) | {PILOT: float(who in early)}
             rows += [
                 (
                     study.name,
@@ -195,14 +198,23 @@ def exclusions(session: Session, study_id: int) -> pd.DataFrame:
                     rule,
                     limit,
                     values[rule],
-                    (ended or rule == "failed_attention") and breaks(rule, values[rule], limit),
+                    (ended or rule in ("failed_attention", PILOT)) and breaks(rule, values[rule], limit),
                 )
                 for rule, limit in rules.items()
             ]
     return table_of("exclusions", rows)
 
 
-def _values(made: pd.DataFrame, failed: int) -> Mapping[str, float | None]:
+def _of_pilot(session: Session, study_id: int, pilot: PilotState | None) -> set[str]:
+    """Return the codes of the pilot's people: everyone until it has ended, then those who finished by then."""
+    if pilot is None:
+        return set()
+    person = tables.Participant
+    early = () if pilot.ended_ms is None else (col(person.finished_ms) <= pilot.ended_ms,)
+    return set(session.exec(select(person.code).where(person.study_id == study_id, *early)))
+
+
+def _values(made: pd.DataFrame, failed: int) -> dict[str, float | None]:
     """Return the values that the rules check, from one person's decisions; a value without data is None."""
     counted = made[made["purpose"] != ProbePurpose.PRACTICE]
     attention = counted[counted["purpose"] == ProbePurpose.ATTENTION]
@@ -254,7 +266,8 @@ def payments(session: Session, study: tables.Study, known_ids: Iterable[str] = (
     for who in session.exec(select(person).where(*mine).order_by(col(person.number), col(person.id))):
         theirs = own[own["participant"] == who.code]
         right = int(theirs["correct"].fillna(False).sum())
-        excluded_by = sorted(out[out["participant"] == who.code]["rule"].tolist())
+        # The people of a pilot are paid like others.
+        excluded_by = sorted({*out[out["participant"] == who.code]["rule"]} - {PILOT})
         finished = who.stage == ParticipantStage.FINISHED
         paid = str(bonus.of(right if finished else 0, bool(excluded_by))) if bonus else ""
         state = _STATES.get(ParticipantStage(who.stage), "under way")

@@ -25,6 +25,7 @@ from console.studies.design.platforms import PLATFORMS
 from console.studies.design.recruiting import outside_id_in
 from console.studies.sessions.answering import check_answer
 from console.studies.sessions.lifecycle import design_of, get
+from console.studies.sessions.pilot import refuse_beyond_pilot
 from console.studies.sessions.stages import (
     NOT_IN,
     ORDER,
@@ -64,6 +65,7 @@ def join(code: str, arrival: Arrival | None = None) -> Joined:
         study, invited = find_study(session, coming)
         refuse_unless_open(study)
         outside_id = admit(session, study, coming, invited)
+        refuse_beyond_pilot(session, study, design_of(study))
         free = (participant.study_id == study.id, participant.kind == ParticipantKind.HUMAN)
         statement = select(participant).where(*free, participant.stage == ParticipantStage.FREE)
         place = session.exec(

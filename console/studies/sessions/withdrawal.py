@@ -19,6 +19,7 @@ from console.runs.trajectory_rows import task_spec
 from console.studies.sessions import joining, next_item
 from console.studies.sessions.answering import delete_answers
 from console.studies.sessions.lifecycle import design_of
+from console.studies.sessions.pilot import WITHDREW
 from console.studies.sessions.stages import ParticipantStage, list_assignments, lock_participant, random_letters
 from console.studies.sessions.steps import list_own_runs
 from console.trajectory import Outcome
@@ -187,7 +188,7 @@ def _remove(participant_id: int, themselves: bool) -> None:
 def _tell(session: Session, study: tables.Study, pseudonym: str | None) -> None:
     """Record the withdrawal without the network address, which would identify the person."""
     by = By(pseudonym, Door.BROWSER) if pseudonym else None
-    audit_log.record(session, None, "participant withdrew", now_ms(), by=by, subject=study.name)
+    audit_log.record(session, None, WITHDREW, now_ms(), by=by, subject=study.name)
 
 
 def _pseudonym() -> str:

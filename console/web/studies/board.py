@@ -14,6 +14,7 @@ from console.database import now_ms, reading
 from console.language import counted
 from console.runs.export.formats import as_csv
 from console.studies.sessions import joining, lifecycle, simulated
+from console.studies.sessions.pilot import read_pilot
 from console.studies.sessions.progress import Row, read_board
 from console.studies.sessions.stages import NOT_IN, ParticipantStage
 from console.studies.sessions.withdrawal import withdraw
@@ -169,8 +170,12 @@ def _invite(study: tables.Study, base: str) -> None:
 @st.fragment(run_every=_SECONDS)
 def _people(study_id: int) -> None:
     with reading() as session:
-        rows = read_board(session, session.get_one(tables.Study, study_id))
+        study = session.get_one(tables.Study, study_id)
+        rows, design = read_board(session, study), lifecycle.design_of(study)
+        pilot = read_pilot(session, study, design)
     st.text(summary(rows, now_ms()))
+    if pilot:
+        st.text(pilot.describe(design))
     show_rows([cells(row, now_ms()) for row in rows], TITLES, numbers=NUMBERS, label="Participants")
 
 

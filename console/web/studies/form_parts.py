@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from console.settings import LANGUAGES
 from console.studies.design import FACTORS
 from console.studies.design.instruments import shelf
-from console.studies.design.part import RULES
+from console.studies.design.part import PILOT_LIMITS, RULES
 from console.studies.design.platforms import PLATFORMS
 from console.studies.design.recruiting import Bonus
 from console.web.studies.draft import key_of, start_at
@@ -147,7 +147,28 @@ def people(draft: Draft) -> Draft:
         ),
     }
     with st.expander("Simulated reviewers with errors", expanded=bool(given["noisy"])):
-        return {"participants": {**counts, "noisy": noisy(given["noisy"])}}
+        reviewers = {**counts, "noisy": noisy(given["noisy"])}
+    return {"participants": reviewers, "pilot": pilot(draft["pilot"])}
+
+
+_STOPS = {"withdrawn": 0.05, "failed_quiz": 0.05, "failed_attention": 0.05, "minutes": 5.0}
+"""The step of each limit of a pilot in the form."""
+
+
+def pilot(given: Draft) -> Draft:
+    """Draw the fields for the number of people in the pilot and its stop rule."""
+    with st.expander("Pilot", expanded=bool(given["people"])):
+        st.caption("Others join after these people have finished. The analysis leaves the pilot out.")
+        count = st.number_input("People in the pilot", 0, 999, key=start_at("pilot", given["people"]), width=300)
+        st.caption("No others join if the pilot exceeds a limit. An empty limit does not apply.")
+        limits = {
+            name: column.number_input(
+                PILOT_LIMITS[name].capitalize(), 0.0, None, None, key=start_at(f"pilot-{name}", stated), step=step
+            )
+            for column, (name, step) in zip(st.columns(len(_STOPS)), _STOPS.items(), strict=True)
+            for stated in [given["stop_above"][name]]
+        }
+    return {"people": count, "stop_above": limits}
 
 
 def choose(place: DeltaGenerator, label: str, titles: Mapping[Any, str], field: str, value: Any) -> Any:

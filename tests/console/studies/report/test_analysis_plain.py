@@ -1,5 +1,6 @@
 """The report's plain script computes the same numbers; test_report.py runs it where there is no console."""
 
+import re
 import runpy
 import shutil
 import subprocess
@@ -106,6 +107,13 @@ def test_base_r_computes_the_same_contrasts(kind, tmp_path):
     claims = int((stated["claim"] == "people and tasks").sum())
     assert claims >= 4
     assert f"contrasts: {claims} compared, 0 different at 1e-06" in done.stdout
+    # The sensitivity analysis stands below each primary claim over two conditions, if lmerTest is installed.
+    has_lmer = subprocess.run(["Rscript", "-e", "library(lmerTest)"], capture_output=True, check=False).returncode == 0
+    primary = stated[(stated["claim"] == "people and tasks") & (stated["kind"] == "primary")]
+    assert (
+        len(re.findall(r"^  lmer: [+-]\d\.\d{4}, SE ", done.stdout, re.M)) == has_lmer * len(primary) > 0
+        or not has_lmer
+    )
     (tmp_path / "contrasts.csv").write_bytes(as_csv(stated.assign(estimate=stated["estimate"] + 1e-5)))
     again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (again.returncode, "DIFFERENT" in again.stdout) == (1, True)

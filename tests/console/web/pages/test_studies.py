@@ -115,6 +115,7 @@ def test_yaml_put_into_the_form_comes_out_the_same(new_study):
                 "quotas": {"daily": 3},
             },
         ],
+        "pilot": {"people": 2, "stop_above": {"withdrawn": 0.25, "minutes": 45.5}},
         "quiz": {
             "questions": [{"key": "who", "question": "Who reads it?", "choices": ["agent", "user"], "right": "agent"}],
             "tries": 3,
