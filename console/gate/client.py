@@ -204,7 +204,8 @@ class Gate:
                 await asyncio.sleep(self._poll_s)
                 answer = await asyncio.to_thread(answer.look) or answer
         except asyncio.CancelledError:
-            await asyncio.shield(asyncio.to_thread(cancellable.cancel))
+            # Not `to_thread`: an event loop that ends now cancels a task before its first step.
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, cancellable.cancel))
             raise
         return await asyncio.to_thread(self.begin, answer)
 

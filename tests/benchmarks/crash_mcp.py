@@ -3,7 +3,8 @@
 `python tests/benchmarks/crash_mcp.py [--quick]`; the last line is the result as JSON. Eight clients call a bank's tool
 through one gateway over HTTP, and a reviewer approves or rejects; a client, the gateway or its server is killed at each
 point and starts again. A client that lost its answer calls again with the same arguments. The reviewer rejects a call
-that the item's steps show as run before, as a person would.
+that the item's steps show as run before, as a person would. A copy of the gateway that neither begins a call nor keeps
+its journal is played the same way (`control_...`); the counts must find what it does wrong.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import asyncio
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import tempfile
@@ -44,6 +46,7 @@ from tests.serving import free_port
 
 RUN, CLIENTS, CALLS, POINTS = "mcp", 8, 1_000, 90
 QUICK_CALLS, QUICK_POINTS = 48, 9
+CONTROL = 64, 32
 SECRET, HERE = "a-secret-of-the-gateway", ROOT / "tests" / "doors"
 CLIENT_PATH = str(ROOT / "console" / "client")
 PAUSE_S = (0.05, 0.6)
@@ -56,7 +59,15 @@ GOALS: dict[str, tuple[str, float]] = {
     "recorded_twice": NONE,
     "answered_and_unrecorded": NONE,
     "fallen_by_themselves": NONE,
+    "control_without_go_ahead": (">=", 1),
+    "control_twice": (">=", 1),
+    "control_answered_and_unrecorded": (">=", 1),
 }
+FAULTS = {
+    "gateway.py": ("        begun = await self._gate.abegin(decision)\n", "        begun = decision\n"),
+    "journal.py": ('        os.write(self._file, f"{line}\\n".encode())\n', ""),
+}
+"""The lines of the gateway that the control's copy has instead."""
 
 
 def main() -> None:
@@ -70,6 +81,9 @@ def main() -> None:
     calls, points = (QUICK_CALLS, QUICK_POINTS) if wanted.quick else (wanted.calls, wanted.kills)
     with tempfile.TemporaryDirectory() as folder:
         figures = crash(Path(folder), calls, points, random.Random(wanted.seed))
+    with tempfile.TemporaryDirectory() as folder:
+        found = crash(Path(folder), *CONTROL, random.Random(wanted.seed), copy_with_faults(Path(folder)))
+    figures |= {f"control_{name}": figure for name, figure in found.items() if name in {"calls", "kills", *GOALS}}
     for name, figure in figures.items():
         print(f"{name:26} {figure}")
     goals = GOALS | {"calls": (">=", calls), "kills": (">=", points)}
@@ -79,17 +93,33 @@ def main() -> None:
     print(json.dumps({"benchmark": "crash_mcp", "figures": figures, "goals": goals, "met": met}))
 
 
-def crash(folder: Path, calls: int, points: int, chance: random.Random) -> dict[str, float]:
+def copy_with_faults(folder: Path) -> str:
+    """Return the path of a copy of the client whose gateway has the control's faults."""
+    copy = shutil.copytree(CLIENT_PATH, folder / "client")
+    for name, (right, wrong) in FAULTS.items():
+        file = copy / "inferact_client" / "mcp_gateway" / name
+        text = file.read_text()
+        if text.count(right) != 1:
+            raise SystemExit(f"{name} has changed, so the control's fault is not in it: {right.strip()}")
+        file.write_text(text.replace(right, wrong))
+    return str(copy)
+
+
+def crash(
+    folder: Path, calls: int, points: int, chance: random.Random, client_path: str = CLIENT_PATH
+) -> dict[str, float]:
     """Play all calls, kill so often meanwhile, and count what came of it."""
     url, port, gateway = f"sqlite:///{folder / 'gate.db'}", free_port(), free_port()
     token = prepare(url)
     environment = {
         "INFERACT_DATABASE_URL": url,
         "INFERACT_DATA_DIR": str(folder / "data"),
-        "PYTHONPATH": f"{ROOT}{os.pathsep}{CLIENT_PATH}",
+        "PYTHONPATH": f"{client_path}{os.pathsep}{ROOT}",
         "INFERACT_MCP_TOKEN": SECRET,
     }
     write_config(folder, port, token)
+    # A call takes a moment, so that kills also come between its execution and its answer.
+    (folder / "slow").touch()
     serve = [*CONSOLE, "serve", "--port", str(port)]
     code = "import sys; from inferact_client.mcp_gateway.command import main; sys.exit(main(sys.argv[1:]))"
     run_gateway = [sys.executable, "-c", code, "serve", "--config", str(folder / "servers.yaml")]

@@ -1,6 +1,7 @@
 """An MCP server of a bank over stdio: `python bank_server.py FOLDER`.
 
-Each executed transfer is a line of FOLDER/executed.jsonl. If FOLDER/changed exists, the tool's schema is another one.
+Each executed transfer is a line of FOLDER/executed.jsonl. If FOLDER/changed exists, the tool's schema is another one;
+if FOLDER/slow exists, an answer comes 0.3 s after the transfer.
 """
 
 import asyncio
@@ -51,6 +52,8 @@ async def call_tool(_context, params):
     if (FOLDER / "dies").exists():
         (FOLDER / "dies").unlink()
         os._exit(1)
+    if (FOLDER / "slow").exists():
+        await asyncio.sleep(0.3)
     return CallToolResult(content=[TextContent(text=sent)])
 
 

@@ -149,7 +149,8 @@ def strands(bench):
             yield {"messageStop": {"stopReason": "end_turn" if answered else "tool_use"}}
 
     agent = Agent(model=Fake(), tools=[tool(transfer)], interventions=[GateHandler(gate, task_id=task)])
-    agent(task)
+    # `agent(task)` waits in a thread of its own, which Ctrl+C does not reach.
+    asyncio.run(agent.invoke_async(task))
     results = [part["toolResult"] for one in agent.messages for part in one["content"] if "toolResult" in part]
     return [" ".join(part.get("text", "") for part in one["content"]) for one in results]
 

@@ -39,7 +39,8 @@ class Served:
         try:
             return await self._connection.arun(ask(question, action, ends, cancel), ends)
         except asyncio.CancelledError:
-            await asyncio.shield(asyncio.to_thread(self._withdraw_asked, question))
+            # Not `to_thread`: an event loop that ends now cancels a task before its first step.
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._withdraw_asked, question))
             raise
 
     def submit(self, asked: Mapping[str, Any], expires_s: float | None, deadline_s: float) -> Check:

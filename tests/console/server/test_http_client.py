@@ -325,6 +325,21 @@ def test_interrupted_agent_takes_its_check_back(scripted):
     assert asked == ["POST checks", "POST checks", f"DELETE checks/{'c' * 32}"]
 
 
+def test_event_loop_that_ends_at_any_moment_of_a_cancellation_takes_the_check_back(scripted):
+    async def agent(asking, asked, turns):
+        waiting = asyncio.create_task(asking.acheck(TASK, STEPS, "pay[1]"))
+        while len(asked) < 2:
+            await asyncio.sleep(0.01)
+        waiting.cancel()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+    for turns in range(6):
+        asking, asked = scripted(*[(202, WAITING)] * 9)
+        asyncio.run(agent(asking, asked, turns))
+        assert asked[-1] == f"DELETE checks/{'c' * 32}", f"after {turns} turns: {asked}"
+
+
 def test_go_ahead_whose_begin_nobody_hears_lets_nothing_run(scripted):
     asking, _ = scripted((200, decided()), *[(503, {})] * 50)
     decision = asking.check(TASK, STEPS, "pay[1]", deadline_s=1)
