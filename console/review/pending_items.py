@@ -8,7 +8,7 @@ from enum import IntEnum
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
-from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, case, exists, false, func, or_
+from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, case, exists, false, func, or_, true
 from sqlalchemy import select as sa_select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
@@ -85,7 +85,7 @@ class PendingItems:
 
     `matching` counts all items that match the filter, `beyond` only those beyond the budget. `total` ignores the
     filter. `answered` counts items that this reviewer has decided and that only others may still review. `held` counts
-    items that only this reviewer may decide, because the reviewer has claimed them.
+    those that the reviewer has claimed.
     """
 
     offered: list[PendingItem]
@@ -158,7 +158,7 @@ def list_pending_over_runs(
     hiding = {run.id for run in found_runs if _hides_verdict(run)}
     found = [_hide(row) if row.item.run_id in hiding else row for row in _items(session, [*offered, *unread])]
     answered = _own(session, ids, reviewer, SlotStatus.DECIDED, col(tables.Item.open_slots) > 0)
-    held = _own(session, ids, reviewer, SlotStatus.CLAIMED, col(tables.Item.open_slots) == 0)
+    held = _own(session, ids, reviewer, SlotStatus.CLAIMED, true())
     matching, beyond, total = (sum(getattr(part, name) for part in parts) for name in ("matching", "beyond", "total"))
     return PendingItems(
         found[: len(offered)], found[len(offered) :], matching, beyond, total, answered=answered, held=held

@@ -25,7 +25,7 @@ from tests.doors.streamlit_socket import Tab
 from tests.serving import Server, serving
 from tests.signing_in import cookie, signed_in
 
-GOALS = {"idle_percent_of_a_core": ["<=", 5.0], "slowest_arrival_vs_reload": ["<=", 2.0]}
+GOALS = {"idle_percent_of_a_core": ["<=", 3.0], "slowest_arrival_vs_reload": ["<=", 2.0]}
 LOOK_S = 0.5
 """How often the server looks whether anything has changed."""
 TABS, RUN = 20, "desk"

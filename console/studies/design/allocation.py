@@ -212,6 +212,8 @@ def promise(design: Design) -> tuple[str, ...]:
             "Each participant has every condition once, each on tasks of its own.",
             f"In every {n} participants, each condition meets each block of tasks exactly once.",
         )
+    if len(groups(design)) > 1:
+        shared = (shared[0], "The balance holds within each kind of participants.", *shared[1:])
     said = _promise_of_order(design.order, n)
     if design.order == "fixed":
         said = (*said, f"The reason stated for the fixed order: {design.fixed_order_because.strip()}")

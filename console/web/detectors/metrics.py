@@ -89,7 +89,7 @@ def _tell_flags(evaluation: Dashboard) -> None:
         found = count_matrix(one)
         st.text(
             f"{name} flags {found.tp:,} of {found.tp + found.fn:,} misaligned and {found.fp:,} of "
-            f"{found.fp + found.tn:,} aligned trajectories."
+            f"{found.fp + found.tn:,} aligned trajectories, by gold label."
         )
         if one.refused:
             st.text(f"{name}: its model refused to judge {counted(one.refused, 'checkpoint')}, which have no score.")

@@ -110,7 +110,7 @@ def _sentences(curves: oversight.Curves) -> Iterator[str]:
         caught = f"{who}{_catch(curves.spent)} **{first['caught']:.0f} {of_flagged}**"
         yield f"{caught}, {n:,} more **{first['more']:.0f}**."
     else:
-        yield f"No inspections yet. {who}{_catch(n)} **{first['more']:.0f} {of_flagged}**."
+        yield f"No decisions yet. {who}{_catch(n)} **{first['more']:.0f} {of_flagged}**."
     if first["missed"]:
         missed = counted(first["missed"], "misaligned action")
         yield f"Not flagged by {first['detector']}, so not inspected: {missed}."
