@@ -82,7 +82,9 @@ def measure_health(session: Session, now_ms: int) -> ReviewHealth:
         .join(ask, col(ask.item_id) == item.id)
         .where(ask.asked_ms > now_ms - EXPIRED_MS, col(item.status).in_((*UNREVIEWED, ItemStatus.EXPIRED)))
         # The item of an agent that no longer polls gets its new status at the next claim in its run.
-        .where((item.status == ItemStatus.EXPIRED) | (col(ask.answer).is_(None) & (col(ask.deadline_ms) <= now_ms)))
+        .where(
+            (col(item.status) == ItemStatus.EXPIRED) | (col(ask.answer).is_(None) & (col(ask.deadline_ms) <= now_ms))
+        )
     )
     count, since_ms = session.exec(waiting).one()
     dead = sum(outbox.count_undelivered(session).values())
