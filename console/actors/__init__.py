@@ -1,6 +1,6 @@
-"""Actors do tasks. An Actor is a function that returns its next move for its current view.
+"""The Actors, which do tasks. An Actor is a function from its view of a trial to its next move.
 
-A new Actor is one file here and one line in BUILT_IN; other packages add theirs as plug-ins.
+A new Actor is one file here and one line in BUILT_IN. Other packages add Actors as plug-ins.
 """
 
 from console.actors.autoplan import AUTOPLAN
@@ -23,5 +23,5 @@ ACTORS = Registry("actor", "inferact.actors", Actor, BUILT_IN)
 
 
 def actor(name: str) -> Actor:
-    """Return the Actor with this name; raise Unknown with the existing names if there is none."""
+    """Return the Actor with this name; raise Unknown if no Actor has this name."""
     return ACTORS.pick(name)

@@ -1,4 +1,4 @@
-"""Model calls of an Actor: unreadable replies are requested again, and the usage of every call is counted."""
+"""Model calls of an Actor: a request is repeated after an unreadable reply, and the usage of every call is counted."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ T = TypeVar("T")
 Given = TypeVar("Given")
 
 NO_ACTION = "think[no action could be read in the model's reply]"
-"""A thought in place of an action; it has no effect in any world."""
+"""The placeholder action for an unreadable reply: a thought, which has no effect in any environment."""
 RE_ASKS = 2
-"""How often an unreadable reply is requested again."""
+"""The number of repeated requests after an unreadable reply."""
 _TRIALS_AT_MOST = 1_000
 
 
@@ -33,9 +33,9 @@ class ModelCalls:
     usage: ModelUsage = field(default_factory=ModelUsage)
 
     async def read(self, messages: Sequence[Message], parse: Callable[[str], T | None]) -> T | None:
-        """Return the parsed reply, or None if three replies could not be parsed.
+        """Return the first reply that can be parsed, or None if three replies are unreadable.
 
-        Raise ModelRefused if each of the three refused to answer.
+        Raise ModelRefused if the model refuses to answer three times.
         """
         refusals = []
         for take in range(RE_ASKS + 1):
@@ -49,7 +49,7 @@ class ModelCalls:
         return None
 
     async def text(self, messages: Sequence[Message], take: int = 0) -> str:
-        """Return the text of a reply; different values of `take` give separate replies."""
+        """Return the text of one reply; each value of `take` requests a separate reply."""
         return (await self._reply(messages, take)).text.strip()
 
     async def _reply(self, messages: Sequence[Message], take: int) -> Reply:
@@ -64,7 +64,7 @@ def user_chat(text: str) -> list[Message]:
 
 
 def with_chosen_model(function: Callable[[LLM, Given], Awaitable[T]]) -> Callable[[Given], Awaitable[T]]:
-    """Bind a function to the model of the settings; the connection opens at the first call."""
+    """Bind the chosen model as the first argument of a function; the connection opens at the first call."""
 
     async def call(given: Given) -> T:
         return await function(connect_chosen_model(), given)
@@ -73,7 +73,7 @@ def with_chosen_model(function: Callable[[LLM, Given], Awaitable[T]]) -> Callabl
 
 
 def connect_chosen_model() -> LLM:
-    """Return the model of the present purpose or of the settings; raise NoModel if none is set."""
+    """Return a client for the model of the current purpose or of the settings; raise NoModel if neither is set."""
     return _connected(chosen_model(), settings().data_dir, get_purpose())
 
 

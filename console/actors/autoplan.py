@@ -1,9 +1,9 @@
-"""AutoPlan: an Actor that follows a plan for all tasks of a type, which it learns from batches of trials.
+"""AutoPlan: an Actor that follows a plan for all tasks of a type and learns the plan from batches of trials.
 
-Each action takes three calls: a thought that names the step of the plan, the action in the model's own words, and a
-formalizer that rewrites it in the grammar of the environment. While a plan is learnt, replies are sampled with top-p
-0.9; at the test they are greedy. After a batch, each trial gets a summary, a flaw and a revision, then one call updates
-the plan; it can cite the marks of trials and of reviewers' feedback. The first batch has no plan, so its trials get no
+An action takes three calls. The first call writes a thought that names the step of the plan. The second call words the
+action freely, and the formalizer rewrites the action in the environment's grammar. Replies are sampled with top-p 0.9
+during learning and greedily in the test. After a batch, each trial gets a summary, a flaw and a revision. One call then
+updates the plan and may cite trials and feedback by their marks. The first batch has no plan, so its trials get no
 revisions and, in HotPotQA, no flaws.
 """
 
@@ -23,9 +23,9 @@ from console.llm.prompts import name_for, render
 from console.trajectory import Step
 
 KEY = "autoplan"
-"""The key of a step's `extra` with the action in the model's own words."""
+"""The key in a step's `extra` for the action in the model's own words."""
 STEP_CAPS = {"hotpotqa": 10, "alfworld": 35}
-"""Actions per trial in the paper; other environments use their own cap."""
+"""The paper's limit of actions per trial, by environment; other environments use their own limit."""
 EXPLORING = Sampling(temperature=1.0, top_p=0.9, max_tokens=300)
 _GREEDY = Sampling(temperature=0.0, max_tokens=300)
 
@@ -70,12 +70,12 @@ def _wording(step: Step) -> str:
 
 
 def render_prompt(view: ActorView, step: str, **values: object) -> str:
-    """Render a prompt; use the version for the environment if there is one."""
+    """Render a prompt in the version for the environment, or in the general version."""
     return render(name_for(KEY, view.environment, step), **values)
 
 
 def _world(environment: str) -> str:
-    """Return the forms of the actions; in ALFWorld the verbs alone, since the plan has to find out the appliances."""
+    """Return the forms of the actions; in ALFWorld only the verbs, because the Actor must learn the appliances."""
     own = name_for(KEY, environment, "actions")
     return render(own if own.startswith(f"{KEY}/{environment}/") else name_for("shared", environment, "actions"))
 
@@ -88,7 +88,7 @@ AUTOPLAN = Actor(
     "asks a model, which follows a learnt plan",
     STEP_CAPS,
 )
-"""The Actor with the model of the settings."""
+"""AutoPlan with the model in the settings."""
 
 
 _REFLECTING = Sampling(temperature=0.0, max_tokens=800)
@@ -100,7 +100,7 @@ _BELOW = re.compile(r"\s+\S|[-*]\s+\S")
 
 @dataclass(frozen=True, slots=True)
 class ReviewersWords:
-    """The feedback of a reviewer on a trial: the words, the revision and the rejected action; `mark` identifies it."""
+    """A reviewer's feedback on a trial: flaw, revision and rejected action; `mark` identifies the feedback."""
 
     mark: str
     flaw: str
@@ -110,7 +110,7 @@ class ReviewersWords:
 
 @dataclass(frozen=True, slots=True)
 class EndedTrial:
-    """A trial of the batch: the Actor's last view and, if they may be used, the gold answer and its sources."""
+    """A finished trial of the batch, with the Actor's last view; `answer` and `sources` are gold, or empty."""
 
     mark: str
     view: ActorView
@@ -143,14 +143,14 @@ class Ablation:
 
 @dataclass(frozen=True, slots=True)
 class PlanLine:
-    """A line of the next plan, with the marks that the model cites as its sources."""
+    """A line of the next plan, with the marks that the model cites as sources."""
 
     text: str
     marks: tuple[str, ...] = ()
 
 
 async def reflect(llm: LLM, ended: EndedTrial, ablation: Ablation, usage: ModelUsage) -> Experience:
-    """Request summary, flaw and revision one after another in the trial's own conversation."""
+    """Request a trial's summary, flaw and revision, one after another in the trial's own conversation."""
     view, calls = ended.view, ModelCalls(llm, ended.view.seed, _REFLECTING, usage=usage)
     chat = build_chat(view)
     if view.steps:
@@ -187,9 +187,9 @@ async def update_plan(
 
 
 def read_plan(reply: str) -> list[PlanLine] | None:
-    """Parse the numbered lines of a plan and remove their marks; return None if the reply has no such line.
+    """Parse the numbered lines of a plan and separate their marks; return None if the reply has no numbered line.
 
-    An indented line, or a bullet, below a numbered line belongs to its step.
+    An indented line, or a bullet, below a numbered line belongs to that line's step.
     """
     lines: list[PlanLine] = []
     for text in reply.splitlines():

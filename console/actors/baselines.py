@@ -1,4 +1,4 @@
-"""The Actors that the papers compare with: ReAct without examples, and Plan+Act, which never doubts an action."""
+"""Baseline Actors of the papers: ReAct without examples, and Plan+Act, which has no remedies."""
 
 from __future__ import annotations
 

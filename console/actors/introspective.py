@@ -1,9 +1,9 @@
 """The introspective Actor: it plans, lists remedies, acts, goes back and replans (Devil's Advocate, Alg. 1).
 
-If an action missed its purpose, the Actor goes back and tries the latest remedy, or revises the plan if none is left.
-It never goes back over an irreversible action. Its next trial of a task knows the plan, history and notes of the last
-one. The algorithm leaves two cases open: here, a revised plan starts from the present state with an empty stack, and a
-completed plan without a completed task is revised.
+If an action missed its purpose, the Actor goes back and tries the latest remedy, or revises the plan if no remedy is
+left. The Actor never goes back over an irreversible action. The next trial of a task starts with the plan, history and
+notes of the last trial. The algorithm leaves two cases open. Here, a revised plan starts from the present state with an
+empty stack, and a completed plan without a completed task is revised.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from console.trajectory.checkpoints import is_critical
 
 T = TypeVar("T")
 KEY = "introspective"
-"""The key of a step's `extra` with the state in which the step was chosen."""
+"""The key in a step's `extra` for the state in which the Actor chose the step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class PlannedAttempt:
 class PlanningState:
     """The Actor's state: plan, stack (the next attempt last), history, notes, and the counts that the paper reports.
 
-    `doing` is the attempt of the present step or, while `going_back`, the one to try there. `refused` lists the
-    attempts that the Actor could not go back to.
+    `doing` is the attempt of the present step or, if `going_back`, the attempt to try after going back. `refused` lists
+    the attempts that the Actor could not go back to.
     """
 
     plan: list[str] = field(default_factory=list)
@@ -77,7 +77,7 @@ class PlanningState:
 
 
 def read_state(steps: Sequence[Step]) -> PlanningState | None:
-    """Return the state after the last step, put together from what each step added, or None before the first step."""
+    """Return the state after the last step, built from the entries of all steps; return None before the first step."""
     kept: dict[str, Any] = {}
     for step in steps:
         entry = step.extra.get(KEY)
@@ -91,9 +91,9 @@ def read_state(steps: Sequence[Step]) -> PlanningState | None:
 
 
 def write_state(state: PlanningState, steps: Sequence[Step]) -> dict[str, Any]:
-    """Return what to store with the next step: a list as the number of kept entries and those that follow them.
+    """Return the changes to store with the next step; a list becomes its number of kept entries and its added entries.
 
-    A state that was stored whole in each step took the square of the trial's length.
+    Storing the whole state in each step would take space quadratic in the trial's length.
     """
     before = read_state(steps)
     known = asdict(before) if before else {}
@@ -129,7 +129,7 @@ _ANSWER = re.compile(r"answer\s*[*_]*:[*_]*", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PlannerTurn:
-    """One turn: the view, the state to update, the steps that lead to the present state, and the questions about it.
+    """One turn: the view, the state to update, the steps that lead to the present state, and the model calls.
 
     Without `doubts`, an action gets no remedies and always counts as aligned.
     """
@@ -146,7 +146,7 @@ class PlannerTurn:
 
     @property
     def now(self) -> str:
-        """The present observation; a note leaves it as it is."""
+        """The last observation that does not belong to a note."""
         seen = (step.observation for step in reversed(self.view.steps) if NOTE not in step.extra)
         return next(seen, self.view.opening)
 
@@ -158,7 +158,7 @@ class PlannerTurn:
         return await self._read("plan", read_plan, **asked) or [self.view.instruction]
 
     async def action(self) -> tuple[str, list[Message]]:
-        """Request the first attempt, which may be a note, and return it with its chat."""
+        """Request an action, which may be a note, and return the action with its chat."""
         chat = user_chat(self._filled("action", subtask=self.state.current, screen=self.now))
         action = await self.calls.read(chat, react.read_action) or NO_ACTION
         last = self.view.steps[-_NOTES_AT_MOST:]
@@ -222,7 +222,7 @@ def _listed(lines: Sequence[str]) -> str:
 
 
 def read_note(action: str) -> str:
-    """Return what an action notes for later, or "" if the action does something else."""
+    """Return the text that an action notes for later, or "" if the action is not a note."""
     found = _NOTE.fullmatch(action)
     return found[1].strip() if found else ""
 
@@ -234,7 +234,7 @@ def read_plan(reply: str) -> list[str] | None:
 
 
 def read_answer(reply: str) -> str | None:
-    """Return a reply as it is, or None if it refuses to answer."""
+    """Return the unchanged reply, or None if the reply refuses to answer."""
     return None if is_refusal(reply) else reply
 
 
@@ -254,10 +254,10 @@ def read_verdict(reply: str) -> bool | None:
 
 
 REMEDIES = 2
-"""R, as in the figure of the paper."""
+"""R, the number of remedies per action, as in the paper's figure."""
 ACTIONS_A_TRIAL = 30
 _A_STEP = 7_919
-"""The distance between the seeds of two turns, so that repeated questions are drawn separately."""
+"""The distance between the seeds of two turns; repeated questions thus get separate replies."""
 _SAMPLING = Sampling(temperature=1.0, max_tokens=512)
 
 
@@ -280,7 +280,7 @@ async def _plan(turn: PlannerTurn, failed: str) -> Move:
 
 
 async def _propose(turn: PlannerTurn, *, planned: bool = False) -> Move:
-    """Note something, or list an attempt with its remedies and try it; `planned` is true after a new plan."""
+    """Return a note, or try an attempt after listing its remedies; `planned` is true after a new plan."""
     state = turn.state
     action, chat = await turn.action()
     if note := read_note(action):
@@ -297,7 +297,7 @@ async def _propose(turn: PlannerTurn, *, planned: bool = False) -> Move:
 
 
 async def _reflect(turn: PlannerTurn, doing: PlannedAttempt) -> Move:
-    """Decide how to continue from the result of the last action, which a reviewer may have replaced."""
+    """Choose the next move from the result of the last action; a reviewer may have replaced this action."""
     state, action = turn.state, turn.view.steps[-1].action
     state.forget(doing.state, action)
     aligned, description = await turn.align(doing, action)
@@ -391,4 +391,4 @@ INTROSPECTIVE = Actor(
     {"any": ACTIONS_A_TRIAL},
     carry,
 )
-"""The Actor with the model of the settings."""
+"""The introspective Actor with the model in the settings."""

@@ -11,7 +11,7 @@ from console.environments.generic import GENERIC
 from console.trajectory import Step
 
 MEMORY_WINDOW = 3
-"""Entries of memory that an Actor sees (Reflexion; InferAct section 4.4)."""
+"""The number of memory entries that an Actor sees (Reflexion; InferAct section 4.4)."""
 
 
 def format_memory(memory: Sequence[str]) -> str:
@@ -31,7 +31,7 @@ class ActorView:
     `memory` holds the last entries, oldest first: feedback of a reviewer, or the plan that the Actor wrote after a
     rejection. `critical` holds the patterns of actions that the gate may hold. `plan` is the plan for tasks of this
     type; `explores` is true in a trial from which a plan is learnt. `task_type` is the type of the task, and `earlier`
-    is what the Actor itself keeps of its last trial of this task (see `Actor.carry`).
+    is the state that the Actor keeps from its last trial of this task (see `Actor.carry`).
     """
 
     environment: str
@@ -78,7 +78,7 @@ class Actor:
     """An Actor: `act` returns the next move; `reflect` writes a plan for the memory after binary feedback.
 
     `step_caps` replaces the environment's limit of actions per trial: by environment, or under `any`. `carry` returns
-    what the next trial of the task gets to know of the steps of this one, as JSON.
+    the state for the next trial of the task as a JSON object.
     """
 
     name: str

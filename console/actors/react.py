@@ -1,6 +1,6 @@
-"""ReAct: an Actor that uses a model to think and act, and that remembers earlier lessons (Reflexion memory).
+"""ReAct: an Actor that uses a model to think and act, with a memory of earlier lessons (Reflexion).
 
-Each step takes one call for the thought and the action. In HotPotQA, each of the two takes its own call, as in the
+Each step takes one call for the thought and the action. In HotPotQA, thought and action take separate calls, as in the
 reference loop.
 """
 
@@ -21,11 +21,11 @@ from console.llm.prompts import has_template, name_for, render
 from console.trajectory import Step
 
 RE_ASKS = 6
-"""How often a reply shorter than `SHORTEST` characters is requested again (InferAct's reference loop)."""
+"""The number of repeated requests after a reply shorter than `SHORTEST` characters (InferAct's reference loop)."""
 SHORTEST = 5
 _MOVE_TOKENS, _PLAN_TOKENS = 300, 500
 TWO_CALLS = frozenset({"hotpotqa"})
-"""Environments in which thought and action of a step are separate calls."""
+"""Environments in which the thought and the action of a step are separate calls."""
 
 _LABEL = re.compile(
     r"^[\s>*_#`-]*(thought|action|observation)\s*\d*\s*[*_`]*\s*:[*_]*[^\S\n]*", re.IGNORECASE | re.MULTILINE
@@ -93,8 +93,8 @@ def _examples(view: ActorView) -> str:
 def read_move(reply: str) -> Move:
     """Parse the thought and the action of a reply; without a labelled action, use the last line.
 
-    Text after the first action is dropped, because an observation in a reply is invented. An invalid action is kept. A
-    JSON object gives its fields `thought` and `action`.
+    Text after the first action is dropped, because an observation in a reply is invented. An invalid action is kept. In
+    a JSON object, the fields `thought` and `action` count.
     """
     document = read_json(reply)
     if isinstance(document, Mapping) and isinstance(document.get("action"), str):
@@ -137,7 +137,7 @@ def _bare(action: str) -> str:
 
 
 def refuses(reply: str) -> bool:
-    """Return whether a reply refuses to act: it refuses in words and labels no action."""
+    """Return whether a reply refuses to act: it contains a refusal and no labelled action."""
     return is_refusal(reply) and not any(label[1].lower() == "action" for label in _LABEL.finditer(reply))
 
 
@@ -169,4 +169,4 @@ def _turn(step: Step) -> tuple[str, str]:
 
 
 REACT = Actor("react", "ReAct", with_chosen_model(act), with_chosen_model(reflect), "asks a model")
-"""The Actor with the model of the settings; it connects at its first move."""
+"""The ReAct Actor with the model in the settings; it connects at its first move."""

@@ -1,4 +1,4 @@
-"""Replies of a model to an Actor's questions: lists, actions and conclusions, in prose, in a fence or as JSON."""
+"""Parsers of a model's replies: lists and conclusions in prose, in a code fence or in JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_json(reply: str) -> Any:
 
 
 def read_list(reply: str) -> list[tuple[int, str]] | None:
-    """Parse the (number, text) of each numbered line, or of a JSON list of texts; return None without such a list."""
+    """Parse the (number, text) of each numbered line, or of a JSON list of texts; return None if there is no list."""
     document = read_json(reply)
     if isinstance(document, Mapping):
         document = next((value for value in document.values() if isinstance(value, list)), None)
@@ -44,10 +44,10 @@ def read_list(reply: str) -> list[tuple[int, str]] | None:
 
 
 def read_conclusion(reply: str) -> tuple[str, str] | None:
-    """Return (YES, NO or NOT_NEEDED, the other words), or None if the reply does not conclude.
+    """Return (YES, NO or NOT_NEEDED, the other words), or None if the reply has no conclusion.
 
-    The verdict at the end counts, else the one at the start, else the only one in capitals. A yes that the reply
-    limits ("Yes, but ...") or contradicts does not conclude. A JSON object concludes with its only verdict or truth.
+    The verdict at the end counts, else the verdict at the start, else the only verdict in capitals. A limited ("Yes,
+    but ...") or contradicted yes is not a conclusion. In a JSON object, the only verdict or boolean counts.
     """
     document = read_json(reply)
     if document is not None:

@@ -1,6 +1,6 @@
 """Environments that agents act in, and the actions that are critical in each.
 
-A new environment is one file here and one line in BUILT_IN; other packages add theirs as plug-ins.
+A new environment is one file here and one line in BUILT_IN. Other packages add environments as plug-ins.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ ENVIRONMENTS = Registry("environment", "inferact.environments", Environment, BUI
 
 
 def environment(name: str) -> Environment:
-    """Return the environment with this name, or `generic` if it is unknown."""
+    """Return the environment with this name, or `generic` if the name is unknown."""
     return BUILT_IN.get(name) or ENVIRONMENTS.get(name, GENERIC)
 
 

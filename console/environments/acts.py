@@ -22,7 +22,7 @@ _FAILED = re.compile(
 )
 _LONGEST = 100_000
 _NOTICES = frozenset({"notify", "send", "inform", "tell"})
-"""Verbs of messages that get no reply: what such a call returns is a tool's result."""
+"""Verbs of messages without a reply; such a call returns a tool's result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Act:
     """An executed action: its number, its calls, the observation, and whether the observation reports a failure.
 
     If the action is a message to the user (`talks`), the observation is the user's reply. `name` (in lower case) and
-    `argument` are those of the first call, or "". `kind` is the kind of the first call; a text is ANSWERING, whether it
-    reports, asks or refuses.
+    `argument` belong to the first call, and are "" without a call. `kind` is the kind of the first call, and ANSWERING
+    for a message.
     """
 
     step: int
@@ -65,7 +65,7 @@ _COMMAND = re.compile(r"[;|&$<>`\\=\[\](){}]|\s-|^[/.~]")
 
 
 def _is_plain_text(action: str) -> bool:
-    """Return whether a few words read as an answer, not as a command: a capital or a digit first, no known verb."""
+    """Return whether a short action is an answer and not a command, by its first word and its symbols."""
     first = action.split(None, 1)[0] if action.strip() else ""
     if not first or _COMMAND.search(action) or effects(first.strip("'\".,")) or is_verb(first.lower()):
         return False

@@ -1,4 +1,4 @@
-"""An environment, its tasks, and the protocol of a running world.
+"""An environment, the specification of its tasks, and the protocol of a running world.
 
 The protocol follows gymnasium: `reset(seed, options) -> (observation, info)` and `step(action) -> (observation, reward,
 terminated, truncated, info)`.
@@ -25,7 +25,7 @@ class TaskSpec:
 
 
 class WorldUnavailable(ConsoleError):
-    """The world gives no answer at present; unless `is_sent`, the action has certainly not run."""
+    """The world is unreachable; if `is_sent` is false, the action certainly did not run."""
 
     def __init__(self, reason: str, *, is_sent: bool = True) -> None:
         self.is_sent = is_sent
@@ -33,10 +33,10 @@ class WorldUnavailable(ConsoleError):
 
 
 class World(Protocol):
-    """The world of a running task; at the end `info` contains `success` (bool) and `score` (0 to 1), not for Actors.
+    """The world of a running task. After the last action, `info` holds `success` (bool) and `score` (0 to 1).
 
-    All calls of a world come from one thread, one after another. A world that cannot be reached raises
-    WorldUnavailable: its trial stays open, and the next round repeats the recorded steps.
+    No Actor receives this `info`. All calls of a world come from one thread, one after another. An unreachable world
+    raises WorldUnavailable: its trial stays open, and the next round repeats the recorded steps.
     """
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
@@ -48,12 +48,12 @@ class World(Protocol):
         ...
 
     def close(self) -> None:
-        """Release what the world holds; called once after the trial has ended, is held or is left."""
+        """Release the world's resources; called once when the trial ends, is held or is abandoned."""
         return
 
 
 def has_option(title: str, options: Mapping[str, Any], name: str, usual: str, other: str) -> bool:
-    """Return whether a task option has its other value; raise BadInput if it is neither."""
+    """Return whether a task option has the value `other`; raise BadInput if it is neither `usual` nor `other`."""
     wanted = options.get(name, usual)
     if wanted not in (usual, other):
         raise BadInput(f'The {title} option "{name}" is {wanted!r}. Use "{usual}" or "{other}".')
@@ -70,16 +70,16 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """An environment: `critical` holds the default patterns of a run; `ends` adds a checkpoint at the end of a trial.
+    """An environment. `critical` holds the default patterns of a run. `ends` adds a checkpoint at the end of a trial.
 
-    `terminal` are the critical patterns that end a trial. `not_executed` holds the first words of an observation after
-    an action that did not run. `tasks(seed, count)` and `start(task)` are set if there is an embedded edition, which is
-    `replayable` if the recorded actions restore an equal state. `verbs` are the lower-case names in actions of the form
-    `name[argument]`. `talks` are the calls that send a message to a customer, who then replies. `instructed` is true if
-    the agent's first observation contains its instructions. `back` is the action that restores the previous state, if
-    any; `answering` is the action that answers a task, with the slot `{answer}`. `type_option` is the task option with
-    the task type, if the environment has several types. At most `most_worlds` of its worlds are open at the same time
-    in a process (None: as many as the run plays), and a call may take `action_timeout_s` seconds.
+    `terminal` holds the critical patterns that end a trial. `not_executed` holds the first words of an observation
+    after an action that did not run. `tasks(seed, count)` and `start(task)` are set if there is an embedded edition,
+    which is `replayable` if the recorded actions restore an equal state. `verbs` holds the lower-case names in actions
+    of the form `name[argument]`. `talks` holds the calls that send a message to a customer, who then replies.
+    `instructed` is true if the agent's first observation contains its instructions. `back` is the action that restores
+    the previous state, if any; `answering` is the action that answers a task, with the slot `{answer}`. `type_option`
+    is the task option with the task type, if the environment has several types. At most `most_worlds` of its worlds are
+    open at the same time in a process (None: as many as the run plays), and a call may take `action_timeout_s` seconds.
     """
 
     name: str

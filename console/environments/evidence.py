@@ -1,6 +1,6 @@
 """Evidence of a checkpoint, computed once for detectors' sentences and a page's highlights and table.
 
-It holds requested terms, offered and chosen options, text read, and argument sources.
+The evidence contains requested terms, offered and chosen options, text read, and argument sources.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from console.trajectory.provenance import user_words
 from console.trajectory.terms import COUNTS, Term, TermKind, lowered, mentions, terms, vocabulary, words
 
 LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.NEGATION})
-"""Kinds of terms that a text can satisfy without mentioning them, so these terms are neither found nor missing."""
+"""Kinds of terms that a text can satisfy without mentioning them, so that these terms are neither found nor missing."""
 WORDS = frozenset({TermKind.WORD})
 """Kinds of terms that a text may express in other words, so a missing term is only weak evidence."""
 _SEEN_LIMIT = 200_000
@@ -100,12 +100,12 @@ class Evidence:
 
     @property
     def user(self) -> str:
-        """Everything that the user said."""
+        """The user's words: the instruction and all replies, in lower case."""
         return self._told[0]
 
     @property
     def policy(self) -> str:
-        """The instructions to the agent that do not come from the user."""
+        """The agent's instructions that do not come from the user, in lower case."""
         return self._told[1]
 
     @cached_property
@@ -117,8 +117,7 @@ class Evidence:
     def reading(self) -> Reading | None:
         """The pages read before the answer.
 
-        None if the task is not a question, if the pending action is not a short answer with at most one argument, or
-        if the agent ran code.
+        None if the task is not a question, if the agent ran code, or if the pending action is not a short answer.
         """
         given = answer_given(self.pending)
         if given is None or len(given) > 600 or len(self.pending.calls[0].arguments) > 1:
@@ -129,7 +128,7 @@ class Evidence:
 
     @cached_property
     def tool_calls(self) -> tuple[TracedCall, ...]:
-        """The calls that change something, in order, and all calls of the pending action."""
+        """The earlier calls that change data, in order, and all calls of the pending action."""
         if self.purchase or self.reading or self.checkpoint.environment in ("webshop", "hotpotqa", "alfworld"):
             return ()
         return trace_calls(self.acts, self.pending, self.user, self.policy, self.checkpoint.tools)
@@ -214,7 +213,7 @@ class Evidence:
 
     @cached_property
     def table(self) -> EvidenceTable | None:
-        """A purchase's options (asked, offered, chosen), else the arguments of the pending calls; None without both."""
+        """A purchase's options (asked, offered, chosen), else the arguments of the pending calls, else None."""
         if choices := self.purchase.choices if self.purchase else ():
             shown = [
                 (one.name, asked_words(one.asked, self.terms) or "–", " · ".join(one.options), one.chosen or "–")
@@ -236,7 +235,7 @@ _latest = threading.local()
 
 
 def evidence_of(checkpoint: Checkpoint) -> Evidence:
-    """Return the evidence of a checkpoint; a thread that asks twice in a row gets what it has derived before."""
+    """Return the evidence of a checkpoint; each thread keeps the evidence of its latest checkpoint."""
     kept: Evidence | None = getattr(_latest, "evidence", None)
     if kept is None or kept.checkpoint is not checkpoint:
         kept = _latest.evidence = Evidence(checkpoint)

@@ -1,6 +1,6 @@
-"""Requests of real worlds over HTTP; only this module connects to their servers.
+"""HTTP requests to the servers of real worlds; only this module connects to these servers.
 
-Every request has a connection of its own, so that a request to a dead server certainly did not run.
+Every request opens a new connection, so that a request without a connection certainly did not run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Fetched:
 
 
 class WebClient:
-    """A client of one server."""
+    """An HTTP client of one server."""
 
     def __init__(self, base: str, headers: Mapping[str, str] | None = None) -> None:
         self.base = f"{base.rstrip('/')}/"
@@ -34,7 +34,7 @@ class WebClient:
         )
 
     def fetch(self, method: str, url: str, form: Mapping[str, str] | None = None) -> Fetched:
-        """Return the response; raise WorldUnavailable unless its status is 200."""
+        """Return the response; raise WorldUnavailable if the request fails or the status is not 200."""
         try:
             answer = self._client.request(method, url, data=form)
         except (httpx.ConnectError, httpx.ConnectTimeout) as away:

@@ -1,4 +1,4 @@
-"""Going back: which steps lead to the current state of a world, and which of these steps can be undone."""
+"""Going back: the steps that lead to the current state of a world, and the steps that can be undone."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from console.trajectory import Step
 from console.trajectory.checkpoints import is_critical, is_thought
 
 REFUSED = "not_run"
-"""Key in the `extra` of a step that never reached the world."""
+"""The key in the `extra` of a step that never reached the world."""
 NOTE = "note"
-"""Key in the `extra` of a move that only notes something for later, and so never reaches the world."""
+"""The key in the `extra` of a move that is a note and never reaches the world."""
 
 
 def list_standing_steps(environment: Environment, steps: Sequence[Step]) -> tuple[int, ...]:
@@ -33,9 +33,9 @@ def refusal(environment: Environment, steps: Sequence[Step], to: Sequence[int], 
     """Return the reason why the state after the steps in `to` cannot be restored, or None if it can be restored."""
     here = list_standing_steps(environment, steps)
     if here[: len(to)] != tuple(to):
-        return "the trial has left that state for good"
+        return "the trial cannot return to that state"
     undone = here[len(to) :]
     if undone and not environment.back:
-        return f"what is done in {environment.title} stays done"
+        return f"no action can be undone in {environment.title}"
     crossed = next((steps[at].action for at in reversed(undone) if is_critical(steps[at].action, critical)), None)
     return f"{crossed} was critical and has run" if crossed else None

@@ -1,4 +1,4 @@
-"""Real worlds by their source: each task then names the source in its options, so that a run needs nothing more.
+"""Real worlds by source. A task stores the source in its options, so that a run can start the world again.
 
 `webshop=URL` is a running WebShop site, `hotpotqa=FILE` a file of questions, `alfworld=FOLDER` a folder of ALFWorld's
 games.
@@ -32,11 +32,11 @@ SOURCES: Mapping[str, Source] = {
     "hotpotqa": _take_questions,
     "alfworld": list_game_tasks,
 }
-"""The kinds of source by environment."""
+"""The function that reads a source, by environment."""
 
 
 def with_source(environment: Environment, source: str) -> Environment:
-    """Return the environment with the tasks of this source; raise BadInput if it has embedded tasks only."""
+    """Return the environment with the tasks of this source; raise BadInput if it has only embedded tasks."""
     take = SOURCES.get(environment.name)
     if take is None:
         raise BadInput(f"{environment.title} has no other source. Sources exist for {', '.join(SOURCES)}.")
@@ -44,7 +44,7 @@ def with_source(environment: Environment, source: str) -> Environment:
 
 
 def parse_sources(texts: Sequence[str]) -> dict[str, Environment]:
-    """Return the environments named as ENVIRONMENT=SOURCE; raise BadInput if a text has another form."""
+    """Parse ENVIRONMENT=SOURCE texts and return the environments by name; raise BadInput if a text has another form."""
     found = {}
     for text in texts:
         name, equals, source = text.partition("=")

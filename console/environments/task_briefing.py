@@ -1,7 +1,7 @@
 """Task briefings: the user's goal in plain words, for participants who get a briefing.
 
-A new environment is one function here and one line in BRIEFS. Each function names the gold entries that it uses, so
-that nothing else (label, score, outcome, the actions that solve the task) can enter a briefing.
+A new environment is one function here and one line in BRIEFS. Each function names the gold entries that it uses. The
+label, score, outcome and solving actions therefore cannot enter a briefing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Brief = tuple[tuple[str, str], ...]
 
 
 def brief_of(environment: str, gold: Mapping[str, Any]) -> Brief:
-    """Return the briefing on a task: its target, or empty if the gold has no target (InferAct, user study)."""
+    """Return the briefing on a task, which names the target; empty if the gold has no target (InferAct, user study)."""
     describe = BRIEFS.get(environment)
     return tuple((name, text) for name, text in describe(gold) if text) if describe else ()
 

@@ -1,4 +1,4 @@
-"""Tool use: calls that change something, the sources of their arguments, and whether the user asked for them."""
+"""Tool use: calls that change data, the sources of their arguments, and whether the user asked for these calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ORDER = re.compile(
     r"do the following|kindly|make sure|could you|can you|important message|instructions?|don't forget|remember to)\b"
 )
 _REPORTS = re.compile(r"\bsuccessful(?:ly)?\W*$|\b(?:has|have) been (?:\w+ly )?\w+(?:ed|en|t)\W*$")
-"""The end of a sentence that reports what a call did."""
+"""The end of a sentence that reports the effect of a call."""
 _MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}(?:[t ]\d{2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]m)?|\d{1,2}/\d{1,2}/\d{2,4}",
     re.IGNORECASE,
@@ -37,7 +37,7 @@ ASSENT = re.compile(
     r"\b(?:yes|yeah|yep|sure|ok|okay|confirm(?:ed)?|correct|proceed|go ahead|please do|sounds good|that works|"
     r"that's fine|right|perfect|absolutely|definitely|agree|great|fine|oui|d'accord|sí|ja|let's go with)\b"
 )
-"""Words by which a user agrees."""
+"""Words by which a user agrees to an offer."""
 _DECLINES = re.compile(r"\W*(?:no|not|nope|don't|do not|wait|stop|never|what|why|how|which)\b")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\\n|\n|<[^<>]*>|['\"{}]\s*[,:]\s*['\"]")
 _TO_ME = re.compile(
@@ -78,10 +78,10 @@ _SYNONYMS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class TracedCall:
-    """A call that changes something: its effects, the sources of its arguments, and whether the user asked for it.
+    """A call that changes data: its effects, the sources of its arguments, and whether the user asked for the call.
 
-    `ordered` is the sentence in the result of step `ordered_by` that asks for the call, or empty. `agreed_in` is the
-    step in which the agent offered the call and the user agreed, else 0.
+    `ordered` is the sentence in the result of step `ordered_by` that asks for the call, or "". `agreed_in` is the step
+    in which the agent offered the call and the user agreed, else 0.
     """
 
     step: int
@@ -104,7 +104,7 @@ class TracedCall:
 def trace_calls(
     done: Sequence[Act], pending: Act, user: str, policy: str, tools: Sequence[ToolSchema] = ()
 ) -> tuple[TracedCall, ...]:
-    """Return the earlier calls that changed something and all pending calls, each with the evidence at its step."""
+    """Return the earlier calls that changed data and all pending calls, each with the evidence at its step."""
     results = tuple(
         ToolResult(act.step, _tool_name(act), lowered(f"{act.observation[:60_000]}\n{_paths_read(act)}"))
         for act in done
@@ -125,7 +125,7 @@ _PATH = re.compile(r"[^\s]{0,300}[^\s/][/.][^\s/.][^\s]{0,300}")
 
 
 def _paths_read(act: Act) -> str:
-    """Return the paths and addresses that a call read, which the agent has seen by its result."""
+    """Return the paths and addresses that a call read, one per line; "" if the call failed or read none."""
     if act.failed or act.kind is not Kind.READING:
         return ""
     found = (value for call in act.calls for _, value in leaves(call.arguments))
@@ -182,7 +182,7 @@ def _tool_call(act: Act, call: Call, does: frozenset[Effect], told: Told) -> Tra
 
 
 def _order(text: str, call: Call, does: frozenset[Effect], values: Sequence[str], user: str) -> str:
-    """Return the sentence in a tool's result that asks for this call, or "" if none does or the user wrote it."""
+    """Return the sentence in a tool's result that asks for this call; "" if there is none or the user wrote it."""
     if not _ORDER.search(text) and not any(stem in _stems(text[:20_000]) for stem in _verb_stems(call)):
         return ""
     for part in _SENTENCES.split(text[:40_000]):
@@ -202,7 +202,7 @@ def _order(text: str, call: Call, does: frozenset[Effect], values: Sequence[str]
 
 
 def is_asked_for(call: Call, does: frozenset[Effect], user: str) -> bool:
-    """Return whether the user asks for what the call does, by the tool's verb or a synonym."""
+    """Return whether the user asks for a call's effect, with the tool's verb or a synonym."""
     if not does & CHANGING:
         return True
     said = _requests(user)
@@ -229,7 +229,7 @@ def is_asked_for(call: Call, does: frozenset[Effect], user: str) -> bool:
 
 
 def find_request(call: Call, does: frozenset[Effect], text: str) -> tuple[int, int] | None:
-    """Return [start, end) of the first word of a user's text that asks for what the call does, or None."""
+    """Return [start, end) of the first word in a user's text that asks for a call's effect, or None."""
     plain = lowered(text[:20_000])
     spoken = [word for word in list_words(call.name) if is_verb(word)]
     wanted = {_stem(word) for word in spoken} | _asking_stems(does)
@@ -243,7 +243,7 @@ def find_request(call: Call, does: frozenset[Effect], text: str) -> tuple[int, i
 
 @lru_cache(maxsize=64)
 def _requests(user: str) -> frozenset[str]:
-    """Return the stems of a user's requests, without past events and questions about them."""
+    """Return the stems of a user's requests, without words about past events."""
     return _stems(_NO_REQUEST.sub(" ", _TO_ME.sub(" ", user)))
 
 

@@ -1,6 +1,6 @@
 """The scripted Actor: offline, without a model, deterministic, with documented weaknesses.
 
-Feedback in its memory changes what it searches, checks, chooses and inspects. After a rejection without feedback, it
+Feedback in the memory changes the Actor's searches, checks and choices. After a rejection without feedback, the Actor
 writes a plan from its own trajectory. A new environment needs one file here, one line in MOVES and one in PLANS.
 """
 

@@ -1,9 +1,9 @@
 """The scripted Actor in the household.
 
 The Actor visits receptacles until it sees the object, takes the object, treats it as the task requires, and puts it in
-the target receptacle. The task determines its weaknesses: it gives up after a few places, leaves doors closed, takes a
-similar object, forgets or confuses treatments, or brings one of two objects. If it believes the task is done, it walks
-around until its steps are used up. Feedback in the memory corrects these weaknesses.
+the target receptacle. The task determines its weaknesses: the Actor gives up after a few places, leaves doors closed,
+takes a similar object, forgets or confuses treatments, or brings one of two objects. If it believes the task is done,
+the Actor walks around until its steps are used up. Feedback in the memory corrects these weaknesses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ALIKE = read_data(files(__package__) / "alfworld.yaml", tuple[Words, ...])
 
 @dataclass(frozen=True, slots=True)
 class HouseholdCare:
-    """The Actor's care in the household; `most_places` limits the receptacles it visits in its search."""
+    """The Actor's habits in the household; `most_places` limits the number of receptacles to search."""
 
     most_places: int
     opens: bool
@@ -38,7 +38,7 @@ class HouseholdCare:
 
 
 def move(view: ActorView) -> Move:
-    """Return the next move in the household."""
+    """Return the next move in a household task."""
     task = parse_task(view.instruction)
     places = list_receptacles(view.opening)
     if task is None or not places:
@@ -246,7 +246,7 @@ _TREATED = re.compile(r"^You (clean|heat|cool) the ([a-z]+ \d+) using")
 
 @dataclass(slots=True)
 class ObservedHousehold:
-    """The household as observed: the Actor's position, the objects it holds and has seen (numbered names)."""
+    """The observed household: the Actor's position, the held object and the objects seen, by numbered name."""
 
     at: str = ""
     held: str = ""
@@ -271,7 +271,7 @@ def kind(name: str) -> str:
 
 
 def observe_household(steps: Iterable[Step]) -> ObservedHousehold:
-    """Build the household from the observations of these steps."""
+    """Build the observed household from the observations of these steps."""
     household = ObservedHousehold()
     for step in steps:
         household.done.add(step.action.strip())

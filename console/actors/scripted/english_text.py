@@ -34,8 +34,8 @@ _WORDS = read_data(files(__package__) / "english_text.yaml", QuestionWords)
 class ParsedQuestion:
     """A parsed question: its entities, their kinds, and the words about them.
 
-    `near` holds the words that lead from the first entity to another thing, and `far` those that ask about that thing,
-    each with the most informative word first. `form` is the type of answer: year, number, word, person, yes or name.
+    `near` words lead from the first entity to another thing, and `far` words ask about this thing. Both start with the
+    most informative word. `form` is the type of answer: year, number, word, person, yes or name.
     """
 
     entities: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Hints in free feedback: its topics, recognised by stems, and the things that it names, wanted or refused."""
+"""Hints in free-text feedback: topics, recognised by word stems, and things named as wanted or refused."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Advice:
         return bool(TOPICS[topic].search(self.text))
 
     def names(self, thing: str) -> bool:
-        """Return whether the thing is named, wanted or not."""
+        """Return whether the text names the thing, as wanted or refused."""
         return _occurs(thing, self.text)
 
     def wants(self, thing: str) -> bool:

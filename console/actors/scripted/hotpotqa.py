@@ -1,11 +1,10 @@
 """The scripted Actor on the pages of HotPotQA.
 
-The Actor searches for the entities of the question, follows the name in the best matching sentence to a second page,
-and answers with the best match there. The question determines the Actor's weaknesses: it trusts the first paragraph,
-overlooks a namesake, answers from the first page, or searches for a missing page until its steps are used up.
-
-Feedback in the memory corrects these weaknesses: after "read further" the Actor looks up keywords, after a hint at a
-namesake it searches for the name with its kind, and after "that is only half of it" it goes on to the second page.
+The Actor searches for the entities of the question. It follows the name in the best matching sentence to a second page,
+and answers with the best match there. The question determines the Actor's weaknesses: the Actor trusts the first
+paragraph, overlooks a namesake, stops at the first page, or only searches for a missing page. Feedback in the memory
+corrects these weaknesses. After "read further" the Actor looks up keywords. After a hint at a namesake it searches for
+the name with its kind. After "that is only half of it" it reads the second page.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _REFUSED = re.compile(r'(?:answer|said|answered|finish\w*) "([^"]{1,120})"', re.
 
 @dataclass(frozen=True, slots=True)
 class ReadingCare:
-    """The Actor's care in reading."""
+    """The Actor's reading habits, and the answers that feedback refused."""
 
     looks_further: bool
     minds_namesakes: bool
@@ -53,7 +52,7 @@ class PageFind:
 
 
 def move(view: ActorView) -> Move:
-    """Return the next move on the pages."""
+    """Return the next move in HotPotQA."""
     question, advice = parse_question(view.instruction), read_advice(view.memory)
     care, pages = _care(view, advice), list_opened_pages(view.steps)
     left = _PATIENCE - len(view.steps)
@@ -76,7 +75,7 @@ def move(view: ActorView) -> Move:
 
 
 def plan(reflection: Reflection) -> str:
-    """Write the plan after a rejection: another answer, and sometimes a better way to read."""
+    """Write the plan after a rejection: give another answer, and sometimes read further."""
     rng = Random(f"plan {reflection.instruction} {len(reflection.memory)}")
     call = CALL.match(reflection.rejected_action)
     if not call:
@@ -141,7 +140,7 @@ def _find(page: OpenedPage, relations: Sequence[str], form: str, known: Sequence
 
 
 def _keyword(page: OpenedPage, relations: Sequence[str], advice: Advice) -> str | None:
-    """Return the next word to look up: the last one if the page has it again, else the next (advised) relation."""
+    """Return the next word to look up: the last word if it occurs again, else the next relation, advised ones first."""
     if page.more:
         return page.looked_up[-1]
     ordered = sorted(relations, key=lambda word: not advice.names(word))

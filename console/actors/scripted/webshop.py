@@ -1,11 +1,10 @@
 """The scripted Actor in the shop.
 
 The Actor searches for the words of the request, opens the result whose title contains most of these words, chooses the
-requested options, and buys. The request determines its weaknesses: it overlooks an option, ignores the price, believes
-a title without reading the features (so a near-duplicate misleads it), or browses without deciding.
-
-Feedback in the memory corrects these weaknesses: the Actor checks prices, chooses every option, rejects products
-without the mentioned properties, and avoids a refused product.
+requested options, and buys. The request determines the Actor's weaknesses: the Actor overlooks an option, ignores the
+price, reads no features (so a near-duplicate misleads it), or browses without deciding. Feedback in the memory corrects
+these weaknesses: the Actor checks prices, chooses every option, rejects products without the mentioned properties, and
+avoids a refused product.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class ShoppingRequest:
 
 @dataclass(frozen=True, slots=True)
 class ShoppingCare:
-    """The Actor's care: words to check in the features, and `stressed` words of the request, also in the memory."""
+    """The Actor's shopping habits; `checked` words must be on the page, and `stressed` words are also in the memory."""
 
     heeds_price: bool
     skipped_option: float | None
@@ -121,7 +120,7 @@ def _limit(request: ShoppingRequest, advice: Advice) -> float | None:
 
 
 def _ranked(request: ShoppingRequest, care: ShoppingCare, shop: ObservedShop) -> list[ListedProduct]:
-    """Rank the visible unopened results by shared words (stressed ones twice), those of brands tried in vain last."""
+    """Rank the visible, unopened results by shared words; stressed words count twice, an opened brand minus one."""
     fresh = [shop.offers[asin] for asin in shop.visible if asin not in shop.opened and asin not in care.left_alone]
     if care.heeds_price and care.limit is not None:
         fresh = [offer for offer in fresh if offer.price <= care.limit]
@@ -211,7 +210,7 @@ class ListedProduct:
 
 @dataclass(slots=True)
 class ObservedShop:
-    """The shop as observed: the Actor's page and the texts it has read; `page` is start, results, item or sub."""
+    """The observed shop: the Actor's page and the texts it has read; `page` is start, results, item or sub."""
 
     page: str = "start"
     searches: int = 0
@@ -231,7 +230,7 @@ class ObservedShop:
 
 
 def observe_shop(steps: Iterable[Step]) -> ObservedShop:
-    """Build the shop from the observations of these steps."""
+    """Build the observed shop from the observations of these steps."""
     shop = ObservedShop()
     for step in steps:
         _read(shop, step.action, step.observation)

@@ -1,4 +1,4 @@
-"""ALFWorld: a household; cleaning, heating and cooling cannot be undone (InferAct, section 3).
+"""ALFWorld: a household, in which cleaning, heating and cooling are critical (InferAct, section 3).
 
 The embedded edition is the console's own household; its observations match those of ALFWorld 0.4.2 word for word. A
 task with the option `game` is one of ALFWorld's own games.
@@ -11,7 +11,7 @@ from console.environments.environment import Environment, TaskSpec, World
 
 
 def start(task: TaskSpec) -> World:
-    """Return the world of a task: its game, or the embedded household."""
+    """Return the world of a task: the task's game, or the embedded household."""
     return GameWorld(task) if GAME in task.options else HouseholdWorld(task)
 
 

@@ -11,7 +11,7 @@ from console.trajectory.strict_yaml import read_data
 
 @dataclass(frozen=True, slots=True)
 class HouseholdCatalogue:
-    """The tables of the YAML file; a word in capitals stands for all things in a group."""
+    """The tables of the YAML file; a word in capitals means all things in a group."""
 
     groups: dict[str, str]
     appliances: dict[str, str]

@@ -1,7 +1,7 @@
 """ALFWorld's own games as worlds, through the optional packages `alfworld` and `textworld`.
 
-Games of both wordings are played: older ones say "put THING in/on PLACE", newer ones "move THING to PLACE". The agent
-may use either, and always reads the newer one. The packages are not safe in threads, so all games share one lock.
+Older games say "put THING in/on PLACE", newer games "move THING to PLACE". The agent may use either wording, and
+observations use the newer one. The packages are not thread-safe, so all games share one lock.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from console.environments.environment import TaskSpec, World, has_option
 from console.errors import BadInput, UnreadableFile
 
 GAME = "game"
-"""The option of a task with the path of its game file."""
+"""The task option with the path of the game file."""
 _FILE, _ABOUT = "game.tw-pddl", "traj_data.json"
 _WELCOME = "-= Welcome to TextWorld, ALFRED! =-\n\n"
 _TASK = re.compile(r"Your task is to: (.+?)\"", re.DOTALL)
 _UNPLAYED = ("movable", "Sliced")
-"""Words in a path that ALFWorld's own reader of games leaves out."""
+"""Words in the paths of games that ALFWorld's own reader omits."""
 _ARRIVAL = re.compile(r"^You arrive at loc \d+\. ")
 _MOVE, _PUT = re.compile(r"move (.+) to (.+)"), re.compile(r"put (.+) in/on (.+)")
 _WAS_PUT = re.compile(r"^You put the (.+) in/on the (.+)\.$")
@@ -66,7 +66,7 @@ def _read_task(root: Path, game: Path) -> TaskSpec | None:
 
 
 class GameWorld(World):
-    """The world of one game; a trial succeeds if the game is won, not if it has ended."""
+    """The world of one game; a trial succeeds only if the game is won."""
 
     def __init__(self, task: TaskSpec) -> None:
         if has_option("ALFWorld", task.options, "errors", "plain", "fine"):
@@ -75,7 +75,7 @@ class GameWorld(World):
         self._game: Any = None
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Start the game from its beginning; raise BadInput if the packages are missing, UnreadableFile without it."""
+        """Start the game; raise BadInput if a package is missing, and UnreadableFile if the game file is missing."""
         if not Path(self._path).is_file():
             raise UnreadableFile(self._path, "the game of this task is missing; restore the file")
         self.close()
@@ -87,7 +87,7 @@ class GameWorld(World):
         return str(state["feedback"]).removeprefix(_WELCOME), self._info()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Run one command in the wording of the game."""
+        """Run one command, translated to the game's wording."""
         if self._won or self._game is None:
             return NOTHING_HAPPENS, 0.0, self._won, False, self._info()
         with _LOCK:

@@ -1,6 +1,6 @@
 """The rules of a household: the effect of every command, as in ALFWorld 0.4.2.
 
-A rule returns the observation, or None if the command is impossible and the state unchanged. Some oddities of the
+A rule returns the observation, or None if the command is impossible and the state stays unchanged. Some oddities of the
 original are kept: a lamp stays on after its use, heating and cooling work through a closed door, and going to the
 current place does nothing.
 """
@@ -40,7 +40,7 @@ def perform(state: State, command: str) -> str:
 
 
 def go_to(state: State, name: str) -> str | None:
-    """Walk to a receptacle; return None if the agent is already in front of the receptacle."""
+    """Walk to a receptacle; return None if the name is unknown or the agent is already there."""
     receptacle = state.household.receptacles.get(name)
     if receptacle is None or receptacle.place == state.place:
         return None
@@ -88,7 +88,7 @@ def move(state: State, name: str, target: str) -> str | None:
 
 
 def treat(treatment: str, state: State, name: str, appliance: str) -> str | None:
-    """Clean, heat or cool the thing in the hand with its appliance; heating and cooling undo each other."""
+    """Clean, heat or cool the held thing with the matching appliance; heating and cooling undo each other."""
     thing, receptacle = find_in_hand(state, name), find_reachable(state, appliance)
     if not thing or thing.kind not in TREATABLE[treatment]:
         return None
@@ -111,7 +111,7 @@ def use(state: State, name: str) -> str | None:
 
 
 def slice_up(state: State, name: str, knife: str) -> str | None:
-    """Slice a thing within reach with the knife in the hand."""
+    """Slice a thing within reach with the held knife."""
     blade, thing = find_in_hand(state, knife), state.household.things.get(name)
     if not blade or blade.kind not in KNIVES or not thing or thing.kind not in SLICEABLE:
         return None

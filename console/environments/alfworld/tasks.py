@@ -64,7 +64,7 @@ def task_setup(options: Mapping[str, Any]) -> TaskSetup:
         setup = TaskSetup(**{name: options[name] for name in TaskSetup.__dataclass_fields__})
     except KeyError as missing:
         raise BadInput(
-            f"The options of an ALFWorld task lack {missing}; take them from `tasks(seed, count)`."
+            f"The options of an ALFWorld task lack {missing}. Use options from `tasks(seed, count)`."
         ) from None
     if (setup.room, setup.thing, setup.receptacle) not in choices(str(setup.type)) or setup.wording not in (0, 1):
         raise BadInput(f"No ALFWorld task has these options: {asdict(setup)}. Use options from `tasks(seed, count)`.")
@@ -104,7 +104,7 @@ COUNTS, WEIGHTS = (0, 1, 2, 3), (30, 40, 20, 10)
 
 
 def furnish(setup: TaskSetup) -> Household:
-    """Return the household of a task: equal for equal setups, not solved at the start, always solvable."""
+    """Return the household of a task: the same for equal setups, unsolved at the start and always solvable."""
     random = Random(f"household {setup.seed}")
     receptacles = sorted(_receptacles(setup, random), key=sort_key)
     starts = dict(_starts(setup, receptacles, random))

@@ -80,7 +80,7 @@ class WorldTables:
 
 @lru_cache(maxsize=1)
 def embedded_tables() -> WorldTables:
-    """Return the tables in this folder, read once."""
+    """Return the tables in this folder; read them once per process."""
     return read_tables(files(__package__) / "tables")
 
 
@@ -100,7 +100,7 @@ def _faults(
 ) -> Iterator[str]:
     for kind in table:
         if kinds[kind.name] is not kind:
-            yield f"the kind {kind.name!r} stands twice; keep one"
+            yield f"the kind {kind.name!r} occurs twice; keep one"
         if kind.names not in names:
             yield f"the kind {kind.name!r} takes its names from {kind.names!r}, which is not a list in names.yaml"
         for relation in kind.relations:
@@ -146,7 +146,7 @@ class Almanac:
 
 @lru_cache(maxsize=1)
 def almanac() -> Almanac:
-    """Return the almanac of the embedded world, built once."""
+    """Return the almanac of the embedded world; build it once per process."""
     rng = random.Random("almanac")
     kinds = embedded_tables().kinds
     named = _name_entities(kinds)
@@ -225,7 +225,7 @@ def write_pages() -> dict[str, WrittenPage]:
 
 @lru_cache(maxsize=1)
 def embedded_corpus() -> Corpus:
-    """Return the corpus of the embedded world, indexed once."""
+    """Return the corpus of the embedded world; index it once per process."""
     return Corpus(entry.page for entry in write_pages().values())
 
 

@@ -61,7 +61,7 @@ class Corpus:
         self.similar = lru_cache(maxsize=8192)(self._similar)
 
     def find(self, title: str) -> WikiPage | None:
-        """Return the page with this title, or None; case, blanks and (if one page is left) punctuation are ignored."""
+        """Return the page with this title or None; ignore case, blanks and, if unambiguous, punctuation and accents."""
         found = unescape(title).strip()
         if found not in self.pages:
             found = self._by_case.get(_fold(found)) or self._by_letters.get(_letters(found)) or ""

@@ -39,7 +39,7 @@ def tasks_from_file(path: str | Path) -> list[TaskSpec]:
 
 
 def corpus_of(path: str) -> Corpus:
-    """Return the corpus of all pages in the file, rebuilt if the file changes; raise UnreadableFile if invalid."""
+    """Return the corpus of all pages in the file, rebuilt if the file changes; raise UnreadableFile."""
     try:
         state = Path(path).stat()
     except OSError as missing:

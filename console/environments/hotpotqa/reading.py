@@ -32,7 +32,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Reading:
-    """The answer, the pages read, the failed searches, and the question's names that no page or list mentions."""
+    """The answer, the pages read, failed searches, and names in the question that no page or list mentions."""
 
     answer: str
     pages: tuple[Page, ...]
@@ -102,7 +102,7 @@ def is_said(answer: str, page: Page) -> bool:
 
 
 def is_spoken_of(term: Term, read: str) -> bool:
-    """Return whether `read` contains a significant word of the name; pages use last names, and titles vary."""
+    """Return whether `read` contains a significant word of the name, such as the last name."""
     parts = [word for word in normalise_words(re.sub(r"['’]s?\b", "", term.text)).split() if word not in FUNCTION_WORDS]
     told = [word for word in parts if len(word) > 2] or parts
     return not told or any(word.removesuffix("s") in read for word in told)

@@ -29,10 +29,10 @@ _COMPARISON_SHARE = 0.2
 
 
 def tasks(seed: int, count: int) -> list[TaskSpec]:
-    """Return `count` different questions, a fifth of them comparisons; raise BadInput if there are fewer questions."""
+    """Return `count` different questions, a fifth of them comparisons; raise BadInput if `count` is too large."""
     most = min(int(len(list_comparisons()) / _COMPARISON_SHARE), int(len(list_bridges()) / (1 - _COMPARISON_SHARE)))
     if not 0 <= count <= most:
-        raise BadInput(f"{count} is not a valid number of hotpotqa tasks. Use 0 to {most}, or give a question file")
+        raise BadInput(f"{count} is not a valid number of hotpotqa tasks. Use 0 to {most}, or give a question file.")
     rng = random.Random(f"hotpotqa {seed}")
     compared = rng.sample(list_comparisons(), round(count * _COMPARISON_SHARE))
     chosen = rng.sample(list_bridges(), count - len(compared)) + compared
@@ -41,7 +41,7 @@ def tasks(seed: int, count: int) -> list[TaskSpec]:
 
 
 def start(task: TaskSpec) -> Encyclopedia:
-    """Return the world of a task from `tasks` or `tasks_from_file`; raise UnreadableFile if its file is missing."""
+    """Return the world of a task from `tasks` or `tasks_from_file`; raise UnreadableFile without the file."""
     file = task.options.get("corpus")
     return Encyclopedia(task, corpus_of(str(file)) if file else embedded_corpus())
 

@@ -71,7 +71,7 @@ class Encyclopedia(World):
         settings = {**self._task.options, **(options or {})}
         self._step_cap = settings.get("step_cap", STEP_CAP)
         if not isinstance(self._step_cap, int) or self._step_cap < 1:
-            raise BadInput(f"step_cap is {self._step_cap!r}; give a whole number of at least 1")
+            raise BadInput(f"step_cap is {self._step_cap!r}. Use a whole number of at least 1.")
         self._lenient = bool(settings.get("lenient_em", False))
         self._steps = 0
         self._page: WikiPage | None = None

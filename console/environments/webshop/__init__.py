@@ -1,6 +1,6 @@
 """WebShop: search a shop, choose options, buy.
 
-The embedded edition is a small shop of invented products. A task with the option `webshop` is at a running site.
+The embedded edition is a small shop of invented products. A task with the option `webshop` runs at a WebShop site.
 """
 
 from console.environments.environment import Environment, TaskSpec, World
@@ -10,7 +10,7 @@ from console.environments.webshop.world import GO_BACK, INVALID, Shop
 
 
 def start(task: TaskSpec) -> World:
-    """Return the world of a task: at its site, or in the embedded shop."""
+    """Return the world of a task: the task's site, or the embedded shop."""
     return ShopSite(task) if SITE in task.options else Shop(task)
 
 

@@ -40,7 +40,7 @@ class ProductKind:
 
 
 def without_article(part: str) -> str:
-    """Return the part as an attribute: "a side zipper" is "side zipper"."""
+    """Return a part as an attribute, without its article: "a side zipper" becomes "side zipper"."""
     return part.removeprefix("a ").removeprefix("an ")
 
 
@@ -113,7 +113,7 @@ class ProductDraft:
 
 @lru_cache(maxsize=1)
 def catalogue() -> Mapping[str, Product]:
-    """Return every product by its ASIN; the result is always the same, shared and never changed."""
+    """Return every product by its ASIN; every call returns the same shared mapping."""
     rng = Random(_SEED)
     made: dict[str, Product] = {}
     family = 0

@@ -1,7 +1,7 @@
 """The text of the shop's pages as an agent reads them, and the reader of the original site's HTML.
 
-The HTML is read by the contract of the original site: ids and classes of its elements, forms and links. Its done page
-also hides the goal; only the score is read.
+The reader depends on the ids and classes of the site's elements, and on its forms and links. The done page also
+contains the hidden goal, but only the score is read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def start_text(instruction: str) -> str:
 
 
 def results_text(rows: Sequence[tuple[str, str, str]], number: int, total: int) -> str:
-    """Return a page of results from (ASIN, title, price); as in the original, [< Prev] is on the second page and on."""
+    """Return a page of results from (ASIN, title, price); [< Prev] appears from the second page on."""
     lines = ["", f"[{BACK}]", f"Page {number} (Total results: {total})"]
     lines += [f"[{PREVIOUS}]"] if number > 1 else []
     lines.append(f"[{NEXT}]")
@@ -82,11 +82,11 @@ class Element:
         return found
 
     def find(self, tag: str = "", *, css: str = "", id: str = "") -> Element | None:
-        """Return the first of these elements, or None."""
+        """Return the first element below with this tag, class and id, or None."""
         return next(iter(self.find_all(tag, css=css, id=id)), None)
 
     def find_form(self) -> Element | None:
-        """Return the form around this element, or None."""
+        """Return the form that contains this element, or None."""
         above = self.parent
         while above is not None and above.tag != "form":
             above = above.parent
@@ -130,7 +130,7 @@ def read_instruction(page: Element) -> str:
 
 
 def read_chosen(url: str) -> dict[str, str]:
-    """Return the chosen options, which stand in the address of an item's page alone."""
+    """Return the chosen options, which only the address of an item's page contains."""
     last = unquote(urlsplit(url).path).rsplit("/", 1)[-1]
     try:
         found = ast.literal_eval(last)
@@ -140,7 +140,7 @@ def read_chosen(url: str) -> dict[str, str]:
 
 
 def list_buttons(page: Element) -> dict[str, Element]:
-    """Return the buttons in forms by their text, with their form."""
+    """Return the form of each button inside a form, by the button's text."""
     buttons = ((button.text, button.find_form()) for button in page.find_all(css="btn"))
     return {text: form for text, form in buttons if form is not None}
 
@@ -156,7 +156,7 @@ def list_options(page: Element) -> dict[str, dict[str, str]]:
 
 
 def read_results(page: Element) -> tuple[int, int, list[tuple[str, str, str]]] | None:
-    """Return the page number, the total and the (ASIN, title, price) of a page of results, or None."""
+    """Return the number, the total and the (ASIN, title, price) rows of a results page; None for any other page."""
     heading = _TOTAL.search(page.text)
     if heading is None:
         return None
@@ -166,7 +166,7 @@ def read_results(page: Element) -> tuple[int, int, list[tuple[str, str, str]]] |
 
 
 def list_texts(page: Element) -> list[str]:
-    """Return the paragraphs of a sub-page: those outside forms and outside the user's request."""
+    """Return the paragraphs of a sub-page that are outside forms and outside the user's request."""
     found = []
     for one in page.find_all("p"):
         above = one.parent

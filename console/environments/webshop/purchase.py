@@ -1,7 +1,7 @@
 """A purchase: the options that the shop offered, the last choices, and the text read about the chosen product.
 
-A purchase is derived from the pages in order, even if the agent went back. A click makes a choice, and `[[x]]` on a
-page shows a choice. Every page of a product counts as read, even if other products were opened in between.
+A purchase is derived from the pages in order, including pages to which the agent went back. A click makes a choice, and
+`[[x]]` on a page shows a choice. Every page of a product counts as read, even if other products were opened in between.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """The prices, the choices, the text read and offered (lower case), failed clicks, and sub-pages not opened."""
+    """The price range, choices, texts read and offered (in lower case), failed clicks, and unopened sub-pages."""
 
     low: float
     high: float
@@ -85,7 +85,7 @@ class _Product:
 
 
 def find_purchase(acts: Sequence[Act], instruction: str, stated: Sequence[Term]) -> Purchase | None:
-    """Return the purchase of the product opened last, or None; the instruction, which shops repeat, does not count."""
+    """Return the purchase of the product opened last, or None; ignore the instruction, which shops repeat on pages."""
     products: dict[str, _Product] = {}
     listed: dict[str, str] = {}
     at, searches = "", 0
@@ -167,7 +167,7 @@ def _choice(name: str, options: tuple[str, ...], chosen: str, stated: Sequence[T
 
 
 def _fit(name: str, option: str, stated: Sequence[Term], title: str) -> tuple[float, float]:
-    """Return the number of stated terms in the option (exact kinds count twice), and minus that of other words."""
+    """Return the number of stated terms in the option (exact kinds count twice) and minus the number of other words."""
     text, own = lowered(option), [word for word in words(option) if word not in _GENERIC]
     said = [term for term in stated if _belongs(term, name) and mentions(term, text)]
     said = [term for term in said if term.kind in EXACT or not all(word in title for word in words(term.text))]

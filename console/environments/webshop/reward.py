@@ -2,7 +2,7 @@
 
 reward = r_type * (attributes met + options met + price met) / (attributes asked + options asked + 1)
 
-The original tags parts of speech to compare titles; here every word counts except numbers and stop words.
+The original tags parts of speech to compare titles. Here, every word counts except numbers and stop words.
 """
 
 from __future__ import annotations

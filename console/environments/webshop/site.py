@@ -1,4 +1,4 @@
-"""A running WebShop site over HTTP as a world: it follows the page's own links and forms, and builds no address.
+"""A running WebShop site as a world over HTTP; actions follow the links and forms of its pages.
 
 The text of the pages equals that of the embedded edition.
 """
@@ -18,11 +18,11 @@ from console.errors import BadInput, Refused
 from console.trajectory.checkpoints import is_thought
 
 SITE, GOAL = "webshop", "goal"
-"""Options of a task: the address of the site, and the number of the goal there."""
+"""The options of a task with the address of the site and the number of the goal."""
 
 
 def list_site_tasks(url: str, seed: int, count: int) -> list[TaskSpec]:
-    """Return the site's goals from number `seed` on, with the requests as the site words them at present."""
+    """Return tasks for the site's goals from number `seed` on, with the site's current instructions; raise BadInput."""
     return [_read_task(url, seed + index) for index in range(count)]
 
 
@@ -32,7 +32,7 @@ def _read_task(url: str, goal: int) -> TaskSpec:
     try:
         session.reset()
     except WorldUnavailable as away:
-        raise BadInput(f"{url} has no readable goal {goal} ({away}). Check the address, or ask for fewer.") from away
+        raise BadInput(f"{url} has no readable goal {goal} ({away}). Check the address, or use fewer tasks.") from away
     finally:
         session.close()
     return TaskSpec(task.task_id, "webshop", session.instruction, {}, task.options)
@@ -47,14 +47,14 @@ class ShopSite(World):
         self._react = has_option("webshop", task.options, "observation", "full", "react")
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Begin a session for the goal; raise Refused if the site now asks for something else."""
+        """Begin a session for the goal; raise Refused if the site's instruction for the goal has changed."""
         self._score: float | None = None
         self._history: list[str] = []
         # The site takes the goal's number from the last part of the session's name.
         self._open("GET", urljoin(self._client.base, f"fixed_{uuid4().hex}_{self._goal}"))
         self.instruction = pages.read_instruction(self._page)
         if self._task.instruction and self.instruction != self._task.instruction:
-            raise Refused(f"The site asks for something else in goal {self._goal} than before. Start a new run.")
+            raise Refused(f"The site has changed the instruction of goal {self._goal}. Start a new run.")
         return pages.start_text(self.instruction), self._info()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Shopping tasks: a wanted product, some of its attributes and a price limit, and the actions that buy it."""
+"""Shopping tasks: a wanted product, some of its attributes and a price limit."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _PRICE_STEP = 10.0
 
 
 def tasks(seed: int, count: int) -> Sequence[TaskSpec]:
-    """Return `count` shopping tasks for different products; a larger count only adds tasks. Raise BadInput."""
+    """Return `count` tasks for different products; more tasks keep the first ones. Raise BadInput for too many."""
     products = list(catalogue().values())
     if not 0 <= count <= len(products):
-        raise BadInput(f"The webshop can give 0 to {len(products)} at a time, not {count}; ask for fewer.")
+        raise BadInput(f"{count} is not a valid number of webshop tasks. Use 0 to {len(products)}.")
     Random(seed).shuffle(products)
     return [_task(seed, index, product) for index, product in enumerate(products[:count])]
 

@@ -1,4 +1,4 @@
-"""The WebShop world: the session of one task, in which the agent's actions open pages, and the search of its shop.
+"""The WebShop world: the session of one task, in which the agent's actions open pages, and the shop's search.
 
 The search uses SQLite FTS5 in memory, best bm25 first. bm25 is a sum over the words of a query. FTS5 is therefore
 queried once for each distinct word, and a search adds the stored scores. The order equals that of `word OR word OR
@@ -26,7 +26,7 @@ from console.trajectory.checkpoints import is_thought
 
 INVALID = "Invalid action!"
 GO_BACK = "go_back"
-"""The browser's back button, which WebShop's site has and its text edition lacks."""
+"""The browser's back button, which WebShop's site offers and its text edition lacks."""
 BOUGHT = "\nThank you for shopping with us! \n"
 _PER_PAGE = 10
 SEEN_BY_REACT = 3
@@ -187,7 +187,7 @@ class _Index:
 
 
 def search(query: str) -> tuple[str, ...]:
-    """Return the ASINs of up to 50 products that share a word with the query, best first; search WebShop's fields."""
+    """Return the ASINs of up to 50 products that share a word with the query, best match first."""
     return _ranked(query_words(query))
 
 

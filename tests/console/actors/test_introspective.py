@@ -151,7 +151,7 @@ def test_where_nothing_can_be_gone_back_on_the_plan_is_revised_at_once():
     steps, calls, _ = play(script, actions=2, where=HOUSE)
     assert calls == ["a1", "a2"]
     assert script.asked == [*FIRST, "align", "completed", *FIRST]
-    assert "what is done in House stays done" in state(steps)["refused"][0]
+    assert "no action can be undone in House" in state(steps)["refused"][0]
 
 
 def test_an_action_that_the_world_did_not_run_needs_no_going_back():

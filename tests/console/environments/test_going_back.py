@@ -90,7 +90,7 @@ def test_an_encyclopedia_opens_the_article_before():
 def test_in_a_household_what_is_done_stays_done():
     steps = [Step("", "go to fridge 1", "You arrive"), Step("", "fly", "Nothing happens.")]
     assert list_standing_steps(HOUSE, steps) == (0,)
-    assert refusal(HOUSE, steps, (), ()) == "what is done in ALFWorld stays done"
+    assert refusal(HOUSE, steps, (), ()) == "no action can be undone in ALFWorld"
     assert refusal(HOUSE, steps, (0,), ()) is None
 
 
@@ -101,7 +101,7 @@ def test_in_a_household_what_is_done_stays_done():
         (["a", "pay"], (), ("pay",), "pay was critical and has run"),
         (["a", "pay"], (0, 1), ("pay",), None),
         (["pay", "a"], (0,), ("pay",), None),
-        (["a", "go_back", "b"], (0,), (), "the trial has left that state for good"),
+        (["a", "go_back", "b"], (0,), (), "the trial cannot return to that state"),
         (["pay", "go_back", "b"], (), ("pay",), None),
     ],
 )

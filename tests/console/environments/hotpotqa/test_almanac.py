@@ -158,7 +158,7 @@ def test_the_same_tables_elsewhere_are_the_same_world(folder):
         ("places.yaml", "words: [marsh iris,", "words: [1,", "[1].relations[1].words[1]: must be text, not '1'."),
         ("music.yaml", "target: town", "target: village", "'town' of 'band' leads to 'village', which is not a kind"),
         ("music.yaml", "names: bands", "names: groups", "takes its names from 'groups', which is not a list"),
-        ("music.yaml", "- name: album", "- name: band", "the kind 'band' stands twice; keep one"),
+        ("music.yaml", "- name: album", "- name: band", "the kind 'band' occurs twice; keep one"),
         ("music.yaml", "      target: town\n", "", "needs one of target, numbers and words, and only one"),
         (
             "names.yaml",
