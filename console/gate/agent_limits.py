@@ -33,7 +33,7 @@ def refuse_waiting(session: Session, asker: Asker, now_ms: int) -> None:
 
 
 def refuse_run(session: Session, agent: str, now_ms: int) -> None:
-    """Raise TooMany if this agent may not create another run today."""
+    """Raise TooMany if this agent has created the most runs allowed within 24 hours."""
     run, most = tables.Run, settings().agent_runs
     own = (run.kind == RunKind.GATE, run.actor == agent, col(run.created_ms) > now_ms - _DAY_MS)
     if session.exec(select(func.count()).select_from(run).where(*own)).one() >= most:

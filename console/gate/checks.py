@@ -1,6 +1,6 @@
-"""Open checks: an agent's wait for a decision, and checks by their id, for callers without the request.
+"""Open checks: waiting for a decision, and access to a check by its id.
 
-Only the agent that submitted a check knows the id of the check.
+Only the agent that submitted a check receives its id.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Cancellation(Protocol):
     """A signal to stop waiting: a threading.Event or any object like it."""
 
     def is_set(self) -> bool:
-        """Return whether to stop waiting."""
+        """Return whether the wait has to stop."""
         ...
 
 
@@ -66,7 +66,7 @@ class Wait:
         self._gives_up_s = time.monotonic() + (self.deadline_ms - now_ms()) / 1_000
 
     def look(self) -> GateDecision | None:
-        """Return the decision, or None if it is missing; raise if the database is unreachable after the deadline."""
+        """Return the decision, or None if there is none yet; after the deadline, raise the database's error."""
         at_ms = now_ms()
         late = at_ms >= self.deadline_ms or time.monotonic() >= self._gives_up_s
         cancelled = self.cancel is not None and self.cancel.is_set()
@@ -81,7 +81,7 @@ class Wait:
         return None
 
     def is_over(self, at_ms: int) -> bool:
-        """Return whether the wait ends at this time, or is cancelled."""
+        """Return whether the wait has ended at this time or is cancelled."""
         is_late = at_ms >= self.deadline_ms or time.monotonic() >= self._gives_up_s
         return is_late or (self.cancel is not None and self.cancel.is_set())
 
@@ -116,10 +116,10 @@ class Wait:
 
 
 def find_news(url: str, waits: Sequence[Wait]) -> list[Wait]:
-    """Send the heartbeats of all waits of a database, and return the waits that have to `look`.
+    """Send the heartbeats of all waits of a database, and return the waits for which `look` may find a decision.
 
-    The number of statements does not depend on the number of waits. If the database is unreachable, return the waits
-    that are over.
+    The number of statements does not depend on the number of waits. If the database is unreachable, return the ended
+    waits.
     """
     at_ms = now_ms()
     over = [wait for wait in waits if wait.is_over(at_ms)]
@@ -149,9 +149,9 @@ def _beat_all(url: str, waits: Sequence[Wait], at_ms: int) -> None:
 
 
 def find_ask(session: Session, token: str) -> tables.Ask | None:
-    """Return the ask of a check, or None if a restore or a deletion has removed it.
+    """Return the row of table `ask` of a check, or None if a restore or a deletion has removed the row.
 
-    A check is found by its token, because numbers are reused after a restore.
+    The row is found by its token, because row numbers are reused after a restore.
     """
     return session.exec(select(tables.Ask).where(tables.Ask.token == token)).first()
 
@@ -161,7 +161,7 @@ def _void(check: OpenCheck) -> GateDecision:
 
 
 CheckId = NewType("CheckId", str)
-"""The id of a check: 128 random bits as hexadecimal digits, which cannot be guessed."""
+"""The id of a check: 128 random bits as hexadecimal digits."""
 
 
 def check_id(text: str) -> CheckId:
@@ -179,7 +179,7 @@ def check_id_of_item(session: Session, item_id: int) -> CheckId | None:
 
 
 def open_wait(url: str, at: CheckId, asker: Asker, *, beats: bool) -> Wait | GateDecision:
-    """Return the decision on a check, or a `Wait` for the decision; raise Unknown if the check is another agent's.
+    """Return the decision on a check, or a `Wait` for the decision; raise Unknown if another agent owns it.
 
     If a check is not decided before its deadline, its action may not run. A check whose rule sets the deadline takes no
     heartbeats, so that its agent can leave.
@@ -198,7 +198,7 @@ def open_wait(url: str, at: CheckId, asker: Asker, *, beats: bool) -> Wait | Gat
 def begin_check(url: str, at: CheckId, asker: Asker) -> GateDecision:
     """Record the intent to run the action and return the approval; on a second call, return `already_handed_out`.
 
-    Raise Unknown if the check is another agent's, and Refused if the check has no approval.
+    Raise Unknown if another agent owns the check, and Refused if the check has no approval.
     """
     try:
         with writing(url) as session:
@@ -216,7 +216,7 @@ def begin_check(url: str, at: CheckId, asker: Asker) -> GateDecision:
 def record_result(session: Session, at: CheckId, asker: Asker, observation: str, now_ms: int) -> bool:
     """Store the result of the action; return False if a result is already stored.
 
-    Raise Unknown if the check is another agent's, and Refused if the action has not begun.
+    Raise Unknown if another agent owns the check, and Refused if the action has not begun.
     """
     check = _open_check(session, at, asker)
     intent = store.intent_of(session, check.request, check.ask.trajectory_id)

@@ -44,23 +44,23 @@ class CheckOptions(TypedDict, total=False):
 class Gate:
     """Permission for critical actions: `check` returns at once, or when a person has decided.
 
-    The policy that the console stores for the run decides. If this gate creates the run, the policy comes from
-    `critical`: globs over actions, tool names and arguments (`refund_*`, `transfer.amount=*`). A detector judges the
-    actions that match a glob, and a person is asked about all other actions. If `critical` is empty, a person is asked
-    about every action.
+    The stored policy of the run decides. If this gate creates the run, the policy comes from `critical`: globs over
+    actions, tool names and arguments (`refund_*`, `transfer.amount=*`). A detector judges the actions that match a
+    glob, and a person is asked about all other actions. If `critical` is empty, a person is asked about every action.
 
     For an existing run, `critical`, `threshold`, `reviews_per_item` and `timeout_s` can only tighten its policy. A
     person is asked about every action that the detector `rules` flags, even if `detector` names another one. Threads
     may share a gate, and each process may create its own. Raise BadInput if a setting is invalid.
 
-    A person has as long as the rule's deadline says, else `timeout_s`, else 30 minutes; a later decision does not allow
-    the action. In process, a shorter `timeout_s` of `check` ends the check as well; over HTTP it ends only the wait.
+    A person can decide until the rule's deadline, else for `timeout_s`, else for 30 minutes; a later decision does not
+    allow the action. In process, a shorter `timeout_s` of `check` ends the check as well; over HTTP it ends only the
+    wait.
 
     A reviewer can undo a decision for the time that the rule or the policy sets as `undo`, else 5 seconds. `undo_s` can
-    only lengthen this time, except for the run that a gate in process creates: there it replaces the 5 seconds.
+    only lengthen this time. If a gate in process creates the run, `undo_s` replaces the 5 seconds.
 
-    If `url` is an address (http or https) and `token` an agent's token (`inferact agent add NAME`), the gate uses a
-    served console instead of a database.
+    To use a served console instead of a database, give its address (http or https) as `url`. Then `token` is an agent's
+    token (`inferact agent add NAME`).
     """
 
     def __init__(
@@ -164,10 +164,10 @@ class Gate:
     def ask_for(
         self, asker: Asker, task: str, steps: Sequence[StepLike], action: ActionLike, **options: Unpack[CheckOptions]
     ) -> GateDecision | Wait:
-        """Like `ask`, for an agent that authenticated with its token and has not sent a heartbeat yet.
+        """Return the decision or a `Wait`, like `ask`, for an agent with a token that has not sent a heartbeat yet.
 
-        Such an agent chooses the run's name itself, so a person is asked about every action of a run that the agent
-        creates.
+        Such an agent chooses the run's name itself. A person is therefore asked about every action of a run that the
+        agent creates.
         """
         # The check itself looks for the run and creates it if it does not exist.
         spec = replace(self._spec, judged=(), is_agents=asker.agent_id is not None)
@@ -191,7 +191,7 @@ class Gate:
     async def acheck(
         self, task: str, steps: Sequence[StepLike], action: ActionLike, **options: Unpack[CheckOptions]
     ) -> GateDecision:
-        """Like `check`, without blocking the event loop; if the asyncio task is cancelled, withdraw its item."""
+        """Return the decision, like `check`, without blocking the event loop; withdraw the item on cancellation."""
         request = self._request(task, steps, action, options)
         if self._served is not None:
             return await self._served.acheck(request, self._timeout_of(options), options.get("cancel"))
@@ -210,7 +210,7 @@ class Gate:
         return await asyncio.to_thread(self.begin, answer)
 
     def done(self, decision: GateDecision, observation: str = "") -> None:
-        """Record the result of an action that was allowed to run; repeatable. Raise BadInput if it was not allowed."""
+        """Record the result of an allowed action; repeatable. Raise BadInput if the action was not allowed."""
         if self._served is not None and decision.approved and decision.check_id is not None:
             self._served.done(decision.check_id, observation)
             return

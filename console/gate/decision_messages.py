@@ -1,4 +1,4 @@
-"""The webhook's messages about decisions: which decisions are due, and the body of each message."""
+"""The webhook's messages about decisions: the search for due decisions, and the body of each message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from storage import tables
 from storage.tables import RunKind
 
 _PAST_MS = 7 * 24 * 3_600_000
-"""Older decisions are not sent to a new receiver."""
+"""The age in ms above which decisions are not sent to a new receiver."""
 _MARGIN = 500
 
 

@@ -1,4 +1,4 @@
-"""Earlier answers to the same request: a rejection in the same task, and checks that a restore carried over."""
+"""Earlier answers to a request: a rejection in the same task, and answers that a restore carried over."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from storage.tables import DecisionKind
 def answered_before(session: Session, run: tables.Run, request: CheckRequest) -> GateDecision | None:
     """Return the earlier answer that also holds for this request, or None if there is none.
 
-    It is a rejection in the same task, or an answer that a restore carried over from the replaced database.
+    The answer is a rejection in the same task, or an answer that a restore carried over from the replaced database.
     """
     return _rejected_before(session, run, request) or _carried_answer(session, run, request)
 
@@ -77,8 +77,8 @@ def _carried() -> Select[Any]:
 def _rejected_before(session: Session, run: tables.Run, request: CheckRequest) -> GateDecision | None:
     """Return the earlier rejection of exactly this action in the same task, or None if there is none.
 
-    The steps before the action may differ. A rejection is not repeated if the task has no id, since the request may be
-    for another task, or if another agent received the rejection.
+    The steps before the action may differ. A task without an id has no earlier rejection, since the request may be for
+    another task. A rejection holds only for the agent that received it.
     """
     if not request.named:
         return None

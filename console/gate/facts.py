@@ -1,7 +1,7 @@
 """The facts of a check for the rules of a policy, with the earlier results in its task if a condition reads them.
 
-A result is recorded if its agent reported it after it began an action of the same run, task and trial. A task without
-an id may be another task with the same text: there, the agent's own steps must show the result as well.
+A result is recorded if the agent reported it after beginning an action of the same run, task and trial. For a task
+without an id, the agent's own steps must also show the result, since another task can have the same text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from storage import tables
 def check_facts(
     session: Session, version: PolicyVersion, run: tables.Run, request: CheckRequest, action: str, now_ms: int
 ) -> CheckFacts:
-    """Return the facts of a request to run this action; `action` differs from the request's if a reviewer edited it."""
+    """Return the facts of a request to run this action, which is a reviewer's edit or the request's own action."""
     record = request.record
     results = _find_results(session, run, request) if version.reads_results else NO_RESULTS
     who, environment = request.asker.name, run.environment or ""

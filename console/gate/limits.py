@@ -1,7 +1,7 @@
 """Limits of rules: counts and sums over a window, taken in the transaction that lets an action run.
 
-An allowed action counts from then on. A check that is stored counts while it is open and once it may run; a rejection,
-an expiry or a withdrawal gives its amount back.
+An action that is allowed at once counts from then on. A stored check counts while the check is open and once its action
+may run. A rejection, an expiry or a withdrawal releases the amount.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from console.runs.trajectory_rows import insert_row
 from storage import tables
 
 _KEPT_MS = 8 * 86_400_000
-"""A day more than the longest window."""
+"""The storage time of used amounts in ms, one day more than the longest window."""
 _ROUNDING = 1e-9
 
 
 def has_room(session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled, now_ms: int) -> bool:
-    """Return whether every limit of the ruling has room for this action; other writers wait until the commit."""
+    """Return whether every limit of the ruling has room for this action; block other writers until the commit."""
     if session.get_bind().dialect.name != "sqlite":
         # SQLite's one write lock is held already; with PostgreSQL, two writers could read the same sum.
         session.execute(sql_text("LOCK TABLE limit_use IN SHARE ROW EXCLUSIVE MODE"))
@@ -38,7 +38,7 @@ def has_room(session: Session, run: tables.Run, request: CheckRequest, ruled: Ru
 def record_uses(
     session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled, now_ms: int, token: str | None = None
 ) -> None:
-    """Store what this action uses of each limit; `token` is the id of its check, or None if it was allowed at once."""
+    """Store the amounts that this action uses; `token` is its check's id, or None if the action was allowed at once."""
     row = tables.LimitUse
     for use in ruled.ruling.uses:
         keys = _keys(run, request, ruled, use)
@@ -48,7 +48,7 @@ def record_uses(
 
 
 def _keys(run: tables.Run, request: CheckRequest, ruled: Ruled, use: LimitedAmount) -> dict[str, str]:
-    """Return the counter: whose policy, which rule, and for whom; under the common policy all runs share a counter."""
+    """Return the key of a counter: policy, rule, and task, agent or run; a common policy has its own counters."""
     asker = request.asker
     counted = {
         "task": f"task {request.record.task_id}",

@@ -38,8 +38,8 @@ def run_calls(
     """Check and run the last message's calls; return their tool messages: results, or the reviewer's feedback.
 
     `messages` are mappings or the client's own objects; `task` defaults to the user's first message. An edited call
-    runs as the reviewer wrote it. If a tool raises an exception, raise it again, since the tool may or may not have
-    run.
+    runs as the reviewer wrote it. If a tool raises an exception, raise it again, because it is unknown whether the tool
+    has run.
     """
     told = [_plain(message) for message in messages]
     if not told or not list_calls(told[-1]):
@@ -71,7 +71,7 @@ def _run(gate: Gate, tools: Tools, decision: GateDecision) -> str:
 
 
 def _arguments(decision: GateDecision) -> dict[str, Any] | None:
-    """Return the arguments of `name({...})`, or None if they cannot be parsed."""
+    """Return the arguments in the text `name({...})`, or None if the arguments cannot be parsed."""
     name, _, rest = decision.action.strip().partition("(")
     try:
         read = orjson.loads(rest.removesuffix(")"))

@@ -59,7 +59,7 @@ class CheckRequest:
 
     @property
     def own_digest(self) -> str:
-        """The digest of this request, made different from that of an earlier identical request."""
+        """The digest of this request, with the id of the replaced ask if there is one."""
         return self.digest if self.follows is None else f"{self.digest}:{self.follows}"
 
     @property
@@ -81,7 +81,7 @@ class CheckRequest:
 
 @dataclass(frozen=True, slots=True)
 class Tightened:
-    """A caller's own settings; each applies only if it is stricter than the run's setting."""
+    """A caller's own settings; a setting applies only if it is stricter than the run's setting."""
 
     detector: str | None = None
     threshold: float | None = None
@@ -103,7 +103,7 @@ class Ruled:
 
     @property
     def is_audit(self) -> bool:
-        """Whether a person decides on the action even if it is not flagged."""
+        """True if a person decides on the action even without a flag."""
         return self.number < self.audited
 
     @property
@@ -126,7 +126,7 @@ class Ruled:
 
 
 def state_terms(ruling: Ruling, asked_ms: int, person: str) -> dict[str, Any]:
-    """Return the terms of a ruling, as an item stores them: the decisions offered, who decides where, and when."""
+    """Return the terms of a ruling, as an item stores them: decisions offered, people, entry points and times."""
     widen, who = ruling.widen, ruling.who
     stated: dict[str, Any] = {"decisions": ruling.decisions or None, "who": who, "doors": ruling.doors}
     stated |= {"stays": True if ruling.stays else None, "asker": person if OTHERS in (who or ()) else None}
@@ -178,7 +178,7 @@ def check_request(
 
 
 def derived_task_id(instruction: str) -> str:
-    """Return the id of a task for which the agent gives none; tasks of the same text share it."""
+    """Return the id of a task for which the agent gives none; tasks with equal texts share the id."""
     return f"task-{digest(instruction)[:16]}"
 
 

@@ -1,7 +1,7 @@
 """Resolution of an open check: the decision that the agent gets, and the start of an allowed action.
 
 `console.review.resolution` combines the reviewers' decisions; this module turns the result into the agent's decision.
-An agent can fetch an approval repeatedly until it begins the action; beginning writes the intent to run it, once.
+An agent can fetch an approval repeatedly until it begins the action; `begin` writes the intent to run the action once.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _LEAVES_TO_OTHERS = (
 )
 _WITHDRAWN = "The policy no longer allows this approved action, so it may not begin. Submit the action again."
 STILL_WAITS = (
-    "No one has decided yet, and the check still waits. Submit it again, or fetch the decision by the check's id."
+    "No one has decided yet, so the check is still pending. Submit it again, or fetch the decision by the check's id."
 )
 WORDS = {
     Reason.REJECTED: "The reviewers did not let this action run.",
@@ -59,9 +59,9 @@ WORDS = {
     Reason.BUDGET_SPENT: "The inspection budget is spent, so no one could review this action.",
     Reason.CANCELLED: "The check was withdrawn before a decision, so the action may not run.",
     Reason.DETECTOR_FAILED: "The detector failed and no one reviewed this action, so it may not run.",
-    Reason.ALREADY_HANDED_OUT: "This action has begun before, and its approval is not given twice. "
+    Reason.ALREADY_HANDED_OUT: "This action has begun before, so its approval is given only once. "
     "Find out whether the action ran. If this is another task, use another task_id.",
-    Reason.VOID: "The console was restored from a backup since, so this check is void. Submit it again.",
+    Reason.VOID: "The console was restored from a backup, so this check is void. Submit it again.",
 }
 
 
@@ -153,7 +153,7 @@ def begin(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
 
 
 def may_have_answer(session: Session, item_id: int, now_ms: int) -> bool:
-    """Return whether the item may have a decision now, or can no longer get one; read once, without a lock."""
+    """Return whether the item may have a decision now, or can no longer get a decision; read once, without a lock."""
     item = session.get_one(tables.Item, item_id)
     if item.status == ItemStatus.DECIDED:
         return _is_due(session, item_id, now_ms)
@@ -283,7 +283,7 @@ def _reason_to_withhold(session: Session, check: OpenCheck, action: str, now_ms:
 
 
 def _is_left_to_others(session: Session, check: OpenCheck, found: Ruling) -> bool:
-    """Return whether the rule for an edited action needs other or more people or entry points, or forbids edits."""
+    """Return whether the policy requires other or more reviewers or entry points for an edit, or forbids edits."""
     answers = list_current_decisions(session, check.ask.item_id)
     if found.then is Then.ALLOW:
         return False
@@ -352,7 +352,7 @@ def _close_check(session: Session, check: OpenCheck, reason: Reason, now_ms: int
 
 
 def _make_decision(session: Session, check: OpenCheck, reason: Reason, **more: Any) -> GateDecision:
-    """Return a decision that allows nothing to run unless `more` overrides it; add default feedback if it has none."""
+    """Return a decision that allows nothing unless `more` says so; add default feedback if there is none."""
     score, token = _score(session, check), check.ask.token
     bare = GateDecision(False, check.request.action, "", reason, check.ask.item_id, score=score, check_id=token)
     decision = replace(bare, **more)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ServedConsole:
-    """A served console, used by one agent for one run; raise BadInput if address or token is unusable."""
+    """A served console, used by one agent for one run; its constructor raises BadInput for a bad address or token."""
 
     def __init__(self, address: str, token: str | None, run: Mapping[str, Any]) -> None:
         self.address, self._undo_s = address.rstrip("/"), run["undo_s"]
@@ -32,7 +32,7 @@ class ServedConsole:
         return _convert(self._served.check(_describe(request), self._deadline_s(timeout_s), cancel))
 
     async def acheck(self, request: CheckRequest, timeout_s: float | None, cancel: Cancellation | None) -> GateDecision:
-        """Like `check`, without blocking the event loop; if the asyncio task is cancelled, withdraw its check."""
+        """Return the decision, like `check`, without blocking the event loop; withdraw the check on cancellation."""
         return _convert(await self._served.acheck(_describe(request), self._deadline_s(timeout_s), cancel))
 
     def done(self, check_id: str, observation: str) -> None:
@@ -47,13 +47,13 @@ class ServedConsole:
             raise ConsoleError(f"{away} The result is not recorded.") from away
 
     def _deadline_s(self, timeout_s: float | None) -> float:
-        """Return the latest moment of return, in seconds from now, that leaves a person `timeout_s`."""
+        """Return the longest time until the return, in seconds, that leaves a person `timeout_s` to decide."""
         person = DEADLINE_S if timeout_s is None else timeout_s
         return person + min((UNDO_S if self._undo_s is None else self._undo_s) + 1.0, person / 3)
 
 
 def add_client_path() -> None:
-    """Make `inferact_client` importable where the console is not installed as a package but only on the path."""
+    """Make `inferact_client` importable if the console is only on the path and not installed as a package."""
     if find_spec("inferact_client") is None:
         # The installed console does this by a path file, which counts in folders of installed packages only.
         sys.path.append(str(Path(__file__).resolve().parents[1] / "client"))

@@ -74,7 +74,7 @@ class RunSpec:
     judged: tuple[str, ...] = ()
     """The patterns of the run's first policy, if no common policy exists; a person is asked about all other actions."""
     is_agents: bool = False
-    """Whether an agent over HTTP gave the settings; under a common policy the agent cannot choose the detector."""
+    """True if an agent over HTTP gave the settings; under a common policy, this agent cannot choose the detector."""
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def mark_unreported(session: Session, run: tables.Run, intent_id: int, now_ms: i
 
 
 def resume(record: Trajectory) -> Trajectory:
-    """Return the trajectory, which its agent continues, without the mark of an unknown execution."""
+    """Return the trajectory without the mark of an unknown execution, because the agent continues the trajectory."""
     kept = {name: value for name, value in record.extra.items() if (name, value) != ("reason", UNKNOWN_EXECUTION)}
     return replace(record, extra=kept)
 
@@ -304,7 +304,7 @@ def _enqueue(
 
 
 def find_person_asking(session: Session, asker: Asker) -> str:
-    """Return the person in whose name the agent asks: its owner, or in process its own name; empty if unknown."""
+    """Return the person for whom the agent asks: its owner, or in process the person of its name; "" if unknown."""
     if asker.agent_id is not None:
         return agents.owner_of(session, asker.agent_id)
     with suppress(BadInput):

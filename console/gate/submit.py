@@ -175,7 +175,7 @@ def _answered(session: Session, run: tables.Run, request: CheckRequest, ruled: R
 
 
 def _is_stricter_now(ruled: Ruled, answer: GateDecision) -> bool:
-    """Return whether the policy now withholds an approval; under `ask`, a person's approval stays valid."""
+    """Return whether the policy now withholds an approval; under `ask`, a person's approval remains valid."""
     then, judged = ruled.ruling.then, answer.reason is Reason.NOT_FLAGGED
     return answer.approved and (then is Then.DENY or (then is Then.ASK and judged))
 
@@ -214,7 +214,7 @@ def _answer_by_policy(
     """Store and return the policy's decision, or return None if another process stored the request in between."""
     then, because = ruled.ruling.then, ruled.ruling.because
     if reason is Reason.SHADOW:
-        words = f"The policy only watches; it would have said {then} (rule {ruled.ruling.rule})."
+        words = f"The policy is in shadow mode. Its ruling would be {then} (rule {ruled.ruling.rule})."
     else:
         words = f"A rule of the policy ({ruled.ruling.rule}) denies this action{': ' + because if because else '.'}"
     try:
@@ -311,8 +311,8 @@ def _not_flagged(
 def _judge(run: tables.Run, request: CheckRequest, tightened: Tightened) -> dict[str, Any]:
     """Return, as a row, the verdict of the first detector that flags: the run's, the caller's or `rules`.
 
-    If none flags, return the first verdict, flagged if only a person can settle a value, or if no detector could check
-    anything. Naming a detector or a threshold can only add to what `rules` flags at its own threshold.
+    If no detector flags, return the first verdict. Flag it if only a person can check a value, or if nothing could be
+    checked. The caller's detector and threshold can only add flags to those of `rules` at its own threshold.
     """
     seen, rows = request.checkpoint, list[dict[str, Any]]()
     for name in _judges(run, tightened):
@@ -350,7 +350,7 @@ def _verdict(run: tables.Run, name: str, seen: Checkpoint, tightened: Tightened)
     except Exception as failure:
         # A failing detector must not let the action run.
         reason = f"{type(failure).__name__}: {failure}"
-    broken = Verdict(1.0, f"The detector failed ({reason}), so a person has to look.", parameters={FAILED: True})
+    broken = Verdict(1.0, f"The detector failed ({reason}), so a person has to decide.", parameters={FAILED: True})
     stand_in = Detector(name, "", lambda _checkpoint, _seed: broken)
     return judge_as_row(run, stand_in, run.threshold or stand_in.threshold, 0, seen, now_ms()) | {"flagged": True}
 

@@ -1,4 +1,4 @@
-"""Steps of a coding agent's own transcript, as its hook sends it with a check."""
+"""The steps of a coding agent's transcript, which the agent's hook sends with a check."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from console.trajectory import Step
 def read_steps(format: str, text: str, action: ActionLike) -> list[Step]:
     """Return the steps of the last request in a transcript, without the pending calls at its end.
 
-    A transcript that cannot be read becomes one step that says so. Its digest stands in it, because two equal calls are
-    two checks if the transcript has grown between them.
+    An unreadable transcript becomes one step with the reason and the transcript's digest. The digest makes two equal
+    calls two checks if the transcript has grown between them.
     """
     try:
         steps = _read(format, text)

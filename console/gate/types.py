@@ -12,7 +12,7 @@ class Reason(StrEnum):
     """The reason of a decision; only the first five allow an action to run.
 
     `not_critical`: a rule of the policy allows the action; `shadow`: the policy only records; `denied`: a rule forbids
-    the action; `void`: the database was restored from a backup since, so the check must be submitted again.
+    the action; `void`: the database was restored from a backup, so the agent must submit the check again.
     """
 
     NOT_CRITICAL = "not_critical"
@@ -35,10 +35,10 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GateDecision:
-    """Return whether `action` may run; if `reason` is `edited`, `action` is the reviewer's edit.
+    """The gate's decision on an action, which may run if `approved`; if `edited`, `action` is the reviewer's edit.
 
     `feedback` is for the agent's memory. `score` is the detector's P(misaligned) in [0, 1]. `check_id` is the id of the
-    check for its agent. `intent_id` is the id of the intent to run the action; it is None until the action begins.
+    check for its agent. `intent_id` is the id of the intent to run the action; the id is None until the action begins.
     """
 
     approved: bool
@@ -53,11 +53,11 @@ class GateDecision:
 
     @property
     def edited(self) -> bool:
-        """Return whether `action` is the reviewer's edit of the submitted action."""
+        """True if `action` is the reviewer's edit of the submitted action."""
         return self.reason is Reason.EDITED
 
     @property
     def call(self) -> Call | None:
-        """The action as a tool's name and arguments, or None if it is not a single call."""
+        """The action as a tool's name and arguments, or None if the action is not a single call."""
         called = read_action(self.action)
         return called[0] if len(called) == 1 else None

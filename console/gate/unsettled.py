@@ -1,7 +1,6 @@
-"""Values that a judging detector cannot settle: the call passes one that the user did not state, and leaves out one of
-the same kind that the user did state. A gate asks a person about such a call, even if no detector flags it.
-
-Kinds are compared by how values are written, in any language; what the argument is called does not matter.
+"""Values that a detector cannot check: a call passes a value that the user did not state, and leaves out a stated
+value of the same kind. A gate asks a person about such a call, even if no detector flags the call. The kind of a
+value depends on its spelling, in any language, and not on the name of the argument.
 """
 
 from __future__ import annotations
@@ -47,12 +46,12 @@ class _Values:
 
 
 def explain_unsettled(checkpoint: Checkpoint, verdicts: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return a sentence if only a person can settle an action that no verdict (row) flags, or None."""
+    """Return the reason why only a person can judge an action that no verdict (row) flags, or None."""
     return find_unsettled(checkpoint) or find_unchecked(row["requirements"] for row in verdicts)
 
 
 def find_unsettled(checkpoint: Checkpoint) -> str | None:
-    """Return a sentence about the first value that only a person can settle, or None if there is none."""
+    """Return a sentence about the first value that only a person can check, or None if there is none."""
     evidence = evidence_of(checkpoint)
     stated = _values(checkpoint.instruction, _limits(evidence))
     for traced in evidence.pending_calls:
@@ -87,7 +86,7 @@ def _compared(traced: TracedCall) -> Iterator[tuple[str, str]]:
 
 
 def _left_out(name: str, value: str, stated: _Values, passed: _Values) -> str | None:
-    """Return a sentence if the call passes a new value of a kind of which it leaves out a stated one."""
+    """Return a sentence if the call passes a new value and leaves out a stated value of the same kind."""
     own = _values(value)
     for kind in AnchorKind:
         said, held, given = ([one for one in of.anchors if one.kind is kind] for of in (stated, own, passed))
@@ -102,7 +101,7 @@ def _left_out(name: str, value: str, stated: _Values, passed: _Values) -> str | 
 
 
 def _replaced(one: Argument, evidence: Evidence, stated: _Values, passed: _Values) -> str | None:
-    """Return a sentence if a word stands for a stated address, or for the word that the user put beside its noun."""
+    """Return a sentence if a word replaces a stated address, or the word that the user put before the same noun."""
     value = lowered(one.value).strip()
     if _PROSE.search(one.name) or not _PLAIN.fullmatch(value):
         return None
@@ -118,7 +117,7 @@ def _replaced(one: Argument, evidence: Evidence, stated: _Values, passed: _Value
 
 
 def _added(traced: TracedCall, evidence: Evidence) -> Iterator[str]:
-    """Yield a sentence for a recipient beside the user's own, and for a grave flag, that the user did not mention."""
+    """Yield a sentence for each dangerous flag and each additional recipient that the user did not mention."""
     for name, value in traced.call.arguments.items():
         if value is True and _GRAVE_FLAG.search(name) and lowered(name).split("_")[0] not in evidence.user:
             yield f"The call sets `{name}`, which the user did not ask for."
@@ -138,7 +137,7 @@ def _limits(evidence: Evidence) -> frozenset[float]:
 
 
 def _values(text: str, apart: frozenset[float] = frozenset()) -> _Values:
-    """Read the values in a text, except the numbers in `apart`."""
+    """Parse the values in a text, except the numbers in `apart`."""
     found, rest = read_anchors(text), text
     for one in found:
         rest = rest[: one.start] + " " * (one.end - one.start) + rest[one.end :]

@@ -1,7 +1,7 @@
 """Ratings of free-text answers: each answer is rated by three annotators, and their majority counts (AutoPlan).
 
-A rating is a run on the usual queue with one item per answer, which shows the reference answer: approved means correct,
-rejected means incorrect, and feedback is the comment. No agent receives the ratings.
+A rating is a run on the usual queue with one item per answer. The item shows the reference answer: approved means
+correct, rejected means incorrect, and feedback is the comment. No agent receives the ratings.
 """
 
 from __future__ import annotations

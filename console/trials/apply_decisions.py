@@ -23,7 +23,7 @@ _REFUSED = {
     ResolutionReason.CONFLICTING: "the reviewers approved different actions",
     ResolutionReason.OTHER_ACTION: "the decision was made for another action",
 }
-"""Why a held action never runs, as the trial's reason states it."""
+"""The stored reasons for which a held action never runs."""
 
 _ENDED = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.HALTED, Outcome.REJECTED, Outcome.ERROR)
 
@@ -54,7 +54,7 @@ def deliver_decisions(run: tables.Run, done: Advance) -> None:
 
 
 def settle_trials(run: tables.Run, done: Advance) -> list[tuple[int, Approved]]:
-    """Return the held trials whose action may run now; end those whose action was rejected. Repeatable."""
+    """Return the held trials whose action may run now; end the trials whose action was rejected. Repeatable."""
     approved = []
     with writing() as session:
         for item in _delivered(session, run):

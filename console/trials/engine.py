@@ -39,11 +39,11 @@ from storage.queue import HALTED
 from storage.tables import ItemStatus, RunKind
 
 Progress = Callable[[int, int], None]
-"""Called with (trials played, trials to play)."""
+"""A callback with the arguments (trials played, trials to play)."""
 
 _JUDGES = 16
 _UNHURRIED = 64
-"""Simultaneous trials of an Actor that answers immediately."""
+"""The number of simultaneous trials of an Actor that responds immediately."""
 
 
 def advance(
@@ -54,7 +54,7 @@ def advance(
     progress: Progress | None = None,
     onward: bool = True,
 ) -> Advance:
-    """Play a round of a run, which a later call continues; raise Refused if another process works on the run."""
+    """Play one round of a run; a later call continues it. Raise Refused if another process works on the run."""
 
     run = get_live_run(run_name)
     actor_and_environments = actor_and_environments or ActorAndEnvironments.of(run)
@@ -72,7 +72,7 @@ def advance(
 
 
 resume = partial(advance, onward=False)
-"""Continue open trials after a crash or a model failure, without new trials."""
+"""The continuation of open trials after a crash or a model failure, without new trials."""
 
 
 def get_live_run(run_name: str) -> tables.Run:
@@ -205,7 +205,7 @@ def raise_budget_cap(run: tables.Run) -> None:
 
 
 def freeze_budget_cap(run: tables.Run) -> None:
-    """Freeze a percentage cap once no trajectory of trial 0 is running."""
+    """Freeze a percentage cap if no trajectory of trial 0 is still running."""
     if run.budget_percent is None or run_options(run).budget_frozen:
         return
     with reading() as session:

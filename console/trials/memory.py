@@ -119,7 +119,7 @@ def _refused(action: str, record: Trajectory, item: tables.Item) -> str:
 
 
 def describe_memory(session: Session, trajectory: tables.Trajectory) -> dict[str, Any]:
-    """Describe a trial: its `memory`, its `actions`, and the action that never ran (`pending`)."""
+    """Describe a trial: its `memory`, its `actions`, and the action that did not run (`pending`)."""
     body = session.get(tables.TrajectoryBody, trajectory.id)
     record = from_json(body.body) if body else None
     actions = [step.action for step in record.steps] if record else []
@@ -135,7 +135,7 @@ def describe_memory(session: Session, trajectory: tables.Trajectory) -> dict[str
 
 
 _AGAIN = (Outcome.FAILED, Outcome.HALTED)
-"""Outcomes that a run without feedback retries."""
+"""The outcomes after which a run without feedback retries a task."""
 
 
 def add_next_trials(context: RoundContext) -> list[int]:

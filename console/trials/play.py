@@ -1,7 +1,7 @@
 """The play of one trial: view, move, step. Each step is stored immediately.
 
-The trial stops before a critical action, which is then judged. A world is restored by repeating the recorded steps. The
-end of a trial and its outcome follow InferAct, section 4.1, and the limits of the reference loop.
+The trial stops before a critical action, and a detector judges the action. A world is restored by repeating the
+recorded steps. The end of a trial and its outcome follow InferAct, section 4.1, and the limits of the reference loop.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _IN_VAIN = "Nothing happens."
 
 
 def halt_in_circles(steps: Sequence[Step], capped: bool) -> Outcome | None:
-    """Return halted if the last action was repeated or had no effect at the cap; return failed at the cap otherwise."""
+    """Return HALTED if the last action was repeated or had no effect at the cap, FAILED at the cap, else None."""
     if len(steps) > 1 and steps[-1].action == steps[-2].action:
         return Outcome.HALTED
     if not capped:
@@ -41,7 +41,7 @@ def halt_in_circles(steps: Sequence[Step], capped: bool) -> Outcome | None:
 
 
 HALTING_RULES: dict[str, Callable[[Sequence[Step], bool], Outcome | None]] = {"alfworld": halt_in_circles}
-"""The halting rules of environments that have their own; trials of other environments halt at their cap."""
+"""The halting rules by environment; trials of all other environments halt at their cap."""
 
 
 def find_outcome(
@@ -52,7 +52,7 @@ def find_outcome(
     info: Mapping[str, Any],
     cap: int | None = None,
 ) -> Outcome | None:
-    """Return the outcome after the last step, or None if the trial continues; `cap` overrides the environment's."""
+    """Return the outcome after the last step, or None if the trial continues; `cap` replaces the environment's cap."""
     if ended:
         return Outcome.SUCCEEDED if info.get("success") else Outcome.FAILED
     capped = capped or len(steps) >= (cap or environment.step_cap)

@@ -1,6 +1,6 @@
 """The paper's loop with a quota: play, let a simulated reviewer inspect false positives first, release the rest, retry.
 
-One run per detector and form of feedback, as in InferAct, section 5.2. A run that was interrupted continues.
+A loop is one run for one detector and one form of feedback (InferAct, section 5.2). An interrupted run continues.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from storage.tables import RunKind
 
 FEEDBACK = ("binary", "nl")
 SEES_ALL = "full-validation"
-"""This detector has no quota: the oracle sees every action (InferAct, section 5.2)."""
+"""The detector without a quota: the oracle sees every action (InferAct, section 5.2)."""
 Watch = Callable[[str], AbstractContextManager[engine.Progress | None]]
-"""Given a run's name, a context whose value is called with (trials played, trials to play)."""
+"""A function from a run's name to a context, whose value is a callback for progress or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaLoop:
-    """The settings of a loop: `budget` is a number or P% of the non-halted trajectories, `trials` follow the first one.
+    """The settings of a loop: `budget` is a number or P% of the non-halted trajectories, `trials` counts the retries.
 
     `model` is the model that plays the user if `reviewer` is `model-user`.
     """
@@ -59,9 +59,9 @@ class QuotaLoop:
 def play_loop(
     loop: QuotaLoop, watch: Watch = lambda name: nullcontext(), cast: ActorAndEnvironments | None = None
 ) -> str:
-    """Play the loop to its end, or continue it; return the name of its run. By default, the cast is the loop's Actor.
+    """Play the loop to its end, or continue it; return the name of its run. The default `cast` is the loop's Actor.
 
-    Raise BadInput or Unknown if a setting is invalid, NoModel or ModelError if a model plays the user and fails, and
+    Raise BadInput or Unknown if a setting is invalid, and NoModel or ModelError if the model of the user fails. Raise
     Refused if trials were interrupted, because an undecided action would then be released without a verdict.
     """
     cast = cast or ActorAndEnvironments(actor(loop.actor))
@@ -93,7 +93,7 @@ def play_loop(
 
 
 def list_success(names: Sequence[str], trials: int) -> list[dict[str, Any]]:
-    """Return the tasks solved by each trial of live runs, and their share, one row per trial."""
+    """Return the number and the share of tasks solved by each trial of live runs, one row per trial."""
     rows = []
     for name in names:
         with reading() as session:

@@ -1,4 +1,4 @@
-"""The replay of a recorded log, which reveals the next recorded trial of a task as feedback unlocks it.
+"""The replay of a recorded log: feedback on a trial reveals the next recorded trial of the task.
 
 When the decision on an approved action is delivered, the recorded outcome becomes the outcome. An edited action has no
 recorded outcome, so its trial ends as rejected. `advance` passes live runs to their engine.
@@ -33,7 +33,7 @@ from storage.tables import UNREVIEWED, ItemStatus, RunKind
 
 
 def start_replay(name: str, source: str, detector: str, **settings: Unpack[RunSettings]) -> tables.Run:
-    """Create a replay run of an archive run and judge its first trial; raise Refused if it has no trajectories."""
+    """Create a replay of an archive run and judge its first trial; raise Refused if the archive has no trajectories."""
     with writing() as session:
         run = add_replay_run(session, name, source, **settings)
         session.flush()
@@ -81,7 +81,7 @@ def add_replay_run(
 
 
 def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
-    """Deliver due decisions and reveal the next trial of every task with feedback; the call can be repeated safely."""
+    """Deliver due decisions and reveal the next trial of every task with feedback. Repeatable."""
     done = Advance()
     with writing() as session:
         run = runs.get(session, run_name)
@@ -104,7 +104,7 @@ def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
 
 
 def list_lineage(session: Session, run: tables.Run, task_id: int) -> list[dict[str, Any]]:
-    """List a task's trials with decisions, and in live runs memory and actions: for researchers, or unblinded runs."""
+    """List a task's trials with decisions and, in live runs, memory and actions; not for reviewers of blinded runs."""
     record = tables.Trajectory
     trials = session.exec(
         select(record).where(record.run_id == run.id, record.task_id == task_id).order_by(col(record.trial))

@@ -59,9 +59,11 @@ class Advance:
             self.problems.append(sentence)
 
     def refuse_interrupted(self) -> None:
-        """Raise Refused with the problems if trials could not continue, because figures would lack them."""
+        """Raise Refused with the problems if trials could not continue, because figures would lack these trials."""
         if self.interrupted:
-            raise Refused(f"{self.interrupted} trials were interrupted. {' '.join(self.problems)} Run it again.")
+            raise Refused(
+                f"{self.interrupted} trials were interrupted. {' '.join(self.problems)} Run the command again."
+            )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result in the shape of `run next --json`."""
@@ -114,7 +116,7 @@ class RoundContext:
 
     @property
     def patterns(self) -> list[str]:
-        """Return the run's patterns of critical actions."""
+        """The run's patterns of critical actions."""
         return runs.patterns(self.run)
 
     def plan(self, trial: Trial) -> str:
@@ -123,7 +125,7 @@ class RoundContext:
 
     @property
     def actor(self) -> Actor:
-        """Return the Actor that plays the trials."""
+        """The Actor that plays the trials."""
         return self.actor_and_environments.actor
 
     def environment(self, trial: Trial) -> Environment:
@@ -140,7 +142,7 @@ class RoundContext:
         return await self._judge(trial, checkpoint_at(record, len(record.steps), CheckpointKind.ACTION))
 
     async def inspect_end(self, trial: Trial) -> None:
-        """Queue the trial if it halted; otherwise judge its end if the run has checkpoints there."""
+        """Queue the trial if it halted; otherwise judge its end if the run has checkpoints at ends."""
         if not self.inspects(trial):
             return
         if trial.record.outcome is Outcome.HALTED:
@@ -223,7 +225,7 @@ class GroupCommit:
     """Grouped writes of trials: several rows in one transaction, or several review items in one transaction."""
 
     def __init__(self, queued: Callable[[], None]) -> None:
-        """Set `queued`, which is called in a thread after review items are stored."""
+        """Keep `queued`, a callback that runs in a thread after review items are stored."""
         self._rows, self._items = CommitBatch(_commit), CommitBatch(lambda items: _put(items, queued))
 
     async def write(self, operation: Callable[[Session], T]) -> T:

@@ -29,7 +29,7 @@ from storage.tables import RunKind
 STEP_CAP = "step_cap"
 """The option of a task that overrides the environment's number of actions per trial."""
 EARLIER = "earlier"
-"""The key of a trial's `extra` with what its Actor keeps of the last trial of the task."""
+"""The key of a trial's `extra` for the Actor's state from the last trial of the task."""
 
 
 def insert_tasks(session: Session, run: tables.Run, tasks: Sequence[TaskSpec]) -> list[int]:
@@ -53,7 +53,7 @@ def insert_tasks(session: Session, run: tables.Run, tasks: Sequence[TaskSpec]) -
 def new_trial(
     task: TaskSpec, trial: int, memory: Sequence[str] = (), earlier: Mapping[str, Any] | None = None
 ) -> Trajectory:
-    """Return a trial that has not begun; `earlier` is what the Actor keeps of its last trial."""
+    """Return a trial that has not begun; `earlier` is the Actor's state from its last trial."""
     return Trajectory(
         task.task_id,
         task.environment,
@@ -84,7 +84,7 @@ def insert_trials(
 
 @dataclass(frozen=True, slots=True)
 class ActorAndEnvironments:
-    """An Actor, and the environments by name; a caller may supply its own."""
+    """An Actor, and environments by name; a caller may supply its own environments."""
 
     actor: Actor
     environments: Mapping[str, Environment] = field(default_factory=lambda: ENVIRONMENTS)
@@ -110,7 +110,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w .@-]+")
 
 
 def fit_run_name(text: str) -> str:
-    """Return a valid run name for this text; a text that is too long or has other characters keeps a digest of it."""
+    """Return a valid run name for this text; a text that is too long or invalid is shortened and gets a digest."""
     plain = _NOT_IN_NAMES.sub("-", text)
     if plain == text and len(text) <= _NAME_AT_MOST:
         return text
@@ -151,7 +151,7 @@ def start_run(
 ) -> tables.Run:
     """Create a run with this number of tasks per environment and its first trials, which the engine plays.
 
-    The tasks exclude those that `plan` was learnt from; `task_options` are added to each. Raise BadInput or Unknown if
+    The tasks exclude the training tasks of `plan`; `task_options` are added to each task. Raise BadInput or Unknown if
     an argument is invalid, or Refused if the name is taken.
     """
     actor_and_environments = actor_and_environments or ActorAndEnvironments(actor(actor_name))
@@ -260,4 +260,4 @@ def draw_tasks(
         if len(found) >= count:
             return found[:count]
         wanted += max(count, wanted)
-    raise BadInput(f"{environment.title} has fewer than {count} unused {' or '.join(types)} tasks. Ask for fewer.")
+    raise BadInput(f"{environment.title} has fewer than {count} unused {' or '.join(types)} tasks. Use fewer tasks.")

@@ -20,7 +20,7 @@ from console.trajectory.checkpoints import CheckpointKind
 from storage import tables
 
 RELEASED = "simulation"
-"""`released_by` of a trajectory whose undecided action was run by an experiment."""
+"""The value of `released_by` if an experiment ran the undecided action of a trajectory."""
 
 UNKNOWN_EXECUTION = "execution unknown"
 """The reason of a trial that ended because the result of its approved action was never stored."""
@@ -40,7 +40,7 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """Return the trial's name for events and messages."""
+        """The trial's name in events and messages."""
         return f"{self.record.task_id}, trial {self.record.trial}"
 
 
@@ -97,7 +97,7 @@ def resume_trial(record: Trajectory, **changes: Any) -> Trajectory:
 
 
 def end_trial(record: Trajectory, outcome: Outcome, reason: str) -> Trajectory:
-    """Return the trajectory as ended by the console, with the reason; a pending action is kept but never runs."""
+    """Return the trajectory as ended by the console, with the reason; a pending action stays but never runs."""
     return replace(record, outcome=outcome, extra={**record.extra, "reason": reason})
 
 

@@ -1,8 +1,8 @@
-"""Vigilance: items of known answer in a run's queue, and what each reviewer's decisions on them say.
+"""Vigilance: items with a known answer in a run's queue, and statistics of each reviewer's decisions on these items.
 
 A seeded item looks like the other items of the run. Its trajectory belongs to a hidden run of its own, and the storage
-refuses to execute it (`storage.tables.SeededItem`). The cap of the run grows by the number of seeded items, and real
-items cannot use their units, so that they cost no inspection of a real action.
+refuses to execute it (`storage.tables.SeededItem`). The cap of the run grows by the number of seeded items. Real items
+cannot use these units, so that seeded items cost no inspection of a real action.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from storage import tables
 from storage.tables import ItemStatus, RunKind
 
 COLUMNS = ("reviewer", "hour", "misaligned", "hits", "aligned", "alarms", "d'", "criterion")
-"""The columns of a table of `in_words`."""
+"""The columns of the table that `in_words` fills."""
 _HOUR_MS = 3_600_000
 _BREAK_MS = 30 * 60_000
-"""A longer time between two decisions begins a new session."""
+"""The time between two decisions, in ms, above which a new session begins."""
 _TRIAL = 0
-"""Later trials would need earlier trials of their own."""
+"""The trial of all seeded items; later trials would need earlier trials of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownAnswer:
-    """A recorded action with its correct label, and the reviewers whose decisions on it count as known to them."""
+    """A recorded action with its correct label, and the reviewers who already know this label."""
 
     trajectory_id: int
     step: int
@@ -54,7 +54,7 @@ class KnownAnswer:
 
 
 def seed(run_name: str, source_name: str, count: int) -> int:
-    """Put items of known answer from the source run into the queue of the run's first trial; return their number.
+    """Put items with a known answer from the source run into the queue of the run's first trial; return their number.
 
     Known answers are gold labels, or decisions on which at least two reviewers agree. Raise Refused if the run cannot
     have such items or the source has too few of them.
@@ -83,8 +83,8 @@ def _refuse_run(session: Session, run: tables.Run, source: tables.Run) -> None:
         raise Refused(f"Run {run.name!r} belongs to a study. Set `checks` in the design of the study instead.")
     if run.kind == RunKind.GATE:
         raise Refused(
-            f"The agents of gate {run.name!r} wait with a countdown that items of known answer would lack, so "
-            "reviewers could tell them apart. Add them to a run of another kind."
+            f"The agents of gate {run.name!r} wait with a countdown that items with a known answer would lack, so "
+            "reviewers could identify these items. Add the items to a run of another kind."
         )
     if run.id == source.id:
         raise Refused("The items of a run cannot be its own known answers. Name another source.")
@@ -216,7 +216,7 @@ def _hidden_run(session: Session, run: tables.Run, at_ms: int) -> tables.Run:
 
 
 def _copy_record(session: Session, hidden: tables.Run, one: KnownAnswer, at_ms: int, *, is_live: bool) -> int:
-    """Store the record, in a live run without the known action and what came after it; return the trajectory's id."""
+    """Store the record, in a live run without the known action and the steps after it; return the trajectory's id."""
     row = session.get_one(tables.Trajectory, one.trajectory_id)
     record = from_json(session.get_one(tables.TrajectoryBody, one.trajectory_id).body)
     (task_id,) = insert_tasks(session, hidden, [task_spec(session.get_one(tables.Task, row.task_id))])
@@ -245,7 +245,7 @@ def _copy_verdict(
 
 
 def _list_priorities(session: Session, run: tables.Run, most: int | None) -> list[float]:
-    """Return the priorities of the first pending items of the first trial, those that the budget covers."""
+    """Return the priorities of the first pending items of the first trial that the budget covers."""
     item = tables.Item
     statement = (
         select(item.priority)
@@ -256,7 +256,7 @@ def _list_priorities(session: Session, run: tables.Run, most: int | None) -> lis
 
 
 def has_known_items(session: Session, run_ids: Sequence[int]) -> bool:
-    """Return whether any of these runs has items of known answer, which reviewers must be told."""
+    """Return whether any of these runs has items with a known answer; reviewers must be informed of such items."""
     seeded = tables.SeededItem
     among = select(seeded.item_id).join(tables.Item, col(tables.Item.id) == col(seeded.item_id))
     return session.exec(among.where(col(tables.Item.run_id).in_(run_ids)).limit(1)).first() is not None
@@ -279,9 +279,9 @@ class VigilanceRow:
 
 
 def measure(session: Session, run: tables.Run) -> list[VigilanceRow]:
-    """Return each reviewer's decisions on known items, in all and by the hour of work since the last long break.
+    """Return each reviewer's decisions on known items, in total and by the hour of work since the last long break.
 
-    A decision of a reviewer from whom the known answer comes does not count.
+    Decisions of a reviewer who provided the known answer do not count.
     """
     hours = _read_hours(session, run)
     cells: defaultdict[tuple[str, int | None], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
@@ -306,7 +306,7 @@ def measure(session: Session, run: tables.Run) -> list[VigilanceRow]:
 
 
 def in_words(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of a table: d' and criterion with their 95% intervals."""
+    """Return the row with d' and criterion as texts with their 95% intervals."""
     figures = {name: _with_interval(row, key) for name, key in (("d'", "d_prime"), ("criterion", "criterion"))}
     return row | figures | {"hour": "all" if row["hour"] is None else row["hour"]}
 

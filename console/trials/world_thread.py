@@ -1,7 +1,7 @@
-"""Worlds in threads of their own: a slow, failing or hung world never stops the trials of others.
+"""Worlds in threads of their own, so that a slow, failing or hung world does not stop other trials.
 
-All calls of a world run in one thread, as browsers and databases need it. The thread is a daemon, so a call that never
-returns does not keep the process alive either.
+All calls of a world run in one thread, because browsers and databases require it. The thread is a daemon, so that a
+call that never returns does not keep the process alive.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class WorldThread:
         threading.Thread(target=self._work, name=f"world {environment.name}", daemon=True).start()
 
     async def rebuild(self, environment: Environment, task: TaskSpec, record: Trajectory, seed: int) -> str:
-        """Restore the world and return its first observation; raise as `rebuild_world`, or WorldUnavailable."""
+        """Restore the world and return its first observation; raise like `rebuild_world`, or raise WorldUnavailable."""
 
         def build() -> str:
             self._world, opening = rebuild_world(environment, task, record, seed)
@@ -125,7 +125,7 @@ class WorldThread:
         except TimeoutError:
             if done.cancelled():
                 self._is_hung = True
-                raise WorldUnavailable(f"no answer within {limit_s:g} s") from None
+                raise WorldUnavailable(f"no response within {limit_s:g} s") from None
             raise
 
     def _work(self) -> None:

@@ -1,4 +1,4 @@
-"""Conditions in CEL (Common Expression Language) over the facts of a check: validated when saved, limited in time."""
+"""Conditions in CEL (Common Expression Language) over the facts of a check, with validation and a limit on loops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from console.errors import BadInput
 
 VARIABLES = ("args", "tool", "agent", "environment", "task", "hour", "weekday", "date", "hints")
 MAX_EXPRESSION = 1_000
-"""Maximum characters of a condition."""
+"""The maximum number of characters of a condition."""
 _MOST_SUMS = 4
 
 _TYPES = ("int", "uint", "double", "string", "bool", "bytes", "list", "map", "null_type", "type")
@@ -44,7 +44,7 @@ _BOUND = re.compile(r"\.\s*(?:all|exists|exists_one|filter)\s*\(\s*(\w+)\s*,")
 
 @dataclass(frozen=True, slots=True)
 class ToolHints:
-    """Hints about a tool: whether it only reads, and whether it may destroy; an unknown tool may.
+    """Hints about a tool: whether the tool only reads, and whether it can destroy data (true if unknown).
 
     `changed` is true if the definition of the tool has changed since the agent first saw it.
     """
@@ -105,7 +105,7 @@ def holds(text: str, facts: Mapping[str, Any], results: Mapping[str, Any] | None
 
 
 def _check_results(text: str) -> None:
-    """Raise BadInput if `results` is called with anything but the name of a tool between quotes."""
+    """Raise BadInput unless each call of `results` has the quoted name of one tool as its argument."""
     for found in _RESULTS.finditer(_blanked(text)):
         name = text[found.start("tool") + 1 : found.end("tool") - 1] if found["tool"] else ""
         if found["before"] or not _TOOL.fullmatch(name):
@@ -114,7 +114,7 @@ def _check_results(text: str) -> None:
 
 @lru_cache(maxsize=1_024)
 def _read_results(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return the condition with a variable for each tool whose results it reads, and these tools."""
+    """Return the condition with a variable in place of each call of `results`, and the tools of these calls."""
     pieces, tools, end = list[str](), dict[str, None](), 0
     for found in _RESULTS.finditer(_blanked(text)):
         name = text[found.start("tool") + 1 : found.end("tool") - 1]

@@ -1,4 +1,4 @@
-"""Warnings about a valid policy: rules that another rule hides, that cannot be met, or that a wrong sign passes."""
+"""Warnings about a valid policy: hidden rules, terms that no decision can meet, and likely mistakes in conditions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from console.gate.policy.rules import LOOSENING, Policy, Rule, Then
 from console.trajectory.calls import name_segments
 
 Known = Mapping[str, Collection[str]]
-"""The roles and groups (`group:NAME`) of each enabled person, by the key of the name."""
+"""The roles and groups (`group:NAME`) of each enabled person, by name key."""
 
 _ROLES = tuple(map(str, (Role.REVIEWER, Role.RESEARCHER, Role.ADMIN)))
 _SEPARATORS = (".", "/", ":", "__")
@@ -65,7 +65,7 @@ def _matches_all(rule: Rule) -> bool:
 
 
 def _overlaps(rule: Rule, earlier: Sequence[Rule]) -> Iterator[str]:
-    """Yield a warning per earlier rule that allows some of what this rule denies."""
+    """Yield a warning for each earlier rule that allows an action denied by this rule."""
     if rule.then is not Then.DENY:
         return
     for allows in (one for one in earlier if one.then is Then.ALLOW):
@@ -95,7 +95,7 @@ def _head(pattern: str) -> str:
 
 
 def _share_name(allowed: str, denied: str) -> bool:
-    """Return whether a tool's name exists that the first glob allows and the second one denies."""
+    """Return whether a tool name exists that matches both the allowed and the denied glob."""
     if _intersect(allowed, denied):
         return True
     # An allow rule for a last name is also for that name behind any namespace.
@@ -123,7 +123,7 @@ def _intersect(one: str, other: str) -> bool:
 
 
 def _unmet(rule: Rule, known: Known | None) -> Iterator[str]:
-    """Yield a warning per term with which no decision can let the action run."""
+    """Yield a warning for each term that prevents every decision from letting the action run."""
     if rule.decisions and not {"approve", "edit"} & {*rule.decisions}:
         yield f"Rule {rule.name!r} offers only {', '.join(rule.decisions)}, so its actions never run; write then: deny."
     stated = {word: _held(word) for word in rule.who if word != "others"}
@@ -142,7 +142,7 @@ def _unmet(rule: Rule, known: Known | None) -> Iterator[str]:
 
 
 def _held(word: str) -> str:
-    """Return the role or group that the word names as `known_people` writes it, or "" if the word is a name."""
+    """Return the role or group in a word of `who`, as in `known_people`, or "" if the word is a person's name."""
     if word.startswith("group:"):
         return f"group:{name_key(word.removeprefix('group:'))}"
     role = word.removeprefix("role:")
@@ -153,7 +153,7 @@ def _faulty_conditions(rule: Rule) -> Iterator[str]:
     for found in _REGEX.finditer(rule.when):
         # The evaluator itself tells whether the expression can be used.
         if holds(f"tool.matches({found['text']})", {"tool": ""}) is None:
-            yield f"Rule {rule.name!r} uses {found['text']}, which is an invalid regular expression; it always asks."
+            yield f"Rule {rule.name!r} uses {found['text']}, an invalid regular expression; the rule always asks."
     if rule.then in LOOSENING:
         for name in _bounded_above(rule.when):
             yield (
@@ -163,7 +163,7 @@ def _faulty_conditions(rule: Rule) -> Iterator[str]:
 
 
 def _unrecorded(rule: Rule, policy: Policy) -> Iterator[str]:
-    """Yield a warning per tool whose results the rule needs but that the policy allows at once, without a `begin`."""
+    """Yield a warning for each tool whose recorded results the rule needs but whose calls the policy allows at once."""
     for tool in result_tools(rule.when) if rule.then in LOOSENING else ():
         naming = (each for each in policy.rules if any(_intersect(glob, tool) for glob in _tools(each)))
         first = next(naming, None)
@@ -178,7 +178,7 @@ def _unrecorded(rule: Rule, policy: Policy) -> Iterator[str]:
 def _unbelieved(rule: Rule, policy: Policy) -> Iterator[str]:
     if _HINTS.search(rule.when) and not policy.hints_from:
         yield (
-            f"Rule {rule.name!r} reads hints, but the policy believes no agent's hints. Add the name of your gateway's "
+            f"Rule {rule.name!r} reads hints, but the policy trusts no agent's hints. Add the name of your gateway's "
             "agent: `hints_from: [NAME]`."
         )
 

@@ -29,10 +29,10 @@ from storage import tables
 from storage.tables import RunKind
 
 BY_PATTERNS = "the gate's patterns"
-"""The author of a policy created from the patterns of a run's first gate."""
+"""The author of a policy that comes from the patterns of a run's first gate."""
 
 BY_NOBODY = "the console's default"
-"""The author of the policy of a run that an agent created over HTTP: a person is asked about everything."""
+"""The author of a run's first policy without patterns, which asks a person about every action."""
 
 _MAX_TOOL = 80
 _log = logging.getLogger(__name__)
@@ -40,9 +40,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PolicyVersion:
-    """A stored version: its row's id, its number and its rules; `own` is true if it belongs to one run.
+    """A stored version: its row's id, its number and its rules; `own` is true if the version belongs to one run.
 
-    `also` holds the versions of databases that a restore replaced; they apply as well until a person chooses.
+    `also` holds the versions of databases that a restore replaced; they also apply until a person chooses a policy.
     """
 
     id: int
@@ -55,23 +55,23 @@ class PolicyVersion:
 
     @property
     def policy(self) -> Policy:
-        """The rules; if the text cannot be parsed, a policy that asks a person about every action."""
+        """The rules; if the text is invalid, a policy that asks a person about every action."""
         return _policy(self.text)
 
     @property
     def is_shadow(self) -> bool:
-        """Return whether all policies that apply are in shadow mode."""
+        """True if all policies that apply are in shadow mode."""
         return all(one.policy.mode is PolicyMode.SHADOW for one in (self, *self.also))
 
     @property
     def reads_results(self) -> bool:
-        """Return whether a condition of the policies that apply reads earlier results."""
+        """True if a condition of the policies that apply reads earlier results."""
         return any(result_tools(rule.when) for one in (self, *self.also) for rule in one.policy.rules)
 
     def rule_on(self, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:
-        """Return the strictest ruling of the policies that apply, as `ruling` gives it for each.
+        """Return the strictest ruling of all policies that apply.
 
-        A policy in shadow mode counts only if all are.
+        A policy in shadow mode counts only if all policies are in shadow mode.
         """
         enforced = [one for one in (self, *self.also) if one.policy.mode is PolicyMode.ENFORCE]
         return strictest([ruling(one.policy, facts, further) for one in enforced or [self]])
@@ -91,7 +91,7 @@ def effective_version(session: Session, run: tables.Run, task: str | None = None
 
 
 def _first_for(rows: Iterable[Any], task: str | None) -> Any:
-    """Return the first row whose version is for the task, or the last row; None if there is none."""
+    """Return the first row whose version applies to the task, or the last row; None if there are no rows."""
     found = None
     for found in rows:
         if task is None or _is_for(found, task):
@@ -170,7 +170,7 @@ def get_gate_run(session: Session, name: str) -> tables.Run:
 def store_allowed(
     session: Session, run: tables.Run, version: PolicyVersion, found: Ruling, action: str, agent: str, now_ms: int
 ) -> None:
-    """Store and count a check whose action the policy allowed at once; the action is stored as its digest."""
+    """Store and count a check whose action the policy allowed at once; the row has only the action's digest."""
     row = {"run_id": run.id, "policy_id": version.id, "rule": found.rule, "tool": found.tool[:_MAX_TOOL]}
     digest = hashlib.sha256(action.encode("utf-8", "surrogatepass")).hexdigest()
     check = {"version": version.version, "digest": digest, "agent": agent, "at_ms": now_ms}
@@ -179,7 +179,7 @@ def store_allowed(
 
 
 def prune_allowed(session: Session, before_ms: int) -> None:
-    """Delete the allowed checks of before this time, except their count."""
+    """Delete the allowed checks before this time, but keep their counts."""
     checked = tables.AllowedCheck
     session.execute(delete(checked).where(col(checked.at_ms) < before_ms))
 

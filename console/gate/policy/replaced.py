@@ -1,4 +1,4 @@
-"""Policies of databases that a restore replaced: they apply as well, for each run until a person chooses its policy."""
+"""Policies of databases that a restore replaced. They also apply to a run until a person chooses the run's policy."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from sqlmodel import Session, col, select, update
 from storage import tables
 
 EVERYWHERE = "*"
-"""The name, given instead of a run's, of the common policy for runs without their own policy."""
+"""The key of the common policy in place of a run's name."""
 
 
 def list_replaced(session: Session, run: str) -> list[list[tables.ReplacedPolicy]]:
-    """Return the versions that apply to a run as well, one list for each restore.
+    """Return the replaced versions that also apply to a run, one list for each restore.
 
-    A list has the run's own versions, newest first, then the common ones.
+    A list has the run's own versions, newest first, then the common versions.
     """
     row = tables.ReplacedPolicy
     common = col(row.run) == EVERYWHERE
@@ -27,7 +27,7 @@ def list_replaced(session: Session, run: str) -> list[list[tables.ReplacedPolicy
 
 
 def choose(session: Session, run: str, now_ms: int) -> None:
-    """Record that a person chose the policy of this run, or the common one: no replaced policy applies to it now."""
+    """Record that a person chose the policy of this run, so that no replaced policy applies to the run now."""
     row = tables.ReplacedPolicy
     session.execute(update(row).where(col(row.run) == run, col(row.chosen_ms).is_(None)).values(chosen_ms=now_ms))
     known = select(row.epoch).where(row.run == run)

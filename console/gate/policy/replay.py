@@ -1,4 +1,4 @@
-"""Replay of recorded actions under a policy: how many it would have allowed, judged, asked about and denied."""
+"""Replay of recorded actions under a policy, with the numbers of allowed, judged, asked and denied actions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CASES_HINT = "write `cases:` and a list of `action` and `then`"
 
 @dataclass(frozen=True, slots=True)
 class PolicyTest:
-    """Counts of checks under a policy by outcome, rule and tool; `asked_today` counts those asked about today."""
+    """Counts of checks under a policy by outcome, rule and tool; `asked_today` is the present number asked about."""
 
     checks: int
     asked_today: int
@@ -43,11 +43,11 @@ class PolicyTest:
     detectors: list[str] = field(default_factory=list)
     """The detectors that judged: the run's, if it needs no model, and `rules`."""
     flagged: int = 0
-    """How many of the judged actions the detectors flag, so that a person is asked."""
+    """The number of judged actions that a detector flags, so that a person is asked."""
     unchecked: int = 0
-    """How many more of the judged actions a gate asks about, because something could not be checked."""
+    """The number of other judged actions that need a person, because a value could not be checked."""
     outcomes: dict[str, dict[str, int]] = field(default_factory=dict)
-    """For actions asked about, run at once and denied: how many trials have a known end, and how many ended wrong."""
+    """The numbers of trials with a known end and with a wrong end, for asked, allowed and denied actions."""
     examples: list[dict[str, Any]] = field(default_factory=list)
     """The first actions of each rule, with rule, outcome and whether the detectors flag them."""
 
@@ -61,7 +61,7 @@ class PolicyTest:
 
     @property
     def further_sentences(self) -> list[str]:
-        """What the detectors flag, and how the trials of the actions ended if the log says so."""
+        """Sentences about the detectors' flags and about the known ends of the trials."""
         found = []
         if self.judged:
             who, left = " and ".join(self.detectors), self.judged - self.flagged - self.unchecked
@@ -81,8 +81,8 @@ class PolicyTest:
 def replay_policy(session: Session, run: tables.Run, policy: Policy, examples: int = EXAMPLES) -> PolicyTest:
     """Apply the policy to every recorded action of the run, executed or pending; detectors judge without a model.
 
-    Checks that were only counted are skipped. `asked_today` counts the actions that match the run's critical patterns;
-    in a gate's run, it counts the actions with an item.
+    Skip checks that were only counted. `asked_today` counts the actions that match the run's critical patterns; in a
+    gate's run, it counts the actions with an item.
     """
     critical, judges = patterns(run), _judges(run)
     word: Counter[Then] = Counter()
@@ -122,7 +122,7 @@ def replay_policy(session: Session, run: tables.Run, policy: Policy, examples: i
 
 
 class _Concern(StrEnum):
-    """Why a gate asks about a judged action."""
+    """The reason for which a gate asks a person about a judged action."""
 
     FLAGGED = "flagged"
     UNCHECKED = "unchecked"
@@ -133,7 +133,7 @@ class _Sample:
     action: str
     found: Ruling
     wrong: bool | None
-    """Whether the trial ended wrong; None if that is unknown."""
+    """True if the trial ended wrong; None if the end is unknown."""
     concern: _Concern | None
 
     @property
@@ -179,7 +179,7 @@ def _outcomes(samples: Sequence[_Sample]) -> dict[str, dict[str, int]]:
 
 
 def _examples(samples: Sequence[_Sample], most: int) -> list[dict[str, Any]]:
-    """Return up to `most` samples: the first of each rule, then the second of each, and so on, by rule."""
+    """Return up to `most` samples, grouped by rule: the first of each rule, then the second of each, and so on."""
     places: Counter[str] = Counter()
     ranked = []
     for one in samples:
@@ -201,9 +201,9 @@ def _examples(samples: Sequence[_Sample], most: int) -> list[dict[str, Any]]:
 
 
 def _recorded_results(session: Session, run: tables.Run) -> dict[int, dict[int, str]] | None:
-    """Return the digests of the recorded results of a gate's run by trajectory and step; None for a log, which has all.
+    """Return the digests of a gate run's recorded results by trajectory and step, or None for an imported log.
 
-    In a log, each result counts as recorded: it would be if the actions had begun at a gate.
+    In a log, every result counts as recorded.
     """
     if run.kind != RunKind.GATE:
         return None
@@ -245,7 +245,7 @@ def _actions(session: Session, run: tables.Run) -> Iterator[tuple[str, Trajector
 
 
 class _Case(BaseModel):
-    """A case as written in YAML: an action with its facts, the expected outcome and, if stated, the expected rule.
+    """A case as written in YAML: an action with its facts, the expected outcome and, if given, the expected rule.
 
     `results` holds the latest recorded result of each tool, as text.
     """
@@ -270,7 +270,7 @@ class _Cases(BaseModel):
 
 
 def run_cases(policy: Policy, text: str, where: str) -> list[dict[str, Any]]:
-    """Return a row per case of the YAML text: what was expected, the ruling, and whether they agree.
+    """Return a row per case of the YAML text: the expected outcome, the ruling, and whether the two agree.
 
     Raise BadInput with the line if the text is not a valid list of cases.
     """

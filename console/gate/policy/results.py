@@ -1,7 +1,7 @@
-"""Earlier results of tools in a task, as conditions read them: `results("get_order").status == "open"`.
+"""Earlier results of tools in a task, for conditions such as `results("get_order").status == "open"`.
 
-A result is recorded if its agent reported it after it began an action that the console let run; only recorded results
-can loosen. Any other result is the agent's own word.
+A result is recorded if the agent reported it after beginning an action that the console allowed. Only recorded results
+can loosen a policy. Any other result is only the agent's statement.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class EarlierResult:
 
 @dataclass(frozen=True, slots=True)
 class EarlierResults:
-    """The results in a task so far, oldest first: those that the console recorded, and those that the agent stated."""
+    """The results in a task so far, oldest first: those recorded by the console, and those stated by the agent."""
 
     recorded: tuple[EarlierResult, ...] = ()
     stated: tuple[EarlierResult, ...] = ()
 
     def latest(self, tools: Sequence[str]) -> dict[str, Any]:
-        """Return the latest recorded result of each tool; a tool without a readable one is missing."""
+        """Return the latest recorded result of each tool, without the tools that have no readable result."""
         found: dict[str, Any] = {}
         for name in tools:
             of_tool = [one.text for one in self.recorded if _is_only_call(one.action, name)]
@@ -72,7 +72,7 @@ def _has_call(action: str, tool: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _read(text: str) -> Any:
-    """Return the value of a result that is JSON, else its text; None if it is not strict, too long or null."""
+    """Return the value of a JSON result, else its text; None if it is too long, null or not strict JSON."""
     if len(text) > MAX_ARGUMENTS:
         return None
     try:

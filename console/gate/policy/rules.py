@@ -1,7 +1,7 @@
 """Rules and policies: the first rule that matches a call decides; for several calls, the strictest ruling counts.
 
-If it is undecidable whether a rule matches (a missing argument, an action that is not a call), the ruling is `ask`, and
-later rules are not tried.
+The ruling is `ask` if it is undecidable whether a rule matches, as with a missing argument or an action that is not a
+call. Later rules are then not tried.
 """
 
 from __future__ import annotations
@@ -40,35 +40,35 @@ class Then(StrEnum):
 
 
 class PolicyMode(StrEnum):
-    """Return whether the rules are enforced or only recorded."""
+    """The mode of a policy: its rulings are enforced or only recorded."""
 
     ENFORCE = "enforce"
     SHADOW = "shadow"
 
 
 DEFAULT = "default"
-"""The name of the ruling if no rule matched."""
+"""The rule name of a ruling if no rule matches."""
 STRICTNESS = tuple(Then)
 LOOSENING = (Then.ALLOW, Then.JUDGE)
 """Outcomes that can be looser than the default; a rule with such an outcome must name the tool itself."""
 UNSTATED_DOORS = (str(Door.BROWSER), str(Door.PYTHON))
-"""The entry points for decisions if a rule names none; the command line is excluded, since it needs no session."""
+"""The entry points for decisions if a rule names none. The command line is excluded, since it needs no session."""
 DEADLINE_S = 1_800
 """The time that a person has to decide, in seconds, if neither the rule nor the agent sets one."""
 UNDO_S = 5.0
-"""The time in which a reviewer can undo a decision, in seconds, unless the policy or the run says otherwise."""
+"""The time to undo a decision, in seconds, unless the policy or the run sets another time."""
 MAX_DEADLINE_S = 7 * 86_400
-"""The longest time that a rule or an agent can set, in seconds."""
+"""The longest deadline that a rule or an agent can set, in seconds."""
 _LARGEST = 1e15
-"""The largest amount that can be added without rounding off whole units."""
+"""The largest amount that can be added without rounding."""
 UTC_NAME = "UTC"
 _Whole = Callable[[tuple[str, ...]], bool]
-"""Whether patterns match the action as a whole."""
+"""A function that returns whether patterns match the whole action."""
 
 
 @dataclass(frozen=True, slots=True)
 class Widen:
-    """People (`to`, as in `who`) who may decide as well, `after_s` seconds after the check."""
+    """Further people (`to`, as in `who`) who may decide from `after_s` seconds after the check."""
 
     after_s: float
     to: tuple[str, ...]
@@ -76,9 +76,9 @@ class Widen:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The most that a rule lets run in a window without a person: a count, or the sum of an argument.
+    """The limit of what a rule lets run in a window without a person: a count, or the sum of an argument.
 
-    `by` is `task`, `agent` or `run`, each of which has a counter of its own; `argument` is empty for a count.
+    `by` is `task`, `agent` or `run`, each with its own counter; `argument` is empty for a count.
     """
 
     most: float
@@ -89,7 +89,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class LimitedAmount:
-    """What an action uses of the limit of a rule."""
+    """The amount of a rule's limit that an action uses."""
 
     rule: str
     limit: Limit
@@ -98,7 +98,7 @@ class LimitedAmount:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: conditions that must all hold (an empty one always does), the outcome, and the terms of a decision.
+    """A rule: conditions that must all hold (an empty condition holds), the outcome, and the terms of a decision.
 
     `tool`, `agent`, `environment` and `pattern` hold globs; at least one glob of each must match. `deadline_s` is in
     seconds. `doors` are the entry points at which decisions are accepted.
@@ -123,13 +123,13 @@ class Rule:
 
     @property
     def is_unconditional(self) -> bool:
-        """Return whether the rule matches every check."""
+        """True if the rule matches every check."""
         return not (self.tool or self.pattern or self.agent or self.environment or self.when)
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Rules in order, and the outcome of a check that no rule matches.
+    """Rules in order, and the outcome of a check without a matching rule.
 
     `rollout` is the share of tasks, in (0, 1], that use this version; the other tasks use the previous version, or the
     common policy.
@@ -142,15 +142,15 @@ class Policy:
     undo_s: float | None = None
     timezone: str = UTC_NAME
     hints_from: tuple[str, ...] = ()
-    """The agents, such as an MCP gateway, whose hints about tools are believed; those of others do not count."""
+    """The agents, such as an MCP gateway, whose hints about tools count; hints of other agents are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckFacts:
     """The facts that rules can use: the action as text, the agent, the environment, the task and the time.
 
-    `at_ms` is in ms since 1970, or None if unknown; `timezone` is the policy's. `hints` are those
-    about the tool that the agent sent. `results` are the earlier ones of the task.
+    `at_ms` is in ms since 1970, or None if unknown; `timezone` is the policy's time zone. `hints` are the agent's hints
+    about the tool. `results` are the earlier results in the task.
     """
 
     action: str
@@ -177,15 +177,15 @@ class Ruling:
     who: tuple[str, ...] | None = None
     """Names and roles of the people who may decide; None for everyone, empty for no one."""
     doors: tuple[str, ...] = UNSTATED_DOORS
-    """The entry points at which they may decide; empty for none."""
+    """The entry points at which these people may decide; empty for none."""
     undo_s: float | None = None
-    """The time in seconds in which a decision can be undone; None for the run's."""
+    """The time to undo a decision, in seconds; None for the run's setting."""
     widen: Widen | None = None
     uses: tuple[LimitedAmount, ...] = ()
 
     @property
     def stays(self) -> bool:
-        """Return whether a check waits until its deadline even if its agent leaves: a rule states the deadline."""
+        """True if a check stays open until its deadline after its agent leaves, because a rule sets the deadline."""
         return self.deadline_s is not None
 
 
@@ -224,7 +224,7 @@ def strictest(found: Sequence[Ruling]) -> Ruling:
 
 
 def _common_people(lists: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | None:
-    """Return the people in all lists; `others`, which leaves the asker out, holds if any list has it."""
+    """Return the people who are in every list; keep `others` (all people but the asker) if any list has `others`."""
     stated = [each for each in lists if each is not None]
     named = _common(tuple(one for one in each if one != OTHERS) for each in stated if {*each} != {OTHERS})
     left_out = (OTHERS,) if any(OTHERS in each for each in stated) else ()
@@ -234,7 +234,7 @@ def _common_people(lists: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] |
 
 
 def _latest_widening(asking: Sequence[Ruling]) -> Widen | None:
-    """Return the widening that all rulings with `who` have in common, at the latest of their times."""
+    """Return the common widening of all rulings with `who`, at the latest of their times, or None."""
     found = [one.widen for one in asking if one.who is not None]
     widened = [each for each in found if each is not None]
     if not widened or len(widened) < len(found):
@@ -261,10 +261,10 @@ def _common(lists: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | None:
 
 
 def _rule_part(policy: Policy, facts: CheckFacts, part: ActionPart, whole: _Whole) -> Ruling:
-    """Rule on one part by the first rule that matches; an earlier `judge` rule for a suffix of the name can tighten it.
+    """Rule on one part by the first match; an earlier `judge` rule for a suffix of the name can tighten the ruling.
 
     `allow` and `judge` loosen the default, so they must name the tool itself; `judge` also tightens a later `allow`. A
-    rule that matches only by results that the agent stated itself, or that are missing, can only tighten.
+    rule that matches only by unrecorded or missing results can only tighten.
     """
     tool = name_suffixes(part.call.name)[-1] if part.call else ""
     tightened: list[Ruling] = []
@@ -294,7 +294,7 @@ def _ruling_of(policy: Policy, rule: Rule, tool: str, part: ActionPart) -> Rulin
 
 
 def _amount(limit: Limit, part: ActionPart) -> float | None:
-    """Return what one call uses of the limit; None if its argument is not a number that can be added."""
+    """Return the amount that one call uses of the limit; None if the argument is not a valid number."""
     if not limit.argument:
         return 1.0
     value = part.call.arguments.get(limit.argument) if part.call else None
@@ -306,7 +306,7 @@ def _amount(limit: Limit, part: ActionPart) -> float | None:
 def _matches(
     rule: Rule, facts: CheckFacts, part: ActionPart, whole: _Whole, *, loosens: bool, firmly: bool = True
 ) -> bool | None:
-    """Return whether all conditions of the rule hold, or None if that is undecidable; `firmly` as `_holds` reads it."""
+    """Return whether all conditions of the rule hold, or None if this is undecidable; `firmly` is as in `_holds`."""
     if rule.agent and not is_like((facts.agent,), rule.agent):
         return False
     if rule.environment and not is_like((facts.environment,), rule.environment):
@@ -325,10 +325,10 @@ def _matches(
 
 
 def _holds(condition: str, facts: CheckFacts, part: ActionPart, *, firmly: bool) -> bool | None:
-    """Return whether the condition holds, or None if that is undecidable.
+    """Return whether the condition holds, or None if this is undecidable.
 
-    With `results`, it holds firmly if it holds for the latest recorded results; else, if it holds for any results, and
-    it is undecidable if the recorded ones do not decide it.
+    If `firmly`, a condition with `results` must hold for the latest recorded results. Otherwise it may also hold for
+    results that the agent stated, and it is None if the recorded results do not decide it.
     """
     tools, variables = result_tools(condition), _variables(facts, part)
     if not tools:

@@ -1,7 +1,7 @@
-"""Rules from decisions: which actions reviewers approve so reliably that a rule could allow them, with a bound.
+"""Rules suggested from decisions: actions that reviewers approve so reliably that a rule could allow them.
 
-Candidates name one tool, and at most one number among its arguments. They follow from the calls alone, never from the
-labels. The bound of each holds together with those of all other candidates (Bonferroni), so the best one may be chosen.
+A candidate names one tool, and at most one number among its arguments. Candidates depend on the calls and not on the
+labels. The bounds of all candidates hold together (Bonferroni), so that the best candidate may be chosen.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ LEVEL = 0.95
 AT_MOST = 0.05
 DAYS = 30
 FEWEST = 20
-"""The fewest decisions for which a rule is suggested."""
+"""The smallest number of decisions for which a rule is suggested."""
 _SHARES = (0.5, 0.75, 0.9, 1.0)
-"""The shares of a tool's calls that the limits of a number leave within."""
+"""The shares of a tool's calls that the tried limits of a number cover."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecidedCall:
-    """A call that reviewers decided, and whether one of them called it misaligned."""
+    """A call that reviewers decided; `is_wrong` is true if one of the reviewers called it misaligned."""
 
     call: Call
     is_wrong: bool
@@ -74,14 +74,14 @@ class SuggestedRule:
 
     @property
     def limits(self) -> str:
-        """The condition without its expiry: the numbers that reviewers have seen; empty for every call."""
+        """The limits of the number as a condition, without the expiry; "" if the rule matches every call."""
         if self.most is None:
             return ""
         return f"args.{self.argument} >= {self.least:.15g} && args.{self.argument} <= {self.most:.15g}"
 
     @property
     def condition(self) -> str:
-        """The rule's condition: its limits, if it has any, and its expiry."""
+        """The rule's condition: its limits, if there are any, and its expiry."""
         return " && ".join(filter(None, (self.limits, f'date <= "{self.expires}"')))
 
     @property
@@ -95,7 +95,7 @@ class SuggestedRule:
 
     @property
     def rule(self) -> str:
-        """The rule as YAML, for a policy; it stops to match after its expiry."""
+        """The rule as YAML for a policy; the rule does not match after its expiry."""
         name = f"{self.tool} by decisions until {self.expires}"
         because = f"{self.saved} decisions, {self.wrong} misaligned; bound {100 * self.bound:.1f}% ({self.level:.4g})."
         written = {"name": name, "tool": self.tool, "when": self.condition, "then": "allow", "because": because}
@@ -116,7 +116,7 @@ def suggest_rules(
 ) -> list[SuggestedRule]:
     """Return for each tool the rule that saves the most reviews within the bound, the most useful first.
 
-    Nothing is changed: a person has to add a rule to the policy.
+    The policy stays unchanged: a person has to add the rule.
     """
     decided = list_decided_calls(session, run)
     candidates = list(_candidates(decided))
@@ -134,9 +134,9 @@ def suggest_rules(
 
 
 def try_on_log(session: Session, run: tables.Run, one: SuggestedRule) -> tuple[int, int]:
-    """Return how many recorded actions the run's policy asks about, without and with the suggested rule.
+    """Return the numbers of recorded actions that the policy asks about, without and with the suggested rule.
 
-    The rule is tried before the first rule that does not deny; its expiry is left out.
+    The rule is tried before the first rule that does not deny, without its expiry.
     """
     version = policy_store.effective_version(session, run)
     policy = Policy() if version is None else version.policy
@@ -172,7 +172,7 @@ def list_decided_calls(session: Session, run: tables.Run) -> list[DecidedCall]:
 
 
 def _candidates(decided: Sequence[DecidedCall]) -> Iterator[tuple[str, str, float | None]]:
-    """Yield the tool, the number and its limit of each rule that enough calls match."""
+    """Yield (tool, argument, limit) of each candidate rule that enough calls match."""
     by_tool: defaultdict[str, list[DecidedCall]] = defaultdict(list)
     for one in decided:
         by_tool[one.tool].append(one)

@@ -1,4 +1,4 @@
-"""Names of tools against globs: by the last segment or the full name where a match loosens, else by every suffix."""
+"""Matching of tool names with globs: by last segment or full name if a match loosens, else by every suffix."""
 
 from __future__ import annotations
 

@@ -28,12 +28,12 @@ from console.review.terms import GROUP, ROLE
 from console.trajectory.strict_yaml import WrittenScalar, read_yaml, refuse_at
 
 MAX_TEXT = 65_536
-"""Maximum characters of a policy."""
+"""The maximum number of characters of a policy."""
 MAX_RULES = 200
 MAX_UNDO_S = 3_600
 MAX_AMOUNT = 10**12
 COUNTERS = ("task", "agent", "run")
-"""For whom a limit counts."""
+"""The units for which a limit counts separately."""
 DECISIONS = ("approve", "reject", "edit")
 """Decisions that a rule may offer; `respond` and `escalate` never allow an action, so they are always available."""
 
@@ -78,7 +78,7 @@ def check_pattern(pattern: str) -> None:
 
 def _text(text: str) -> str:
     if not text.strip():
-        raise ValueError("must be text, not nothing")
+        raise ValueError("must not be empty")
     if len(text) > 2_000 or not text.replace("\n", " ").isprintable():
         raise ValueError("must have at most 2,000 characters, all of them printable")
     return text.strip()
@@ -226,7 +226,7 @@ _People = Annotated[_Texts, AfterValidator(_people)]
 
 
 class _WrittenWiden(BaseModel):
-    """The people who may decide as well, some time after the check."""
+    """Further people who may decide, and the time after the check from which they may."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -235,7 +235,7 @@ class _WrittenWiden(BaseModel):
 
 
 class _WrittenLimit(BaseModel):
-    """The most that a rule lets run in a window: a count, or the sum of an argument."""
+    """A limit as written in YAML: a count, or the sum of an argument, in a window of time."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -283,7 +283,9 @@ class _WrittenRule(BaseModel):
     def _may_run(cls, value: Any, info: ValidationInfo) -> Any:
         then = info.data.get("then")
         if then in (Then.ASK, Then.DENY):
-            raise ValueError(f"is for rules that let actions run; a rule that says {then} lets none")
+            raise ValueError(
+                f"applies only to rules that let actions run; remove it, because this rule has `then: {then}`"
+            )
         return value
 
     @field_validator("reviews", "decisions", "deadline", "who", "widen", "doors", "undo")

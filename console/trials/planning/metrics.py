@@ -28,7 +28,7 @@ FIGURES = {
     "plan_revisions": "Plan revisions a trial",
     "backtracks": "Times gone back a trial",
 }
-"""The metrics of a run by name; the paper reports all of them except the last."""
+"""The labels of a run's metrics by name; the paper reports all metrics except the last."""
 _OPEN = (Outcome.RUNNING, Outcome.PAUSED)
 TYPES = {
     "pick_and_place_simple": "pick",
@@ -92,12 +92,12 @@ def _sum_parts(parts: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 
 
 def get_run_usage(session: Session, run: tables.Run) -> dict[str, float | None]:
-    """Sum requests, tokens and USD of all trials of a run."""
+    """Return the sums of requests, tokens and USD over all trials of a run."""
     return sum_usage([record for _, record in _records(session, run)])
 
 
 def list_trained_plans(session: Session) -> list[TrainedPlan]:
-    """List the test success of each kind of training: the last version of each plan, in runs of other tasks."""
+    """List the test success of each kind of training, for the last version of each plan in runs of other tasks."""
     found: dict[tuple[Any, ...], list[tuple[float, int, float | None, float | None]]] = defaultdict(list)
     for plan, run in _tests(session):
         records = [record for _, record in _records(session, run) if record.trial == 0]
@@ -113,7 +113,7 @@ def list_trained_plans(session: Session) -> list[TrainedPlan]:
 
 
 def get_training_usage(session: Session, plan: tables.PlanVersion) -> dict[str, float | None]:
-    """Sum the usage of a plan's training up to this version: its trials, reflections and updates."""
+    """Return the usage of a plan's training up to this version: of its trials, reflections and updates."""
     before = select(tables.PlanVersion).where(
         tables.PlanVersion.name == plan.name,
         tables.PlanVersion.task_type == plan.task_type,

@@ -1,7 +1,7 @@
 """Plan training: batches of trials with the current plan, reflection on each, and one update per batch (AutoPlan).
 
-Each batch is a live run, so its critical actions are reviewed and the feedback is learnt from. A later call continues
-an interrupted training.
+Each batch is a live run, so that reviewers decide on its critical actions and the update uses their feedback. A later
+call continues an interrupted training.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Training:
 
 @dataclass(slots=True)
 class TrainingReport:
-    """The progress of a training: the latest version, and the batch that has open trials, with the number of them."""
+    """The progress of a training: the latest version, and the batch with open trials, with their number."""
 
     name: str
     version: int = 0
@@ -85,7 +85,7 @@ def train_plan(
 ) -> TrainingReport:
     """Train the plan, or continue its training; return early if a batch is pending a review or a model fails.
 
-    Raise BadInput if the options are invalid or differ from those of this plan, Unknown, or Refused as `advance` does.
+    Raise BadInput if the options are invalid or differ from the plan's stored options; raise the errors of `advance`.
     """
     training.check()
     players = actor_and_environments or ActorAndEnvironments(actor("autoplan"))
@@ -128,7 +128,7 @@ def _iterations(plan: tables.PlanVersion) -> int:
 
 
 def batch_tasks(training: Training, pool: Sequence[TaskSpec], iteration: int) -> list[TaskSpec]:
-    """Return the tasks of this batch, counted from 0; the pool is shuffled again each time it is used up."""
+    """Return the tasks of this batch, counted from 0; a used-up pool is shuffled again."""
     drawn: list[TaskSpec] = []
     turn = 0
     while len(drawn) < training.batch * (iteration + 1):
@@ -252,7 +252,7 @@ def _reviewers(session: Session, trial: store.Trial) -> tuple[autoplan.Reviewers
 
 
 def _words(answer: tables.Decision, action: str, trial: store.Trial) -> autoplan.ReviewersWords:
-    """Return what the reviewer said, or else only which action was rejected; no sentence is written for a reviewer."""
+    """Return the reviewer's feedback and the rejected action, and a revision for an edit."""
     mark, said = f"R{answer.id}", feedback_to_agent(answer)
     if not answer.edited_action:
         return autoplan.ReviewersWords(mark, said, rejected=action)

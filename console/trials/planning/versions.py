@@ -1,4 +1,4 @@
-"""Plan versions: how they are stored, compared, edited, pinned and chosen for runs."""
+"""Plan versions: their storage, comparison, editing, pinning and choice for runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from storage import tables
 AUTOPLAN = "autoplan"
 """The author of text that the model wrote."""
 KEPT = "kept"
-"""The key of a version's training that is true if no reply was a plan, so the lines before were kept."""
+"""The key of a version's training that is true if the previous lines were kept, because no reply was a plan."""
 MAX_CHARS = 20_000
 _NAME = re.compile(r"[\w][\w.-]{0,39}")
 
@@ -78,12 +78,12 @@ def get_version(session: Session, name: str, task_type: str, number: int) -> tab
 
 
 def choose_current(found: Sequence[tables.PlanVersion]) -> tables.PlanVersion:
-    """Return the version that new runs use: the pinned one, or else the latest."""
+    """Return the version that new runs use: the pinned version, else the latest version."""
     return next((one for one in found if one.pinned), found[-1])
 
 
 def choose_versions(session: Session, name: str, environments: Sequence[str]) -> dict[str, int]:
-    """Return the version ids for a new run by task type; raise Unknown, or Refused for another environment."""
+    """Return the version ids for a new run by task type; raise Unknown, or Refused for a wrong environment."""
     types = [task_type for known, task_type in list_plans(session) if known == name]
     if not types:
         raise Unknown("plan", name, [known for known, _ in list_plans(session)])
@@ -185,7 +185,7 @@ def describe_source(one: LineOrigin) -> str:
 
 
 def describe_update(plan: tables.PlanVersion) -> str:
-    """Return what a reader should know of the update that wrote this version; empty if the update gave a plan."""
+    """Return a note if the version keeps the previous lines because no reply of the model was a plan, else ""."""
     if plan.author != AUTOPLAN or not orjson.loads(plan.training).get(KEPT):
         return ""
     return "No reply of the model was a numbered plan, so this version keeps the lines of the one before."

@@ -1,1 +1,1 @@
-"""Reproduction of the papers' tables: play what is needed, and put each printed figure beside the measured one."""
+"""Reproduction of the papers' tables: the runs behind them, and each printed figure beside the measured figure."""

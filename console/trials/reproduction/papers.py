@@ -1,8 +1,8 @@
-"""The runs behind a paper's tables, played or continued, and the figures that they give.
+"""The runs behind a paper's tables, and the figures from these runs.
 
-Offline, the scripted Actor takes the place of the paper's, and detectors without a model that of the paper's detectors.
-With a model, the papers' own Actors, detectors and baselines ask it, and it plays the user who gives feedback. Every
-run has a name of its own, so that a reproduction that was interrupted continues.
+Offline, the scripted Actor replaces the paper's Actor, and detectors without a model replace the paper's detectors.
+With a model, the papers' Actors, detectors and baselines use this model, which also plays the user who gives feedback.
+Every run has its own name, so that an interrupted reproduction continues.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PAPER = (
 """The detectors of the InferAct paper."""
 _OUTCOMES = {"successful": "succeeded", "failed": "failed", "halted": "halted"}
 _DEV = 50
-"""The tasks on which the paper chooses its thresholds."""
+"""The number of tasks on which the paper chooses its thresholds."""
 Found = dict[tuple[int, str, str, str], tuple[Estimate, int]]
 
 
@@ -56,9 +56,9 @@ Found = dict[tuple[int, str, str, str], tuple[Estimate, int]]
 class Reproduction:
     """The settings: tasks per environment, trials after the first, and the tables to fill (all if empty).
 
-    Without a `model`, the reproduction is offline. `iterations` are those of each training of a plan, and `pilot` the
-    tasks of a pilot. `sources`
-    are real worlds that replace embedded editions, as ENVIRONMENT=SOURCE. `spending` collects what each part uses.
+    Without a `model`, the reproduction is offline. `iterations` is the number of batches in a training, and `pilot` the
+    number of tasks in a pilot. `sources` are real worlds that replace embedded editions, as ENVIRONMENT=SOURCE.
+    `spending` collects the usage of each part.
     """
 
     paper: str
@@ -75,12 +75,12 @@ class Reproduction:
     is_pilot: bool = False
 
     def wants(self, *numbers: int) -> bool:
-        """Return whether any of these tables is to be filled."""
+        """Return whether any of these tables has to be filled."""
         return not self.wanted or bool(self.wanted & set(numbers))
 
     @property
     def detectors(self) -> tuple[str, ...]:
-        """The detectors that are compared."""
+        """The compared detectors."""
         return (*PAPER, "full-validation") if self.model else OFFLINE
 
     @property
@@ -90,17 +90,17 @@ class Reproduction:
 
     @property
     def suffix(self) -> str:
-        """The end of the names of runs, which keeps models, worlds and pilots apart."""
+        """The end of run names, which distinguishes models and worlds."""
         return "".join(f" {one}" for one in (self.model, *sorted(self.sources)) if one)
 
     def as_pilot(self) -> Reproduction:
-        """Return the pilot of this reproduction: the first tasks, and the beginning of one training."""
+        """Return the pilot of this reproduction: the first tasks, and two batches of one training."""
         tasks, account = min(self.pilot, self.tasks), f"{self.account} pilot"
         return replace(self, tasks=tasks, iterations=2, spending=Spending(account, self.model), is_pilot=True)
 
     @property
     def account(self) -> str:
-        """The name of the account, which does not depend on the number of tasks."""
+        """The name of the account for the model's usage, independent of the number of tasks."""
         wanted = ",".join(map(str, sorted(self.wanted))) or "all"
         return f"paper {self.paper} tables {wanted} {self.trials} seed {self.seed}{self.suffix}"
 
@@ -108,8 +108,8 @@ class Reproduction:
 def reproduce(asked: Reproduction) -> list[Cell]:
     """Play the paper's runs, or continue them; return the figures of the wanted tables.
 
-    Raise BadInput if the paper has no table of a wanted number, and Refused if trials or verdicts could not be
-    completed because a model or a world failed; a later call continues.
+    Raise BadInput if the paper has no table with a wanted number. Raise Refused if a failed model or world leaves
+    trials or verdicts incomplete; a later call continues.
     """
     cells = printed.list_printed(asked.paper)
     if unknown := asked.wanted - {one.table for one in cells}:
@@ -134,7 +134,7 @@ def _why_missing(asked: Reproduction, one: Cell) -> str:
 
 
 def plan_parts(asked: Reproduction) -> dict[str, Part]:
-    """Return the parts that a reproduction enters, with their units, without playing anything."""
+    """Return the parts of a reproduction, with their numbers of units, without playing them."""
     parts: dict[str, Part] = {}
     if asked.paper == "inferact":
         return {environment: Part(asked.tasks) for environment in printed.ENVIRONMENTS}
@@ -204,7 +204,7 @@ def _inferact(asked: Reproduction) -> Found:
 
 
 def _measure_models(asked: Reproduction, name: str, environment: str) -> Found:
-    """Return what only models have: time and cost of a verdict, and thresholds chosen on a part of the tasks."""
+    """Return the figures that need a model: time and cost of a verdict, and thresholds tuned on some tasks."""
     found: Found = {}
     verdict = tables.Verdict
     with reading() as session:
@@ -245,7 +245,7 @@ def _count_outcomes(name: str, environment: str) -> Found:
 
 
 def _evaluated(session: Session, run: tables.Run) -> dict[str, Any]:
-    """Return the metrics by detector, or nothing if no trial has a label, because all halted."""
+    """Return the metrics by detector; empty if no trial has a label because all trials halted."""
     try:
         return evaluate(session, run)
     except Refused:
@@ -304,7 +304,7 @@ def _measure_loops(asked: Reproduction, part: Part, environment: str) -> Found:
 
 
 _PLANNERS = {"introspective": "anticipatory_reflection", "plan-act": "plan+act"}
-"""The Actors of Devil's Advocate, and the rows of its table."""
+"""The Actors of Devil's Advocate, each with its row in the paper's table."""
 
 
 def _devils_advocate(asked: Reproduction) -> Found:
@@ -327,10 +327,10 @@ _LEARNERS = {
     "react": {"alfworld": "ReAct (2 shot)", "hotpotqa": "ReAct (6 shot)"},
     "react-0-shot": {"alfworld": "ReAct (0 shot)", "hotpotqa": "ReAct (0 shot)"},
 }
-"""The Actors of AutoPlan by environment, and the rows of its tables."""
+"""The Actors of AutoPlan, each with its rows in the paper's tables by environment."""
 _LEARNT = {1: "alfworld", 2: "hotpotqa"}
 _ONE_PLAN = frozenset({"hotpotqa"})
-"""Environments with one type of tasks, where the pilot's training is the beginning of the full one."""
+"""Environments with one task type, in which the full training includes the pilot's training."""
 _BATCH, _POOLS = 4, {"alfworld": 24, "hotpotqa": 50}
 
 
@@ -389,7 +389,7 @@ _PAPERS: dict[str, Callable[[Reproduction], Found]] = {
 
 
 def list_left_out(cells: Collection[Cell]) -> list[str]:
-    """Return one sentence for each table with figures that were not measured."""
+    """Return one sentence for each table with figures that are not measured."""
     left: dict[tuple[int, str], int] = {}
     for one in cells:
         if one.measured is None and one.note:

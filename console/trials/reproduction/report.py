@@ -19,7 +19,7 @@ HTML, CSV = "report.html", "figures.csv"
 
 
 def write_report(asked: Reproduction, cells: Sequence[Cell], folder: Path, spent: str = "") -> tuple[Path, Path]:
-    """Write the page and the CSV file into a folder and return their paths; raise Refused if this is impossible."""
+    """Write the page and the CSV file into a folder and return their paths; raise Refused if the writing fails."""
     page, sheet = folder / HTML, folder / CSV
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def render_page(asked: Reproduction, cells: Sequence[Cell], spent: str = "") -> 
 
 
 def describe(asked: Reproduction) -> str:
-    """Describe what was played, and what the measured figures can be compared with."""
+    """Describe the played tasks, and the limits of comparing measured with printed figures."""
     real = " and ".join(asked.sources)
     worlds = f"the world of {real}, else the embedded environments" if real else "the embedded environments"
     how = f"Played with the model {asked.model}" if asked.model else "Played offline"

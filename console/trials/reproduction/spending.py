@@ -1,7 +1,7 @@
-"""What a reproduction with a model uses: one account for each part, and an estimate of all from a pilot of a few tasks.
+"""The usage of a reproduction with a model: one account for each part, and an estimate from a pilot of a few tasks.
 
-The range of the estimate is a 90% prediction interval (Student's t) for the sum over the tasks still to play, from the
-spread between the pilot's tasks. It does not cover a pilot that is unlike the other tasks, or a changed price.
+The range of the estimate is a 90% prediction interval (Student's t) for the sum over the remaining tasks. It follows
+from the spread between the pilot's tasks. It does not cover a pilot that is unlike the other tasks, or a changed price.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from console.trials.planning.metrics import sum_usage
 from storage import tables
 
 PILOT = 10
-"""The tasks per environment of a pilot."""
+"""The number of tasks per environment in a pilot."""
 MEASURES = ("requests", "prompt_tokens", "completion_tokens", "cost_usd", "seconds")
 LEVEL = 0.9
 
 
 @dataclass(slots=True)
 class Part:
-    """A part of a reproduction: its tasks or trials (`units`), its runs, and the time that it took in this process.
+    """A part of a reproduction: the number of its tasks or trials (`units`), its runs, and its seconds in this process.
 
-    `is_repeated` is true if the full reproduction plays the pilot's units again, whose replies are then known.
+    `is_repeated` is true if the full reproduction plays the pilot's units again, with known replies.
     """
 
     units: int
@@ -46,7 +46,7 @@ class Part:
 
 @dataclass(slots=True)
 class Spending:
-    """The parts of one reproduction by name, and the account of each; without a model nothing is counted."""
+    """The parts of one reproduction by name, each with its account; nothing is counted without a model."""
 
     account: str = ""
     model: str = ""
@@ -54,7 +54,7 @@ class Spending:
 
     @contextmanager
     def part(self, name: str, units: int, *, is_repeated: bool = True) -> Iterator[Part]:
-        """Count what the model is asked within the context as this part, which may be entered again."""
+        """Count the model calls within the context for this part; a part may be entered again."""
         found = self.parts.setdefault(name, Part(units, is_repeated))
         began = time.monotonic()
         purpose = Purpose(self.model, f"{self.account} {name}")
@@ -86,7 +86,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class SpendingEstimate:
-    """The estimate of what a reproduction uses, its pilot included, by measure; USD is missing if unknown."""
+    """The estimated usage of a reproduction and its pilot, by measure; USD is missing if a price is unknown."""
 
     ranges: Mapping[str, Range]
     tasks: int
@@ -109,19 +109,19 @@ class SpendingEstimate:
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Return the estimate as JSON."""
+        """Return the estimate as a JSON object."""
         return {"tasks": self.tasks, "ranges": {name: asdict(one) for name, one in self.ranges.items()}}
 
 
 def parse_estimate(document: Mapping[str, object]) -> SpendingEstimate:
-    """Return an estimate from its JSON."""
+    """Parse an estimate from its JSON object."""
     ranges = document["ranges"]
     assert isinstance(ranges, dict)
     return SpendingEstimate({name: Range(**one) for name, one in ranges.items()}, int(str(document["tasks"])))
 
 
 def estimate_spending(pilot: Spending, planned: Mapping[str, Part], tasks: int) -> SpendingEstimate:
-    """Estimate what the planned parts and the pilot use together, from what the pilot has used."""
+    """Estimate the usage of the planned parts and the pilot together, from the usage of the pilot."""
     used, ranges = pilot.used(), {}
     with reading() as session:
         shares = {name: list_unit_usage(session, part.runs) for name, part in pilot.parts.items()}
@@ -163,7 +163,7 @@ def _scaled(sample: Sequence[float], total: float, units: int) -> list[float]:
 
 
 def list_unit_usage(session: Session, names: Sequence[str]) -> list[dict[str, float | None]]:
-    """Return what trials and verdicts of these runs have used, added up by task."""
+    """Return the usage of these runs' trials and verdicts, one sum per task."""
     found: dict[str, list[dict[str, float | None]]] = defaultdict(list)
     record, body, task, verdict = tables.Trajectory, tables.TrajectoryBody, tables.Task, tables.Verdict
     for name in names:
@@ -190,7 +190,7 @@ def list_unit_usage(session: Session, names: Sequence[str]) -> list[dict[str, fl
 
 
 def sum_used(every: Sequence[Spending]) -> dict[str, float | None]:
-    """Add up what several reproductions have used; a sum is None if a part of it is unknown."""
+    """Return the total usage of several reproductions; a total is None if one of its parts is unknown."""
     parts = [used for one in every for used in one.used().values()]
     return {
         measure: None if any(part[measure] is None for part in parts) else sum(part[measure] or 0 for part in parts)

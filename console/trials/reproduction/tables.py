@@ -1,4 +1,4 @@
-"""The printed tables of the papers as rows, into which a reproduction enters what it measured."""
+"""The printed tables of the papers as rows, with columns for a reproduction's measured figures."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NEEDS = {
     8: MODEL,
     9: "not run: it needs people",
 }
-"""The tables of the InferAct paper that an offline reproduction leaves out, and why."""
+"""The reasons for which an offline reproduction leaves out tables of the InferAct paper, by table."""
 NEED_MODEL = frozenset({MODEL, _NEEDS[4], _NEEDS[6]})
-"""The reasons that a reproduction with a model does not have."""
+"""The reasons that do not apply to a reproduction with a model."""
 ENVIRONMENTS = tuple(paper.ENVIRONMENTS)
 OURS = {theirs: ours for ours, theirs in paper.METHODS.items()} | {"Full Validation": "full-validation"}
 
@@ -30,7 +30,7 @@ OURS = {theirs: ours for ours, theirs in paper.METHODS.items()} | {"Full Validat
 class Cell:
     """One figure of a table: printed in the paper for `model`, and measured here on `n` units, with a 95% interval.
 
-    Tables of the InferAct paper have its numbers; those of the other papers are counted.
+    Tables of the InferAct paper keep their numbers; tables of the other papers are numbered from 1.
 
     `row` is the method, by the console's name if it has one. A figure without a measured value has a `note`.
     """
@@ -49,11 +49,11 @@ class Cell:
 
     @property
     def place(self) -> tuple[int, str, str, str]:
-        """The place of the figure in the paper, whichever model it is for."""
+        """The place of the figure in the paper, without its model."""
         return self.table, self.environment, self.row, self.metric
 
     def with_measured(self, found: Estimate, n: int) -> Cell:
-        """Return the figure with a measured value."""
+        """Return this figure with a measured value."""
         low, high = found.bounds
         return replace(self, measured=found.value, low=low, high=high, n=n, note=found.note)
 
@@ -64,7 +64,7 @@ Measured = Mapping[tuple[int, str, str, str], tuple[Estimate, int]]
 
 
 def list_cells(printed: Sequence[Cell], measured: Measured) -> list[Cell]:
-    """Return the printed figures with the measured values, and measured ones alone; measured first in each table."""
+    """Return the printed figures, with measured values if known, then figures without a printed value, by table."""
     found = [one.with_measured(*measured[one.place]) if one.place in measured else one for one in printed]
     known = {one.place for one in printed}
     own = [Cell(*place).with_measured(*value) for place, value in measured.items() if place not in known]

@@ -53,7 +53,7 @@ def test_approved_action_runs_once(make_gate, person, meanwhile, items, stored):
         Reason.ALREADY_HANDED_OUT,
         decision.decision_id,
     )
-    assert "not given twice" in again.feedback
+    assert "given only once" in again.feedback
 
 
 def test_rejection_comes_with_its_words_as_often_as_asked(make_gate, person, meanwhile, stored):

@@ -201,7 +201,7 @@ def test_a_world_that_never_answers_is_left_after_its_time(start_run, trial, led
     released.set()
     assert {trial(number)[0].outcome for number in (0, 1)} == {outcome}
     if outcome == "error":
-        assert trial(0)[1].extra["reason"] == "execution unknown (no answer within 0.2 s)"
+        assert trial(0)[1].extra["reason"] == "execution unknown (no response within 0.2 s)"
 
 
 def test_every_world_is_closed_once_and_called_from_one_thread(start_run, answer, trial, ledger):

@@ -98,7 +98,7 @@ def test_a_site_that_asks_otherwise_than_before_is_refused():
         (task,) = (one for one in list_site_tasks(url, 0, 12)[:1])
         kind.price_word = "price under about"
         changed = replace(task, instruction=f"{task.instruction} (of yesterday)")
-        with pytest.raises(Refused, match="something else in goal 0"):
+        with pytest.raises(Refused, match="changed the instruction of goal 0"):
             ShopSite(changed).reset()
         with pytest.raises(BadInput, match="no readable goal 400"):
             list_site_tasks(url, 400, 1)

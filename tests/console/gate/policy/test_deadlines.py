@@ -49,7 +49,7 @@ def test_agent_leaves_after_its_own_time_and_fetches_the_answer_by_the_id(make_g
     left = gate.ask(TASK, STEPS, "pay[1]", timeout_s=0)
     told = left.look()
     assert (told.approved, told.reason) == (False, Reason.TIMEOUT)
-    assert "still waits" in told.feedback
+    assert "still pending" in told.feedback
     assert items() == ["pending"]
     person().answer("approve", "go on")
     back = checks.open_wait(url, CheckId(told.check_id), NOBODY, beats=True)

@@ -314,7 +314,7 @@ def test_shadow_records_and_never_blocks(make_gate, stored):
     for _ in range(2):
         decision = gate.check(TASK, STEPS, "pay({})", task_id="a")
         assert (decision.approved, decision.reason) == (True, Reason.SHADOW)
-    assert "would have said deny" in decision.feedback
+    assert "ruling would be deny" in decision.feedback
     assert [(ask.answer, ask.rule) for ask in stored(tables.Ask)] == [("shadow", "default")]
 
 

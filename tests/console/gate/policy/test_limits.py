@@ -135,7 +135,7 @@ def test_limit_that_cannot_be_meant_is_refused(limit, said):
 
 @pytest.mark.parametrize("then", ["ask", "deny"])
 def test_limit_is_for_rules_that_let_actions_run(then):
-    with pytest.raises(BadInput, match="is for rules that let actions run"):
+    with pytest.raises(BadInput, match="applies only to rules that let actions run"):
         read_policy(f"rules: [{{tool: pay, then: {then}, limit: {{count: 3, per: day}}}}]")
 
 
