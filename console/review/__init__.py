@@ -1,1 +1,1 @@
-"""Review: what a reviewer sees of an item, what they decide, and simulated reviewers."""
+"""Review: the view of an item, the decisions of people, and simulated reviewers."""

@@ -70,7 +70,7 @@ def list_access(session: Session, run: tables.Run) -> list[str]:
 
 
 def set_access(session: Session, run: tables.Run, entries: Sequence[str], now_ms: int) -> list[str]:
-    """Restrict the reviews of the run to these names and groups and record the event; no entry opens the run to all.
+    """Restrict the reviews of the run to these names and groups and record the event; an empty list admits everyone.
 
     Raise Unknown if a person does not exist, and BadInput if a group has no members.
     """
@@ -88,7 +88,7 @@ def set_access(session: Session, run: tables.Run, entries: Sequence[str], now_ms
 
 
 def assign_item(session: Session, item_id: int, reviewer: str | None, by: str, now_ms: int) -> None:
-    """Assign a pending item to this person and record the event; None lets every reviewer of the run have it again.
+    """Assign a pending item to this person and record the event; None makes it available to all reviewers again.
 
     Raise Unknown if the item or the person does not exist, and Refused if the person may not review the run.
     """

@@ -71,7 +71,7 @@ class ReviewView:
 
 
 PLAIN = Visibility(score=False, explanation=False, detector=False, highlights=False, earlier=False)
-"""The checkpoint without any addition."""
+"""The visibility of a checkpoint without any addition."""
 
 
 def build_review_view(
@@ -115,7 +115,7 @@ def build_review_view(
 
 
 def build_bare_view(run: tables.Run, claim: Claim, draft: KeptDraft) -> ReviewView:
-    """Build a view with only the task, the pending action and the steps, for when `build_review_view` fails."""
+    """Build a view with only the task, the pending action and the steps, as a fallback if `build_review_view` fails."""
     checkpoint = checkpoint_at(from_json(claim.body), claim.step, CheckpointKind(claim.kind))
     steps = tuple(
         ShownStep(number, step.action, thought=step.thought, observation=step.observation)
@@ -256,7 +256,7 @@ def _answers(session: Session, item: tables.Item | None) -> Sequence[tables.Deci
 
 
 PENDING = "pending_extra"
-"""The key of a trajectory's `extra` that holds what the Actor stored with its pending move."""
+"""The key of a trajectory's `extra` with the data that the Actor stored with its pending move."""
 
 
 def list_remedies(claim: Claim) -> tuple[str, ...]:

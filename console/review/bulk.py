@@ -1,6 +1,6 @@
-"""One act on several pending items: assign, escalate, release claims, close items whose agents stopped waiting.
+"""Bulk acts on pending items: assign, escalate, release claims, close items whose agents stopped waiting.
 
-Each act returns what it did, so that `undo_bulk` can restore it; an item that cannot be changed is named and left.
+Each act returns its changes, so that `undo_bulk` can restore them; refused items are listed with the reason.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ASSIGN, ESCALATE, RELEASE, CLOSE = "assign", "escalate", "release", "close"
 
 @dataclass(slots=True)
 class BulkResult:
-    """The items that an act changed, each with what undo needs, and the refused items with the reason."""
+    """The items that an act changed, each with its previous assignee if any, and the refused items with the reason."""
 
     act: str
     done: dict[int, str | None] = field(default_factory=dict)
@@ -45,7 +45,7 @@ def _act(act: str, items: Sequence[int], change: Callable[[int], str | None]) ->
 
 
 def assign_items(items: Sequence[int], reviewer: str | None, by: str) -> BulkResult:
-    """Assign these items to a person, or to any reviewer if it is None."""
+    """Assign these items to a person, or to every reviewer of the run if `reviewer` is None."""
 
     def assign(item: int) -> str | None:
         with writing() as session:
@@ -107,7 +107,7 @@ def close_items(queue: Queue, items: Sequence[int], reviewer: str) -> BulkResult
 
 
 def undo_bulk(queue: Queue, result: BulkResult, reviewer: str) -> BulkResult:
-    """Undo the act on each of its items; an escalation only until another reviewer claims the item."""
+    """Undo the act on each of its items; an escalation can be undone until another reviewer claims the item."""
 
     def undo(item: int) -> None:
         if result.act == ASSIGN:

@@ -1,4 +1,4 @@
-"""Claims of the next item: of one run, or of the most urgent item over several runs."""
+"""Claims: the next item of one run, the most urgent item of several runs, or a chosen item."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from storage.queue import Claim, NoClaim, NoClaimReason, Queue
 from storage.tables import UNREVIEWED
 
 _ROUNDS = 20
-"""How often a claim is tried again if other reviewers take each offered item in the meantime."""
+"""The number of attempts to claim an item if other reviewers claim each offered item first."""
 
 
 def claim_next_item(
     queue: Queue, session: Session, run: tables.Run, reviewer: str, now_ms: int, *, settles: bool = True
 ) -> Claim | NoClaim:
-    """Claim the next item of the run, the earliest trial first; return NoClaim with the reason if that fails.
+    """Claim the next item of the run, the earliest trial first; return NoClaim with the reason if the claim fails.
 
-    Items that the reviewer skipped come last, after those of later trials. Raise Refused without access to the run.
+    Items that the reviewer skipped come last, after the items of later trials. Raise Refused without access to the run.
     """
     return claim_most_urgent(queue, session, [run], reviewer, now_ms, settles=settles)
 
@@ -31,7 +31,7 @@ def claim_most_urgent(
 ) -> Claim | NoClaim:
     """Claim the most urgent item of the runs: live items by deadline, the reviewer's claims, then priority.
 
-    Return NoClaim with the reason if no item can be claimed. Raise Refused without access to one of the runs.
+    Return NoClaim with the reason if the claim fails. Raise Refused without access to one of the runs.
     """
     refuse_stranger(session, runs, reviewer)
     by_id = {run.id or 0: run for run in runs}
@@ -64,9 +64,9 @@ def _claim_in_run(
 def _claim_in_order(
     queue: Queue, session: Session, runs: Mapping[int, tables.Run], reviewer: str, now_ms: int, settles: bool
 ) -> Claim | NoClaim:
-    """Claim what a spent budget leaves free, or return the reason why the runs have no item for the reviewer.
+    """Claim an item that needs no budget, or return the reason why the runs have no item for the reviewer.
 
-    The reason is that of the last run with pending items, and the last such trial of that run.
+    The reason comes from the last run and trial with pending items.
     """
     reason, waiting = NoClaimReason.EMPTY, 0
     for run_id, trial in _list_pending(session, list(runs)):
@@ -89,7 +89,7 @@ def claim_item(
     *,
     settles: bool = True,
 ) -> Claim | NoClaim:
-    """Claim this item; return NoClaim with the reason if that fails.
+    """Claim this item; return NoClaim with the reason if the claim fails.
 
     Raise Unknown if the item is not in the run, and Refused without access to the run.
     """

@@ -1,7 +1,7 @@
-"""Decisions: claiming the next item, submitting a decision and undoing it.
+"""Decisions on items: their checks and submission, and the claims that they need.
 
-The queue manages its own transactions, so claims and decisions are passed to the queue without a session. Everything
-else that a page shows of an item is read through a session.
+The queue manages its own transactions, so claims and decisions are passed to the queue without a session. All other
+data of an item are read through a session.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from storage.queue import Claim, DecisionRow, Queue
 from storage.tables import DecisionKind, SlotStatus
 
 DWELL_MS = 400
-"""A decision that arrives sooner after the item appeared was meant for the previous item."""
+"""The time in ms after an item appears in which a decision is refused, as meant for the previous item."""
 
 MAX_FEEDBACK = 20_000
-"""In characters; longer texts are usually pasted by mistake."""
+"""The maximum length of feedback in characters; longer texts are usually pasted by mistake."""
 
 NOT_WHOLE = gettext_noop("You can approve or edit only after seeing the whole action. Press “Show full action” first.")
 
@@ -77,13 +77,13 @@ class ReviewDecision:
 
     @property
     def feedback_type(self) -> str:
-        """Return `nl` if the decision says what is wrong, else `binary`."""
+        """The type of feedback: `nl` if the decision explains what is wrong, else `binary`."""
         return "nl" if self.feedback_text or self.reason_codes or self.marked_steps else "binary"
 
 
 @dataclass(frozen=True, slots=True)
 class ShownRecord:
-    """What a reviewer has seen of an item: the digests of text and action, and whether the action was shown in full."""
+    """A record of what a reviewer saw of an item: digests of text and action, and whether the action was whole."""
 
     digest: str
     action_digest: str
@@ -106,7 +106,7 @@ def submit(
     """Record a decision on a claimed item, once per `submit_key`.
 
     Raise BadInput if the decision is incomplete or its edit cannot run. Raise Refused if the reviewer cannot have seen
-    the item or its whole action, or if the rule does not accept the decision or the reviewer. Raise OtherTool if an
+    the item or its whole action. Raise Refused if the rule excludes the decision or the reviewer. Raise OtherTool if an
     edit calls another tool, and the queue's own errors (storage.errors) if the reviewer no longer holds the claim.
     `seen` is None if the shown text is unknown. `roles` are the reviewer's roles, which a rule may name.
     """
@@ -150,7 +150,7 @@ def _refuse_too_soon(shown_ms: int | None, now_ms: int) -> None:
 def _refuse_by_rule(
     queue: Queue, claim: Claim, answer: ReviewDecision, reviewer: str, roles: Collection[str]
 ) -> ReviewTerms:
-    """Return the terms of the review; raise Refused if they do not accept the decision or the reviewer."""
+    """Return the terms of the review; raise Refused if the terms exclude the decision or the reviewer."""
     with reading(queue.url) as session:
         refuse_stranger(session, [session.get_one(tables.Run, claim.run_id)], reviewer)
         terms = get_review_terms(session, claim.item_id)

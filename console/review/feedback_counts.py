@@ -1,4 +1,4 @@
-"""Counts of what followed a reviewer's feedback, by kind, beside the same tasks in runs without a review.
+"""Counts of the attempts after a reviewer's feedback, by kind, compared with the same tasks in runs without a review.
 
 No count attributes an outcome to the feedback: "solved after" states an order in time.
 """
@@ -25,7 +25,7 @@ from storage.tables import DecisionKind, RunKind
 
 
 class FeedbackKind(StrEnum):
-    """The kinds of feedback that are counted apart; a message counts as a message with or without reasons."""
+    """The kinds of feedback with separate counts; a message with reasons counts as a message."""
 
     MESSAGE = "message"
     REASON = "reason"
@@ -48,7 +48,7 @@ class FeedbackCount:
     """The attempts that followed one kind of feedback: retries, or the same attempt continued with an edited action.
 
     `solved` is None if a blind run hides it; `open` counts attempts that have not ended. `compared` counts the same
-    tasks in runs without a review, each once a run, and `compared_solved` those solved there by the same trial.
+    tasks in runs without a review, once per run, and `compared_solved` those of them that the same trial solved.
     """
 
     kind: FeedbackKind
@@ -60,7 +60,7 @@ class FeedbackCount:
 
     @property
     def row(self) -> dict[str, str]:
-        """Return the count as a row of texts; an empty text stands for a number without a meaning."""
+        """The count as a row of texts; an empty text means that a number does not apply."""
         compared = _("{solved} of {count}").format(solved=self.compared_solved, count=self.compared)
         return {
             "kind": _(_NAMES[self.kind]),
@@ -72,7 +72,7 @@ class FeedbackCount:
 
     @property
     def in_words(self) -> str:
-        """Return the count as one sentence."""
+        """The count as one sentence."""
         said = _name_attempts(self.kind, self.attempts).format(count=self.attempts)
         if self.solved is None:
             return f"{said}."
@@ -91,18 +91,18 @@ class FeedbackTally:
 
     @property
     def in_words(self) -> str:
-        """Return the tally as one sentence for each kind of feedback."""
+        """The tally as one sentence for each kind of feedback."""
         said = " ".join(count.in_words for count in self.counts)
         return f"{said} {_(_BLIND)}" if self.is_hidden else said
 
     @property
     def is_hidden(self) -> bool:
-        """Return whether a blind run hides the outcomes."""
+        """True if a blind run hides the outcomes."""
         return all(count.solved is None for count in self.counts)
 
     @property
     def explanation(self) -> str:
-        """Explain what the counts compare."""
+        """The explanation of what the counts compare."""
         if self.is_hidden:
             return _(_BLIND)
         if not any(count.compared for count in self.counts):
@@ -252,7 +252,7 @@ class _Unreviewed:
     decided: int | None = None
 
     def is_solved_by(self, trial: int) -> bool | None:
-        """Return whether the task was solved by this trial without a review; None if that is unknown."""
+        """Return whether the task was solved by this trial without a review; None if this is unknown."""
         if self.decided is not None and self.decided <= min(trial, self.ended if self.solved is None else self.solved):
             return None
         if self.solved is not None and self.solved <= trial:

@@ -1,4 +1,4 @@
-"""The outcome of a reviewer's feedback: what the agent did differently in its next attempt, and how that attempt ended.
+"""The outcome of a reviewer's feedback: the agent's changed actions in its next attempt, and the end of this attempt.
 
 In a blind run, outcomes are hidden until the run has closed, because they could reveal the outcome of other items.
 """
@@ -50,7 +50,7 @@ class FeedbackOutcome:
 
     @property
     def is_solved(self) -> bool:
-        """Return whether the next attempt solved the task."""
+        """True if the next attempt solved the task."""
         return self.ending == _(_ENDS[Outcome.SUCCEEDED])
 
 

@@ -1,4 +1,4 @@
-"""The inbox: the pending items of a run, their reviewers, and how long the items have been pending."""
+"""The inbox: the pending items of a run, their reviewers, and their waiting agents."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def _waiter(ask: tables.Ask | None) -> dict[str, Any]:
 class WaitingAgent:
     """An agent that waits for an item since `asked_ms`, with its deadline and its last heartbeat, in ms since 1970.
 
-    `heard_ms` is None if the agent polls without a heartbeat. `gave_up` is true if the agent stopped waiting. `undo_ms`
-    is the time in which a decision can be undone, and which the agent therefore also waits.
+    `heard_ms` is None if the agent polls without a heartbeat. `gave_up` is true if the agent stopped waiting. The agent
+    also waits for `undo_ms`, the time in which a decision can be undone.
     """
 
     agent: str
@@ -125,12 +125,12 @@ class WaitingAgent:
 
     @property
     def last_approval_ms(self) -> int | None:
-        """Return the last time at which an approval surely reaches the agent; None without a deadline."""
+        """The last time in ms at which an approval surely reaches the agent; None without a deadline."""
         return None if self.deadline_ms is None else self.deadline_ms - self.undo_ms
 
     @property
     def warning_ms(self) -> int | None:
-        """Return the time at which a quarter of the time for an approval is left; None without a deadline."""
+        """The time in ms at which a quarter of the time for an approval is left; None without a deadline."""
         last_ms = self.last_approval_ms
         return None if last_ms is None else last_ms - max(0, last_ms - self.asked_ms) // 4
 
@@ -171,7 +171,7 @@ _HEADLINES = {
 
 
 def no_item_headline(answer: NoClaim) -> str:
-    """Return a short headline that explains why no item is available."""
+    """Return a short headline for a reviewer who gets no item."""
     return _(_HEADLINES.get(answer.reason, gettext_noop("No item for you right now")))
 
 
@@ -198,7 +198,7 @@ def explain_no_item(answer: NoClaim) -> str:
 
 
 def explain_gone_item(session: Session, item_id: int) -> str:
-    """Explain in a sentence what became of an item that left the queue; return an empty text for any other item."""
+    """Explain in a sentence why an item left the queue without a decision; return "" for any other item."""
     item = session.get(tables.Item, item_id)
     if item is None or item.status not in (ItemStatus.EXPIRED, ItemStatus.CANCELLED):
         return ""

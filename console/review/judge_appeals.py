@@ -51,7 +51,7 @@ _AROUND, _MOST = 60, 3
 
 
 def find_judge_appeals(checkpoint: Checkpoint) -> tuple[tuple[int, str], ...]:
-    """Return the first few appeals in a record with their step numbers; number 0 is the opening."""
+    """Return the first three appeals in a record with their step numbers; number 0 is the opening."""
     found = []
     for number, text in _texts(checkpoint):
         if appeal := _first(text):

@@ -26,14 +26,14 @@ _KEY_CHARS = 16
 
 
 def read_table(verdict: tables.Verdict | None) -> RequirementTable | None:
-    """Return the requirement table of a verdict, or None if its detector filled in none."""
+    """Return the requirement table of a verdict, or None if the verdict has no table."""
     if verdict is None or not verdict.requirements:
         return None
     return RequirementTable.from_dict(orjson.loads(verdict.requirements))
 
 
 def read_record_table(session: Session, run: tables.Run, trajectory_id: int) -> RequirementTable | None:
-    """Return the table of a record's first critical action, of the routing detector if it has one, or None."""
+    """Return the table of a record's first critical action, preferably of the routing detector, or None."""
     verdict = tables.Verdict
     statement = (
         select(verdict)
@@ -59,7 +59,7 @@ def list_corrected(session: Session, item_id: int, reviewer: str) -> frozenset[s
 
 
 def toggle_correction(session: Session, item_id: int, key: str, reviewer: str, now_ms: int) -> bool:
-    """Correct a line, or undo the reviewer's correction of it; return whether the line is corrected now.
+    """Correct a line, or undo the reviewer's correction; return whether the line is now corrected.
 
     Raise Refused if the item belongs to a study, or BadInput if its verdict does not have the line.
     """
@@ -95,7 +95,7 @@ def toggle_correction(session: Session, item_id: int, key: str, reviewer: str, n
 
 
 def last_change(session: Session) -> int:
-    """Return the time of the last correction or undo, in ms since 1970; 0 without one."""
+    """Return the time of the last correction or undo, in ms since 1970; 0 if there is none."""
     correction = tables.LineCorrection
     made, undone = session.exec(select(func.max(correction.created_ms), func.max(correction.withdrawn_ms))).one()
     return max(made or 0, undone or 0)
@@ -105,8 +105,8 @@ def last_change(session: Session) -> int:
 class LineCounts:
     """The requirement lines of a detector in a run, by status, and those that reviewers corrected.
 
-    `verdicts` have a table; `dropped` lines could not be verified; `unchecked` verdicts have nothing met or broken.
-    `reviewed` lines belong to decided or corrected items. A line that several reviewers corrected counts once.
+    `verdicts` counts those with a table, `dropped` unverified lines, and `unchecked` verdicts with nothing met or
+    broken. `reviewed` lines belong to decided or corrected items. A line that several reviewers corrected counts once.
     """
 
     detector: str

@@ -1,4 +1,4 @@
-"""Steps of a trajectory that a reviewer marks as wrong, each with the words of the step that the reviewer selected."""
+"""Marks of wrong steps of a trajectory by reviewers, each with the selected words of the step."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def takes_marks(run: tables.Run) -> bool:
 
 
 def read_marks(stored: str | None) -> tuple[MarkedStep, ...]:
-    """Read the marked steps of a decision or a draft, in order."""
+    """Parse the stored marked steps of a decision or a draft, in order."""
     return tuple(MarkedStep(**one) for one in orjson.loads(stored or "[]"))
 
 
@@ -80,7 +80,7 @@ def _shorten(action: str) -> str:
 
 
 def describe_marks(marks: Sequence[MarkedStep], reasons: Sequence[str]) -> str:
-    """Return the marked steps as a sentence for the agent, with the reasons, or without them "this step is wrong"."""
+    """Return the marked steps as a sentence for the agent, with the reasons, else with "this step is wrong"."""
     said = ", ".join(reasons) or ("this step is wrong" if len(marks) == 1 else "these steps are wrong")
     places = "; ".join(_place(one) for one in marks)
     return f"{places[:1].upper()}{places[1:]}: {said}."
@@ -92,7 +92,7 @@ def _place(mark: MarkedStep) -> str:
 
 
 def list_marks(session: Session, trajectory_id: int) -> Mapping[int, str]:
-    """Return for each marked step of a trajectory who marked it, and which words."""
+    """Return the reviewers and selected words of each marked step of a trajectory, by step number."""
     decision, item = tables.Decision, tables.Item
     statement = (
         current_decisions()

@@ -29,7 +29,7 @@ class Escalation:
 
     @property
     def badge(self) -> str:
-        """Return the escalation as a short label."""
+        """The escalation as a short label."""
         if self.addressee:
             return _("{author} escalated this item to {name}").format(author=self.author, name=self.addressee)
         return _("{author} escalated this item").format(author=self.author)

@@ -24,7 +24,7 @@ from storage.queue import HALTED
 from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
 
 AT_WORK_MS = 10 * 60_000
-"""A reviewer is active if their last decision is at most this old or they hold a claim."""
+"""The time in ms after the last decision in which a reviewer counts as active; a claim counts as well."""
 
 DEFINITIONS = {
     "attempts": "Trajectories of the trial, except copies of earlier trials.",
@@ -45,8 +45,7 @@ class TrialFlow:
     """The counts of one trial's attempts; `answers` holds (decision, number of current decisions), most frequent first.
 
     `carried_over` counts the tasks solved earlier, and `copies` the unsolved attempts that the log repeats unchanged.
-    `beyond` counts the items of `waiting` that the budget cannot pay for. `judged` is None if the run has no routing
-    detector.
+    `beyond` counts the items of `waiting` beyond the budget. `judged` is None if the run has no routing detector.
     """
 
     trial: int
@@ -108,12 +107,12 @@ class Overview:
 
     @property
     def waiting(self) -> int:
-        """Return the number of pending items that anyone may claim, including those beyond the budget."""
+        """The number of pending items that anyone may claim, including items beyond the budget."""
         return sum(flow.waiting for flow in self.flows)
 
     @property
     def offered(self) -> int:
-        """Return the number of pending items that the budgets can pay for."""
+        """The number of pending items within the budgets."""
         return sum(flow.waiting - flow.beyond for flow in self.flows)
 
 
@@ -222,7 +221,7 @@ def _by_first(rows: Iterable[Any]) -> dict[Any, int]:
 
 
 def _queued(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int, int, int]]:
-    """Return for each trial the numbers of flagged trajectories, halted ones, claimable items, free ones, and audits.
+    """Return for each trial the numbers of flagged and halted trajectories, claimable and free items, and audits.
 
     Free items use no inspection.
     """

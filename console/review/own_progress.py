@@ -1,4 +1,4 @@
-"""A reviewer's own progress: decisions by day and by run, with their median time and what is still pending."""
+"""A reviewer's own progress: decisions by day and by run, with their median time and the number of pending items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from storage import tables
 from storage.tables import DecisionKind
 
 DAYS = 14
-"""The number of days that are counted one by one, today included."""
+"""The number of days with separate counts, including today."""
 _MOST = 100_000
 
 
@@ -33,14 +33,14 @@ class RunProgress:
 
 @dataclass(slots=True)
 class Progress:
-    """Decisions by day in UTC, the oldest day first, and by run; escalations count apart and not as decisions."""
+    """Decisions by day in UTC, the oldest day first, and by run; escalations are counted separately."""
 
     days: dict[str, int] = field(default_factory=dict)
     runs: list[RunProgress] = field(default_factory=list)
 
     @property
     def decisions(self) -> int:
-        """Return the number of decisions in all runs."""
+        """The number of decisions in all runs."""
         return sum(one.decisions for one in self.runs)
 
 

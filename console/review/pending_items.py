@@ -26,9 +26,9 @@ from storage.queue.transaction import Transaction
 from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
 
 MOST, MOST_UNREAD = 100, 20
-"""The maximum number of rows offered within the budget, and beyond it."""
+"""The maximum numbers of offered rows within the budget and of rows beyond the budget."""
 _MOST_SORTED = 5_000
-"""The number of a trial's next items that an order by age sorts."""
+"""The maximum number of a trial's next items that are sorted by age."""
 _AGES = {"oldest": 1, "newest": -1}
 
 
@@ -57,7 +57,7 @@ class PendingFilter:
 
     @property
     def is_set(self) -> bool:
-        """Return whether the filter can exclude any item."""
+        """True if the filter can exclude any item."""
         return bool(self.text.strip() or self.detectors or self.environments or self.escalated or self.mine)
 
 
@@ -65,7 +65,7 @@ class PendingFilter:
 class PendingItem:
     """A row of the list of pending items; `score` is None for a halted trial, which has no verdict.
 
-    `is_hidden`: the run hides what the detector said.
+    `is_hidden` is true if the run hides the detector's verdict.
     """
 
     item: tables.Item
@@ -98,7 +98,7 @@ class PendingItems:
 
     @property
     def hidden(self) -> int:
-        """Return how many items the filter excludes."""
+        """The number of items that the filter excludes."""
         return self.total - self.matching
 
 
@@ -116,7 +116,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Divided:
-    """The pending items of one run, in order and divided at the end of the budget, with the counts of all of them."""
+    """The pending items of one run, in order and divided at the end of the budget, with the counts of all items."""
 
     offered: list[_Row]
     unread: list[_Row]
@@ -170,7 +170,7 @@ def _hides_verdict(run: tables.Run) -> bool:
 
 
 def _hide(row: PendingItem) -> PendingItem:
-    """Return the row without what the detector said."""
+    """Return the row without the score and the reason of the detector."""
     return replace(row, score=None, rationale=None, is_hidden=row.item.verdict_id is not None)
 
 
@@ -296,7 +296,7 @@ def _asked(statement: Any, run: tables.Run, reviewer: str, wanted: PendingFilter
 
 
 def _conditions(wanted: PendingFilter, reviewer: str, *, hides: bool) -> list[ColumnElement[bool]]:
-    """Return the conditions of the filter; a run that hides its verdicts answers nothing about them."""
+    """Return the conditions of the filter; if the run hides its verdicts, no item matches a detector."""
     item, verdict, record = tables.Item, tables.Verdict, tables.Trajectory
     found: list[ColumnElement[bool]] = []
     if wanted.detectors:
@@ -369,7 +369,7 @@ def _rows(
 
 
 def _items(session: Session, rows: list[_Row]) -> list[PendingItem]:
-    """Return the rows as pending items, with everything that is shown of them, in the same order."""
+    """Return the rows as pending items with all displayed data, in the same order."""
     item, verdict, record, task = tables.Item, tables.Verdict, tables.Trajectory, tables.Task
     ids = [row.id for row in rows]
     statement = (

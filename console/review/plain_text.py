@@ -1,7 +1,7 @@
-"""The texts of a presentation: cut to what is shown at first, escaped, and laid out as plain text for the terminal.
+"""The texts of a presentation: cut to the length shown at first, escaped, and laid out for the terminal.
 
 Pages and the terminal cut texts in the same way. The pending action is never cut this way, because approval requires
-the whole action. `seen_digest` records which text was shown.
+the whole action. `seen_digest` identifies the text that was shown.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CAP = 20_000
 _BACK = 1_000
 BLOCK = 8_000
 ACTION_CHARS, ACTION_LINES = 1_500, 15
-"""A longer pending action is shown in part until its reviewer requests the whole."""
+"""The characters and lines above which only a part of a pending action is shown at first."""
 
 
 def cut_text(text: str, limit: int = CAP) -> str:

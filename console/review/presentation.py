@@ -1,7 +1,7 @@
-"""The presentation of a trajectory: what a person sees of it, in reading order, in the browser and the terminal.
+"""The presentation of a trajectory: its content for a person, in reading order, in the browser and the terminal.
 
-The reading order supports the decision: the task, the action, the agent's belief, the reason for the flag, and then
-the steps. A presentation of a checkpoint cannot contain anything after the critical action. The presentation of a long
+The reading order supports the decision: the task, the action, the agent's belief, the reason for the flag, and then the
+steps. A presentation of a checkpoint cannot contain anything after the critical action. The presentation of a long
 record contains previews, the terms found in the record, and the last observations.
 """
 
@@ -34,7 +34,7 @@ LONG_CHARS = 300
 LONG_LINES = 3
 PREVIEW_CHARS = 160
 LAST_SEEN_CHARS = 420
-"""Characters of the last observation that the page shows at first."""
+"""The number of characters of the last observation that the page shows at first."""
 _TELLING_CHARS = 80
 # Too many marks hide the important ones, and each mark slows down the swap to the next item.
 _MARKS, _WORD_MARKS = 3, 1
@@ -134,7 +134,7 @@ class Block(StrEnum):
 
 
 class ActionStatus(StrEnum):
-    """The status of an item's action, in the words of its stamp."""
+    """The status of an item's action; each value is the text of the action's stamp."""
 
     WAITS = "not run yet"
     REPLAYED = "held in this replay"
@@ -173,7 +173,7 @@ class Flag:
 
     @property
     def heading(self) -> Block:
-        """Return the heading, which ends in "by" only if the named detector flagged the item."""
+        """The heading, which ends in "by" only if the named detector flagged the item."""
         if self.flagged:
             is_above = self.score is None or self.threshold is None or self.score > self.threshold
             return Block.FLAGGED if self.detector and is_above else Block.DOUBTED
@@ -181,7 +181,7 @@ class Flag:
 
     @property
     def margin(self) -> str:
-        """Return the score and its threshold as text, or an empty string if the score is missing."""
+        """The score and its threshold as text, or an empty string if the score is missing."""
         if self.score is None or self.threshold is None:
             return ""
         relation = "above" if self.score > self.threshold else "not above"
@@ -192,7 +192,7 @@ class Flag:
 class ShownStep:
     """One row of the timeline; `spoken` is a thought that the agent wrote instead of an action.
 
-    `speaker` is the agent's name if several act; `pictures` belong to the observation; `marked` says who marked it.
+    `speaker` is the agent's name if several act; `pictures` belong to the observation; `marked` names its markers.
     """
 
     number: int
@@ -211,7 +211,7 @@ class ShownStep:
 
 @dataclass(frozen=True, slots=True)
 class Presentation:
-    """Everything that is shown, in reading order; a part that may not be shown is None or empty.
+    """The content to show, in reading order; a part that may not be shown is None or empty.
 
     `found`, `offered` and `missing` are terms of the task, specific terms first: found in a relevant place, found only
     in options that were not chosen, and not found. `table` holds the facts behind the decision, with shortened cells.
@@ -249,12 +249,12 @@ class Presentation:
 
     @property
     def is_wordy(self) -> bool:
-        """Return whether the task states so many terms that plain words are not marked."""
+        """True if the task states so many terms that plain words are not marked."""
         return len(self.terms) > _WORDY
 
     @property
     def telling(self) -> tuple[Term, ...]:
-        """Return the terms that are more than plain words: limits, sizes, names, dates and attributes."""
+        """The terms that are more than plain words: limits, sizes, names, dates and attributes."""
         return tuple(term for term in self.terms if term.kind not in WORDS)
 
 

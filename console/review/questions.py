@@ -34,12 +34,12 @@ class Question:
 
     @property
     def kind(self) -> str:
-        """Return `scale` or `choice`."""
+        """The kind of the question: `scale` or `choice`."""
         return "scale" if isinstance(self.choices[0], int) else "choice"
 
     @property
     def line(self) -> str:
-        """Return the question as the line from which `parse_question` reads it."""
+        """The question as the line from which `parse_question` parses it."""
         shown = f"{self.choices[0]}-{self.choices[-1]}" if self.kind == "scale" else ", ".join(map(str, self.choices))
         return f"{self.text}: {shown}"
 
@@ -93,7 +93,7 @@ def set_questions(session: Session, run: tables.Run, lines: Sequence[str], now_m
 
 
 def read_answers(stored: str | None) -> dict[str, Answer]:
-    """Read the answers of a decision or a draft, by the key of the question."""
+    """Parse the stored answers of a decision or a draft, by the key of the question."""
     found: dict[str, Answer] = orjson.loads(stored or "{}")
     return found
 

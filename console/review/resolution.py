@@ -26,7 +26,7 @@ from storage.queue import HALTED
 from storage.tables import DecisionKind, RunKind
 
 _RUNS_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
-"""Only these decisions allow an action to run."""
+"""The decisions that allow an action to run."""
 
 
 class ResolutionReason(StrEnum):
@@ -52,7 +52,7 @@ class Resolution:
 
     @property
     def edited(self) -> bool:
-        """Return whether the reviewers wrote the action that may run."""
+        """True if the reviewers wrote the action that may run."""
         return self.reason is ResolutionReason.EDITED
 
 

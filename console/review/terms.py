@@ -18,9 +18,9 @@ from storage import tables
 from storage.tables import DecisionKind
 
 OTHERS = "others"
-"""The entry of `who` that leaves out the person who asked."""
+"""The entry of `who` that excludes the person who asked."""
 GROUP, ROLE = "group:", "role:"
-"""The starts of the entries of `who` that name a group or a role."""
+"""The prefixes of the entries of `who` that name a group or a role."""
 
 _OFFERED = (DecisionKind.APPROVE, DecisionKind.REJECT, DecisionKind.EDIT)
 """Decisions that a rule can exclude; the other decisions never allow an action to run."""
@@ -40,7 +40,7 @@ class ReviewTerms:
     members: frozenset[str] = frozenset()
     asker: str | None = None
     stays: bool = False
-    """Whether the check waits for its deadline without its agent."""
+    """True if the check stays open until its deadline without its agent."""
     undo_ms: int | None = None
     least_undo_ms: int = 0
 
@@ -95,7 +95,7 @@ def get_review_terms(session: Session, item_id: int) -> ReviewTerms:
 
 
 def read_terms(session: Session, stated: Mapping[str, Any], at_ms: int) -> ReviewTerms:
-    """Return stored terms with the present members of their groups, and with the people whom `widen` adds by then."""
+    """Return stored terms with the present members of their groups and the people whom `widen` has added by `at_ms`."""
     lists = {name: tuple(stated[name]) for name in ("decisions", "who", "doors") if name in stated}
     who, widen = lists.get("who"), stated.get("widen")
     if who is not None and {*who} != {OTHERS} and widen and at_ms >= widen["from_ms"]:

@@ -25,8 +25,8 @@ _CLAIMED = select(tables.Slot.item_id).where(
 class AgentsWaiting:
     """The agents that wait for this reviewer, and the items that the queue would offer the reviewer.
 
-    `count` agents wait, the first since `since_ms`; `item_id`, of `run`, has the first deadline, `deadline_ms` (None:
-    no deadline). `pending` counts the items of all runs within their budgets, with those of the agents.
+    `count` agents wait, the first since `since_ms`. `item_id` in `run` has the first deadline, `deadline_ms` (None: no
+    deadline). `pending` counts the items of all runs within their budgets, including the items of these agents.
     """
 
     count: int = 0
@@ -38,9 +38,7 @@ class AgentsWaiting:
 
 
 def get_agents_waiting(session: Session, reviewer: str, now_ms: int, *, without_claimed: bool = False) -> AgentsWaiting:
-    """Return the agents that wait for this reviewer; with `without_claimed`, items that the reviewer claimed are left
-    out.
-    """
+    """Return the agents that wait for this reviewer; `without_claimed` leaves out the reviewer's own claims."""
     runs = {run.id or 0: run for run in list_reviewable_runs(session, reviewer)}
     live = list_live_items(Transaction.joined(session), list(runs), reviewer, now_ms, _MANY)
     if without_claimed and live:
@@ -54,15 +52,15 @@ def get_agents_waiting(session: Session, reviewer: str, now_ms: int, *, without_
 
 
 PRESSING_MS = 5 * 60_000
-"""An agent whose time ends sooner comes before the items of a chosen run."""
+"""The time in ms before a deadline from which an agent comes before the items of a chosen run."""
 
 
 def find_pressing_item(
     session: Session, scope: tables.Run, every: Sequence[tables.Run], reviewer: str, now_ms: int
 ) -> LiveItem | None:
-    """Return the first live item outside the run `scope` if its agent's time ends before that of the run's own items.
+    """Return the most urgent live item if it is outside the run `scope` and its deadline is near, else None.
 
-    Return None if no agent's time ends within five minutes.
+    A deadline is near within five minutes.
     """
     live = list_live_items(Transaction.joined(session), [run.id or 0 for run in every], reviewer, now_ms, 1)
     first = live[0] if live else None
@@ -72,7 +70,7 @@ def find_pressing_item(
 
 
 def count_offered(session: Session, run_ids: list[int], reviewer: str) -> int:
-    """Return how many pending items of these runs the queue can still offer this reviewer within their budgets.
+    """Return the number of pending items of these runs that the queue can offer this reviewer within the budgets.
 
     Leave out items that the reviewer has decided and items assigned to others.
     """

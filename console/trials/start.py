@@ -95,7 +95,7 @@ class ActorAndEnvironments:
         return cls(actor(run.actor or ""))
 
     def environment(self, name: str) -> Environment:
-        """Return the environment with this name; raise Unknown (no such name) or BadInput (agents cannot act in it)."""
+        """Return the environment with this name; raise Unknown if it is unknown, BadInput if no agent can act in it."""
         found = self.environments.get(name)
         if found is None:
             raise Unknown("environment", name, list_playable(self.environments))

@@ -1,4 +1,4 @@
 """Notices to people about pending items: their channels, the events of items, and the texts.
 
-A notice is a hint. It contains no token and decides nothing; its links lead to the item through the sign-in.
+A notice contains no token and cannot decide an item; its links lead to the item after the sign-in.
 """

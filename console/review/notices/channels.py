@@ -23,14 +23,14 @@ from console.settings import LANGUAGES, settings
 from storage import tables
 
 MOST_CHANNELS = 10
-"""The most channels of one person."""
+"""The maximum number of channels of one person."""
 _LONGEST = 500
 _ADDRESS = re.compile(r"[^\s@<>()\[\],;:\"\\\x00-\x1f\x7f]{1,64}@(?P<domain>[A-Za-z0-9.-]{1,190})")
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 
 
 class ChannelKind(StrEnum):
-    """How a channel sends: mail, a Slack incoming webhook, a signed webhook (Standard Webhooks), or by Apprise."""
+    """The kinds of channels: mail, a Slack incoming webhook, a signed webhook (Standard Webhooks), or Apprise."""
 
     MAIL = "mail"
     SLACK = "slack"
@@ -45,19 +45,19 @@ APPRISE_HOSTS: Mapping[str, str] = {
     "pover": "api.pushover.net",
     **dict.fromkeys(("ntfy", "ntfys", "gotify", "gotifys", "mmost", "mmosts", "json", "jsons", "workflows"), _ITS_HOST),
 }
-"""The services of Apprise that are offered, by scheme, each with its host; empty: the host is in the address."""
+"""The offered services of Apprise by scheme, each with its host; empty if the address contains the host."""
 # Without TLS, or at another port, the setting has to name `host:port`.
 _TLS_SCHEMES = ("https", "ntfys", "gotifys", "mmosts", "jsons", "workflows")
 _URL = re.compile(
     r"(?P<scheme>[a-z]+)://(?:[A-Za-z0-9._~:-]+@)?(?P<host>[A-Za-z0-9.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[^/@]*))?"
     r"(?P<path>/[A-Za-z0-9._~:@/%=+-]*)?"
 )
-"""No parameters, and no sign that two readers of addresses understand differently."""
+"""The form of an address, without parameters and without characters that parsers interpret differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelWish:
-    """What a person asks of a channel.
+    """A person's settings of a channel.
 
     `run_ids` is empty for all runs with waiting agents, `quiet` is `HH:MM-HH:MM` or empty for no quiet hours.
     """
@@ -72,9 +72,9 @@ class ChannelWish:
 
 
 def add_channel(session: Session, person: str, wish: ChannelWish, now_ms: int) -> tables.NoticeChannel:
-    """Add a channel of this person, record the event and return the channel; notices begin with items from now on.
+    """Add a channel of this person, record the event and return the channel; only items from now on cause notices.
 
-    Raise BadInput if the wish is invalid or the operator does not allow its address.
+    Raise BadInput if the settings are invalid or the operator does not allow the address.
     """
     owner = people.get_person(session, person)
     known = list_channels(session, person)
@@ -101,7 +101,7 @@ def add_channel(session: Session, person: str, wish: ChannelWish, now_ms: int) -
 
 
 def change_channel(session: Session, person: str, channel_id: int, wish: ChannelWish, now_ms: int) -> None:
-    """Change the runs, events and quiet hours of the person's channel and record the event; the address stays."""
+    """Change the runs, events and quiet hours of the person's channel and record the event; keep the address."""
     row = get_channel(session, channel_id, person)
     _apply(row, wish)
     row.next_ms = min(row.next_ms, now_ms)
@@ -110,7 +110,7 @@ def change_channel(session: Session, person: str, channel_id: int, wish: Channel
 
 
 def mute_channel(session: Session, person: str, channel_id: int, muted: bool, now_ms: int) -> None:
-    """Mute the person's channel, or unmute it: then notices begin with items from now on."""
+    """Mute the person's channel, or unmute it; after unmuting, only items from now on cause notices."""
     row = get_channel(session, channel_id, person)
     row.muted, row.since_ms = muted, row.since_ms if muted else now_ms
     session.add(row)
@@ -150,7 +150,7 @@ def channel_key(channel_id: int) -> str:
 
 
 def describe_address(row: tables.NoticeChannel) -> str:
-    """Return the address without its secrets: a mail address whole, of any other address the scheme and host."""
+    """Return the address without its secrets: the whole mail address, or the scheme and host of any other address."""
     if row.kind == ChannelKind.MAIL:
         return row.address
     found = _URL.fullmatch(row.address)
@@ -163,14 +163,14 @@ def read_run_ids(row: tables.NoticeChannel) -> tuple[int, ...]:
 
 
 def list_offered_kinds() -> list[ChannelKind]:
-    """List the kinds of channels that the operator's settings make possible."""
+    """List the kinds of channels that the operator's settings allow."""
     given = settings()
     kinds = [ChannelKind.MAIL] if given.smtp_url is not None and given.notice_hosts else []
     return [*kinds, *(kind for kind in ChannelKind if kind != ChannelKind.MAIL and given.notice_hosts)]
 
 
 def check_address(kind: str, address: str) -> None:
-    """Raise BadInput if the address is not one of this kind, or if INFERACT_NOTICE_HOSTS does not allow its host."""
+    """Raise BadInput if the address does not fit the kind, or if INFERACT_NOTICE_HOSTS does not allow its host."""
     if len(address) > _LONGEST or not address.isprintable():
         raise BadInput(_("The address is too long or contains unprintable characters. Correct it."))
     if kind not in tuple(ChannelKind):
@@ -192,7 +192,7 @@ def check_address(kind: str, address: str) -> None:
 
 
 def find_quiet_end(row: tables.NoticeChannel, now_ms: int) -> int | None:
-    """Return when the quiet hours end that are now, in ms since 1970, or None if it is not a quiet hour."""
+    """Return the end of the present quiet hours in ms since 1970, or None if there are none now."""
     if not row.quiet:
         return None
     zone = ZoneInfo(row.time_zone)
@@ -229,7 +229,7 @@ def _apply(row: tables.NoticeChannel, wish: ChannelWish) -> None:
 
 
 def _target_of(found: re.Match[str]) -> tuple[str, str]:
-    """Return the host and the port (or an empty text) that an address sends to."""
+    """Return the host and the port (or "") to which an address sends."""
     # ntfy sends an address of a topic alone to its own server.
     is_topic = found["scheme"] in ("ntfy", "ntfys") and found["path"] in (None, "", "/")
     fixed = "ntfy.sh" if is_topic else APPRISE_HOSTS.get(found["scheme"])
@@ -237,7 +237,7 @@ def _target_of(found: re.Match[str]) -> tuple[str, str]:
 
 
 def _refuse_host(host: str, port: str | None, *, is_usual: bool) -> None:
-    """Raise BadInput unless the setting names `host` (TLS at its usual port, or mail) or `host:port`."""
+    """Raise BadInput unless the setting names `host` (for TLS at its usual port, or mail) or `host:port`."""
     allowed = {entry.strip().lower() for entry in settings().notice_hosts.split(",") if entry.strip()}
     if (is_usual and host in allowed) or (port is not None and f"{host}:{port}" in allowed):
         return

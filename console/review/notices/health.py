@@ -1,4 +1,4 @@
-"""The health of reviews and notices: the agent that waits longest, items that expired, messages not delivered."""
+"""The health of reviews and notices: waiting agents, expired items and undelivered messages."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from storage import tables
 from storage.tables import UNREVIEWED, ItemStatus
 
 EXPIRED_MS = 24 * 3_600_000
-"""Items that expired are counted if their agents asked within this time."""
+"""The time in ms in which an agent must have asked for its expired item to be counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewHealth:
-    """What an operator has to see.
+    """The figures that an operator has to see.
 
-    `waiting` agents wait, the first since `since_ms` (None: none waits). `expired` items of the last 24 hours got no
-    decision in time. `undelivered` messages failed; `dead` of them are not sent again. `channels` is the number of
-    channels of all people.
+    `waiting` agents wait, the first since `since_ms` (None: no agent waits). `expired` counts the items of the last 24
+    hours without a decision in time. `undelivered` messages failed; `dead` of them are not sent again. `channels` is
+    the number of channels of all people.
     """
 
     waiting: int
@@ -47,14 +47,14 @@ class UndeliveredMessage:
 
 @dataclass(frozen=True, slots=True)
 class ReviewCounts:
-    """Counts for a monitor: (run, pending items) of each run that has any, and (decision, number) of each kind."""
+    """Counts for a monitor: (run, pending items) of each run with pending items, and (decision, number) by kind."""
 
     pending: list[tuple[str, int]]
     decisions: list[tuple[str, int]]
 
 
 def count_reviews(session: Session) -> ReviewCounts:
-    """Count the pending items of runs that are not archived, and all decisions, which only grow in number."""
+    """Count the pending items of runs that are not archived, and all decisions by kind."""
     item, run, decision = tables.Item, tables.Run, tables.Decision
     pending = (
         select(run.name, func.count())
@@ -115,7 +115,7 @@ def retry_undelivered(session: Session, now_ms: int, message_ids: Sequence[int] 
 
 
 def describe_problems(session: Session) -> list[str]:
-    """Return a sentence for each channel with messages that were given up."""
+    """Return a sentence for each channel with messages that are not sent again."""
     return [
         f"{describe_channel(session, key)}: {count} not delivered; {reason}. Correct the channel, then run: "
         "inferact notice retry"

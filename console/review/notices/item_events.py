@@ -1,6 +1,6 @@
-"""The events of items for each channel: a pending item, a reminder before its deadline, and how it was closed.
+"""The events of items for each channel: a pending item, a reminder before its deadline, and a closed item.
 
-The events follow from the state of the items, so that none is lost if the sender is stopped in between.
+The events follow from the state of the items, so that no event is lost if the sender stops.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from storage.queue.transaction import Transaction
 from storage.tables import UNREVIEWED, DecisionKind, ItemStatus, RunKind, SlotStatus
 
 REMINDER_AFTER_MS = 3_600_000
-"""When reviewers are reminded of an agent without a deadline; with one, when a quarter of the time is left."""
+"""The time in ms until a reminder if the agent has no deadline; otherwise, a quarter of the time must be left."""
 AGAIN_AFTER_MS = 10_000
-"""After this time the same items are checked again for people who may decide them by then."""
+"""The time in ms after which the same items are checked again, for people who may decide them by then."""
 _MOST = 1_000
 _LATE_MS = 7 * 24 * 3_600_000
-"""Items that were pending longer ago are not announced to a channel."""
+"""The age in ms above which items are not announced to a channel."""
 
 # As the partial index states it, so that SQLite uses the index.
 _IS_OPEN = text("outbox.is_open")
@@ -41,16 +41,16 @@ _Pairs = dict[int, list[int]]
 
 
 class CheckedItems:
-    """The items that each channel was checked for, so that the same ones are checked again only after some seconds.
+    """The items for which each channel was checked, so that the same items are checked again only after some seconds.
 
-    Who may decide an item can change while the item is pending, for example when a claim ends.
+    The people who may decide an item can change while the item is pending, for example when a claim ends.
     """
 
     def __init__(self) -> None:
         self._last: dict[int, tuple[frozenset[int], int]] = {}
 
     def is_due(self, channel_id: int, items: frozenset[int], now_ms: int) -> bool:
-        """Return whether these items are to be checked now, and remember it."""
+        """Return whether a check of these items is due now, and record the check if it is due."""
         known, at_ms = self._last.get(channel_id, (None, 0))
         if known == items and 0 <= now_ms - at_ms < AGAIN_AFTER_MS:
             return False
@@ -90,9 +90,9 @@ def add_events(session: Session, found: Mapping[int, Found], now_ms: int) -> Non
 def _find_pending_by_channel(
     session: Session, active: Sequence[tables.NoticeChannel], checked: CheckedItems, now_ms: int
 ) -> _Pairs:
-    """Find the items that each channel is to be told of.
+    """Find the items to announce to each channel.
 
-    What all channels share is read once. Only a channel that an item may concern is looked at by itself.
+    Data that all channels share are read once. Only a channel that an item may concern is checked separately.
     """
     ask, message = tables.Ask, tables.Outbox
     waiting = select(ask.item_id, ask.run_id, ask.asked_ms).where(
@@ -131,7 +131,7 @@ def _find_pending(
     reviewable: Sequence[tables.Run],
     now_ms: int,
 ) -> list[int]:
-    """Find the items that the person could claim and was not told of, the most urgent first."""
+    """Find the items that the person could claim and that were not announced yet, the most urgent first."""
     chosen = set(read_run_ids(channel))
     runs = {run.id or 0: run for run in reviewable if (run.id in chosen if chosen else run.kind == RunKind.GATE)}
     since_ms = max(channel.since_ms, now_ms - _LATE_MS)
@@ -201,7 +201,7 @@ def _find_reminders(session: Session, now_ms: int) -> _Pairs:
 
 
 def _find_closed(session: Session, now_ms: int) -> _Pairs:
-    """Find the items that channels were told of and that are closed, with no decision that can still be undone."""
+    """Find the announced items that are closed and have no decision that can still be undone, by channel."""
     item, told, decision = tables.Item, tables.Outbox, tables.Decision
     undoable = select(decision.id).where(decision.item_id == item.id, is_current(), decision.deliverable_ms > now_ms)
     statement = (

@@ -1,4 +1,4 @@
-"""Notices that are due, claimed for a sender: at most one message a minute and channel, none in quiet hours."""
+"""Notices that are due, claimed for a sender: at most one message per minute and channel, none in quiet hours."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _AT_ONCE, _MOST_ROWS = 8, 1_000
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One message to one channel: its rows of the outbox, the words, and the events for a webhook.
+    """One message to one channel: its rows of the outbox, its text, and the events for a webhook.
 
     `message_id` is equal for all attempts with the same rows; `unsubscribe` is the page that mutes the channel.
     """
@@ -65,7 +65,7 @@ def list_due_channels(session: Session, now_ms: int) -> list[int]:
 def claim_notices(session: Session, base: str, now_ms: int) -> list[Notice]:
     """Claim the messages of up to eight channels, merged into one notice each.
 
-    Messages that no longer matter are settled; channels in their quiet hours wait until these end.
+    Messages that are no longer relevant are settled; channels in quiet hours wait until the hours end.
     """
     row, notices = tables.NoticeChannel, []
     for channel_id in list_due_channels(session, now_ms):
@@ -78,7 +78,7 @@ def claim_notices(session: Session, base: str, now_ms: int) -> list[Notice]:
 
 
 def store_results(session: Session, results: Sequence[tuple[Notice, str | None]], now_ms: int) -> None:
-    """Store the outcome of each notice for all its messages: None if it was delivered, else the reason."""
+    """Store the outcome of each notice for all its messages: None if the notice was delivered, else the reason."""
     for notice, failure in results:
         outbox.store_outcomes(session, [(row, failure) for row in notice.rows], now_ms)
         channel = session.get(tables.NoticeChannel, notice.channel_id)
@@ -90,7 +90,7 @@ def store_results(session: Session, results: Sequence[tuple[Notice, str | None]]
 def begin_test(session: Session, channel_id: int, person: str | None, base: str, now_ms: int) -> Notice:
     """Claim the minute of the channel for a test and return the test.
 
-    Raise Unknown if the channel is another person's, and Refused if a message was sent within the last minute.
+    Raise Unknown if the channel belongs to another person, and Refused if a message was sent within the last minute.
     """
     channel = get_channel(session, channel_id, person)
     owner = session.get_one(tables.Person, channel.person_id)
@@ -146,7 +146,7 @@ def _build(
 
 
 def _store_result(channel: tables.NoticeChannel, rows: Sequence[Claimed], failure: str | None, now_ms: int) -> None:
-    """Store on the channel when it was used, or why it failed; after a failure it waits as long as its messages."""
+    """Store the time of use or the failure on the channel; a failed channel waits as long as its messages."""
     channel.failure = failure or ""
     if failure is None:
         channel.used_ms, channel.next_ms = now_ms, now_ms + MINUTE_MS

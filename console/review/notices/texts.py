@@ -1,4 +1,4 @@
-"""The text of a notice: what is pending or closed, with run, tool, agent and deadline, and links to the items."""
+"""The text of a notice: the pending or closed items, with run, tool, agent and deadline, and links to the items."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from storage import tables
 from storage.tables import UNREVIEWED, DecisionKind, ItemStatus, RunKind
 
 MOST_LINES = 10
-"""The most items that a text names; the other items are counted."""
+"""The maximum number of items that a text names; the other items are counted."""
 _LONGEST_NAME, _LONGEST_ARGUMENTS = 80, 300
 
 
 @dataclass(frozen=True, slots=True)
 class ItemEvent:
-    """An event of an item as a notice tells it; `outcome` is the end of a closed item, else empty.
+    """An event of an item for a notice; `outcome` is the end of a closed item, else empty.
 
-    `deadline_ms` is None if no agent waits or if it waits without a deadline. `arguments` is empty unless the operator
-    allows them.
+    `deadline_ms` is None if no agent waits or the agent has no deadline. `arguments` is empty unless the operator
+    allows arguments.
     """
 
     event: str
@@ -59,14 +59,14 @@ class ItemEvent:
 
 @dataclass(frozen=True, slots=True)
 class NoticeText:
-    """A notice in words: its subject in one line, and its text in plain text with links."""
+    """The text of a notice: its subject in one line, and its body in plain text with links."""
 
     subject: str
     text: str
 
 
 def item_link(base: str, item_id: int) -> str:
-    """Return the address of the item, which asks for the sign-in first."""
+    """Return the address of the item, which requires a sign-in."""
     return f"{base}/review?item={item_id}"
 
 
@@ -76,7 +76,7 @@ Dropped = list[tuple[Claimed, str]]
 def read_events(
     session: Session, channel: tables.NoticeChannel, rows: Sequence[Claimed]
 ) -> tuple[list[ItemEvent], Dropped]:
-    """Return the events of these rows that matter now, and each other row with the reason why it does not."""
+    """Return the events of these rows that are still relevant, and all other rows with the reason."""
     chosen, events, dropped = set(channel.events.split(",")), list[ItemEvent](), Dropped()
     owner = session.get_one(tables.Person, channel.person_id)
     open_runs = {run.id for run in list_reviewable_runs(session, owner.name)} if rows else set()
@@ -176,7 +176,7 @@ def _outcomes() -> dict[str, str]:
 
 
 def _describe_outcome(session: Session, run: tables.Run, item: tables.Item) -> str:
-    """Return how the item ended in one word: a decision, `decided` for several or in a blind run, or its status."""
+    """Return the item's end in one word: a decision, `decided` for several or in a blind run, or its status."""
     if item.status in UNREVIEWED:
         return ""
     if item.status in (ItemStatus.EXPIRED, ItemStatus.CANCELLED):
@@ -188,7 +188,7 @@ def _describe_outcome(session: Session, run: tables.Run, item: tables.Item) -> s
 
 
 def _reason_to_drop(session: Session, channel: tables.NoticeChannel, row: Claimed, item: tables.Item) -> str | None:
-    """Return why the event no longer matters, or None if it does."""
+    """Return the reason why the event is no longer relevant, or None if the event is relevant."""
     if row.event != ITEM_CLOSED:
         return None if item.status in UNREVIEWED else "the item closed first"
     if item.status == ItemStatus.EXPIRED:
@@ -220,6 +220,6 @@ def _read_event(session: Session, run: tables.Run, item: tables.Item, event: str
 
 
 def _in_line(text: str, longest: int = _LONGEST_NAME) -> str:
-    """Return untrusted text in one line that no mail program shows as a link."""
+    """Return untrusted text on one line, in a form that mail programs do not show as a link."""
     line = " ".join(escape_hidden(" ".join(text.split())).replace("://", ": //").replace("www.", "www .").split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"

@@ -142,7 +142,7 @@ class _Deeds:
 
 
 def is_off_task(case: ReviewCase) -> bool:
-    """Return whether a clean, heat or cool action is not the one that the task requires, or has another object."""
+    """Return whether a clean, heat or cool action is not the treatment of the task, or has another object."""
     treating = _TREATING.match(case.checkpoint.action.strip())
     gold = case.task.gold
     asked = (TREATMENT.get(str(gold["type"]), ""), str(gold["thing"]))

@@ -26,7 +26,7 @@ GENERAL = Fault("general")
 STUCK = Fault("halted")
 """A trial without a result."""
 _NO_SECRETS = frozenset({"label", "score", "reward", "outcome"})
-"""Parts of the gold target that are not part of the target; their words may occur in any feedback."""
+"""Entries of the gold target that do not describe the target; their words may occur in any feedback."""
 
 _JINJA = Environment(undefined=StrictUndefined, autoescape=False)
 _NUMBERED = re.compile(r"\b[a-z]+ \d+\b")

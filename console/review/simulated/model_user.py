@@ -22,7 +22,7 @@ METHOD = "user"
 MAX_TOKENS = 500
 _SENTENCES, _ASKED = 5, 2
 _RECORD_CHARS = 8_000
-"""About the 2,048 tokens of the reference code; the longest observations are cut first."""
+"""The maximum length of the record in characters, about 2,048 tokens; the longest observations are cut first."""
 _THOUGHTS = frozenset({"webshop"})
 """Environments in which the reference code's user sees the agent's thoughts."""
 _LABEL = re.compile(r"^[\s*_#]*feedback\s*[*_]*\s*:[\s*_]*", re.IGNORECASE)

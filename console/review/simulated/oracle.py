@@ -29,7 +29,7 @@ def judge(case: ReviewCase, noise: Noise) -> SimulatedAnswer:
 
 
 def find_label(case: ReviewCase) -> Label:
-    """Return the label in the log, or the label found by trying the action or by comparing it with the gold answer.
+    """Return the label in the log, or the label found by trying the action or by comparing answers.
 
     Raise BadInput if none of the three is available.
     """

@@ -28,7 +28,7 @@ class Candidate:
 
 
 InspectionOrder = Callable[[Sequence[Candidate], int], list[int]]
-"""Takes the candidates and a seed; returns their positions in the order of inspection."""
+"""A function from the candidates and a seed to the positions of the candidates in the order of inspection."""
 
 
 def order_by_priority(candidates: Sequence[Candidate], seed: int) -> list[int]:

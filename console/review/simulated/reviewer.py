@@ -1,4 +1,4 @@
-"""A simulated reviewer and its behaviour: the case that it receives and the decision that it returns."""
+"""A simulated reviewer and its parts: the case under review, the decision, and the noise."""
 
 from __future__ import annotations
 
@@ -64,8 +64,7 @@ class ModelWords:
 class Reviewer:
     """A named simulated reviewer; `judge` is its behaviour, a pure function of the case and the noise.
 
-    If `words` is set, it requests the feedback on an inspected case from a model. If the model is None, it uses the
-    model in the settings.
+    `words`, if set, requests the feedback on an inspected case from a model. The default is the model in the settings.
     """
 
     name: str

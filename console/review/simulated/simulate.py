@@ -25,10 +25,10 @@ from storage.queue import Claim, NoClaimReason, Queue
 from storage.tables import DecisionKind, RunKind
 
 Progress = Callable[[int, int], None]
-"""Called with (items processed, pending items)."""
+"""A callback with the arguments (items processed, pending items)."""
 
 RULE = "rule"
-"""`annotator_kind` of a decision that no person made."""
+"""The `annotator_kind` of a decision that no person made."""
 
 _KINDS = {Label.ALIGNED: DecisionKind.APPROVE, Label.MISALIGNED: DecisionKind.REJECT, None: DecisionKind.RESPOND}
 
@@ -50,7 +50,7 @@ class SimulationPlan:
 
 @dataclass(slots=True)
 class SimulationResult:
-    """The counts of a simulated review; `left` are beyond the budget, `cost_usd` is None without a model or price."""
+    """The counts of a simulated review; `left` counts items beyond the budget. `cost_usd` is None if unknown."""
 
     run: str
     reviewer: str
