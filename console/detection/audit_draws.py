@@ -1,7 +1,7 @@
 """The audit reserve of a run: random draws among the actions that the detector did not flag, each stored.
 
-Each unflagged action has a random number that follows from the run's seed and the place of the action alone. The action
-is audited if the number is below its probability: the run's, or that of its stratum of scores.
+Each unflagged action has a random number that follows only from the run's seed and the place of the action. The action
+is audited if the number is below the probability of the run or of its stratum of scores.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from storage.queue import NewItem
 from storage.tables import RunKind
 
 _HIDDEN = dict.fromkeys(("score", "explanation", "detector_name", "highlights"), "hidden")
-"""The parts of a page that would tell an audited action from a flagged one."""
+"""The parts of a page that would distinguish an audited action from a flagged one."""
 
 
 def draw_number(run: tables.Run, task_key: str, trial: int, step: int, kind: str) -> float:
@@ -89,7 +89,7 @@ def draw_again(session: Session, run: tables.Run, options: RunOptions, at_ms: in
 
 
 def _list_unflagged(session: Session, run: tables.Run, options: RunOptions) -> list[tuple[dict[str, Any], str, int]]:
-    """Return place and score of each unflagged action with its task's key and its trial."""
+    """Return the place and score of each unflagged action with its task's key and its trial."""
     verdict, record, task = tables.Verdict, tables.Trajectory, tables.Task
     columns = (verdict.trajectory_id, verdict.step, verdict.kind, verdict.score, verdict.flagged)
     statement = (
@@ -142,7 +142,7 @@ def place_audits(flagged: Sequence[NewItem], audits: Sequence[NewItem], cap: int
 
 
 def place_live_audit(item: NewItem, threshold: float, number: float, probability: float) -> NewItem:
-    """Return the item with a random priority in the range of flagged scores, whatever its own score."""
+    """Return the item with a random priority in the range of flagged scores, independent of its own score."""
     return replace(item, priority=threshold + (1 - threshold) * min(number / probability, 1.0))
 
 
@@ -152,7 +152,7 @@ def draw_secretly() -> float:
 
 
 Allocate = Callable[[float], tuple[float, dict[str, float]]]
-"""Returns the probability of low scores and the strata for a probability over all scores."""
+"""A function from a probability over all scores to the probability of low scores and the strata."""
 
 
 def set_audits(
@@ -160,9 +160,8 @@ def set_audits(
 ) -> RunOptions:
     """Set the audits of a run: `P%` of the unflagged actions, `P%budget` of its budget, or 0; return the new options.
 
-    One probability holds for all scores unless `allocate` returns strata.
-    In a blind run, hide from reviewers what would tell an audit from a flagged action. Raise BadInput if `wanted` is
-    invalid, and Refused if the run cannot have audits.
+    One probability holds for all scores unless `allocate` returns strata. In a blind run, hide the parts of a page that
+    would distinguish an audit. Raise BadInput if `wanted` is invalid, and Refused if the run cannot have audits.
     """
     if run.study_id is not None:
         raise Refused(f"Run {run.name!r} belongs to a study. Set `audited` in the design of the study instead.")
@@ -196,7 +195,7 @@ def _parse_audits(session: Session, run: tables.Run, wanted: str) -> float:
 
 
 def _probability_of_reserve(session: Session, run: tables.Run, share: float) -> float:
-    """Return the probability that draws so large a part of the budget, on average, from the unflagged actions."""
+    """Return the probability whose expected number of audits is this share of the budget."""
     cap, verdict = runs.cap(session, run), tables.Verdict
     if run.kind in (RunKind.LIVE, RunKind.GATE):
         raise Refused(
@@ -213,9 +212,9 @@ def _probability_of_reserve(session: Session, run: tables.Run, share: float) -> 
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """The audit reserve of a run: its probability (0 to 1), its unflagged actions, and the drawn ones among them.
+    """The audit reserve of a run: its probability (0 to 1), its unflagged actions, and the number of draws.
 
-    `strata` are those of the run's options; empty if one probability holds for all scores.
+    `strata` comes from the run's options; it is empty if one probability holds for all scores.
     """
 
     probability: float

@@ -1,4 +1,4 @@
-"""The labels of a run's random audits: for each unflagged action its draw, and the reviewers' label of each audit."""
+"""The labels of a run's random audits: the draw of each unflagged action, and the reviewers' label of each audit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class AuditRows:
 
     @property
     def evenly(self) -> Audits:
-        """The audits of all actions that have had the same chance."""
+        """The audits of all actions with the same chance."""
         labels = self.labels[self.is_even]
         return Audits(self.labels.size, int((labels >= 0).sum()), int((labels == 1).sum()))
 
@@ -65,8 +65,8 @@ class AuditRows:
 def read_audits(session: Session, run: tables.Run) -> AuditRows:
     """Read the unflagged actions of a run and the labels of their audits.
 
-    If a probability was changed while actions arrived, only the audits that the smallest one draws count, so that each
-    action of a stratum has had the same chance.
+    If a probability was changed while actions arrived, only the audits that the smallest probability draws count. Each
+    action of a stratum then has the same chance.
     """
     draw = tables.AuditDraw
     columns = sa_select(col(draw.id), col(draw.score), col(draw.probability), col(draw.number))

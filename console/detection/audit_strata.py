@@ -1,6 +1,6 @@
 """Strata of audits: the score that divides the unflagged actions of a run, and the probability of each part.
 
-Whatever the probabilities, the certificate is exact: within a part every action has the same chance.
+The certificate is exact for all probabilities, because every action of a part has the same chance.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from console.runs import run_options
 from storage import tables
 
 _RATIO = 2.0
-"""How many times the probability of low scores that of high scores is, until labels suggest otherwise."""
+"""The ratio of the probability of high scores to that of low scores, until labels suggest another ratio."""
 _RATIOS = (0.5, 6.0)
 _SHARE_HIGH = 0.2
 """The expected share of high scores in a run whose actions are still to come."""
 
 
 def allocate(session: Session, run: tables.Run, probability: float, *, adapts: bool) -> tuple[float, dict[str, float]]:
-    """Return the probability of low scores and the strata, for as many audits as the probability gives on average.
+    """Return the probability of low scores and the strata, with the expected number of audits of this probability.
 
     If the allocation adapts, it follows the spread of the labels in each stratum so far (Neyman 1934), keeps the cut,
     and lowers no probability. Raise Refused if all scores are equal.

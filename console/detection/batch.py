@@ -210,7 +210,7 @@ def queue_flagged(run: tables.Run, options: RunOptions) -> int:
 
 
 class Spread(StrEnum):
-    """How audits are spread over scores: evenly, more over high ones, or as the labels so far suggest."""
+    """The spread of audits over scores: even, more over high scores, or as the labels so far suggest."""
 
     EVEN = "even"
     SCORE = "score"

@@ -1,4 +1,4 @@
-"""The certificate of a run: how many of the actions not inspected may be misaligned, from its random audits."""
+"""The certificate of a run: a bound on the misaligned actions that no one inspected, from its random audits."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from storage import tables
 from storage.tables import RunKind
 
 SHARES = (0.05, 0.02, 0.01)
-"""The shares for which a certificate says how many audits they need."""
+"""The shares for which a certificate states the number of audits needed."""
 _MOST_CELLS = 1_000_000
 """The largest product of unflagged actions and audits for which the bound with scores is computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What the random audits of a run say at `at_ms`; `assisted` is None if scores cannot help, or in very large runs.
+    """The result of a run's random audits at `at_ms`; `assisted` is None if scores cannot help, or in very large runs.
 
-    `bound` is the one to quote: the bound for one look if the audits are complete, otherwise the one for every look;
-    of audits drawn by score, those with the help of scores. `evenly` are the audits that the plain bounds use.
+    `bound` is the bound to quote: for one look if the audits are complete, otherwise for every look. For audits drawn
+    by score, it is a bound with the help of scores. `evenly` are the audits that the plain bounds use.
     """
 
     run: str
@@ -69,7 +69,7 @@ class Certificate:
 
     @property
     def bound(self) -> Bound:
-        """The bound to quote, chosen by the draws alone and never by the labels."""
+        """The bound to quote; the choice depends on the draws alone and not on the labels."""
         if self.strata is not None and self.always_assisted is not None:
             return self.assisted if self.is_complete and self.assisted is not None else self.always_assisted
         return self.once if self.is_complete else self.always
@@ -93,7 +93,7 @@ class Certificate:
     def missed(self) -> float | None:
         """The estimated number of misaligned unflagged actions, each audit weighed by its inverse probability.
 
-        It is None if a stratum has no audit.
+        None if a stratum has no audit.
         """
         parts = (self.audits,) if self.strata is None else self.strata
         if any(one.population and not one.drawn for one in parts):
@@ -102,11 +102,11 @@ class Certificate:
 
     @property
     def needed(self) -> dict[float, int | None]:
-        """The number of aligned audits that each share of the rest needs; None if only a full review reaches it."""
+        """The number of aligned audits needed for each share; None if only a full review reaches the share."""
         return {share: count_needed_audits(self.audits.population, share, self.level) for share in SHARES}
 
     def list_assumptions(self) -> list[str]:
-        """Return what the bound assumes and what it leaves out, one sentence each."""
+        """Return the assumptions of the bound and the actions that it does not cover, one sentence each."""
         return list(_assumptions(self))
 
     def to_dict(self) -> dict[str, Any]:
@@ -167,7 +167,7 @@ _LOOKS = {
 
 
 def tabulate_bounds(found: Certificate) -> list[dict[str, Any]]:
-    """Return a row with name, share and number for each computed bound; with scores and every look only if quoted."""
+    """Return a row with name, share and number for each computed bound; omit `always_assisted` unless it is quoted."""
     shown = {name: one for name, one in found.bounds.items() if one is not None}
     if found.strata is None:
         shown.pop("always_assisted", None)
@@ -197,7 +197,7 @@ def certify(
 ) -> Certificate:
     """Return the certificate of a run; `known_runs` have items with gold labels that its reviewers decided.
 
-    Raise Refused if no random audit has a decision, or if the reviewers of the audits have no known items there.
+    Raise Refused if no random audit has a decision, or if the reviewers of the audits decided no item of `known_runs`.
     """
     rows = read_audits(session, run)
     audits, evenly = rows.count(), rows.evenly
@@ -232,7 +232,7 @@ def certify(
 
 
 def _of_rest(audits: Audits, evenly: Audits, error: ReviewerError, bound: Bound) -> Bound:
-    """Return the bound from some of the audits as one on the actions that none of the audits inspected."""
+    """Return a bound from some of the audits as a bound on the actions that no audit inspected."""
     found = bound.misaligned + (evenly.labelled - audits.labelled if error.is_none else 0)
     return replace(bound, misaligned=min(max(found, 0), audits.rest), rest=audits.rest)
 
@@ -299,7 +299,7 @@ def _count_allowed(session: Session, run: tables.Run) -> int:
 def correct_detector_figures(found: Certificate) -> dict[str, Mapping[str, float | None]]:
     """Return recall and precision over all actions with intervals at the certificate's level.
 
-    Intervals treat flagged actions without a decision as either. A value is None if it depends on them.
+    The intervals allow both labels for undecided flagged actions. A value that depends on such actions is None.
     """
     flagged = found.flagged
     caught, open_ = flagged.misaligned, flagged.undecided
@@ -312,7 +312,7 @@ def correct_detector_figures(found: Certificate) -> dict[str, Mapping[str, float
 def correct_recall(
     audits: Audits, flagged: FlaggedCounts, level: float, missed: float | None = None
 ) -> dict[str, float | None]:
-    """Return the recall with its interval, from audits of equal chances.
+    """Return the recall with its interval, from audits with equal chances.
 
     `missed` is the estimated number of misaligned unflagged actions (default: that of the audits).
     """

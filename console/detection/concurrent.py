@@ -1,4 +1,4 @@
-"""Concurrent detection by models: checkpoints are opened once for all detectors, and verdicts stored as they arrive."""
+"""Concurrent detection by models: checkpoints are opened once for all detectors, and verdicts are stored on arrival."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Job:
 
 @dataclass(slots=True)
 class ConcurrentJudge:
-    """The options of a detection; `judged` gets a row, `failed` an endpoint's error, `over` a finished job."""
+    """The options of a detection; callbacks receive each row (`judged`), error (`failed`) and finished job (`over`)."""
 
     run: tables.Run
     bars: Mapping[str, float]
@@ -53,7 +53,7 @@ class ConcurrentJudge:
     _silences: int = 0
 
     async def judge(self, pages: Iterable[Callable[[], Sequence[Job]]]) -> DetectionUsage:
-        """Judge the jobs of all pages and return the usage; only failed checkpoints do not get a verdict.
+        """Judge the jobs of all pages and return the usage; failed checkpoints get no verdict.
 
         Raise NoModel, SpendingCapReached, ModelSilent, or the last ModelError if every request fails.
         """

@@ -26,7 +26,7 @@ from storage import tables
 
 _SAMPLE, _FEW = 3, 12
 _REHEARSED = 300
-"""The largest number of checkpoints that are rehearsed; the other checkpoints count as the average of these."""
+"""The maximum number of rehearsed checkpoints; each other checkpoint counts as their average."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def asks_models(methods: Iterable[str]) -> bool:
 def estimate_cost(
     run_name: str, methods: Sequence[str], *, asking: ModelOptions | None = None, seed: int | None = None
 ) -> CostEstimate:
-    """Estimate the cost of judging a run's pending checkpoints, without changing it; raise NoModel or ModelError."""
+    """Estimate the cost of judging a run's pending checkpoints; do not change the run. Raise NoModel or ModelError."""
     asking = asking or ModelOptions()
     judges = [judge for judge in map(detector, dict.fromkeys(methods)) if judge.ask]
     with reading() as session:
@@ -165,7 +165,7 @@ def _ratios(guessed: ClientUsage | None, real: ClientUsage | None) -> Mapping[st
 async def _count_usage(
     run: tables.Run, clients: Clients, jobs: Sequence[Job], methods: Methods, *, known: bool
 ) -> Tally:
-    """Return the usage for judging the jobs, and add that of each method; with `known`, also count cached answers."""
+    """Return the usage for judging the jobs, and add each method's usage; with `known`, also count cached answers."""
     tally: Tally = defaultdict(ClientUsage)
     for caches in await asyncio.gather(*(_judge_sample(run, clients, job, methods) for job in jobs)):
         for call in (call for cache in caches for call in cache.calls if known or not call.reply.cached):

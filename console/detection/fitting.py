@@ -1,6 +1,6 @@
-"""Detectors learnt from a run's labels: recalibrated ones and stacks.
+"""Detectors learnt from a run's labels: recalibrated detectors and stacks.
 
-Recalibration learns probabilities from a detector's scores and reviewers' decisions, never from gold labels. They are
+Recalibration learns probabilities from a detector's scores and reviewers' decisions, not from gold labels. These are
 stored as verdicts of another detector, `NAME+platt` or `NAME+isotonic`. A stack combines several detectors.
 """
 
@@ -52,8 +52,8 @@ def find_majority_labels(
 ) -> dict[Key, tuple[bool, str]]:
     """Return for each labelled checkpoint whether it is misaligned, and its task.
 
-    `labels` selects trajectory id, step, kind, label and task key. A tie gives `tie`; if it is None, the checkpoint is
-    left out.
+    `labels` selects trajectory id, step, kind, label and task key. A tie gives `tie`; if `tie` is None, the checkpoint
+    is left out.
     """
     votes: dict[Key, list[bool]] = defaultdict(list)
     tasks: dict[Key, str] = {}
@@ -66,7 +66,7 @@ def find_majority_labels(
 
 
 def select_reviewers_labels(run: tables.Run) -> Select[Any]:
-    """Return the labels in a run's current decisions, for `find_majority_labels`."""
+    """Return the statement for the labels in a run's current decisions, for `find_majority_labels`."""
     item, decision, record, task = tables.Item, tables.Decision, tables.Trajectory, tables.Task
     columns: list[Any] = [item.trajectory_id, item.step, item.kind, decision.label, task.task_key]
     return (
@@ -159,7 +159,7 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Recalibration:
-    """The labels of a curve, and its calibration on held-out tasks; `*_before` is that of the detector's own scores."""
+    """The labels of a curve, and its calibration on held-out tasks; `*_before` values are for the original scores."""
 
     run: str
     detector: str
@@ -179,8 +179,8 @@ def recalibrate(
     """Store a recalibrated verdict for each verdict of the detector, from a curve fitted to the reviewers' labels.
 
     A checkpoint with a label gets its probability from a curve fitted without the checkpoint's task. Verdicts from
-    unreadable replies stay flagged, without a probability. Raise Unknown if the method is unknown, BadInput if there
-    is nothing to recalibrate, and Refused if labels are too few: fewer than 10 of a kind, 30 in all, or of 10 tasks.
+    unreadable replies stay flagged, without a probability. Raise Unknown for an unknown method, and BadInput if there
+    is nothing to recalibrate. Raise Refused below 10 labels of a kind, 30 labels, or 10 tasks with labels.
     """
     if method not in CURVES:
         raise Unknown("recalibration", method, CURVES)
@@ -234,7 +234,7 @@ def _verdicts(session: Session, run: tables.Run, detector: str) -> Sequence[tabl
 def _row(
     one: tables.Verdict, name: str, probability: float | None, told: Mapping[str, Any], now_ms: int
 ) -> dict[str, Any]:
-    """Return the row of a recalibrated verdict; the original's usage is not repeated."""
+    """Return the row of a recalibrated verdict, without the usage of the original verdict."""
     unread = {UNPARSED: True} if probability is None else {}
     unread |= {REFUSED: True} if one.score is None else {}
     score = one.score if probability is None else probability
@@ -258,7 +258,7 @@ def _unread(one: tables.Verdict) -> bool:
 
 
 def _read_score(one: tables.Verdict) -> float:
-    """Return the score of a readable verdict, which always has one."""
+    """Return the score of a readable verdict; raise BadInput if the score is missing."""
     if one.score is None:
         raise BadInput(f"the verdict {one.id} of {one.detector} has no score; detect again")
     return one.score

@@ -1,7 +1,7 @@
 """Following of log files that grow: new critical actions are judged and queued as they appear in the files.
 
-This is after the fact: the agent does not wait for a decision. All state is in the database, so that a restart after a
-crash queues nothing twice and loses nothing.
+The agent does not wait for a decision. All state is in the database, so that a restart after a crash neither repeats
+nor loses items.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class AgentFolder:
-    """Where a coding agent keeps its sessions: a folder, by its variable or under the home folder, and file names."""
+    """The place of a coding agent's sessions: a folder, by its variable or below the home folder, and file names."""
 
     variable: str
     home: str
@@ -55,7 +55,7 @@ class AgentFolder:
 
     @property
     def folder(self) -> Path:
-        """Return the folder of the sessions on this machine."""
+        """The folder of the sessions on this machine."""
         set_to = os.environ.get(self.variable) if self.variable else None
         return (Path(set_to) if set_to else Path.home() / self.home) / self.inside
 
@@ -70,10 +70,10 @@ AGENTS = {
 
 @dataclass(slots=True)
 class Follower:
-    """Watches files and folders, imports what is new into a run, and queues its critical actions.
+    """A follower of files and folders, which imports new content into a run and queues the critical actions.
 
-    `sources` are paths or names in `AGENTS`. Files in folders count if they changed within `days`. `only_flagged`:
-    queue what the detector flags, not every critical action.
+    `sources` are paths or names in `AGENTS`. Files in folders count if they changed within `days`. If `only_flagged`,
+    only actions that the detector flags are queued.
     """
 
     run: str
@@ -86,7 +86,7 @@ class Follower:
     """The size and time of change (ns) of each file when it was last read."""
 
     def start(self) -> None:
-        """Prepare the run, and judge what an interrupted predecessor left. Raise BadInput or Refused if impossible."""
+        """Prepare the run, and judge the actions that an interrupted follower left. Raise BadInput or Refused."""
         judge = detector(self.method)
         if judge.ask is not None:
             raise BadInput(
@@ -182,9 +182,9 @@ def _is_json(line: bytes) -> bool:
 
 
 def queue_new(run_name: str, judge: Detector, trajectories: Sequence[int]) -> int:
-    """Judge the critical actions of these trajectories that have no verdict, queue them, and return how many are new.
+    """Judge the critical actions of these trajectories without a verdict, queue them, and return the number of items.
 
-    Items whose action is not in its trajectory any more were withdrawn before.
+    Items whose action is no longer in its trajectory were withdrawn before.
     """
     if not trajectories:
         return 0

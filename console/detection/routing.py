@@ -1,4 +1,4 @@
-"""The routing detector of a run: which one it is, whether its verdicts are locked, and the review items that follow.
+"""The routing detector of a run: its name, the lock on its verdicts, and the review items that follow from them.
 
 Live and gate runs judge each action before it runs, so a later detection cannot change their routing detector or its
 verdicts. In other runs `batch.queue_flagged` updates the queue after each detection.
@@ -24,16 +24,16 @@ from storage.queue import HALTED, NewItem
 from storage.tables import ItemStatus, RunKind
 
 _DECLINED_PRIORITY = 1.0
-"""That of the highest score: the model declined to judge, so nothing speaks for the action."""
+"""The priority of an action that a model declined to judge: the highest score."""
 _HALTED_PRIORITY = -1.0
-"""Below every score, so that halted trials rank last."""
+"""The priority of halted trials, below every score."""
 
 OWN_DETECTOR = "rules"
 """The console's own detector; in a gate run it also judges actions for which a policy says `judge`."""
 
 
 def is_judged_beforehand(run: tables.Run) -> bool:
-    """Return whether the run's actions wait for a verdict; other runs are judged afterwards."""
+    """Return whether a detector judges the run's actions before they run; other runs are judged afterwards."""
     return run.kind in (RunKind.LIVE, RunKind.GATE)
 
 
@@ -43,7 +43,7 @@ def routing_name(run: tables.Run) -> str:
 
 
 def is_locked(run: tables.Run, name: str) -> bool:
-    """Return whether that detector's verdicts cannot change, because actions ran or were held on their basis."""
+    """Return whether this detector's verdicts cannot change, because actions ran or were held on their basis."""
     own = OWN_DETECTOR if run.kind == RunKind.GATE else None
     return is_judged_beforehand(run) and name in (routing_name(run), own)
 
@@ -89,7 +89,7 @@ def halted_item(run: tables.Run, trial: int, trajectory_id: int, step: int, at_m
 
 
 def flagged_and_halted_items(session: Session, run: tables.Run, options: RunOptions, at_ms: int) -> list[NewItem]:
-    """Return the items that a run's queue should hold, created at `at_ms`."""
+    """Return the items for a run's queue, created at `at_ms`."""
     record = tables.Trajectory
     halted = (
         select(record.trial, record.id, record.n_steps)

@@ -94,7 +94,7 @@ def build_row(
 
 
 def store_verdicts(session: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """Store verdicts in the rows of old ones, so that items still refer to them; locked verdicts are not replaced."""
+    """Store verdicts in the rows of earlier verdicts, so that items still refer to them; keep locked verdicts."""
     verdict, run = tables.Verdict, tables.Run
     ids = {row["trajectory_id"] for row in rows}
     statement = select(verdict, run).join(run, col(run.id) == verdict.run_id).where(col(verdict.trajectory_id).in_(ids))
@@ -145,10 +145,9 @@ def _await_verdict(question: Coroutine[Any, Any, Verdict]) -> Verdict:
 class DetectionReport:
     """The counts of one detector; `excluded` trajectories have no critical action.
 
-    `unparsed` verdicts come from unreadable replies and are flagged; `refused` ones among them have no score, because
-    the model refused to answer. `errors` checkpoints have no verdict, for the
-    reasons in `problems`; `waiting` ones have none until a batch is done. Usage is that of the new verdicts: each
-    detector that shares a reply counts it.
+    `unparsed` verdicts come from unreadable replies and are flagged. `refused` ones among them have no score, because
+    the model refused to answer. `errors` counts checkpoints without a verdict, for the reasons in `problems`; `waiting`
+    counts those in an open batch. Usage is that of the new verdicts: each detector that shares a reply counts it.
     """
 
     run: str
@@ -232,7 +231,7 @@ _INSTEAD_IN_PAPER = {"logprobs": "without them the reference code has no probabi
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """The reports, the usage of models, a sentence for each lacking endpoint, and why the queue is empty (or "")."""
+    """The reports, the usage of models, a sentence per lacking endpoint, and the reason for an empty queue, or ""."""
 
     reports: list[DetectionReport]
     asked: DetectionUsage

@@ -1,6 +1,6 @@
 """Detectors: each estimates how likely it is that the agent's critical action departs from the user's task.
 
-A new detector is one file here and one line in BUILT_IN; other packages add theirs as plug-ins.
+A new detector is one file here and one line in BUILT_IN. Other packages add detectors as plug-ins.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Baselines of the paper (InferAct, section 4.1): direct, self-consistency, token probability, entropy, and bounds."""
+"""Baselines of the paper (InferAct, section 4.1), and its two bounds: full validation and random scores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MAX_TOKENS = 300
 
 
 async def judge_directly(cache: QueryCache) -> Verdict:
-    """Judge by one answer: score 1 for Incorrect, 0 for Correct."""
+    """Judge by one answer: the score is 1 for Incorrect and 0 for Correct."""
     prompt = cache.prompt(*_DIRECT)
     form, read = _reading(cache, prompt)
     chat = [user_message(cache.filled(prompt, cache.full_view))]

@@ -20,7 +20,7 @@ MAX_TOKENS = 300
 
 @dataclass(frozen=True, slots=True)
 class InferredTask:
-    """The inferred task (empty if the reply has none), the reason, and the answer to whether it is the user's task."""
+    """The inferred task (empty if the reply has none), the reason, and the answer on whether the tasks match."""
 
     task: str
     reason: str
@@ -99,7 +99,7 @@ INFERACT_PROB = Detector("inferact-prob", "InferAct (probability)", ask=judge_by
 
 
 async def judge_by_words(cache: QueryCache) -> Verdict:
-    """Judge by the last answer: 1 for B, 0 for A."""
+    """Judge by the last answer: the score is 1 for B and 0 for A."""
     inferred = await cache.once(INFERRED, infer_and_compare)
     unread = inferred.misaligned is None and not cache.models.paper
     if inferred.answer is None or unread:

@@ -1,7 +1,7 @@
-"""The requirement table filled in by a model: one call per task lists what was asked, one per checkpoint fills it in.
+"""The requirement table of a model: one call per task lists the requirements, one call per checkpoint fills in lines.
 
-The model only fills lines: kinds, standings and copied words. Every quote is looked up in the record, and a line whose
-words are not there is dropped and counted. The verdict is computed from the lines that are left.
+The model writes only kinds, statuses and copied words. A line whose quote is missing in the record is dropped and
+counted. The verdict is computed from the remaining lines.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LIST_TOKENS, _FILL_TOKENS, _TOKENS_A_LINE = 1_800, 500, 90
 
 @dataclass(frozen=True, slots=True)
 class RequirementList:
-    """The requirements of a task, numbered from 1, or None if the reply is unreadable; `dropped` by kind of fault."""
+    """The requirements of a task, numbered from 1 (None if unreadable); `dropped` counts faults by kind."""
 
     call: ModelCall
     requirements: tuple[Requirement, ...] | None
@@ -52,7 +52,7 @@ class RequirementList:
 
 
 async def judge_by_requirements(cache: QueryCache) -> Verdict:
-    """Judge by the lines: a broken line flags."""
+    """Judge by the requirement lines: a broken line flags the action."""
     listed, is_first = await _list_once(cache)
     if listed.requirements is None:
         return unparsed_verdict([listed.call], "list of requirements")
@@ -76,7 +76,7 @@ async def judge_by_requirements(cache: QueryCache) -> Verdict:
 
 
 def _spent_on(call: ModelCall) -> ReplyCost:
-    """Return the cost of the second call alone: the first checkpoint of the task counts the first call."""
+    """Return the cost of the second call only, because the first checkpoint of the task counts the first call."""
     return verdict_from_replies([call], 0.0, "").spent
 
 
@@ -88,7 +88,7 @@ async def _list_once(cache: QueryCache) -> tuple[RequirementList, bool]:
 
 
 def _rules(checkpoint: Checkpoint) -> str:
-    """Return what the agent was told at the start; in a world that is played, the opening is an observation."""
+    """Return the agent's instructions in the opening; "" if the opening is a world's first observation."""
     if environment(checkpoint.environment).start is not None:
         return ""
     return checkpoint.opening.partition(_FIRST_MESSAGE)[0][:_MOST_RULES].strip()
@@ -188,7 +188,7 @@ def _paired(
     filled: Sequence[FilledEntry],
     dropped: Counter[str],
 ) -> Iterator[tuple[Requirement, FilledEntry]]:
-    """Yield each requirement with its entry; one that the model left out or contradicted stands as `cannot tell`."""
+    """Yield each requirement with its entry; a missing or contradictory entry gets the status `cannot tell`."""
     by_number: dict[int, list[FilledEntry]] = {}
     replies = _replies(checkpoint)
     for entry in filled:

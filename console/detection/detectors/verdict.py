@@ -65,16 +65,16 @@ class Verdict:
 
     @property
     def unparsed(self) -> bool:
-        """Return whether the checkpoint is flagged only because a reply was unreadable."""
+        """True if the checkpoint is flagged only because a reply was unreadable."""
         return bool(self.parameters.get(UNPARSED))
 
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """A named judge; a checkpoint is flagged if its score is strictly above the threshold.
+    """A detector; a checkpoint is flagged if its score is strictly above the threshold.
 
-    It has `judge` (checkpoint and seed; offline) or `ask` (query cache). `prompts` are (method, step) pairs; `models`
-    are those in its name. A change of `version`, or of the seed if `seeded`, makes earlier verdicts stale.
+    A detector has `judge` (checkpoint and seed; offline) or `ask` (query cache). `prompts` are (method, step) pairs,
+    and `models` come from its name. A change of `version`, or of the seed if `seeded`, makes earlier verdicts stale.
     """
 
     name: str

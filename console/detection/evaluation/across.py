@@ -1,7 +1,7 @@
 """Evaluation across sources: whether models and thresholds learnt on some logs hold on another log.
 
-Within a source, a model or threshold is learnt on one half of the tasks and measured on the other, both ways. Across
-sources, it is learnt on all others. The same is computed for controls that use only the form of a record.
+Within a source, models and thresholds are learnt on one half of the tasks and measured on the other, both ways. Across
+sources, they are learnt on all other sources. Controls that use only the form of a record are measured too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CHANCE = 0.5
 _SEED = 0
 _EVEN = 0.5
 _AS_GOOD = 0.01
-"""Thresholds with a Macro-F1 this close to the highest count as equal; the one nearest .5 is chosen."""
+"""The difference in Macro-F1 within which thresholds count as equal; the threshold nearest .5 is chosen."""
 _RESAMPLES = 500
 
 Cases = Sequence[LabelledCheckpoint]
@@ -66,13 +66,13 @@ class MeasuredFigures:
 
     @property
     def at_chance(self) -> bool | None:
-        """Return whether the interval of the AUC includes .5, the value of chance; None if a class is missing."""
+        """True if the interval of the AUC includes .5, the value of chance; None if a class is missing."""
         return None if self.auc_interval is None else self.auc_interval[0] <= CHANCE
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """The metrics of a detector or control on one source, within it and across; None if there are too few labels."""
+    """The metrics of a detector or control on one source, within it and across sources; None for too few labels."""
 
     detector: str
     source: str
@@ -185,7 +185,7 @@ def has_final_form(case: LabelledCheckpoint) -> bool:
 
 
 def has_user_last(case: LabelledCheckpoint) -> bool:
-    """Return whether the user spoke last before the critical action, instead of a tool."""
+    """Return whether the last reply before the critical action came from the user and not from a tool."""
     done = list_acts(case.checkpoint)
     return not done or done[-1].talks
 

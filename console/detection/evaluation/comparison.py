@@ -88,7 +88,7 @@ def tabulate_overlap(found: Mapping[str, Scores]) -> pd.DataFrame:
 
 
 def tabulate_mixes(found: Mapping[str, Scores], figures: Mapping[str, Mapping[str, Any]], metric: str) -> pd.DataFrame:
-    """Return columns method, inference, verification, detector, value, of methods with several models."""
+    """Return columns method, inference, verification, detector, value, for methods with several models."""
     rows = []
     for name, one in found.items():
         method, _, bound = one.detector.partition("@")

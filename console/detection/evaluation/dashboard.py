@@ -27,7 +27,7 @@ from storage import tables
 
 @dataclass(frozen=True, eq=False)
 class Dashboard:
-    """A run's scores and their metrics; `known` holds the labelled trajectories of detectors that have any."""
+    """A run's scores and their metrics; `known` holds the labelled trajectories of each detector with labels."""
 
     version: tuple[Any, ...]
     run: str
@@ -52,7 +52,7 @@ class Dashboard:
 
     @property
     def both_classes(self) -> bool:
-        """Return whether any detector's trajectories have labels of both classes."""
+        """True if any detector's trajectories have labels of both classes."""
         return any(0 < int(one.misaligned.sum()) < one.n for one in self.known.values())
 
     @cached_property

@@ -27,10 +27,10 @@ OWN = "console"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """One detector's trajectories in ascending order of id; `labels` are 1 misaligned, 0 aligned, -1 unknown.
+    """One detector's trajectories by ascending id; `labels` has 1 for misaligned, 0 for aligned, -1 for unknown.
 
     `probabilities` may be NaN; `unparsed` marks scores from unreadable replies. `mode` is `paper` or `mixed` if all or
-    some verdicts were computed as in the paper. `refused` checkpoints, which the model refused to judge, have no score.
+    some verdicts were computed as in the paper. `refused` counts checkpoints that the model refused to judge.
     """
 
     detector: str
@@ -57,7 +57,7 @@ class Scores:
         return misaligned
 
     def flagged(self, threshold: float | None = None) -> NDArray[np.bool_]:
-        """Return which scores are above the threshold (the verdicts' own if None) or from unreadable replies."""
+        """Return a mask of the scores above the threshold (the verdicts' own if None) or from unreadable replies."""
         limit = self.threshold if threshold is None else threshold
         flags: NDArray[np.bool_] = (self.scores > limit) | self.unparsed
         return flags
@@ -69,17 +69,17 @@ class Scores:
 
     @property
     def labelled(self) -> Scores:
-        """Return the scores of labelled trajectories."""
+        """The scores of labelled trajectories."""
         return self.where(self.labels != UNKNOWN)
 
     @property
     def parsed(self) -> Scores:
-        """Return the scores of trajectories without an unreadable reply."""
+        """The scores of trajectories without an unreadable reply."""
         return self.where(~self.unparsed)
 
     @property
     def calibrated(self) -> Scores:
-        """Return the scores of trajectories with a probability."""
+        """The scores of trajectories with a probability."""
         return self.where(~np.isnan(self.probabilities))
 
 
@@ -125,7 +125,7 @@ def scores_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The number of a run's trajectories, without carried-over ones; reviewers see `halted` ones too, by trial."""
+    """The numbers of a run's trajectories without carried-over ones: `judgeable`, and `halted` by trial."""
 
     judgeable: int
     halted: dict[int, int]

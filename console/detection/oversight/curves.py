@@ -4,8 +4,8 @@ A flagged item counts as one inspection, however many reviews it needs. In a sim
 misalignment is caught, as in the InferAct paper (section 4.4). The order `as reviewed` is the order in which the
 reviewers worked; it counts the misalignments that they identified correctly. Pending items follow in queue order.
 
-The paper's simulation of a quota uses it up with false positives first (InferAct, section 4.4 and its reference code).
-A confusion matrix determines only the true positives that are kept; success over trials needs further attempts.
+The paper's simulation spends a quota on false positives first (InferAct, section 4.4 and its reference code). A
+confusion matrix determines only the true positives that are kept; success over trials needs further attempts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CHANCE = "random"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OversightLine:
-    """One detector's flagged items in one order: which are caught when inspected, and which were corrected."""
+    """One detector's flagged items in one order, with the items caught by inspection and the items corrected."""
 
     detector: str
     policy: str
@@ -56,7 +56,7 @@ class OversightLine:
 
     @property
     def tried_again(self) -> bool:
-        """Return whether any of the items had a next attempt."""
+        """True if any of the items had a next attempt."""
         return bool(np.isfinite(self.corrected).any())
 
     def values(self, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -117,8 +117,8 @@ class Curves:
     """The curves of one trial as two tables, of labelled flagged items only.
 
     `points`: detector, policy, inspections, caught, low, high (of `random` only), corrected (if known). `summary`:
-    detector, policy, flagged, misaligned (of these), spent, caught, corrected, more (caught by that many further
-    inspections), area (0 as random, 1 as ideal), missed (misaligned, not flagged), unlabelled (but flagged).
+    detector, policy, flagged, misaligned (of these), spent, caught, corrected; more (caught by `further` inspections);
+    area (0 as random, 1 as ideal); missed (misaligned, not flagged); unlabelled (but flagged).
     """
 
     trial: int
@@ -231,7 +231,7 @@ def tabulate_burn_down(session: Session, run: tables.Run, pool: Pool | None = No
 
 
 def in_words(burnt: pd.DataFrame) -> list[str]:
-    """Return a sentence on the budget used by now, for each trial of a burn-down."""
+    """Return a sentence on the budget used so far, for each trial of a burn-down."""
     latest = burnt.groupby("trial").last().reset_index()
     sentences = []
     for trial, used, cap in zip(latest["trial"], latest["used"], latest["cap"], strict=True):

@@ -30,11 +30,11 @@ from storage.queue import HALTED
 from storage.tables import DecisionKind, RunKind
 
 Key = tuple[int, int, str]
-"""Trajectory id, step, kind."""
+"""A checkpoint: trajectory id, step, kind."""
 _AT_ONCE = 500
 
 LABELS = ("gold", "adjudicated")
-"""Sources of labels: the source's own, or settled ones with the source's as fallback."""
+"""The kinds of labels: the source's labels, or settled labels with the source's labels as fallback."""
 
 _ENDED = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.HALTED, Outcome.REJECTED, Outcome.FINISHED)
 """The outcomes of finished trials."""
@@ -44,10 +44,10 @@ _ENDED = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.HALTED, Outcome.REJECTED, O
 class Pool:
     """The rows of a run, one for each detector and trajectory; `routing` is the detector whose flags were reviewed.
 
-    Columns: detector, trial, trajectory_id, task_key, step, kind, score, probability, flagged, label (misaligned,
-    aligned or missing), expected_cost, priority (by which the queue ranks), inspected_ms (time of the first decision,
-    missing if there is none), reported (a reviewer called it misaligned), corrected (1 or 0, whether the task succeeded
-    afterwards, missing if no further attempt was made).
+    Columns: detector, trial, trajectory_id, task_key, step, kind, score, probability, flagged; label (misaligned,
+    aligned or missing); expected_cost; priority (in the queue); inspected_ms (time of the first decision, or missing);
+    reported (a reviewer called it misaligned); corrected (1 or 0: later success of the task, missing without a further
+    attempt).
     """
 
     run: str
@@ -137,7 +137,7 @@ def read_checkpoints(session: Session, keys: Iterable[Key]) -> dict[Key, Checkpo
 
 
 def simulate_labels(session: Session, run: tables.Run, keys: Collection[Key]) -> dict[Key, str]:
-    """Return the labels of a live run, simulated in a copy of its world; {} for other runs and worlds."""
+    """Return the labels of a live run, simulated in a copy of its world; empty for other runs and worlds."""
     if run.kind != RunKind.LIVE or not keys:
         return {}
     tasks = _tasks(session, run)

@@ -1,4 +1,4 @@
-"""Checks of an answer to a question: is the answer supported by the pages that the agent read?"""
+"""Checks of an answer to a question: whether the pages that the agent read support the answer."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def answer_unseen(evidence: Evidence) -> Finding | None:
 
 
 _ASKED_OF_PAGES = "hotpotqa"
-"""The environment in which every answer stands on a page; elsewhere agents compute and know answers too."""
+"""The environment in which a page contains every answer; in other environments, agents may compute answers."""
 
 
 def question_line(answer: str, evidence: Evidence, asked: str = "") -> Line:

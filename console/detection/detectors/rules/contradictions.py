@@ -1,4 +1,4 @@
-"""Arguments that contradict what the user stated for the same thing; what a tool returned never excuses them."""
+"""Checks of arguments that contradict the user's statement about the same thing, whatever a tool returned."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FORMS = {
     "street": re.compile(r"\b\d{1,5} [a-z]{2,20}(?: [a-z]{2,20}){0,3}(?:, [a-z]{2,30})?"),
     "id": re.compile(r"\b[a-z]{1,5}[-_#]\d{2,12}\b"),
 }
-"""How a value of each kind is written, in lower case."""
+"""The written form of a value of each kind, in lower case."""
 _RECEIVES = re.compile(
     r"\b(?:to|at|for|with|cc|bcc|invite|notify|e?-?mail|text|message|call|ship|send|pay|upload)\s+(?:the\s+)?(?:\w+\s+){0,2}?$"
 )
@@ -66,7 +66,7 @@ class _Stated:
 
 
 def contradicts_user(evidence: Evidence) -> Finding | None:
-    """Find an argument from a tool's result where the user stated another value for the same thing."""
+    """Find an argument from a tool's result although the user stated another value for the same thing."""
     for call in evidence.pending_calls:
         for one in call.arguments:
             if one.source is not Source.TOOL:
@@ -105,7 +105,7 @@ def _sentence(one: Argument, stated: _Stated) -> str:
 
 
 def _of_form(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | None:
-    """Return what the user stated in the same written form, if the call leaves it out or adds a recipient to it."""
+    """Return a value that the user stated in the same form, if the call leaves it out or adds a recipient to it."""
     value, passed = lowered(one.value).strip(), _passed(call)
     if _FORMS["path"].fullmatch(value) and not _is_to_compare(one, call, evidence):
         return None
@@ -188,7 +188,7 @@ def _recipient(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated |
 
 
 def _is_person(word: str, call: TracedCall, evidence: Evidence) -> bool:
-    """Return whether a word can name somebody: no verb, no word of a tool's name, and written like a name."""
+    """Return whether a word can name a person: not a verb, not a word of a tool's name, and written like a name."""
     between_others = rf"(?:\bfrom \w+|['’]s (?:\w+ )?\w+) to {word}\b"
     if word in FUNCTION_WORDS or is_verb(word) or re.search(between_others, evidence.user):
         return False
@@ -202,7 +202,7 @@ def _is_person(word: str, call: TracedCall, evidence: Evidence) -> bool:
 
 
 def _named_value(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | None:
-    """Return the value that the user stated behind the argument's own name (`the branch fix-login`)."""
+    """Return the value that the user stated after the argument's own name (`the branch fix-login`)."""
     noun = lowered(one.name).replace("_", " ")
     if len(noun) < 3 or " " in noun or is_figure(one.value):
         return None
@@ -226,7 +226,7 @@ _READERS: tuple[Callable[[Argument, TracedCall, Evidence], _Stated | None], ...]
 
 
 def _is_said_of(word: str) -> bool:
-    """Return whether a word after the noun describes or moves the thing (`the channel starting with`), not names it."""
+    """Return whether a word after the noun describes the thing (`the channel starting with`) and does not name it."""
     return is_verb(word) or bool(re.fullmatch(r"[a-z]+(?:ing|ed)", word))
 
 

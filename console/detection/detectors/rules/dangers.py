@@ -23,7 +23,7 @@ _UNPROTECTS = re.compile(
 )
 _ANYWHERE = "0.0.0.0/0"
 _OPENLY = re.compile(r"\b(?:world|public\w*|internet|anyone|everyone|anywhere|welt|öffentlich\w*|public|monde|mundo)\b")
-"""Words by which a user asks for something that everybody may reach."""
+"""Words with which a user asks for public access."""
 _SECRET_FILE = re.compile(
     r"\.ssh\b|\bid_(?:rsa|ed25519|ecdsa)\b|/etc/shadow|\.aws/credentials|\.netrc|\.pgpass|\.gnupg|keychain|wallet\.dat|"
     r"\bcredentials?\.(?:json|txt|csv|ya?ml)|passwords?\.(?:txt|csv|json|kdbx)|\.kube/config|login data",
@@ -35,7 +35,7 @@ _SECRET_IN_SHELL = re.compile(
     r"(?:(?<![\w.])\.env(?![\w.-])|\bsecret\w*(?![\w/]*\.py\b)|\.secret)",
     re.IGNORECASE,
 )
-"""Commands that show a program's secrets; a file that only names them is none."""
+"""Commands that show a program's secrets; a file that only mentions secrets does not match."""
 _SECRETS = (
     ("a social security number", re.compile(r"\b\d{3}-\d{2}-\d{4}\b")),
     ("a card number", re.compile(r"\b(?:\d{4}[ -]){3}\d{4}\b|\b[3-6]\d{15}\b")),
@@ -60,7 +60,7 @@ _ASKED_BACK = re.compile(
 
 
 def destroys(evidence: Evidence) -> Finding | None:
-    """Find a command that removes data for good."""
+    """Find a command that removes data irreversibly."""
     return _first(evidence, IRREVERSIBLE, "removes what nothing brings back")
 
 
@@ -94,7 +94,7 @@ def secret_read(evidence: Evidence) -> Finding | None:
 
 
 def command_of_a_tool(evidence: Evidence) -> Finding | None:
-    """Find a command that a tool's result spells out and the user does not. The finding changes only the score."""
+    """Find a command that a tool's result contains and the user did not write. The finding changes only the score."""
     for call in evidence.pending_calls:
         for name, text in _texts(call) if evidence.acts else ():
             plain = lowered(text).strip()
@@ -113,7 +113,7 @@ def _is_command(call: TracedCall, name: str) -> bool:
 
 
 def _names_targets(command: str, evidence: Evidence) -> bool:
-    """Return whether the user named all that is removed, or its folder, or it is temporary; never the system's."""
+    """Return whether all removed paths are temporary or named by the user, also by folder; False for system paths."""
     targets = re.findall(r"(?<!\S)[~./][\w./-]{2,}", command.splitlines()[0])
     # Parts such as ".." are resolved: a path can lead out of a folder whose name it has.
     kept = [normpath(target) for target in targets]
@@ -183,7 +183,7 @@ def _first(evidence: Evidence, pattern: re.Pattern[str], does: str) -> Finding |
 
 
 def _found(call: TracedCall, shown: str, told: str, evidence: Evidence) -> Finding:
-    """Return the finding of a danger; what the user asked for word for word, or another card told, only ranks."""
+    """Return the finding of a danger; it has no line if the user wrote it or an earlier item showed it."""
     asked = len(shown) > 5 and lowered(shown).strip() in evidence.user
     if asked or is_told_before(call, evidence):
         return Finding(_weight(call, evidence))

@@ -1,4 +1,4 @@
-"""What the user excluded or wanted kept ("do not cancel order 13", "leave the garage open"), and a call touches."""
+"""Checks of calls that touch a thing that the user excluded or wanted to keep ("do not cancel order 13")."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_WORDS = 4
 
 
 def excluded_value(evidence: Evidence) -> Finding | None:
-    """Find a change of a thing that the user excluded, or wanted to keep."""
+    """Find a change of a thing that the user excluded or wanted to keep."""
     changing = [call for call in evidence.pending_calls if may_change(call, evidence)]
     stated = list_stated(evidence) if changing else []
     for call in changing:

@@ -1,4 +1,4 @@
-"""Findings of checks, quotations in their sentences, and the requirement lines that they break."""
+"""Findings of checks, quotes in their sentences, and the requirement lines that they break."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from console.trajectory.requirements import Line, Quote, QuotePlace, Requirement
 from console.trajectory.terms import lowered
 
 NOT_FOUND = Quote("", -1, -1)
-"""The quote of a text that the checkpoint does not hold; no line with it is verified."""
+"""The quote of a text that the checkpoint does not contain; a line with this quote is never verified."""
 _LONGEST_QUOTE = 200
 
 
@@ -20,8 +20,8 @@ _LONGEST_QUOTE = 200
 class Finding:
     """The result of a check: its strength in [0, 1], a sentence for people, and the facts that the sentence mentions.
 
-    Only a finding with a broken `line` flags; any other finding ranks. Facts that stronger findings mention are not
-    repeated.
+    Only a finding with a broken `line` flags; any other finding affects only the rank. Facts that stronger findings
+    mention are not repeated.
     """
 
     strength: float

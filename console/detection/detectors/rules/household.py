@@ -1,4 +1,4 @@
-"""Checks of actions on numbered objects (`clean mug 1 with sinkbasin 1`): does the task name the object?"""
+"""Checks of actions on numbered objects (`clean mug 1 with sinkbasin 1`) against the words of the task."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HANDLED = re.compile(
     r"(?: (?:in/on|in|on|to|with|from|into|onto) (?P<place>[a-z][a-z ]{1,40}?) \d{1,3})?$",
     re.IGNORECASE,
 )
-"""An action on a numbered object."""
+"""The pattern of an action on a numbered object."""
 _PLACING = frozenset({"put", "move", "place"})
 _CHANGES = {
     "clean": ("clean", "wash", "rins"),
@@ -85,7 +85,7 @@ def placing_missing(evidence: Evidence) -> Finding | None:
 
 
 def _line(kind: RequirementKind, shown: str, evidence: Evidence) -> Line | None:
-    """Return the broken line in a household of numbered objects; elsewhere a numbered object may be anything."""
+    """Return the broken line in ALFWorld, else None, because a numbered object may be anything elsewhere."""
     if evidence.checkpoint.environment != "alfworld":
         return None
     return broken(kind, "task", quote_request(evidence), quote_action(evidence, shown))

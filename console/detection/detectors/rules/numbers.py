@@ -1,4 +1,4 @@
-"""Numbers of a call that stand where a number that the user stated belongs."""
+"""Checks of numbers in a call that replace a number stated by the user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_SHARES = 12
 
 
 def find_number(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
-    """Return the stated number that a new one replaces, or None."""
+    """Return the stated number that a new number replaces, or None."""
     one, value = case.one, float(new.value)
     if _STATEMENT.search(one.name):
         return _in_statement(left, case)
@@ -78,7 +78,7 @@ def _counted(value: float, left: Sequence[StatedValue], case: Case) -> StatedVal
 
 
 def is_mistaken(value: float, stated: StatedValue) -> bool:
-    """Return whether a number has the digits of a stated one in another order, one too many, or the wrong scale."""
+    """Return whether a number is a likely mistake for a stated one: other order, one digit more or less, or scale."""
     said = float(stated.anchor.value)
     if not value or not said:
         return False
@@ -91,7 +91,7 @@ def is_mistaken(value: float, stated: StatedValue) -> bool:
 
 
 def _is_bound(name: str, stated: StatedValue, case: Case) -> bool:
-    """Return whether the argument has the name of the noun that follows the stated number."""
+    """Return whether the argument's name contains the noun that follows the stated number."""
     place = next((text for text in (case.evidence.checkpoint.instruction,) if stated.quote.step is None), "")
     after = re.match(r"[\s-]*([^\W\d_]{4,30})", lowered(place[stated.quote.end : stated.quote.end + 40]))
     return after is not None and after[1].rstrip("s")[:6] in lowered(name)
@@ -106,8 +106,8 @@ def _is_in_other_unit(value: float, stated: StatedValue) -> bool:
 
 
 def _is_derived(value: float, case: Case) -> bool:
-    """Return whether a number is the sum, difference, product or quotient of stated ones, an equal share
-    of one, or one times a price that a tool returned.
+    """Return whether a number is the sum, difference, product or quotient of stated numbers. Return True also for an
+    equal share of a stated number, or a stated number times a returned price.
     """
     said = list(dict.fromkeys(case.numbers))[:12]
     if is_priced(value, said, case.evidence.read_before):
@@ -131,7 +131,7 @@ def is_priced(value: float, counts: Sequence[float], read: str) -> bool:
 
 
 def _in_statement(left: Sequence[StatedValue], case: Case) -> StatedValue | None:
-    """Return the one number of two digits or more that a statement leaves out, if it has one other number in place."""
+    """Return the one stated number from 10 that a statement leaves out, if one new number replaces it; else None."""
     own = [float(anchor.value) for anchor in read_anchors(case.one.value) if anchor.kind is AnchorKind.NUMBER]
     said = [float(value.anchor.value) for value in case.stated]
     named = [value for value in left if float(value.anchor.value) >= 10]

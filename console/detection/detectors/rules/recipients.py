@@ -1,4 +1,4 @@
-"""Recipients that the agent named in place of the one that the user named, in any script."""
+"""Checks of recipients that the agent named instead of the user's recipient, in any script."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ PERSON = re.compile(
     r"empf|destinat|bénéfic|получател|收件|受取|받는",
     re.IGNORECASE,
 )
-"""Names of arguments that hold a person."""
+"""The names of arguments for a person."""
 SENDER = re.compile(r"^(?:from|sender|source|reply_?to|author|owner)", re.IGNORECASE)
-"""Names of arguments that hold who sends, or where something comes from."""
+"""The names of arguments for a sender or an origin."""
 _WITHOUT_CAPITALS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0590-\u06ff\u0e00-\u0e7f\u0900-\u097f]")
 _CAPITAL_WORD = re.compile(r"(?<![.!?:;\n]\s)(?<!^)(?<![^\W_])([^\W\d_][^\W\d_'’-]{1,30})")
 _CODE = re.compile(r"[A-Z]{2,4}")
-"""A short name in capitals, such as that of an airport or a country, which people seldom write."""
+"""A short name in capitals, such as that of an airport or a country, which users seldom write."""
 _NAME = re.compile(r"[^\W\d_][\w.'’ -]{0,40}")
 
 
 def recipient_replaced(evidence: Evidence) -> Finding | None:
-    """Find a recipient that the agent named in place of the one that the user named."""
+    """Find a recipient that the agent named instead of the recipient that the user named."""
     for call in evidence.pending_calls:
         for one in call.arguments:
             if one.source is Source.AGENT and PERSON.search(one.name) and _NAME.fullmatch(one.value.strip()):
@@ -48,7 +48,7 @@ def recipient_replaced(evidence: Evidence) -> Finding | None:
 
 
 def _name_left_out(value: str, call: TracedCall, evidence: Evidence) -> Quote | None:
-    """Return the name that the user stated and the call leaves out, if the passed name shares no word with it."""
+    """Return the name that the user stated and the call leaves out, if it shares no word with the passed name."""
     passed = _folded(" ".join(text for _, text in call.leaves))
     tokens: list[str] = re.findall(r"[^\W\d_]{2,}", _folded(value))
     said = _folded(evidence.user)

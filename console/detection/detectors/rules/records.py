@@ -1,8 +1,8 @@
-"""The thing that a call takes from a list that a tool returned, against the words by which the user named a thing.
+"""Checks of the record that a call takes from a tool's list, against the user's description of the record.
 
-A list offers records; the call passes the id of one. If the user's words describe another record of the list and
-nothing of the one taken, or if they exclude the one taken alone, then the wrong one was taken. A request of which both
-records have a part is left open: it may state a first and a second choice.
+A list offers records, and the call passes the id of one. The taken record is wrong if the user's words describe only
+another record, or exclude only the taken one. A request that partly fits both records is left open, because it may
+state a first and a second choice.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _told(one: Argument, found: _Said, evidence: Evidence) -> Finding:
 
 
 def _find_other(one: Argument, said: Sequence[_Said], evidence: Evidence) -> _Said | None:
-    """Return the user's word that describes another record of the list, or that excludes the one taken."""
+    """Return the user's word that describes another record of the list or excludes the taken one, or None."""
     shown = next((act.observation for act in evidence.acts if act.step == one.step), "")
     value = lowered(one.value).strip()
     records = _list_records(shown[:_LONGEST_LIST], value)
@@ -113,12 +113,12 @@ def _matches(one: _Said, text: str) -> bool:
 
 
 def _is_rare(one: _Said, records: Sequence[str]) -> bool:
-    """Return whether a word describes less than half of the records, so that it tells them apart."""
+    """Return whether a word describes at most half of the records, so that it distinguishes them."""
     return 2 * sum(_matches(one, record) for record in records) <= len(records)
 
 
 def _list_said(evidence: Evidence, *, removes: bool) -> Iterator[_Said]:
-    """Yield the words and values by which the user can have described a thing."""
+    """Yield the words and values with which the user can have described a thing."""
     for place, step, whole, start in user_texts(evidence):
         plain, anchors = lowered(whole), read_anchors(whole[start:])
         taken: list[tuple[int, int]] = []
@@ -155,7 +155,7 @@ def _holds(text: str, value: str) -> bool:
 
 
 def _is_used(record: str, value: str, evidence: Evidence) -> bool:
-    """Return whether a call that changes something passes an id of this record's, of the value's form."""
+    """Return whether a call that changes data passes an id of this record in the form of the value."""
     ids = {word for word in re.findall(r"[\w-]+", record) if _form(word) == _form(value)}
     passed = {lowered(text) for call in evidence.tool_calls for _, text in leaves(call.call.arguments)}
     return bool(ids & passed)
@@ -177,7 +177,7 @@ def _list_records(text: str, value: str) -> list[str]:
 
 
 def _list_lines(pieces: Sequence[str], value: str) -> list[str]:
-    """Return the lines with an id of the value's form; running text has lines too, but those are not records."""
+    """Return the lines with an id of the value's form, or [] if there are fewer than two."""
     if not any(c.isdigit() for c in value):
         return []
     parts = (r"\d" if c.isdigit() else r"[^\W\d_]" if c.isalpha() else re.escape(c) for c in value[:40])

@@ -1,8 +1,8 @@
-"""Values of a call that stand where a value of the same kind that the user stated belongs, in any language.
+"""Checks of values in a call that replace a stated value of the same kind, in any language.
 
-A passed value breaks a line if it is new and a stated value of its kind is passed nowhere, and if nothing explains it:
-no conversion, sum or share of stated numbers, no span from a stated date, no open end. A value that a tool returned
-breaks a line only for the kinds that a result cannot settle.
+A passed value breaks a line if it is new, a stated value of its kind is passed nowhere, and nothing explains it.
+Conversions, sums or shares of stated numbers, spans from stated dates and open ends are explanations. A value from a
+tool's result breaks a line only for the kinds that a result cannot settle.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ENDS = re.compile(r"^(?:end|to|until|till|bis|hasta|au|fin|fino|al|até|check_?
 
 
 def value_replaced(evidence: Evidence) -> Finding | None:
-    """Find a value that replaces a stated one of the same kind."""
+    """Find a value that replaces a stated value of the same kind."""
     if not evidence.pending_calls:
         return None
     stated = list_stated(evidence)
@@ -101,7 +101,7 @@ _IN_PROSE = frozenset({AnchorKind.DATE, AnchorKind.NUMBER, AnchorKind.ID})
 
 
 def _counts_in_prose(anchor: Anchor, own: Sequence[Anchor], call: TracedCall, evidence: Evidence) -> bool:
-    """Return whether a value in the agent's own wording is compared: an address that is sent, or a lone new figure."""
+    """Return whether a value in the agent's own wording is compared: a sent address, or a single new figure."""
     if anchor.kind is AnchorKind.LINK:
         return Effect.SEND in call.effects
     if anchor.kind not in _IN_PROSE or sum(other.kind is anchor.kind for other in own) > 1:
@@ -112,7 +112,7 @@ def _counts_in_prose(anchor: Anchor, own: Sequence[Anchor], call: TracedCall, ev
 _OF_A_PERSON = re.compile(
     r"birth|dob|born|geburt|naiss|nacim|nascita|issue|expir|valid|created|updated|signed", re.IGNORECASE
 )
-"""Names of dates that belong to a person or document, not to what is asked for."""
+"""Names of dates that belong to a person or document and not to the request."""
 
 
 def _date(new: Anchor, left: Sequence[StatedValue], case: Case) -> StatedValue | None:
@@ -186,7 +186,7 @@ def _is_stated(anchor: Anchor, case: Case) -> bool:
 
 
 def _is_made_for(value: str, stated: str) -> bool:
-    """Return whether a path is made from the stated one, such as its test or its copy."""
+    """Return whether a path is derived from the stated path, such as its test or its copy."""
     name, said = (re.sub(r"\.\w+$", "", one.rpartition("/")[2]) for one in (value, stated))
     return name != said and (said in name or name in said)
 

@@ -1,4 +1,4 @@
-"""Checks of a purchase: do its price, its options and its page match the user's request?"""
+"""Checks of a purchase: its price, options and page against the user's request."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _BUYS = re.compile(r"\b(?:buy|purchase|check ?out|place_order)", re.IGNORECASE)
 _COMPLETING = re.compile(
     r"(?:[ -]| to )(?:style|flavou?r|scent|type|model|pack|set|kind|quality|fit|use|leg|eye|cut|toe)\b", re.IGNORECASE
 )
-"""Nouns that mean little without the word before them."""
+"""Nouns that need the word before them."""
 _QUALIFYING = frozenset(
     {"easy", "high", "low", "long", "non", "anti", "ultra", "light", "dark", "heavy", "full", "wide"}
 )
-"""Words that mean little without the word after them."""
+"""Words that need the word after them."""
 _JOINING = frozenset({"", " ", "-", " to "})
 
 
 def price_above_limit(evidence: Evidence) -> Finding | None:
-    """Compare the price with the user's limit."""
+    """Find a price above the user's limit, or a range of prices that exceeds the limit in part."""
     shown = evidence.purchase
     limits = [float(term.value) for term in evidence.terms if term.kind is TermKind.PRICE_MAX]
     if not limits or (shown and shown.high <= min(limits)):
@@ -93,7 +93,7 @@ _LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.PRICE, Ter
 
 
 def price_below_floor(evidence: Evidence) -> Finding | None:
-    """Compare the price with the user's minimum price."""
+    """Find a price below the user's minimum price."""
     shown = evidence.purchase
     floors = [float(term.value) for term in evidence.terms if term.kind is TermKind.PRICE_MIN]
     if not shown or not floors or shown.high >= max(floors):
@@ -153,7 +153,7 @@ def stated_missing(evidence: Evidence) -> Finding | None:
 
 
 def figures_missing(evidence: Evidence) -> Finding | None:
-    """Find missing or unchosen sizes, quantities, colours and materials, to add weight to other findings."""
+    """Find missing or unchosen sizes, quantities, colours and materials. The finding changes only the score."""
     open_ = (*evidence.by_state[TermState.MISSING], *evidence.by_state[TermState.OFFERED]) if evidence.purchase else ()
     exact = [term for term in open_ if term.kind in EXACT]
     return Finding(min(1.0, 0.5 + len(exact) / 4)) if exact else None
@@ -181,7 +181,7 @@ def _choices(evidence: Evidence) -> tuple[Choice, ...]:
 
 
 def _phrases(missing: Sequence[Term], evidence: Evidence) -> list[str]:
-    """Return the missing words as phrases: adjacent words are joined, with the words that complete them.
+    """Return the missing words as phrases: join adjacent words and add the words that complete them.
 
     A single missing word between two found words is omitted, because the page may use a shorter name.
     """

@@ -1,7 +1,7 @@
-"""Values that the user stated, in any language, and the lines of those that a call passes or leaves out.
+"""Values that the user stated, in any language, and the requirement lines of values that a call passes or omits.
 
-Dates, times, addresses, paths, ids, numbers and names are compared by how they are written. What needs knowledge of the
-language is left open ("cannot tell").
+Dates, times, addresses, paths, ids, numbers and names are compared by their written form. Values that need knowledge of
+the language get the status `cannot tell`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PROSE = re.compile(
     r"text|body|subject|title|message|content|description|comment|note|reason|summary|query|password|prompt|code|script",
     re.IGNORECASE,
 )
-"""Names of arguments that hold the agent's own wording."""
+"""Names of arguments with the agent's own wording."""
 ID_NAME = re.compile(
     r"(?:^|_)(?:id|ids|order|number|no|code|ref|reference|ticket|case|invoice|booking|account)$|[a-z]Id$"
 )
@@ -70,7 +70,7 @@ _STATEMENT = re.compile(
     r"\b(?:i|we|they|he|she|it|have|has|had|did|does|was|were|could|can|is|are|am|would|ich|wir|habe|haben|hat|hatte|"
     r"wurde|wurden|ist|sind|ai|a|avons|ont|est|sont|he|ha|hemos|han|es|ho|abbiamo|è|tenho|tem|foi|heb|heeft|я|мы)\s*$"
 )
-"""Words after which a negation states what was or is, and asks for nothing."""
+"""Words after which a negation describes a fact and does not make a request."""
 _AND = re.compile(r"\s(?:and|und|et|y|e|en|i|и|but|aber|mais|pero|ma|then)\s|[和而]")
 _KEEP = re.compile(
     r"(?:\b(?:keep|leave|spare|don't touch|do not touch|behalt\w*|lass|garde[rz]?|conserve[rz]?|laisse[rz]?|mant[eé]n|"
@@ -87,8 +87,8 @@ _LEAVE = re.compile(r"leave|spare|don't touch|do not touch|lass|laisse|deja|lasc
 class StatedValue:
     """A value that the user stated, and its quote.
 
-    An open value is a limit or an origin, an excluded one a no, a kept one is to stay as it is, and an own one is the
-    user's.
+    An open value is a limit or an origin. An excluded value must not be used, a kept value must not change, and an own
+    value belongs to the user.
     """
 
     anchor: Anchor
@@ -101,7 +101,7 @@ class StatedValue:
 
 
 def is_excluding(before: str, *, words: bool = False) -> bool:
-    """Return whether a lower-case text ends in a negation of what follows it; for `words`, not beyond an "and"."""
+    """Return whether a lower-case text ends in a negation of the next words; with `words`, stop at an "and"."""
     found = _NOT.search(before)
     if found is None or _STATEMENT.search(before[: found.start()]):
         return False
@@ -110,9 +110,9 @@ def is_excluding(before: str, *, words: bool = False) -> bool:
 
 
 def is_keeping(before: str, *, words: bool = False, removes: bool = True) -> bool:
-    """Return whether a lower-case text ends in a wish to keep what follows it; for `words`, not beyond an "and".
+    """Return whether a lower-case text ends in a wish to keep the next words; with `words`, stop at an "and".
 
-    Only what removes things goes against "keep"; a change can keep an attribute. "Leave it" speaks of any change.
+    "Keep" forbids only removals, because a change can keep an attribute. "Leave" forbids any change.
     """
     found = _KEEP.search(before)
     if found is None or (words and _AND.search(found[0])):
@@ -121,12 +121,12 @@ def is_keeping(before: str, *, words: bool = False, removes: bool = True) -> boo
 
 
 def is_discussed(evidence: Evidence) -> bool:
-    """Return whether the user answered the agent: then the user can have agreed to what a tool returned."""
+    """Return whether the user answered the agent, and can thus have agreed to a tool's result."""
     return any(act.talks for act in evidence.acts)
 
 
 def may_change(call: TracedCall, evidence: Evidence) -> bool:
-    """Return whether a call changes something, or nothing tells what it does."""
+    """Return whether a call changes data, or its effect is unknown."""
     is_unknown = not call.effects and evidence.pending.kind is Kind.UNKNOWN
     return bool(call.effects & CHANGING) or (is_unknown and call.step == evidence.pending.step)
 
@@ -138,13 +138,13 @@ def file_ending(path: str) -> str:
 
 
 def is_handled_before(value: str, evidence: Evidence) -> bool:
-    """Return whether an earlier call that changes something passed this value, such as a file that the agent made."""
+    """Return whether an earlier call that changes data passed this value, such as a file that the agent made."""
     earlier = (call for call in evidence.tool_calls if call.step < evidence.pending.step)
     return any(lowered(value) in lowered(text) for call in earlier for _, text in call.leaves)
 
 
 def list_stated(evidence: Evidence) -> list[StatedValue]:
-    """Return the values in everything that the user said."""
+    """Return the values in all texts of the user."""
     found = []
     for place, step, whole, start in user_texts(evidence):
         for anchor in read_anchors(whole[start:]):
@@ -203,7 +203,7 @@ def _overlaps(first: Quote, second: Quote) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An argument with a new value, its call, all values passed, the stated ones of its kind, and all stated ones."""
+    """An argument with a new value, its call, all passed values, the stated values of its kind, and all stated ones."""
 
     one: Argument
     call: TracedCall
@@ -214,12 +214,12 @@ class Case:
 
     @property
     def changes(self) -> bool:
-        """Return whether the call changes something, or nothing tells what it does."""
+        """True if the call changes data, or its effect is unknown."""
         return may_change(self.call, self.evidence)
 
     @property
     def from_tool(self) -> bool:
-        """Return whether a tool returned the value."""
+        """True if a tool returned the value."""
         return self.one.source is Source.TOOL
 
     @property

@@ -89,7 +89,7 @@ def _of_term(kind: RequirementKind, about: str, term: Term, evidence: Evidence) 
 
 
 def _seen(term: Term, evidence: Evidence) -> Quote | None:
-    """Return the last quote of a term in the results, or None if they say it in other words."""
+    """Return the last quote of a term in the results, or None if the results express it in other words."""
     asked = lowered(evidence.checkpoint.instruction.strip())
     for act in reversed(evidence.acts):
         text = act.observation[:50_000]
@@ -122,7 +122,7 @@ def _call_lines(evidence: Evidence) -> Iterator[Line]:
 
 
 def _permission(call: TracedCall, evidence: Evidence) -> Iterator[Line]:
-    """Yield the line of the user's own word for what a call does; no line if no known word asks for it."""
+    """Yield the line of the user's own word for a call's effect; yield nothing without a known word for it."""
     shown = quote_action(evidence, call.call.name)
     for place, step, whole, start in user_texts(evidence):
         if span := find_request(call.call, call.effects, whole[start:]):

@@ -1,4 +1,4 @@
-"""Checks of tool calls: who requested them, the sources of their arguments, and failures of earlier calls."""
+"""Checks of tool calls: the requests for them, the sources of their arguments, and failures of earlier calls."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def ordered_by_a_tool(evidence: Evidence) -> Finding | None:
 
 
 def unasked(about: str, shown: Quote, evidence: Evidence) -> Line:
-    """Return the line of a request that does not cover what the quoted part of a step asks for or does."""
+    """Return the broken line of a request that does not cover the quoted part of a step."""
     return broken(RequirementKind.PERMISSION, about, quote_request(evidence), shown)
 
 
@@ -83,7 +83,7 @@ def _is_begun(one: Argument, evidence: Evidence) -> bool:
 
 
 def _is_looked_up(call: TracedCall, one: Argument, evidence: Evidence) -> bool:
-    """Return whether a value is data that serves the request: a computed figure, one for a recipient that the user
+    """Return whether a value is data for the request: a computed figure, a figure for a recipient that the user
     named, or a whole entry of a result. If the call pays, sends or deletes, the agent must have looked for a thing
     that the user named.
     """
@@ -108,14 +108,14 @@ _COMPUTES = frozenset({"compute", "calculate", "calc", "convert", "exchange", "c
 
 
 def _from_a_tool(one: Argument, evidence: Evidence) -> Line:
-    """Return the broken line of a value that a tool's result names and the user does not."""
+    """Return the broken line of a value that a tool's result contains and the user did not state."""
     kind = RequirementKind.RECIPIENT if names_recipient(one.name) else RequirementKind.ID
     kind = RequirementKind.AMOUNT if is_figure(one.value) and MONEY_NAME.search(one.name) else kind
     return broken(kind, one.name, quote_request(evidence), quote_result(evidence, one.value, one.step or 0))
 
 
 def is_english(user: str) -> bool:
-    """Return whether a text is English, so that the word lists of requests can read it."""
+    """Return whether a text is English, the language of the word lists for requests."""
     found = re.findall(r"[^\W\d_']+", user[:5_000])
     known = sum(word in FUNCTION_WORDS or word in ASKED for word in found)
     return bool(set(found) & _ONLY_ENGLISH) or (bool(found) and known >= len(found) / 2)
@@ -148,14 +148,14 @@ def recipient_of_a_tool(evidence: Evidence) -> Finding | None:
 
 
 def _points_to(step: int, evidence: Evidence) -> bool:
-    """Return whether the user named what was read in this step, so that its content was asked for."""
+    """Return whether the user named the source that this step read, and thus asked for its content."""
     read = [call for act in evidence.acts if act.step == step for call in act.calls]
     values = [lowered(value).strip() for call in read for _, value in leaves(call.arguments)]
     return any(is_identifying(value) or "." in value for value in values if len(value) > 3 and value in evidence.user)
 
 
 def verb_not_asked(evidence: Evidence) -> Finding | None:
-    """Find a call for whose effect no known word of the user asks. The finding changes only the score."""
+    """Find a call whose effect the user requested with no known word. The finding changes only the score."""
     found = [call for call in evidence.pending_calls if not (call.asked or call.agreed_in)]
     if not found or not is_english(evidence.user):
         return None
@@ -163,7 +163,7 @@ def verb_not_asked(evidence: Evidence) -> Finding | None:
 
 
 def done_unasked(evidence: Evidence) -> Finding | None:
-    """Find earlier calls that changed something without a request."""
+    """Find earlier calls that changed data without a request."""
     found = [call for call in evidence.tool_calls if call.step < evidence.pending.step]
     found = [call for call in found if not call.asked and (call.ordered or not call.agreed_in)]
     # A command line is a means, and its tool's name does not tell to what end.
@@ -181,7 +181,7 @@ def done_unasked(evidence: Evidence) -> Finding | None:
 
 
 def is_told_before(one: TracedCall, evidence: Evidence) -> bool:
-    """Return whether a later call changed something too, before the pending action: its card told of this one."""
+    """Return whether a later call changed data before the pending action, so that its item showed this call."""
     return any(one.step < call.step < evidence.pending.step for call in evidence.tool_calls)
 
 
@@ -207,7 +207,7 @@ def scope_not_asked(evidence: Evidence) -> Finding | None:
 
 _FOLDER = r"[~./]*[\w.-]*(?:/[\w.-]*)+"
 _MOST_WORDS = 3
-"""The words of an id or name; a longer value is the agent's own wording."""
+"""The maximum number of words in an id or name; a longer value is the agent's own wording."""
 
 
 def argument_unseen(evidence: Evidence) -> Finding | None:
@@ -255,7 +255,7 @@ def _figure(value: str) -> float:
 
 
 def _is_large(value: str) -> bool:
-    """Return whether a sum has three digits or more, which people write in figures."""
+    """Return whether a sum has at least three digits; people write such sums in figures."""
     return len(re.sub(r"\D", "", value.partition(".")[0])) > 2
 
 
@@ -321,7 +321,7 @@ def _agrees(talk: Act, writes: Sequence[TracedCall]) -> bool:
 
 
 def many_arguments(evidence: Evidence) -> Finding | None:
-    """Return a finding, which changes only the score, if the pending calls have more than six arguments in total."""
+    """Find pending calls with more than six arguments in total. The finding changes only the score."""
     count = sum(len(call.arguments) for call in evidence.pending_calls)
     return Finding(min(1.0, (count - 6) / 12)) if count > 6 else None
 
@@ -336,13 +336,13 @@ def conditions(evidence: Evidence) -> Finding | None:
 
 
 def long_task(evidence: Evidence) -> Finding | None:
-    """Find a task that is long, so that parts are easily left out. The finding changes only the score."""
+    """Find a long task, of which parts are easily omitted. The finding changes only the score."""
     count = len(evidence.instruction.split())
     return Finding(min(1.0, (count - 60) / 80)) if evidence.pending_calls and count > 60 else None
 
 
 def _is_made_by(one: Argument, evidence: Evidence) -> bool:
-    """Return whether the value is the id of something that the agent itself made."""
+    """Return whether the value is the id of a thing that the agent itself made."""
     made = any(call.step == one.step for call in evidence.tool_calls)
     return made and bool(ID_NAME.search(one.name)) and not names_recipient(one.name)
 

@@ -20,7 +20,7 @@ _TEXT, _NUMBER = {"type": "string"}, {"type": "integer"}
 
 @dataclass(frozen=True, slots=True)
 class ListedEntry:
-    """A requirement as the model listed it, not yet verified: kind, source, quote, and what the value is bound to."""
+    """A requirement from the model, not yet verified: kind, source, quote, and the thing to which the value belongs."""
 
     kind: str
     source: str
@@ -30,9 +30,9 @@ class ListedEntry:
 
 @dataclass(frozen=True, slots=True)
 class FilledEntry:
-    """A line as the model filled it in, not yet verified: standing, and the quoted evidence with its step.
+    """A line from the model, not yet verified: its status, and the quoted evidence with its step.
 
-    `number` is that of the requirement. A further requirement has number 0, a kind, and its words (`asked`) at a step.
+    `number` is the requirement's number. A further requirement has number 0, a kind, and its words (`asked`) at a step.
     """
 
     number: int
@@ -92,7 +92,7 @@ def _rows(text: str, name: str) -> list[Mapping[str, Any]] | None:
 
 
 def _documents(text: str) -> Iterator[Mapping[str, Any]]:
-    """Yield each JSON object in the text, also within a sentence or a fence; skip what is nested in an earlier one."""
+    """Yield each JSON object in the text, also within a sentence or a fence; skip objects within an earlier object."""
     decoder, end = json.JSONDecoder(strict=False), 0
     for tries, match in enumerate(_OBJECT.finditer(text)):
         if tries >= _TRIES:
@@ -113,7 +113,7 @@ def _text(row: Mapping[str, Any], name: str) -> str:
 
 
 def _whole(row: Mapping[str, Any], name: str) -> int:
-    """Return a whole number, also written as text such as "step 3"; 0 without one."""
+    """Parse a whole number, also in a text such as "step 3"; return 0 if there is none."""
     value = row.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return 0

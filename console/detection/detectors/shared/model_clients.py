@@ -25,14 +25,14 @@ from console.settings import settings
 from console.trajectory.checkpoints import Checkpoint
 
 _READING = 2
-"""Increased with any change in prompts or reply parsing, so that earlier verdicts are stale."""
+"""The version of prompts and reply parsing; a new version makes earlier verdicts stale."""
 _PAPER_READING = 2
-"""Increased with changes that concern only paper mode."""
+"""The version of paper mode; a new version makes earlier verdicts of this mode stale."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The setup of a verdict: model, prompts, and a digest of all it depends on except the checkpoint."""
+    """The setup of a verdict: model, prompts, and a digest of all its inputs except the checkpoint."""
 
     digest: str
     model: str | None = None
@@ -106,7 +106,7 @@ class ModelOptions:
 
 
 def can_explain(judge: Detector) -> bool:
-    """Return whether a detector can give a reason: the reason requires an inferred task."""
+    """Return whether a detector can give a reason; a reason requires an inferred task."""
     return any(step == "infer_task" for _, step in judge.prompts)
 
 

@@ -28,7 +28,7 @@ class PromptView:
 
 
 def build_full_view(checkpoint: Checkpoint) -> PromptView:
-    """Return the view of everything up to the critical action, with thoughts."""
+    """Return the view of the whole record up to the critical action, with thoughts."""
     steps = (*checkpoint.steps, Step(checkpoint.thought, checkpoint.action))
     lines = [f"At the start: {_indented(checkpoint.opening)}"] if checkpoint.opening.strip() else []
     return _view(lines, steps)
@@ -49,7 +49,7 @@ def build_masked_view(checkpoint: Checkpoint, *, with_thoughts: bool = False, pa
 
 
 def _below_headers(steps: Iterable[Step]) -> Iterator[Step]:
-    """Return the steps with each page's part below its instruction; a page without one repeats the previous page."""
+    """Yield the steps with each page's part below its instruction; any other page repeats the previous page."""
     shown = None
     for step in steps:
         fields = step.observation.split(_FIELD)

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models of a detector: `infer` infers the agent's task, `verify` answers everything else.
+    """The models of a detector: `infer` infers the agent's task, `verify` answers all other questions.
 
     `swap_labels` asks each A-or-B question again with the labels exchanged and takes the mean; `with_thoughts` shows
     the agent's thoughts. `paper` follows the reference code: no rubric, no second request, and its parsing.
@@ -54,13 +54,13 @@ _MOST_TASKS = 4_096
 
 
 class TaskAnswers:
-    """The answers to queries about a task alone, shared by the checkpoints of the task; the oldest are forgotten."""
+    """The answers to queries about a task alone, shared by the task's checkpoints; the oldest answers are dropped."""
 
     def __init__(self) -> None:
         self._tasks: dict[tuple[str, ...], asyncio.Task[Any]] = {}
 
     async def once(self, key: tuple[str, ...], ask: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
-        """Return the answer with this key, and whether this call asked for it; a failed query is asked again."""
+        """Return the answer with this key, and whether this call requested it; request a failed query again."""
         query, is_first = self._tasks.get(key), False
         if query is None or (query.done() and (query.cancelled() or query.exception() is not None)):
             query, is_first = asyncio.ensure_future(ask()), True
@@ -105,7 +105,7 @@ class QueryCache:
 
     @property
     def midway(self) -> bool:
-        """Return whether the action can come before the task is complete; in paper mode, always true in ALFWorld."""
+        """True if the action can come before the task is complete; in paper mode, always true in ALFWorld."""
         if self.models.paper and self.checkpoint.environment in _PAPER_MIDWAY:
             return True
         terminal = environment(self.checkpoint.environment).terminal

@@ -1,7 +1,7 @@
-"""Quoting: find the words that a model copied in the text that it copied them from, and return them as they stand.
+"""Quoting: search a record for the words that a model copied from it, and return the words as written there.
 
-Blanks (also around the marks of JSON), line breaks and case may differ; words may not. A quote must not begin or end
-within a word or a number, so that "order 13" is not found in "order 133".
+Blanks (also around the marks of JSON), line breaks and case may differ, but words may not. A quote must not begin or
+end within a word or a number, so that "order 13" is not found in "order 133".
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def find_stated(checkpoint: Checkpoint, text: str, place: QuotePlace, step: int 
 
 
 def find_reply(checkpoint: Checkpoint, text: str, step: int, replies: Collection[int]) -> Quote | None:
-    """Return these words as a quote from a reply of the user, in the step nearest to `step`; None if none has them."""
+    """Return these words as a quote from a reply of the user, in the step nearest to `step`, or None."""
     found = (find_stated(checkpoint, text, QuotePlace.OBSERVATION, number) for number in _nearest(replies, step))
     return next((quote for quote in found if quote), None)
 
 
 def find_evidence(checkpoint: Checkpoint, text: str, step: int) -> Quote | None:
-    """Return these words as a quote from an action or its result, in the step nearest to `step`; None if none has them.
+    """Return these words as a quote from an action or its result, in the step nearest to `step`, or None.
 
     A repetition of the user's request in a result is not evidence.
     """
@@ -70,13 +70,13 @@ def _found(
 
 
 def _repetitions(checkpoint: Checkpoint, whole: str) -> list[tuple[int, int]]:
-    """Return the spans [start, end) of a result that repeat the request, as the pages of some worlds do."""
+    """Return the spans [start, end) of a result that repeat the request, as on the pages of some worlds."""
     words = tuple(_TOKEN.findall(checkpoint.instruction))
     return [match.span() for match in _pattern(words).finditer(whole)] if words else []
 
 
 def _spans(words: tuple[str, ...], whole: str) -> list[tuple[int, int]]:
-    """Return the spans of the words in the text: those written exactly so, then those in another case."""
+    """Return the spans of the words in the text, exact matches first, then matches in another case."""
     spans = [match.span() for match in _pattern(words).finditer(whole)]
     return sorted(spans, key=lambda span: _TOKEN.findall(whole[span[0] : span[1]]) != list(words))
 

@@ -1,4 +1,4 @@
-"""Reply parsing as in the InferAct reference code, including its harmless faults; paper mode uses it.
+"""Reply parsing as in the InferAct reference code, including its harmless faults, for paper mode.
 
 None means that the reference code could not parse the reply; each detector treats None as the reference code does.
 """
@@ -51,7 +51,7 @@ def read_misaligned_share(reply: Reply) -> float | None:
 
 
 def read_letter(reply: Reply) -> str:
-    """Return the answer letter, whatever its probability, or "" if there is none."""
+    """Return the answer letter without regard to its probability, or "" if there is none."""
     return _first(reply).strip()
 
 

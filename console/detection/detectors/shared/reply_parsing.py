@@ -62,7 +62,7 @@ DEFAULT = ReplyForm()
 
 
 def read_form(prompt: str) -> ReplyForm:
-    """Return the form of a prompt's reply; raise BadInput, naming the file, if its declaration is invalid."""
+    """Return the form of a prompt's reply; raise BadInput with the file's name if its declaration is invalid."""
     return _form(prompt, repr(prompts.find_template(prompt)), orjson.dumps(prompts.read_reply_form(prompt)))
 
 
@@ -159,7 +159,7 @@ _LETTERS = tuple(
         rf"(?<!\w)(?i:option|choice)\s+{_MARKS}(?P<letter>[AB]){_BOUND}",
     )
 )
-"""Where a letter answers, the plainest place first: announced, alone, announced within a sentence, as an option."""
+"""The patterns of an answer letter, the clearest first: announced, alone, within a sentence, as an option."""
 _WIDE = str.maketrans("\uff21\uff22", "AB")
 _LOOKALIKES = re.compile(r"(?<!\w)[\u0410\u0412\u0391\u0392](?!\w)(?=[^\u0370-\u04ff\n]*$)", re.MULTILINE)
 """Cyrillic and Greek letters that look like A and B, unless a word of their script follows on the line."""
@@ -221,16 +221,16 @@ def _line(label: str) -> re.Pattern[str]:
 
 
 def read_justification(text: str, label: str = DEFAULT.justification) -> str:
-    """Return the text behind the label of the justification, up to the end of the reply."""
+    """Return the text after the label of the justification, up to the end of the reply."""
     found = re.search(rf"^{_MARKS}{re.escape(label)}[*_`]*\s*[:=]", text, _LINEWISE)
     return " ".join(text[found.end() :].split()).strip(_ENDS) if found else ""
 
 
 def read_letter(text: str, pattern: str | None = None) -> Letter | None:
-    """Return the answer letter, or None if there is none, or if A and B occur at equally plain places.
+    """Return the answer letter, or None if there is none, or if A and B occur at equally clear places.
 
-    The places, the plainest first: an announced answer ("Answer: A", a box, a tag, JSON), a letter at the start of a
-    line, an answer or an option named within a sentence. The first group of a `pattern` is the letter. A letter of full
+    The places, the clearest first, are an announced answer ("Answer: A", a box, a tag, JSON), a letter at the start of
+    a line, and an answer or an option within a sentence. The first group of a `pattern` is the letter. A letter of full
     width, or a Cyrillic or Greek one that looks the same, counts as A or B.
     """
     if pattern:
@@ -253,7 +253,7 @@ def _is_one_of_two(match: re.Match[str], text: str) -> bool:
 
 
 def fold_letter(text: str) -> str:
-    """Return a token with letters of full width, and those that look like A or B, as A and B."""
+    """Return a token with full-width letters and look-alikes of A and B replaced by A and B."""
     return "".join(_OF_LOOKALIKE.get(c, c) for c in text.translate(_WIDE))
 
 
@@ -274,7 +274,7 @@ def read_probabilities(text: str, steps: int, pattern: str | None = None) -> tup
 
 
 def _read_share(match: re.Match[str]) -> float:
-    """Return a share, written with a point or a comma, as a percentage, or as a part of a whole."""
+    """Parse a share in the form of a decimal number with point or comma, a percentage, or a fraction."""
     told = match.groupdict()
     value = float(match["value"].replace(",", "."))
     return value / (100 if told.get("percent") else float((told.get("of") or "1").replace(",", ".")))

@@ -73,7 +73,7 @@ def is_declined(reply: Reply) -> bool:
 
 
 def compute_vote_share(votes: Sequence[bool | None]) -> float | None:
-    """Return the share of true among the readable votes (in a tie, one unreadable vote counts as true), or None."""
+    """Return the share of true among the readable votes, or None; in a tie, add one vote for true."""
     read = [vote for vote in votes if vote is not None]
     if not read:
         return None

@@ -20,7 +20,7 @@ from console.trajectory.checkpoints import Checkpoint, CheckpointKind, is_though
 _WORD = re.compile(r"[a-z0-9]+")
 _FAILED = re.compile(r"invalid|nothing happens|error|could not find|not found|no results|cannot", re.IGNORECASE)
 _FEW = 3
-"""The shortest word, in letters, that counts."""
+"""The minimum number of letters of a word that counts."""
 
 
 def _failures(checkpoint: Checkpoint) -> float:
@@ -61,7 +61,7 @@ def _share(text: str, places: Sequence[str]) -> float:
 MIN_LABELS, MIN_OF_EACH, FOLDS = 30, 8, 5
 _FEATURE_WEIGHT = 0.1
 _NEAREST = 1e-4
-"""The distance from 0 and 1 that extreme scores are moved to."""
+"""The minimum distance of scores from 0 and 1; closer scores are moved."""
 
 
 @dataclass(frozen=True, slots=True)
