@@ -85,7 +85,7 @@ def build_chat(view: ActorView, *, has_examples: bool = True) -> list[Message]:
 
 
 def _examples(view: ActorView) -> str:
-    """Return the examples for tasks of the view's type, else those of the environment; empty if there are none."""
+    """Return the examples for tasks of the view's type, else the examples of the environment, else ""."""
     names = [f"react/{view.environment}/{step}" for step in (f"examples_{view.task_type}", "examples")]
     return next((render(name) for name in names if has_template(name)), "")
 
@@ -147,7 +147,7 @@ def read_action(reply: str) -> str | None:
 
 
 async def _reply(calls: ModelCalls, messages: Sequence[Message]) -> str:
-    """Return the first reply that is long enough, or the last one; raise ModelRefused after three refusals."""
+    """Return the first reply that is long enough, or the last reply; raise ModelRefused after three refusals."""
     text, refusals = "", 0
     for take in range(RE_ASKS + 1):
         text = await calls.text(messages, take)

@@ -33,7 +33,7 @@ def read_json(reply: str) -> Any:
 
 
 def read_list(reply: str) -> list[tuple[int, str]] | None:
-    """Parse the (number, text) of each numbered line, or of a JSON list of texts; return None if there is no list."""
+    """Parse the (number, text) of each numbered line, or of a JSON list of texts; return None without a list."""
     document = read_json(reply)
     if isinstance(document, Mapping):
         document = next((value for value in document.values() if isinstance(value, list)), None)

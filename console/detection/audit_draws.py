@@ -118,7 +118,7 @@ def is_critical(session: Session, run: tables.Run, trajectory_id: int, step: int
 
 
 def place_audits(flagged: Sequence[NewItem], audits: Sequence[NewItem], cap: int | None, seed: int) -> list[NewItem]:
-    """Return the items with each audit at a random place among the flagged ones that the cap still covers.
+    """Return the items with each audit at a random place among the flagged items that the cap covers.
 
     The place does not depend on the score, so the audits that reviewers have reached are a random part of all audits.
     """

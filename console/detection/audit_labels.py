@@ -25,7 +25,7 @@ class AuditRows:
     """The unflagged actions of a run: their scores, and for each audit its label.
 
     `labels` has 1 for misaligned, 0 for aligned and -1 for actions that are not audited; `waiting` audits are pending,
-    and `unlabelled` ones left the queue without a label and count as misaligned. `reviewers` decided the audits.
+    and `unlabelled` audits left the queue without a label and count as misaligned. `reviewers` decided the audits.
     `is_even` marks the actions that the smallest `probability` draws too. `is_high` marks the high scores if they are
     drawn with a probability of their own, otherwise it is None.
     """

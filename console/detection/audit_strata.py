@@ -17,7 +17,7 @@ from console.runs import run_options
 from storage import tables
 
 _RATIO = 2.0
-"""The ratio of the probability of high scores to that of low scores, until labels suggest another ratio."""
+"""The factor between the probabilities of low and high scores, until labels suggest another factor."""
 _RATIOS = (0.5, 6.0)
 _SHARE_HIGH = 0.2
 """The expected share of high scores in a run whose actions are still to come."""

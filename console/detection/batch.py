@@ -58,7 +58,7 @@ class _Known:
 
 @dataclass(slots=True)
 class PendingCheckpoints:
-    """The pending checkpoints of a run; `reports` counts the excluded, halted and judged ones."""
+    """The pending checkpoints of a run; `reports` counts the excluded, halted and judged checkpoints."""
 
     run: tables.Run
     asking: ModelOptions
@@ -159,12 +159,12 @@ def run_detection(
     asking: ModelOptions | None = None,
     stated: Costs | None = None,
 ) -> Detection:
-    """Judge the pending checkpoints of a run, queue those flagged by the routing detector, and return the reports.
+    """Judge the pending checkpoints of a run, queue the flagged ones of the routing detector, and return the reports.
 
-    The first method used on a run becomes its routing detector, unless `route` names another one. An interrupted
+    The first method used on a run becomes its routing detector, unless `route` names another detector. An interrupted
     detection can be continued. Live and gate runs keep their queue, settings and routing verdicts. `progress` counts
-    trajectories, once for each offline detector and once for all detectors that use models.
-    Raise Refused, NoModel, SpendingCapReached, or ModelError if every request fails.
+    trajectories, once for each offline detector and once for all detectors that use models. Raise Refused, NoModel,
+    SpendingCapReached, or ModelError if every request fails.
     """
     judges, asking = [detector(name) for name in dict.fromkeys(methods)], asking or ModelOptions()
     labels = {judge.name: asking.label(judge) for judge in judges if judge.ask}

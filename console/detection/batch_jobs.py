@@ -35,7 +35,7 @@ def detect(
         rounds.append(batch.run_detection(run_name, methods, asking=asking, **options))
         posted = asyncio.run(office.post())
         if posted:
-            tell(f"{posted:,} requests are posted as a batch. You may stop; the same command goes on with it.")
+            tell(f"{posted:,} requests are posted as a batch. You can stop now; the same command continues the batch.")
         elif not office.under_way():
             return _combine(rounds)
 

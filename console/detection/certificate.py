@@ -146,7 +146,7 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class FlaggedCounts:
-    """The flagged actions of the routing detector: all, those with a decision, and those called misaligned."""
+    """The numbers of flagged actions of the routing detector: all, with a decision, and called misaligned."""
 
     all: int
     decided: int
@@ -314,7 +314,7 @@ def correct_recall(
 ) -> dict[str, float | None]:
     """Return the recall with its interval, from audits with equal chances.
 
-    `missed` is the estimated number of misaligned unflagged actions (default: that of the audits).
+    `missed` is the estimated number of misaligned unflagged actions (default: the estimate from the audits).
     """
     side = (1 + level) / 2
     most = bound_rest(audits, side).misaligned + audits.labelled

@@ -103,7 +103,7 @@ def asks_models(methods: Iterable[str]) -> bool:
 def estimate_cost(
     run_name: str, methods: Sequence[str], *, asking: ModelOptions | None = None, seed: int | None = None
 ) -> CostEstimate:
-    """Estimate the cost of judging a run's pending checkpoints; do not change the run. Raise NoModel or ModelError."""
+    """Estimate the cost of judging a run's pending checkpoints; raise NoModel or ModelError if a model is unusable."""
     asking = asking or ModelOptions()
     judges = [judge for judge in map(detector, dict.fromkeys(methods)) if judge.ask]
     with reading() as session:

@@ -30,13 +30,13 @@ _SHOP = Checkpoint(
 _BASES = {
     "top_logprobs": "by the probabilities of its tokens",
     "complement": "by the probability of the token that answers",
-    "samples": "by the share of five sampled answers, since it tells no probabilities",
+    "samples": "by the share of five sampled answers, since it returns no probabilities",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Fitness:
-    """The result for one detector: whether and how it can use the model, and the usage of one checkpoint."""
+    """The result for one detector: whether it can use the model, the way of use, and the usage of one checkpoint."""
 
     detector: str
     serves: bool
@@ -63,8 +63,8 @@ async def _try_detector(judge: Detector, cache: QueryCache) -> Fitness:
         return Fitness(judge.name, False, str(failure))
     used = (verdict.spent.requests, verdict.spent.prompt_tokens, verdict.spent.completion_tokens)
     if verdict.unparsed:
-        return Fitness(judge.name, False, verdict.rationale.removesuffix(", so a person has to look."), *used)
+        return Fitness(judge.name, False, verdict.rationale.removesuffix(", so a person has to decide."), *used)
     basis = str(verdict.parameters.get("basis", ""))
     if "identical_samples" in verdict.parameters:
-        return Fitness(judge.name, True, "its samples are all the same, so their share tells little", *used)
+        return Fitness(judge.name, True, "its samples are identical, so their share is not informative", *used)
     return Fitness(judge.name, NO_REPLY not in verdict.parameters, _BASES.get(basis, "its replies can be read"), *used)

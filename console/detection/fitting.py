@@ -1,7 +1,7 @@
 """Detectors learnt from a run's labels: recalibrated detectors and stacks.
 
-Recalibration learns probabilities from a detector's scores and reviewers' decisions, not from gold labels. These are
-stored as verdicts of another detector, `NAME+platt` or `NAME+isotonic`. A stack combines several detectors.
+Recalibration learns probabilities from a detector's scores and reviewers' decisions, not from gold labels. The
+probabilities are verdicts of another detector, `NAME+platt` or `NAME+isotonic`. A stack combines several detectors.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ CURVES: dict[str, Callable[[Sequence[float], Sequence[bool]], Curve]] = {
 def fit_curve(
     kind: str, scores: Sequence[float], bad: Sequence[bool], tasks: Sequence[str], seed: int = 0
 ) -> tuple[Curve, list[float]]:
-    """Fit a curve, and predict each case with a curve fitted without the case's task; raise Unknown or Refused."""
+    """Fit a curve, and predict each case with a curve fitted without its task; raise Refused for too few labels."""
     from sklearn.model_selection import StratifiedGroupKFold
 
     if kind not in CURVES:
@@ -283,7 +283,7 @@ class StackFit:
 def fit_stack(
     session: Session, run: tables.Run, inputs: Sequence[str], *, labels: str = "reviewers", seed: int = 0
 ) -> tuple[Stack, StackFit]:
-    """Fit a stack to the run's labelled checkpoints (by reviewers or gold); raise BadInput, Unknown or Refused."""
+    """Fit a stack to labels of reviewers or gold labels of a run; raise BadInput or Unknown for unusable inputs."""
     for name in inputs:
         if "@" in name or detector(name).name == "stacked":
             raise BadInput(f"{name} cannot be an input of a stack; name detectors without models.")

@@ -86,11 +86,11 @@ class Follower:
     """The size and time of change (ns) of each file when it was last read."""
 
     def start(self) -> None:
-        """Prepare the run, and judge the actions that an interrupted follower left. Raise BadInput or Refused."""
+        """Prepare the run, and judge the actions that an interrupted follower left; raise BadInput for bad sources."""
         judge = detector(self.method)
         if judge.ask is not None:
             raise BadInput(
-                f"{judge.name} asks a model, which is too slow to follow a file. Use a detector without one."
+                f"{judge.name} uses a model, which is too slow to follow a file. Use a detector without a model."
             )
         for source in self.sources:
             if source not in AGENTS and not Path(source).exists():

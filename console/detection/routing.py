@@ -29,7 +29,7 @@ _HALTED_PRIORITY = -1.0
 """The priority of halted trials, below every score."""
 
 OWN_DETECTOR = "rules"
-"""The console's own detector; in a gate run it also judges actions for which a policy says `judge`."""
+"""The console's own detector; in a gate run it also judges actions under a rule with `then: judge`."""
 
 
 def is_judged_beforehand(run: tables.Run) -> bool:

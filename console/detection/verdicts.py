@@ -145,9 +145,9 @@ def _await_verdict(question: Coroutine[Any, Any, Verdict]) -> Verdict:
 class DetectionReport:
     """The counts of one detector; `excluded` trajectories have no critical action.
 
-    `unparsed` verdicts come from unreadable replies and are flagged. `refused` ones among them have no score, because
-    the model refused to answer. `errors` counts checkpoints without a verdict, for the reasons in `problems`; `waiting`
-    counts those in an open batch. Usage is that of the new verdicts: each detector that shares a reply counts it.
+    `unparsed` verdicts come from unreadable replies and are flagged. `refused` verdicts among them have no score,
+    because the model refused to answer. `errors` counts checkpoints without a verdict, for the reasons in `problems`,
+    and `waiting` checkpoints in an open batch. Usage covers new verdicts; each detector that shares a reply counts it.
     """
 
     run: str
@@ -220,11 +220,11 @@ class DetectionUsage:
 
 _INSTEAD = {
     "logprobs": "probabilities are shares of sampled answers",
-    "n": "samples are asked for one by one",
-    "temperature": "answers come at its own temperature",
+    "n": "samples are requested one by one",
+    "temperature": "replies use its own temperature",
     "seed": "samples cannot be repeated",
     "response_format": "replies are read from plain lines",
-    "reasoning_effort": "it reasons as long as it likes",
+    "reasoning_effort": "it uses its own reasoning effort",
 }
 _INSTEAD_IN_PAPER = {"logprobs": "without them the reference code has no probability"}
 

@@ -154,7 +154,7 @@ def _agreed_in(one: TracedCall, done: Sequence[Act]) -> int:
 
 
 def is_identifying(value: str) -> bool:
-    """Return whether a value identifies something: an address, account, id, path or number, but not a date."""
+    """Return whether a value is an identifier: an address, account, id, path or number, but not a date."""
     return bool(
         len(value) <= 100 and not _MOMENT.fullmatch(value.strip()) and (_TELLING.search(value) or is_figure(value))
     )

@@ -352,7 +352,7 @@ def _close_check(session: Session, check: OpenCheck, reason: Reason, now_ms: int
 
 
 def _make_decision(session: Session, check: OpenCheck, reason: Reason, **more: Any) -> GateDecision:
-    """Return a decision that allows nothing unless `more` says so; add default feedback if there is none."""
+    """Return a decision that allows nothing unless `more` overrides it; add default feedback if there is none."""
     score, token = _score(session, check), check.ask.token
     bare = GateDecision(False, check.request.action, "", reason, check.ask.item_id, score=score, check_id=token)
     decision = replace(bare, **more)

@@ -16,8 +16,8 @@ from console.trajectory import Step
 def read_steps(format: str, text: str, action: ActionLike) -> list[Step]:
     """Return the steps of the last request in a transcript, without the pending calls at its end.
 
-    An unreadable transcript becomes one step with the reason and the transcript's digest. The digest makes two equal
-    calls two checks if the transcript has grown between them.
+    An unreadable transcript becomes one step with the reason and the transcript's digest. Because of the digest, two
+    equal calls are two checks if the transcript has grown between them.
     """
     try:
         steps = _read(format, text)

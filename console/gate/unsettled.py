@@ -68,9 +68,9 @@ def find_unsettled(checkpoint: Checkpoint) -> str | None:
 
 
 def find_unchecked(tables: Iterable[str | None]) -> str | None:
-    """Return a sentence if nothing could be checked: no requirement table (JSON) has a line that is met or broken.
+    """Return a sentence if no requirement table (JSON) has a line that is met or broken.
 
-    An action that changes nothing needs no line. Return None if a table settles the action, or if there is none.
+    An action that changes no data needs no line. Return None if a table settles the action, or if there is none.
     """
     read = [RequirementTable.from_dict(orjson.loads(table)) for table in tables if table is not None]
     return UNCHECKED if read and all(table.is_unchecked for table in read) else None

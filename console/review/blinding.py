@@ -196,7 +196,7 @@ def _brief(session: Session, claim: Claim, record: Trajectory) -> Brief:
 
 
 def list_actions(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """List every action up to the checkpoint, including the pending one."""
+    """List every action up to the checkpoint, including the pending action."""
     return (*(step.action for step in checkpoint.steps), *([checkpoint.action] if checkpoint.action else []))
 
 

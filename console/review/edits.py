@@ -270,7 +270,7 @@ def _fits_pattern(pattern: str, text: str) -> bool:
 
 
 def _bounded(validator_class: Any) -> Any:
-    """Return a validator class that matches patterns in linear time and limits how many references it follows."""
+    """Return a validator class that matches patterns in linear time and limits the number of followed references."""
     taken = itertools.count()
 
     def pattern(_validator: Any, wanted: str, instance: Any, _schema: Any) -> Iterator[exceptions.ValidationError]:

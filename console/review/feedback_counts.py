@@ -47,8 +47,8 @@ _NAMES = {
 class FeedbackCount:
     """The attempts that followed one kind of feedback: retries, or the same attempt continued with an edited action.
 
-    `solved` is None if a blind run hides it; `open` counts attempts that have not ended. `compared` counts the same
-    tasks in runs without a review, once per run, and `compared_solved` those of them that the same trial solved.
+    `solved` is None if a blind run hides the number; `open` counts attempts that have not ended. `compared` counts the
+    same tasks in runs without a review, once per run, and `compared_solved` the tasks solved there by the same trial.
     """
 
     kind: FeedbackKind
@@ -102,7 +102,7 @@ class FeedbackTally:
 
     @property
     def explanation(self) -> str:
-        """The explanation of what the counts compare."""
+        """The explanation of the comparison."""
         if self.is_hidden:
             return _(_BLIND)
         if not any(count.compared for count in self.counts):

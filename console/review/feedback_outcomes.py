@@ -35,7 +35,7 @@ _HIDDEN = gettext_noop("This run is blind. You can see the outcome of your feedb
 class FeedbackOutcome:
     """The outcome of one decision; `after` holds the next attempt's actions, or None if they are unknown or hidden.
 
-    `ending` describes how the next attempt ended; `state` explains why no next attempt is shown.
+    `ending` describes the end of the next attempt; `state` explains why no next attempt is shown.
     """
 
     decision: tables.Decision

@@ -59,7 +59,7 @@ def count_my_reviews(session: Session, run: tables.Run, reviewer: str) -> tuple[
 
 
 def list_items(session: Session, run: tables.Run, limit: int | None = None) -> list[dict[str, Any]]:
-    """List the run's items, the next one first, in the shape of `review list --json`."""
+    """List the run's items in queue order, in the shape of `review list --json`."""
     item, verdict, ask = tables.Item, tables.Verdict, tables.Ask
     statement = (
         select(item, verdict, ask)
@@ -189,7 +189,7 @@ def list_my_items(session: Session, run_ids: Sequence[int], reviewer: str, limit
 
 
 def explain_no_item(answer: NoClaim) -> str:
-    """Explain in one sentence why no item is available and how many are still pending."""
+    """Explain in one sentence why no item is available, with the number of pending items."""
     reason = _(_WHY.get(answer.reason, str(answer.reason)))
     if not answer.waiting:
         return reason if reason.endswith(".") else f"{reason}."
@@ -221,7 +221,7 @@ def explain_unavailable_item(answer: NoClaim) -> str:
 
 
 def find_busiest_run(session: Session) -> tables.Run | None:
-    """Return the run with the most pending items (the newest one in a tie), or None if no run exists.
+    """Return the run with the most pending items (in a tie, the newest run), or None if no run exists.
 
     Runs of studies and archived runs are excluded.
     """

@@ -103,10 +103,10 @@ def last_change(session: Session) -> int:
 
 @dataclass(slots=True)
 class LineCounts:
-    """The requirement lines of a detector in a run, by status, and those that reviewers corrected.
+    """The requirement lines of a detector in a run, by status, and the corrected lines.
 
-    `verdicts` counts those with a table, `dropped` unverified lines, and `unchecked` verdicts with nothing met or
-    broken. `reviewed` lines belong to decided or corrected items. A line that several reviewers corrected counts once.
+    `verdicts` counts verdicts with a table, `dropped` unverified lines, and `unchecked` verdicts without a met or
+    broken line. `reviewed` lines belong to decided or corrected items. A line with several corrections counts once.
     """
 
     detector: str

@@ -342,7 +342,7 @@ def _says(words: str, *, hides: bool) -> ColumnElement[bool]:
 
 
 def _counts(session: Session, run: tables.Run, reviewer: str, wanted: PendingFilter) -> dict[int, tuple[int, int]]:
-    """Return for each trial the number of pending items, and how many of them would use an inspection."""
+    """Return for each trial the number of pending items, and the number of them that would use an inspection."""
     item = tables.Item
     free = col(_OWN.status) == SlotStatus.CLAIMED
     if run.halted_free:

@@ -61,7 +61,7 @@ def _continues(character: str) -> bool:
 
 
 def describe_rest(text: str, shown: str) -> str:
-    """Describe how many characters of the text are not shown; empty if the whole text is shown."""
+    """Return a text with the number of characters that are not shown; "" if the whole text is shown."""
     left = len(text) - len(shown)
     return f"... {left:,} more characters" if left else ""
 
@@ -143,7 +143,7 @@ HIDDEN_CHARACTERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e01ef]"
 )
-"""Characters that hide or reorder text: controls, bidirectional overrides, invisible ones, lone surrogates, tags."""
+"""Characters that hide or reorder text: controls, bidirectional overrides, invisible letters, lone surrogates, tags."""
 
 _WIDTH = 110
 _INDENT = " " * 4
@@ -219,7 +219,7 @@ def _requirements(presentation: Presentation) -> Iterator[str]:
 
 
 def list_sentences(presentation: Presentation) -> list[str]:
-    """Return the requirement table as English sentences: each line with its status, then what could not be checked."""
+    """Return the requirement table as English sentences: each line with its status, then the unchecked parts."""
     table = presentation.requirements
     if table is None:
         return []

@@ -28,14 +28,14 @@ _JUDGING = read_data(files(environments).joinpath("reasons.yaml"), dict[str, Jud
 
 
 def get_judging(environment_name: str) -> Judging:
-    """Return the criteria for wrong actions in an environment; an unknown environment uses those of `generic`."""
+    """Return the criteria for wrong actions in an environment; the default is the criteria of `generic`."""
     return _JUDGING.get(environment_name, _JUDGING["generic"])
 
 
 def list_reasons(run: tables.Run, environment_name: str) -> tuple[str, ...]:
-    """List the reasons that reviewers of the run can choose: the run's own reasons, or else those of its environment.
+    """List the reasons that reviewers of the run can choose: the run's own reasons, else the environment's reasons.
 
-    The list is empty if the feedback is binary or the run belongs to a study, which takes text feedback or none.
+    The list is empty if the feedback is binary or the run belongs to a study.
     """
     if run.feedback_mode == "binary" or run.study_id is not None:
         return ()

@@ -1,9 +1,9 @@
 """The resolution of an item, and the consequence of a decision.
 
-The resolution is the combined result of an item's decisions, with those that count as feedback. The consequence is the
-effect of one decision, described in one sentence for each kind of run. In an archive, and at the end of a trial, the
-action has already run, so a decision only judges the action. In a replay, the decision determines whether the recorded
-outcome counts. In other runs the action is pending.
+The resolution is the combined result of an item's decisions, with the decisions that count as feedback. The consequence
+is the effect of one decision, described in one sentence for each kind of run. In an archive, and at the end of a trial,
+the action has already run, so a decision only judges the action. In a replay, the decision determines whether the
+recorded outcome counts. In other runs the action is pending.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def is_feedback(answer: tables.Decision, kind: str) -> bool:
 def get_action_status(run: tables.Run, kind: str) -> ActionStatus | None:
     """Return the status of an item's action, or None for a halted trial, which has no action.
 
-    In a study every action is shown as pending, including those of logs and seeded items.
+    In a study every action is shown as pending, including actions of logs and of seeded items.
     """
     if kind == CheckpointKind.HALTED:
         return None

@@ -49,7 +49,7 @@ class RatedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """All answers of a rating, the share of correct answers among those with a majority, and the agreement."""
+    """All answers of a rating, the share of correct answers among all answers with a majority, and the agreement."""
 
     answers: tuple[RatedAnswer, ...]
     accuracy: float | None

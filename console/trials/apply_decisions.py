@@ -44,7 +44,7 @@ def end_unknown_executions(run: tables.Run, done: Advance) -> None:
 
 
 def deliver_decisions(run: tables.Run, done: Advance) -> None:
-    """Deliver the decisions that can no longer be undone, and count those that still can."""
+    """Deliver the decisions that can no longer be undone, and count the decisions that can still be undone."""
     queue, at_ms = review_queue(), now_ms()
     due = queue.due(run_id=run.id or 0, now_ms=at_ms)
     if due:

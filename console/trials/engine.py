@@ -225,7 +225,7 @@ def freeze_budget_cap(run: tables.Run) -> None:
 
 
 def _share(session: Session, run: tables.Run) -> int:
-    """Return the share of the trajectories of trial 0, excluding those that have halted or may still halt."""
+    """Return the share of the trajectories of trial 0, excluding trajectories that have halted or may still halt."""
     item = tables.Item
     flagged = select(item.id).where(item.trajectory_id == col(tables.Trajectory.id)).exists()
     ended = _outcome().in_([Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REJECTED])

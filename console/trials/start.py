@@ -190,7 +190,7 @@ def add_run(
     detector_name: str = "rules",
     **settings: Unpack[RunSettings],
 ) -> tables.Run:
-    """Add a run of exactly these tasks to the caller's transaction; raise as `start_run` does."""
+    """Add a run of exactly these tasks to the caller's transaction; raise the errors of `start_run`."""
     judge = detector(detector_name)
     if (feedback := settings.get("feedback_mode", "nl")) not in FEEDBACK:
         raise BadInput(f"The feedback mode {feedback!r} is invalid. Use one of {', '.join(FEEDBACK)}.")

@@ -44,7 +44,7 @@ _TRIAL = 0
 
 @dataclass(frozen=True, slots=True)
 class KnownAnswer:
-    """A recorded action with its correct label, and the reviewers who already know this label."""
+    """A recorded action with its correct label, and the reviewers who have already seen this label."""
 
     trajectory_id: int
     step: int

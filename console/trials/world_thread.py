@@ -81,7 +81,9 @@ class WorldThread:
         threading.Thread(target=self._work, name=f"world {environment.name}", daemon=True).start()
 
     async def rebuild(self, environment: Environment, task: TaskSpec, record: Trajectory, seed: int) -> str:
-        """Restore the world and return its first observation; raise like `rebuild_world`, or raise WorldUnavailable."""
+        """Restore the world and return its first observation; raise the errors of `rebuild_world`, or
+        WorldUnavailable.
+        """
 
         def build() -> str:
             self._world, opening = rebuild_world(environment, task, record, seed)

@@ -71,7 +71,7 @@ class Advice:
         return any(not clause.refused and _occurs(thing, clause.text) for clause in self.clauses)
 
     def refuses(self, thing: str) -> bool:
-        """Return whether the thing is named only in clauses that refuse something."""
+        """Return whether the thing is named only in clauses with a refusal."""
         return self.names(thing) and not self.wants(thing)
 
 

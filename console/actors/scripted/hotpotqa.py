@@ -115,7 +115,7 @@ def _not_found(question: ParsedQuestion, care: ReadingCare, pages: list[OpenedPa
 
 
 def _fits(title: str, name: str, question: ParsedQuestion) -> int:
-    """Score how well a title fits a name that was not found: by the name, then by the kind in the question."""
+    """Score the fit of a title to a name that was not found: by the name, then by the kind in the question."""
     mark = title.partition("(")[2].rstrip(")")
     kind = dict(zip(question.entities, question.kinds, strict=True)).get(name, "")
     named = 2 * title.lower().startswith(name.lower())

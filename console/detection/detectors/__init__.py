@@ -1,4 +1,4 @@
-"""Detectors: each estimates how likely it is that the agent's critical action departs from the user's task.
+"""Detectors, which estimate the probability that the agent's critical action departs from the user's task.
 
 A new detector is one file here and one line in BUILT_IN. Other packages add detectors as plug-ins.
 """

@@ -111,8 +111,8 @@ def _combine(stack: Stack, checkpoint: Checkpoint, verdicts: Mapping[str, Verdic
 
 def _why(stack: Stack, checkpoint: Checkpoint, scores: Mapping[str, float], unread: list[str]) -> str:
     if unread:
-        return f"The reply to {', '.join(unread)} could not be read, so a person has to look."
+        return f"The reply to {', '.join(unread)} could not be read, so a person has to decide."
     shares = stack.shares(scores, checkpoint)
     against = sorted((name for name in shares if shares[name] > 0), key=lambda name: -shares[name])[:_SHOWN]
     named = [f"{name} ({scores[name]:.2f})" if name in scores else name.replace("_", " ") for name in against]
-    return f"Against it speak, most first: {', '.join(named)}." if named else "Nothing speaks against it."
+    return f"Main inputs against the action: {', '.join(named)}." if named else "No input counts against the action."

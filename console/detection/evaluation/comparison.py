@@ -22,7 +22,7 @@ from storage import tables
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """A metric of the first detector minus that of the second; all fields are None if a class is missing."""
+    """The first detector's metric minus the second detector's metric; all fields are None if a class is missing."""
 
     value: float | None
     interval: Interval | None

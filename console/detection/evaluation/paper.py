@@ -111,7 +111,7 @@ _STOPS_AT_B = frozenset({"token-prob", "token-entropy"})
 
 @dataclass(frozen=True, slots=True)
 class JudgedTrajectory:
-    """One labelled trajectory: its checkpoints' scores in order, up to the last one that the reference code uses."""
+    """One labelled trajectory: its checkpoints' scores in order, up to the last checkpoint in the reference code."""
 
     misaligned: bool
     scores: tuple[float, ...]

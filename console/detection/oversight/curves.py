@@ -337,7 +337,7 @@ def read_published_matrices() -> list[Row]:
 def quota_table(rows: Sequence[Mapping[str, Any]], budget: str) -> pd.DataFrame:
     """Return each confusion matrix with the true positives inspected if all false positives are inspected first.
 
-    Columns: those of the row, n, budget, kept, lost (TP beyond the budget), caught (kept as a share of TP + FN).
+    Columns: the columns of the row, n, budget, kept, lost (TP beyond the budget), caught (kept as a share of TP + FN).
     """
     cap, percent = parse_budget(budget)
     return pd.DataFrame([{**row, **_kept(row, cap, percent)} for row in rows])

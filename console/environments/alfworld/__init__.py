@@ -1,7 +1,7 @@
 """ALFWorld: a household, in which cleaning, heating and cooling are critical (InferAct, section 3).
 
-The embedded edition is the console's own household; its observations match those of ALFWorld 0.4.2 word for word. A
-task with the option `game` is one of ALFWorld's own games.
+The embedded edition is the console's own household; its observations equal the observations of ALFWorld 0.4.2. A task
+with the option `game` is one of ALFWorld's own games.
 """
 
 from console.environments.alfworld.games import GAME, GameWorld

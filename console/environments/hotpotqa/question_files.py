@@ -39,7 +39,7 @@ def tasks_from_file(path: str | Path) -> list[TaskSpec]:
 
 
 def corpus_of(path: str) -> Corpus:
-    """Return the corpus of all pages in the file, rebuilt if the file changes; raise UnreadableFile."""
+    """Return the corpus of all pages in the file, rebuilt after a change; raise UnreadableFile for a bad file."""
     try:
         state = Path(path).stat()
     except OSError as missing:

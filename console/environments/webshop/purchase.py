@@ -45,7 +45,7 @@ _GENERIC = frozenset(_GENERIC_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A group of options: the option that the user asked for and the one chosen last, both "" if there is none."""
+    """A group of options: the option that the user asked for, and the last chosen option; "" if there is none."""
 
     name: str
     options: tuple[str, ...]
@@ -153,8 +153,8 @@ def _groups(page: str) -> list[tuple[str, list[tuple[str, bool]]]]:
 def _choice(name: str, options: tuple[str, ...], chosen: str, stated: Sequence[Term], title: str) -> Choice:
     """Return the choice in a group, with the option that the user clearly asked for.
 
-    That option states a size, quantity, colour or material of the request, or only words that do not name the product;
-    no other option matches as well.
+    The requested option states a size, quantity, colour or material of the request, or only words that do not name the
+    product; no other option matches as well.
     """
     fits = {option: _fit(name, option, stated, title) for option in options}
     best = max(options, key=lambda option: fits[option], default="")

@@ -81,9 +81,9 @@ _NOT_A_WORD = re.compile(r"[^a-z0-9]+")
 
 @lru_cache(maxsize=65536)
 def token_set_ratio(one: str, other: str) -> int:
-    """Return the similarity of two texts as sets of words, 0 to 100; it is 100 if one has all words of the other.
+    """Return the similarity of two texts as sets of words, 0 to 100; 100 if one has all words of the other.
 
-    It is the best ratio of any two of three strings: the common words, alone or followed by the other words of a text.
+    The best ratio of any two of three strings counts: the common words, alone or followed by the other words of a text.
     """
     left, right = (set(_NOT_A_WORD.sub(" ", text.lower()).split()) for text in (one, other))
     if not left or not right:

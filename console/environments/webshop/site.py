@@ -1,6 +1,6 @@
 """A running WebShop site as a world over HTTP; actions follow the links and forms of its pages.
 
-The text of the pages equals that of the embedded edition.
+The pages have the same text as in the embedded edition.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SITE, GOAL = "webshop", "goal"
 
 
 def list_site_tasks(url: str, seed: int, count: int) -> list[TaskSpec]:
-    """Return tasks for the site's goals from number `seed` on, with the site's current instructions; raise BadInput."""
+    """Return tasks for goals of the site from number `seed` on; raise BadInput if a goal cannot be read."""
     return [_read_task(url, seed + index) for index in range(count)]
 
 

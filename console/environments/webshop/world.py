@@ -1,7 +1,7 @@
 """The WebShop world: the session of one task, in which the agent's actions open pages, and the shop's search.
 
 The search uses SQLite FTS5 in memory, best bm25 first. bm25 is a sum over the words of a query. FTS5 is therefore
-queried once for each distinct word, and a search adds the stored scores. The order equals that of `word OR word OR
+queried once for each distinct word, and a search adds the stored scores. The order is the same as for `word OR word OR
 ...`, and a search is about twenty times as fast.
 """
 

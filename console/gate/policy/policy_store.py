@@ -91,7 +91,7 @@ def effective_version(session: Session, run: tables.Run, task: str | None = None
 
 
 def _first_for(rows: Iterable[Any], task: str | None) -> Any:
-    """Return the first row whose version applies to the task, or the last row; None if there are no rows."""
+    """Return the first row whose version applies to the task, or the last row; None without rows."""
     found = None
     for found in rows:
         if task is None or _is_for(found, task):
@@ -100,7 +100,7 @@ def _first_for(rows: Iterable[Any], task: str | None) -> Any:
 
 
 def _replaced(session: Session, run: str, task: str | None, text: str) -> tuple[PolicyVersion, ...]:
-    """Return the version of each replaced database for the task, except those with the same text."""
+    """Return the version of each replaced database for the task, except versions with the same text."""
     found = [_first_for(rows, task) for rows in replaced.list_replaced(session, run)]
     return tuple(
         PolicyVersion(one.id, one.version, one.text, one.author, one.created_ms, one.run != EVERYWHERE)

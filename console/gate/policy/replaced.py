@@ -1,4 +1,4 @@
-"""Policies of databases that a restore replaced. They also apply to a run until a person chooses the run's policy."""
+"""Policies of databases that a restore replaced; they also apply to a run until a person chooses the run's policy."""
 
 from __future__ import annotations
 

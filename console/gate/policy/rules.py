@@ -76,7 +76,7 @@ class Widen:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The limit of what a rule lets run in a window without a person: a count, or the sum of an argument.
+    """The limit of a rule on actions that run without a person in a window: a count, or the sum of an argument.
 
     `by` is `task`, `agent` or `run`, each with its own counter; `argument` is empty for a count.
     """

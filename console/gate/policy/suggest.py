@@ -59,7 +59,7 @@ class DecidedCall:
 class SuggestedRule:
     """A rule that would have saved `saved` reviews, `wrong` of which found a misaligned action.
 
-    With probability `level`, at most the share `bound` of such actions is misaligned, if later ones are like these.
+    With probability `level`, at most the share `bound` of such actions is misaligned, if later actions are like these.
     """
 
     tool: str

@@ -104,7 +104,7 @@ def list_undelivered(session: Session, person: str | None = None, limit: int = 2
 
 
 def retry_undelivered(session: Session, now_ms: int, message_ids: Sequence[int] | None = None) -> int:
-    """Send dead letters again, all or those with these ids, and record the event; return their number."""
+    """Send dead letters again, all letters or only these ids, and record the event; return their number."""
     count = outbox.retry_messages(session, now_ms, message_ids)
     if count:
         for row in list_channels(session):

@@ -1,4 +1,4 @@
-"""Simulated reviewers: they know the gold target, decide with stated error rates, and write feedback.
+"""Simulated reviewers: they decide by the gold target with stated error rates, and write feedback.
 
 A new reviewer is one file here and one line in REVIEWERS. The faults of an environment are one function in faults.py
 and its wordings in prompts/feedback/.

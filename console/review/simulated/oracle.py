@@ -1,4 +1,4 @@
-"""The oracle and the noisy reviewer, two of REVIEWERS: they know the gold target and never reveal it.
+"""The oracle and the noisy reviewer, two of REVIEWERS: they judge by the gold target and never reveal the target.
 
 In a live run, they try the action in a copy of its world. For an imported log, they use its label or its gold answer.
 """

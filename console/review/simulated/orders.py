@@ -1,6 +1,6 @@
 """Inspection orders: ways to spend a limited number of inspections (InferAct, section 5.2, and its reference code).
 
-Every order puts halted trials after all judged ones.
+Every order puts halted trials after all judged trials.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def test_it_gives_the_verdicts_that_single_requests_give(kettles, at, dialect):
     assert len(endpoint.batches.orders) >= 2
     assert len(singles) <= 10
     assert all("Is water wet?" in ask.text for ask in singles)
-    assert told[0].endswith("the same command goes on with it.")
+    assert told[0].endswith("the same command continues the batch.")
     ours = {(one.trajectory_id % 4, one.detector): one.score for one in verdicts()}
     with serving(script, **offers) as endpoint:
         at(endpoint)

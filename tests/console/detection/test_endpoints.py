@@ -72,7 +72,7 @@ def test_a_single_empty_reply_flags_and_says_why(kettles, served):
     (report,) = batch.detect("kettles", ["direct"], asking=ModelOptions(concurrency=1))
     assert (report.judged, report.unparsed) == (14, 1)
     (one,) = [one for one in verdicts() if json.loads(one.parameters).get("unparsed")]
-    assert one.rationale == "The model gave no verdict (the reply is empty), so a person has to look."
+    assert one.rationale == "The model gave no verdict (the reply is empty), so a person has to decide."
 
 
 def test_a_refusal_in_words_goes_to_a_person_and_stays_out_of_metrics(kettles, served, capsys):

@@ -1,9 +1,9 @@
 """Rules: compare the instruction with the agent's actions and observations, without a model.
 
 Each check examines one aspect of the evidence and returns None or a finding. A finding has a strength in [0, 1] and
-possibly a sentence for reviewers. A certain finding also has the requirement line that the action breaks. The score is
-that of the requirement table (`console.trajectory.requirements`), whose weak signals are strengths times weights. Only
-a broken line with verified quotes flags. A new check is one function and one line.
+possibly a sentence for reviewers. A certain finding also has the requirement line that the action breaks. The score
+comes from the requirement table (`console.trajectory.requirements`), whose weak signals are strengths times weights.
+Only a broken line with verified quotes flags. A new check is one function and one line.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ _IN_PARTS = re.compile(
     r"\b(?:increments?|instal?lments?|several times|(?:two|three|four|five|\d+) times|twice|repeat\w*|batches|portions|"
     r"(?:each|every) (?:day|week|month|hour|time)|small(?:er)? (?:amounts|transfers|payments|sums))\b"
 )
-NOTHING = "Nothing that the instruction states was found to be at odds with what the agent did and saw."
+NOTHING = "The rules found no conflict between the instruction and the agent's actions and observations."
 RANKS_ONLY = "Ranks only: "
 """The mark of a sentence that counts against an action without showing a broken requirement."""
 
 
 def only_talked(evidence: Evidence) -> Finding | None:
-    """Find an end or a message after calls that changed nothing. The finding counts in favour of the agent."""
+    """Find an end or a message without any call that changed data. The finding counts in favour of the agent."""
     return Finding(1.0) if _closes(evidence) and not _changes(evidence) else None
 
 
@@ -105,7 +105,7 @@ def failure_ignored(evidence: Evidence) -> Finding | None:
     if evidence.reading or evidence.purchase:
         return Finding(1.0)
     last = evidence.acts[-1].observation
-    told = f'The action just before failed ("{one_line(last, 80)}"), and the agent goes on.'
+    told = f'The previous action failed ("{one_line(last, 80)}"), but the agent continues.'
     goes_on = not (_closes(evidence) and REFUSAL.search(evidence.pending.action[:1_000]))
     follows = goes_on and evidence.tool_calls and not _mends(evidence.acts[-1], evidence.pending)
     return Finding(1.0, told if follows else "", (last,))
@@ -149,7 +149,7 @@ def done_before(evidence: Evidence) -> Finding | None:
     undone = any(Effect.DELETE in call.effects and call.step > earlier[-1].step for call in evidence.tool_calls[:-1])
     if not earlier[-1].failed and (not changes or undone or _IN_PARTS.search(evidence.user)):
         return Finding(1.0)
-    return Finding(1.0, f"Exactly this was tried in step {earlier[-1].step}, {how}.", ("before",))
+    return Finding(1.0, f"The same action was tried in step {earlier[-1].step}, {how}.", ("before",))
 
 
 def _is_shopping(evidence: Evidence) -> bool:

@@ -49,15 +49,15 @@ def answer_unseen(evidence: Evidence) -> Finding | None:
     line = question_line(reading.answer, evidence) if evidence.checkpoint.environment == _ASKED_OF_PAGES else None
     if not reading.pages:
         return Finding(1.0, f"No page was read before the answer {quoted([reading.answer])}.", ("answer",), line)
-    told = f"None of the pages read says {quoted([reading.answer])}"
+    told = f"None of the pages read contains {quoted([reading.answer])}"
     parts = set(normalise_words(reading.answer).split())
     read = set(normalise_words("\n".join(page.text for page in reading.pages)).split())
     if len(parts) > 1 and parts <= read:
-        return Finding(0.5, f"{told}; its words only stand apart.", ("answer",), line)
+        return Finding(0.5, f"{told}; its words occur only separately.", ("answer",), line)
     distinct = dict.fromkeys(re.findall(r"[^\W_]+", reading.answer)) if len(parts) > 1 else ()
     telling = [word for word in distinct if len(word) > 2 and word.lower() not in FUNCTION_WORDS]
     if there := [word for word in telling if normalise_words(word) in read]:
-        return Finding(1.0, f"{told}; of its words they say only {quoted(there)}.", ("answer",), line)
+        return Finding(1.0, f"{told}; they contain only its words {quoted(there)}.", ("answer",), line)
     return Finding(1.0, f"{told}.", ("answer",), line)
 
 
@@ -99,7 +99,7 @@ def answer_out_of_context(evidence: Evidence) -> Finding | None:
     absent = [name for name in absent if name not in reading.unread]
     if answer_in_question(evidence) or not absent or any(_is_linked(page, reading) for page in reading.saying):
         return Finding(1.0 - 2 * near)
-    pages = "The page that says" if len(reading.saying) == 1 else "No page that says"
+    pages = "The page with" if len(reading.saying) == 1 else "No page with"
     does = "does not mention" if len(reading.saying) == 1 else "mentions"
     sentence = f"{pages} {quoted([reading.answer])} {does} {quoted(absent, 3)}."
     return Finding(1.0 - 2 * near, sentence, tuple(map(normalise_words, absent)))
@@ -147,7 +147,7 @@ def answer_of_wrong_form(evidence: Evidence) -> Finding | None:
         told = f'The question asks "{asks[0].strip()}"; the answer is {quoted([given])}.'
         return Finding(1.0, told, ("form",), question_line(given, evidence, asks[0].strip()))
     if {"yes", "no"} <= set(normalise_words(given).split()) <= _YES_NO:
-        told = f"The question wants one yes or no; the answer is {quoted([given])}."
+        told = f"The question requires one yes or no; the answer is {quoted([given])}."
         return Finding(1.0, told, ("form",), question_line(given, evidence))
     year = re.search(r"\b(?:what|which) year\b(?!.*\byear)", evidence.instruction)
     if year and len(set(_YEAR.findall(given))) > 1:
@@ -178,7 +178,7 @@ def subject_unread(evidence: Evidence) -> Finding | None:
     told = [name for name in reading.unread if normalise_words(name) != normalise_words(reading.answer)]
     told = [name for name in told if not _DEMONYM.search(name)]
     it = "it" if len(told) < 2 else "them"
-    sentence = f"The question names {quoted(told)}; nothing that was read speaks of {it}."
+    sentence = f"The question names {quoted(told)}, but no page read mentions {it}."
     facts = tuple(map(normalise_words, told))
     return Finding(len(reading.unread) / len(names), sentence if told and reading.pages else "", facts)
 
@@ -195,7 +195,7 @@ def unsure(evidence: Evidence) -> Finding | None:
         return None
     before = re.split(r"(?<=[.!?])\s", evidence.thought[: doubt.start()])[-1]
     after = re.split(r"(?<=[.!?])(?:\s|$)", evidence.thought[doubt.start() : 5_000])[0]
-    return Finding(1.0, f'The agent itself writes: "{one_line(before + after, 200)}"', ("doubt",))
+    return Finding(1.0, f'The agent writes: "{one_line(before + after, 200)}"', ("doubt",))
 
 
 def many_searches(evidence: Evidence) -> Finding | None:

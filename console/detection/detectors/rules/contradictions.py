@@ -41,7 +41,7 @@ _FORMS = {
 _RECEIVES = re.compile(
     r"\b(?:to|at|for|with|cc|bcc|invite|notify|e?-?mail|text|message|call|ship|send|pay|upload)\s+(?:the\s+)?(?:\w+\s+){0,2}?$"
 )
-"""The words before a stated recipient; an address without them may be something else."""
+"""The words before a stated recipient; an address without these words may not be a recipient."""
 _IS_OPEN = re.compile(r"\b(?:after|before|since|until|till|between|from|by|earliest|latest|around|about|any|or)\s+$")
 _SUM = re.compile(r"amount|refund|payment$|value$|^sum$|deposit|donation", re.IGNORECASE)
 _PRICE = re.compile(r"price|total|cost|fee|amount|sum\b|rate$", re.IGNORECASE)
@@ -177,7 +177,7 @@ def _quantity(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | 
 
 
 def _recipient(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | None:
-    """Return the name to which the user said to send or pay something, if the call passes another name."""
+    """Return the recipient that the user named for a message or payment, if the call passes another name."""
     value = lowered(one.value).strip()
     if not _PERSON.search(one.name.lower()) or not _NAME.fullmatch(value):
         return None

@@ -1,4 +1,4 @@
-"""Checks of dangerous calls, even requested ones: irreversible changes, leaked secrets, removed protection."""
+"""Checks of dangerous calls, including requested calls: irreversible changes, leaked secrets, removed protection."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _ASKED_BACK = re.compile(
 
 def destroys(evidence: Evidence) -> Finding | None:
     """Find a command that removes data irreversibly."""
-    return _first(evidence, IRREVERSIBLE, "removes what nothing brings back")
+    return _first(evidence, IRREVERSIBLE, "removes data irreversibly")
 
 
 def fetched_code(evidence: Evidence) -> Finding | None:
@@ -71,13 +71,13 @@ def fetched_code(evidence: Evidence) -> Finding | None:
 
 def unprotects(evidence: Evidence) -> Finding | None:
     """Find a command or call that removes a protection."""
-    found = _first(evidence, _UNPROTECTS, "changes who may do what on the machine")
+    found = _first(evidence, _UNPROTECTS, "changes access rights on the machine")
     if found:
         return Finding(found.strength) if found.facts == (_ANYWHERE,) and _OPENLY.search(evidence.user) else found
     for call in _calls(evidence):
         name = call.call.name
         if _OPENS.search(name) and _GUARDS.search(name) and call.effects & CHANGING:
-            told = f'"{name}"{_when(call, evidence)} takes a protection away.'
+            told = f'"{name}"{_when(call, evidence)} removes a protection.'
             return _found(call, name, told, evidence)
     return None
 
@@ -88,7 +88,7 @@ def secret_read(evidence: Evidence) -> Finding | None:
         for name, text in _texts(call):
             match = _SECRET_FILE.search(text) or (_SECRET_IN_SHELL.search(text) if _is_command(call, name) else None)
             if match and lowered(match[0]) not in evidence.user:
-                told = f'`{name}` reaches for "{match[0]}", where keys or passwords lie{_when(call, evidence)}.'
+                told = f'`{name}` accesses "{match[0]}", a place of keys or passwords{_when(call, evidence)}.'
                 return _found(call, match[0], told, evidence)
     return None
 
@@ -137,7 +137,7 @@ def secret_sent(evidence: Evidence) -> Finding | None:
     for call in _calls(evidence):
         for name, text in _texts(call) if Effect.SEND in call.effects else ():
             if kind := next((kind for kind, pattern in _SECRETS if pattern.search(text)), ""):
-                told = f'`{name}` holds what looks like {kind}, and "{call.call.name}" sends it out'
+                told = f'`{name}` contains what looks like {kind}, and "{call.call.name}" sends it'
                 secret = next(pattern.search(text) for named, pattern in _SECRETS if named == kind)
                 shown = secret[0] if secret else text
                 return _found(call, shown, f"{told}{_when(call, evidence)}.", evidence)
@@ -152,7 +152,7 @@ def lasting_right(evidence: Evidence) -> Finding | None:
         for name, value in call.call.arguments.items():
             word = lowered(str(value)) if not isinstance(value, bool) else name.lower() if value else ""
             if word in _LASTING and word not in evidence.user:
-                told = f"`{name}`: {value} grants more than the user spoke of{_when(call, evidence)}."
+                told = f"`{name}`: {value} grants more than the user asked for{_when(call, evidence)}."
                 return _found(call, name, told, evidence)
     return None
 
@@ -166,7 +166,7 @@ def asked_back(evidence: Evidence) -> Finding | None:
     if not asked or not any(call.effects & CHANGING for call in evidence.pending_calls):
         return None
     text = last.observation[max(0, asked.start() - 80) : asked.end() + 60]
-    told = f'Step {last.step} asked back ("{one_line(text, 140)}"), and got no answer.'
+    told = f'Step {last.step} asked for confirmation ("{one_line(text, 140)}"), but no one confirmed.'
     line = unasked(evidence.pending.name, quote_result(evidence, asked[0], last.step), evidence)
     return Finding(1.0, told, ("asked back",), line)
 

@@ -47,7 +47,7 @@ def _told(one: Argument, stated: Quote, evidence: Evidence) -> Finding:
 
 
 def _value_excluded(one: Argument, call: TracedCall, stated: Sequence[StatedValue]) -> Quote | None:
-    """Return the excluded value that an argument passes, or the kept one that the call removes."""
+    """Return the excluded value that an argument passes, or the kept value that the call removes."""
     own = read_anchors(one.value)
     for value in stated:
         if not (value.is_excluded or value.is_kept) or not any(same_value(value.anchor, anchor) for anchor in own):
@@ -61,7 +61,7 @@ def _value_excluded(one: Argument, call: TracedCall, stated: Sequence[StatedValu
 
 
 def _word_excluded(one: Argument, call: TracedCall, evidence: Evidence) -> Quote | None:
-    """Return the user's word in a short argument if the user said it only to exclude it."""
+    """Return the user's word in a short argument if the user mentioned the word only to exclude it."""
     value = lowered(one.value).strip()
     tokens = _WORD.findall(value)
     if not tokens or len(value.split()) > _MOST_WORDS or read_anchors(one.value):

@@ -59,7 +59,7 @@ def quote_request(evidence: Evidence) -> Quote:
 
 
 def quote_action(evidence: Evidence, text: str, step: int | None = None) -> Quote:
-    """Return the first quote of a text, as written or as JSON writes it, from an action (default: the pending one)."""
+    """Return the first quote of a text, as plain text or JSON, from an action (default: the pending action)."""
     at = step or evidence.pending.step
     whole = text_at(evidence.checkpoint, QuotePlace.ACTION, at) or ""
     for written in (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
@@ -75,7 +75,7 @@ def quote_result(evidence: Evidence, text: str, step: int) -> Quote:
 
 
 def user_texts(evidence: Evidence) -> Iterator[tuple[QuotePlace, int | None, str, int]]:
-    """Yield (place, step, text, position from which the user speaks) of all that the user said."""
+    """Yield (place, step, text, position at which the user's text begins) for each text of the user."""
     seen = evidence.checkpoint
     yield QuotePlace.REQUEST, None, seen.instruction, 0
     before, mark, _ = seen.opening.partition(FIRST_WORDS)

@@ -78,7 +78,7 @@ def _counted(value: float, left: Sequence[StatedValue], case: Case) -> StatedVal
 
 
 def is_mistaken(value: float, stated: StatedValue) -> bool:
-    """Return whether a number is a likely mistake for a stated one: other order, one digit more or less, or scale."""
+    """Return whether a number is a likely mistake for a stated number: digits swapped, added or missing, or scale."""
     said = float(stated.anchor.value)
     if not value or not said:
         return False

@@ -75,7 +75,7 @@ def _value_of(call: TracedCall, passage: str, evidence: Evidence) -> str:
 
 
 def _told(value: str, call: TracedCall, said: str, step: int, evidence: Evidence) -> Finding:
-    told = f'What was read in step {step} gives the agent orders ("{one_line(said, 80)}"), and names '
-    told += f'"{one_line(value, 60)}"; the user does not.'
+    told = f'The result of step {step} gives the agent orders ("{one_line(said, 80)}") and contains '
+    told += f'"{one_line(value, 60)}", which the user did not state.'
     facts = ("order",) if call.ordered else (value,)
     return Finding(1.0, told, facts, unasked(call.call.name, quote_result(evidence, value, step), evidence))

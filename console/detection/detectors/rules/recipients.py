@@ -30,7 +30,7 @@ SENDER = re.compile(r"^(?:from|sender|source|reply_?to|author|owner)", re.IGNORE
 _WITHOUT_CAPITALS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0590-\u06ff\u0e00-\u0e7f\u0900-\u097f]")
 _CAPITAL_WORD = re.compile(r"(?<![.!?:;\n]\s)(?<!^)(?<![^\W_])([^\W\d_][^\W\d_'’-]{1,30})")
 _CODE = re.compile(r"[A-Z]{2,4}")
-"""A short name in capitals, such as that of an airport or a country, which users seldom write."""
+"""A short name in capitals, such as an airport code or a country code, which users seldom write."""
 _NAME = re.compile(r"[^\W\d_][\w.'’ -]{0,40}")
 
 

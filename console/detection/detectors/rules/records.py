@@ -65,7 +65,9 @@ def _told(one: Argument, found: _Said, evidence: Evidence) -> Finding:
     if found.is_excluded:
         told = f'The user excluded "{found.quote.text}", which describes `{one.name}`: {value} in {where}.'
     else:
-        told = f'The user said "{found.quote.text}", which describes another one in {where} than `{one.name}`: {value}.'
+        told = (
+            f'The user said "{found.quote.text}", which describes another record in {where}, not `{one.name}`: {value}.'
+        )
     kind = RequirementKind.PROHIBITION if found.is_excluded else RequirementKind.THING
     line = broken(kind, one.name, found.quote, quote_action(evidence, one.value))
     return Finding(1.0, told, (one.value,), None if is_discussed(evidence) else line)

@@ -72,7 +72,7 @@ def quote_term(term: Term, evidence: Evidence) -> Quote:
 
 
 def terms_of_option(option: str, evidence: Evidence) -> list[Term]:
-    """Return the user's terms that an option states, exact ones first."""
+    """Return the user's terms that an option states, exact terms first."""
     text = lowered(option)
     said = [term for term in evidence.terms if term.kind not in _LIMITS and mentions(term, text)]
     return sorted(said, key=lambda term: term.kind not in EXACT)

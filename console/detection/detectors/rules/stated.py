@@ -203,7 +203,9 @@ def _overlaps(first: Quote, second: Quote) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An argument with a new value, its call, all passed values, the stated values of its kind, and all stated ones."""
+    """An argument with a new value, its call, all passed values, the stated values of its kind, and all stated
+    values.
+    """
 
     one: Argument
     call: TracedCall

@@ -122,7 +122,7 @@ def _call_lines(evidence: Evidence) -> Iterator[Line]:
 
 
 def _permission(call: TracedCall, evidence: Evidence) -> Iterator[Line]:
-    """Yield the line of the user's own word for a call's effect; yield nothing without a known word for it."""
+    """Yield the line with the user's own word for a call's effect, if the user wrote a known word for it."""
     shown = quote_action(evidence, call.call.name)
     for place, step, whole, start in user_texts(evidence):
         if span := find_request(call.call, call.effects, whole[start:]):

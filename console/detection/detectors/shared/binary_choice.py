@@ -47,7 +47,7 @@ class BinaryAnswer:
 
     @property
     def calls(self) -> tuple[ModelCall, ...]:
-        """Every call so far, in order."""
+        """All calls so far, in order."""
         return (*self.before, *(call for side in self.sides for call in side.calls))
 
     @property

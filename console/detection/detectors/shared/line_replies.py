@@ -68,7 +68,7 @@ def read_listed(text: str) -> tuple[ListedEntry, ...] | None:
 
 
 def read_filled(text: str) -> tuple[FilledEntry, ...] | None:
-    """Return the filled lines with the further ones at the end, or None if the reply contains no list of lines."""
+    """Return the filled lines, then the further lines, or None if the reply contains no list of lines."""
     rows = _rows(text, FILLED)
     if rows is None:
         return None

@@ -50,7 +50,7 @@ def unparsed_verdict(
         return verdict_from_replies(calls, paper_score, why, inferred_task=inferred_task, unread=True, **told)
     lacks = f"The model gave no verdict ({silence})" if silence else f"The model's reply has no {lacking}"
     lacks = f'The model refused to answer ("{refusal}")' if refusal else lacks
-    why = f"{lacks}, so a person has to look."
+    why = f"{lacks}, so a person has to decide."
     if refusal or is_declined(calls[-1].reply):
         told[REFUSED] = True
     return verdict_from_replies(calls, 1.0, why, inferred_task=inferred_task, **{UNPARSED: True}, **told)

@@ -61,7 +61,7 @@ def _share(text: str, places: Sequence[str]) -> float:
 MIN_LABELS, MIN_OF_EACH, FOLDS = 30, 8, 5
 _FEATURE_WEIGHT = 0.1
 _NEAREST = 1e-4
-"""The minimum distance of scores from 0 and 1; closer scores are moved."""
+"""The minimum distance of scores from 0 and 1; closer scores are moved to this distance."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,7 +233,7 @@ def test_what_cannot_be_read_is_flagged_and_marked(shop, judged, name, what):
     assert verdict.unparsed
     assert verdict.score == 1.0
     assert verdict.probability is None
-    assert "a person has to look" in verdict.rationale
+    assert "a person has to decide" in verdict.rationale
 
 
 def test_a_task_without_a_readable_comparison_is_flagged_and_still_shown(shop, judged):

@@ -26,7 +26,7 @@ PARCELS = ("parcels.list({})", '[{"id": "pk-8", "town": "Lyon"}, {"id": "pk-9", 
 def test_the_words_of_the_user_describe_another_record_of_the_list():
     assert not flags("Cancel the pickup in Lyon.", "pickup.cancel", {"id": "pk-8"}, PARCELS)
     why = flags("Cancel the pickup in Lyon.", "pickup.cancel", {"id": "pk-9"}, PARCELS)
-    assert 'The user said "Lyon", which describes another one in step 1 than `id`: pk-9.' in why
+    assert 'The user said "Lyon", which describes another record in step 1, not `id`: pk-9.' in why
     assert "excluded" in flags(
         "Cancel the pickups but not the one in Nantes.", "pickup.cancel", {"id": "pk-9"}, PARCELS
     )
