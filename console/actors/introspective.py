@@ -174,7 +174,7 @@ class PlannerTurn:
         return action
 
     async def align(self, doing: PlannedAttempt, action: str) -> tuple[bool, str]:
-        """Return whether the action met its purpose (False if the reply is unreadable), and what the action did."""
+        """Return whether the action met its purpose (False if the reply is unreadable), with a description."""
         after = self.now
         if len(after) > LONG:
             after = await self.calls.text(user_chat(self._filled("summary", subtask=self.state.current, screen=after)))
@@ -239,7 +239,7 @@ def read_answer(reply: str) -> str | None:
 
 
 def read_alignment(reply: str) -> tuple[bool, str] | None:
-    """Parse (is aligned, sentence before the verdict); return None if the reply does not conclude with yes or no."""
+    """Parse (is aligned, sentence before the verdict); return None if the reply does not end with yes or no."""
     found = read_conclusion(reply)
     if found is None or found[0] == NOT_NEEDED:
         return None

@@ -27,9 +27,9 @@ class Relation:
     """A relation that each entity of a kind has exactly once: to another entity (`target`), a number or a word.
 
     Each sentence in `tells` contains `keyword` (ignoring case), so that a lookup finds the sentence. `deep` facts, and
-    a fifth of the others, appear below the text that a search returns; in that text `trap` replaces them with a true
-    statement about another entity. `noun` names the value in a question. `first` is the question which of `{a}` and
-    `{b}` comes first (the larger number if `larger`); `same` is the question whether both values are equal.
+    a fifth of the other facts, appear below the text that a search returns; in that text `trap` replaces them with a
+    true statement about another entity. `noun` names the value in a question. `first` asks which of `{a}` and `{b}` is
+    first (the larger number if `larger`), and `same` whether their values are equal.
     """
 
     name: str

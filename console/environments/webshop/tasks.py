@@ -19,7 +19,7 @@ _PRICE_STEP = 10.0
 
 
 def tasks(seed: int, count: int) -> Sequence[TaskSpec]:
-    """Return `count` tasks for different products; a larger count adds tasks at the end. Raise BadInput."""
+    """Return `count` tasks for different products, in the seed's order; raise BadInput for too many tasks."""
     products = list(catalogue().values())
     if not 0 <= count <= len(products):
         raise BadInput(f"{count} is not a valid number of webshop tasks. Use 0 to {len(products)}.")
