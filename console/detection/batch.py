@@ -163,8 +163,9 @@ def run_detection(
 
     The first method used on a run becomes its routing detector, unless `route` names another detector. An interrupted
     detection can be continued. Live and gate runs keep their queue, settings and routing verdicts. `progress` counts
-    trajectories, once for each offline detector and once for all detectors that use models. Raise Refused, NoModel,
-    SpendingCapReached, or ModelError if every request fails.
+    trajectories, once for each offline detector and once for all detectors that use models. Raise Refused if the run
+    rates answers or its routing detector is locked, and NoModel without a model. Raise SpendingCapReached at the cap,
+    and ModelError if every request fails.
     """
     judges, asking = [detector(name) for name in dict.fromkeys(methods)], asking or ModelOptions()
     labels = {judge.name: asking.label(judge) for judge in judges if judge.ask}

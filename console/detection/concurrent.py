@@ -55,7 +55,8 @@ class ConcurrentJudge:
     async def judge(self, pages: Iterable[Callable[[], Sequence[Job]]]) -> DetectionUsage:
         """Judge the jobs of all pages and return the usage; failed checkpoints get no verdict.
 
-        Raise NoModel, SpendingCapReached, ModelSilent, or the last ModelError if every request fails.
+        Raise NoModel without a model, SpendingCapReached at the cap, ModelSilent after many empty replies, or the last
+        ModelError if every request fails.
         """
         async with Clients(self.asking) as clients:
             writer = asyncio.create_task(_write(self._rows))

@@ -210,7 +210,7 @@ class Gate:
         return await asyncio.to_thread(self.begin, answer)
 
     def done(self, decision: GateDecision, observation: str = "") -> None:
-        """Record the result of an allowed action; repeatable. Raise BadInput if the action was not allowed."""
+        """Record the result of an allowed action once. Raise BadInput if the action was not allowed."""
         if self._served is not None and decision.approved and decision.check_id is not None:
             self._served.done(decision.check_id, observation)
             return

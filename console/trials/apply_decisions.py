@@ -54,7 +54,7 @@ def deliver_decisions(run: tables.Run, done: Advance) -> None:
 
 
 def settle_trials(run: tables.Run, done: Advance) -> list[tuple[int, Approved]]:
-    """Return the held trials whose action may run now; end the trials whose action was rejected. Repeatable."""
+    """Return held trials whose action may run now; end the trials whose action was rejected. Calls may be repeated."""
     approved = []
     with writing() as session:
         for item in _delivered(session, run):

@@ -81,7 +81,7 @@ def add_replay_run(
 
 
 def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
-    """Deliver due decisions and reveal the next trial of every task with feedback. Repeatable."""
+    """Deliver due decisions and reveal the next trial of every task with feedback. Calls may be repeated."""
     done = Advance()
     with writing() as session:
         run = runs.get(session, run_name)

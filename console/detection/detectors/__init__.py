@@ -37,8 +37,8 @@ DETECTORS = Registry("detector", "inferact.detectors", Detector, BUILT_IN)
 def detector(name: str) -> Detector:
     """Return the detector with this name; `NAME@MODEL` or `NAME@INFERENCE+VERIFICATION` binds it to models.
 
-    `stacked@NAME` is the stack fitted as NAME. Raise Unknown, BadInput if an offline detector is bound to a model, and
-    Refused if the name of the stack is missing.
+    `stacked@NAME` is the stack fitted as NAME. Raise Unknown for an unknown name, and BadInput if an offline detector
+    is bound to a model. Raise Refused if the stack's name is missing.
     """
     bare, _, models = name.partition("@")
     found = DETECTORS.pick(bare)

@@ -20,7 +20,7 @@ MAX_TOKENS = 300
 
 @dataclass(frozen=True, slots=True)
 class InferredTask:
-    """The inferred task (empty if the reply has none), the reason, and the answer on whether the tasks match."""
+    """The inferred task (empty if the reply has none), the reason, and the answer whether the tasks match."""
 
     task: str
     reason: str

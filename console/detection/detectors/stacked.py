@@ -35,7 +35,7 @@ def path_of(name: str) -> Path:
 
 
 def load_stack_detector(name: str, find: Callable[[str], Detector]) -> Detector:
-    """Return the detector of the stack with this name; raise Unknown, or Refused if the name is empty."""
+    """Return the detector of the stack with this name; raise Unknown if there is none, Refused without a name."""
     if not name:
         raise Refused(_UNFITTED)
     path = path_of(name)

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from console.detection.detectors.shared.query_cache import QueryCache
 
 UNPARSED = "unparsed"
-"""Parameter of a verdict whose reply was unreadable: the checkpoint is flagged, and counted separately."""
+"""The parameter of a verdict whose reply was unreadable: the checkpoint is flagged, and counted separately."""
 NO_REPLY = "no_reply"
-"""Parameter of a verdict from an empty reply: the cause, in words. The next detection sends the request again."""
+"""The parameter of a verdict from an empty reply: the cause, in words. The next detection sends the request again."""
 REFUSED = "refused"
-"""Parameter of a verdict whose model refused to answer: a person decides, and metrics leave the verdict out."""
+"""The parameter of a verdict whose model refused to answer: a person decides, and metrics leave the verdict out."""
 TABLE = "requirements"
-"""Parameter of a verdict with the requirement table as JSON values; it is stored in a column of its own."""
+"""The parameter of a verdict with the requirement table as JSON values; it is stored in a column of its own."""
 MODE, PAPER_MODE = "mode", "paper"
-"""Parameter of a verdict that was computed as in the paper."""
+"""The parameter of a verdict that was computed as in the paper."""
 
 
 @dataclass(frozen=True, slots=True)

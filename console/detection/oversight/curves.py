@@ -141,7 +141,7 @@ def compute_curves(
     """Return the curves of a trial (the first if None) and its detectors (all if None), up to the budget.
 
     The budget is a number, P% of the trial's non-halted trajectories, or None for the number of inspections so far.
-    Raise BadInput (budget), Unknown (order or trial), or Refused if labels are missing.
+    Raise BadInput for a wrong budget, Unknown for an unknown order or trial, and Refused without labels.
     """
     for name in orders:
         if name not in ORDERS:

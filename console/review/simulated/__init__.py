@@ -18,7 +18,7 @@ REVIEWERS: dict[str, Reviewer] = {
 
 
 def get_reviewer(name: str) -> Reviewer:
-    """Return the simulated reviewer with this name; raise Unknown, with the existing names, if there is none."""
+    """Return the simulated reviewer with this name; raise Unknown, with all names, if it does not exist."""
     if name not in REVIEWERS:
         raise Unknown("simulated reviewer", name, REVIEWERS)
     return REVIEWERS[name]

@@ -83,7 +83,7 @@ def choose_current(found: Sequence[tables.PlanVersion]) -> tables.PlanVersion:
 
 
 def choose_versions(session: Session, name: str, environments: Sequence[str]) -> dict[str, int]:
-    """Return the version ids for a new run by task type; raise Unknown, or Refused for a wrong environment."""
+    """Return the version ids for a new run by task type; raise Unknown (no plan) or Refused (other environment)."""
     types = [task_type for known, task_type in list_plans(session) if known == name]
     if not types:
         raise Unknown("plan", name, [known for known, _ in list_plans(session)])

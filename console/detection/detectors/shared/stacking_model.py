@@ -1,7 +1,7 @@
 """Stacking model: one probability from several detectors' scores and a checkpoint's features, learnt from labels.
 
-Logistic regression on the scores' log odds and, with a tenth of their weight, on the features. All metrics are
-cross-validated over tasks, so that no case is scored by a model fitted on the case's task.
+The model is a logistic regression on the scores' log odds and, with a tenth of their weight, on the features. All
+metrics are cross-validated over tasks, so that no case is scored by a model fitted on the case's task.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def test_rules_that_share_no_tool_are_not(allows, denies):
         ("{tool: pay, then: ask, who: ['group:board']}", "names 'group:board', who is not"),
         ("{tool: pay, then: ask, reviews: 2, who: ['group:finance']}", "requires 2 reviews, but only 1 of its people"),
         ("{tool: pay, then: ask, decisions: [reject]}", "offers only reject, so its actions never run"),
-        ("{tool: pay, then: allow, when: 'task.matches(\"(\")'}", 'uses "(", which is an invalid regular expression'),
+        ("{tool: pay, then: allow, when: 'task.matches(\"(\")'}", 'uses "(", an invalid regular expression'),
         ("{tool: pay, then: judge, when: args.amount <= 100}", "limits args.amount from above only"),
         ("{tool: pay, then: allow, when: '100 > args[\"amount\"]'}", "limits args.amount from above only"),
     ],

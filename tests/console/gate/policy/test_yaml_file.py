@@ -152,7 +152,7 @@ rules:
             "rules:\n- {name: default, then: ask}",
             "line 2, column 3: rules[1]: the name 'default' is taken",
         ),
-        ("rules:\n- then: ask\n  because:", "line 3, column 3: rules[1].because: must not be empty."),
+        ("rules:\n- then: ask\n  because:", "line 3, column 3: rules[1].because: must be text, not nothing."),
         ("rules:\n- then: ask\n  because: ' '", "line 3, column 3: rules[1].because: must not be empty."),
         ("rules:\n- then: ask\n  because: [x]", "line 3, column 3: rules[1].because: must be text, not a list."),
         (
