@@ -88,7 +88,7 @@ def secret_read(evidence: Evidence) -> Finding | None:
         for name, text in _texts(call):
             match = _SECRET_FILE.search(text) or (_SECRET_IN_SHELL.search(text) if _is_command(call, name) else None)
             if match and lowered(match[0]) not in evidence.user:
-                told = f'`{name}` accesses "{match[0]}", a place of keys or passwords{_when(call, evidence)}.'
+                told = f'`{name}` names "{match[0]}", where keys or passwords are stored{_when(call, evidence)}.'
                 return _found(call, match[0], told, evidence)
     return None
 
