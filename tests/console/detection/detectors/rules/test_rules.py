@@ -601,7 +601,7 @@ def test_ones_own_account_is_no_recipient_and_parts_that_were_asked_for_may_repe
     assert "from_account_number" not in said
     once = "Transfer 10000 to 092-4315-2322."
     assert (
-        "The same action" in RULES.judge(at(known, (pay, '{"success": true}'), action=pay, instruction=once), 0).rationale
+        "same action" in RULES.judge(at(known, (pay, '{"success": true}'), action=pay, instruction=once), 0).rationale
     )
 
 
