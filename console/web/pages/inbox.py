@@ -74,7 +74,7 @@ def show_empty_inbox(
             count=digits(waiting.hidden)
         )
         show_empty_state(_("No matching items"), words)
-        st.button(_("Clear filters"), key="show-all", on_click=inbox_tools.clear_filters)
+        next_step_row().button(_("Clear filters"), key="show-all", on_click=inbox_tools.clear_filters)
         return
     researcher = who.has(Role.RESEARCHER)
     if run is None:

@@ -109,21 +109,23 @@ if run is None:
 
 def select_filter() -> trajectory_list.Filter:
     """Draw the filters above the list and return the selected filter, which the address stores."""
-    search, place = st.columns([5, 2], vertical_alignment="bottom")
-    outcome, label, trial = st.columns([3, 3, 1], vertical_alignment="bottom")
     any_of: Any = {"placeholder": "any", "bind": "query-params"}
-    return trajectory_list.Filter(
-        text=search.text_input(
-            "Search in tasks and steps",
-            key="search",
-            bind="query-params",
-            placeholder="words such as rm -rf, or a prefix such as refund*",
-        ),
-        place=place.selectbox("In", trajectory_list.PLACES, key="place", bind="query-params"),
-        outcomes=tuple(outcome.multiselect("Outcome", [str(word) for word in Outcome], key="outcomes", **any_of)),
-        labels=tuple(label.multiselect("Gold label", [*map(str, Label), "none"], key="labels", **any_of)),
-        trial=trial.number_input("Trial", min_value=0, value=None, step=1, key="trial", **any_of),
+    on = sum(len(st.query_params.get_all(name)) for name in ("outcomes", "labels", "trial"))
+    text = st.text_input(
+        "Search in tasks and steps",
+        key="search",
+        bind="query-params",
+        placeholder="words such as rm -rf, or a prefix such as refund*",
+        width=420,
     )
+    with st.popover(f"Filters ({on} on)" if on else "Filters", key="trajectory-filters"):
+        return trajectory_list.Filter(
+            text=text,
+            place=st.selectbox("Search in", trajectory_list.PLACES, key="place", bind="query-params"),
+            outcomes=tuple(st.multiselect("Outcome", [str(word) for word in Outcome], key="outcomes", **any_of)),
+            labels=tuple(st.multiselect("Gold label", [*map(str, Label), "none"], key="labels", **any_of)),
+            trial=st.number_input("Trial", min_value=0, value=None, step=1, key="trial", **any_of),
+        )
 
 
 run_picker(run.name)
@@ -131,7 +133,9 @@ asked = st.query_params.get("id", "")
 # The largest id of a database, 2**63 - 1, has 19 digits.
 is_record = asked.isdecimal() and len(asked) < 19
 # Beside an open record the filters are hidden, not left out, so that the list keeps them.
-with st.container(key="ia-filters-kept" if is_record else "ia-filters"):
+with st.container(
+    horizontal=True, vertical_alignment="bottom", key="ia-filters-kept" if is_record else "trajectory-tools"
+):
     wanted = select_filter()
 if is_record:
     show(run, int(asked))
