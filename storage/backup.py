@@ -152,9 +152,9 @@ def _refuse_unsound(path: Path) -> None:
     try:
         problems = file_problems(path)
     except sqlite3.DatabaseError as error:
-        problems = [f"It cannot be read ({error})."]
+        problems = [f"The file cannot be read ({error})."]
     if problems:
-        raise StorageError(f"{path} is damaged. {problems[0]}")
+        raise StorageError(f"{path} is damaged. {problems[0]} Check the disk, or name another file.")
 
 
 def _copy_migrated(source: Path, copy: Path) -> None:

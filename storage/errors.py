@@ -64,11 +64,11 @@ def sentence_of(error: BaseException | None, path: Path | None = None) -> str | 
         return None
     named = f"The database file {path}" if path else "The database file"
     return {
-        sqlite3.SQLITE_FULL: "The disk is full, so this was not stored; free some space, then try again.",
-        sqlite3.SQLITE_READONLY: f"{named} cannot be written, so this was not stored; "
+        sqlite3.SQLITE_FULL: "The disk is full, so the change was not stored; free some space, then try again.",
+        sqlite3.SQLITE_READONLY: f"{named} cannot be written, so the change was not stored; "
         "give its user write permission, then try again.",
-        sqlite3.SQLITE_BUSY: f"The database is busy ({error}), so this was not stored; try again in a moment.",
-        sqlite3.SQLITE_IOERR: f"{named} cannot be read or written ({error}), so this was not stored; "
+        sqlite3.SQLITE_BUSY: f"The database is busy ({error}), so the change was not stored; try again in a moment.",
+        sqlite3.SQLITE_IOERR: f"{named} cannot be read or written ({error}), so the change was not stored; "
         "check the disk, then try again.",
         sqlite3.SQLITE_CORRUPT: f"{named} is damaged ({error}); {HOW_TO_GO_ON}.",
         sqlite3.SQLITE_NOTADB: f"{named} is damaged ({error}); {HOW_TO_GO_ON}.",

@@ -82,7 +82,7 @@ def clean_name(name: str) -> str:
     """Return the name without extra blanks; raise BadInput if the name is empty, too long or unprintable."""
     cleaned = " ".join(name.split())
     if not cleaned:
-        raise BadInput(_("Enter a name, under which your decisions are recorded."))
+        raise BadInput(_("Enter a name. Your decisions are recorded under this name."))
     if len(cleaned) > MAX_NAME or not cleaned.isprintable():
         raise BadInput(
             _(

@@ -73,7 +73,7 @@ _STARTS_WORK = (
     "study create",
     "study preset run",
 )
-"""The commands that create a missing database; every other one refuses, so that a mistyped path is noticed."""
+"""The commands that create a missing database; the other commands refuse to, so that a mistyped path is noticed."""
 
 _Usage: type[Exception] = typer.BadParameter.__mro__[1]
 

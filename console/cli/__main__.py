@@ -1,4 +1,4 @@
-"""`python -m console.cli`."""
+"""The entry point of `python -m console.cli`."""
 
 from console.cli import main
 

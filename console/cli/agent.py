@@ -68,4 +68,4 @@ def disable_agent(name: Name, as_json: Json = False) -> None:
     with writing() as session:
         agents.disable(session, name, now_ms())
         audit_log.record(session, None, "agent disabled", now_ms(), subject=name)
-    emit({"agent": name, "disabled": True}, as_json, f"Disabled {name}. Its token no longer works.")
+    emit({"agent": name, "disabled": True}, as_json, f"Disabled {name}. The agent's token no longer works.")

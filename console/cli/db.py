@@ -157,7 +157,7 @@ def copy_to(
     target: Annotated[str, typer.Argument(help="URL of the empty database to fill.")],
     as_json: Json = False,
 ) -> None:
-    """Copy a database to PostgreSQL or back, and prove it: equal digests of every table, and the same audit log."""
+    """Copy a database to PostgreSQL or back, and compare the digests of all tables and the audit logs."""
     # Recorded first, so that the copy contains the event.
     with writing(source) as session:
         audit_log.record(session, None, "database copied", now_ms(), subject=mask_password(target))
@@ -180,10 +180,10 @@ def copy_to(
 
 
 def _went_back(found: WentBack) -> Iterator[str]:
-    """Yield a sentence for each kind of what the restore changed or could not bring back."""
+    """Yield one sentence for each kind of record that the restore changed or could not bring back."""
     if found.checks_void or found.items_cancelled:
         void, items = counted(found.checks_void, "void check"), counted(found.items_cancelled, "cancelled item")
-        yield f"{void}, {items}. Agents must ask again for what has not begun."
+        yield f"{void}, {items}. Agents must submit checks again if their actions had not begun."
     if found.begun_carried or found.rejections_carried:
         begun, rejected = counted(found.begun_carried, "begun action"), counted(found.rejections_carried, "rejection")
         yield f"Carried over from after the backup: {begun}, {rejected}."
@@ -202,7 +202,7 @@ def _went_back(found: WentBack) -> Iterator[str]:
         yield "For each check the stricter ruling of both applies until you choose: inferact policy set RUN FILE."
     if found.unread:
         yield f"The previous file could not be read: {found.unread}"
-        yield "Its rejections, begun actions, people and policies are not carried over."
+        yield "The rejections, begun actions, people and policies of this file are not carried over."
 
 
 def doctor(as_json: Json = False) -> None:

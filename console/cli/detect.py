@@ -92,7 +92,7 @@ def detect(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Judge the checkpoints of a run that are not judged yet, and queue what the routing detector flags.
+    """Judge the checkpoints of a run that are not judged yet, and queue the actions that the routing detector flags.
 
     On a terminal, the command first estimates the cost of models and asks for confirmation.
     """
@@ -179,20 +179,20 @@ def _without_verdict(missing: int, reports: Sequence[DetectionReport], run: str)
     cause = next(report.last_problem for report in reports if report.last_problem)
     return (
         f"{missing} {verdicts} missing in {run}. The last request failed: {cause.rstrip('.')}. "
-        "After that is mended, run the same command again to request only the missing ones."
+        "Fix the problem, then run the same command again. The command requests only the missing verdicts."
     )
 
 
 def _name_refusals(reports: Sequence[DetectionReport]) -> None:
-    """State how many checkpoints the models refused to judge, or gave no reply about, with the last cause."""
+    """State the number of checkpoints without a verdict because of refusals or empty replies, with the last cause."""
     for report in reports:
         if report.refused:
             say(
                 f"{report.model} refused to judge {counted(report.refused, 'checkpoint')} ({report.last_silence}). A "
-                "person decides these; they have no score and count in no metric."
+                "person decides these checkpoints, which have no score and count in no metric."
             )
         elif report.last_silence:
-            say(f"{report.model} gave an empty reply ({report.last_silence}). A person decides about its checkpoint.")
+            say(f"{report.model} gave an empty reply ({report.last_silence}). A person decides the checkpoint.")
 
 
 Across = Annotated[
@@ -233,7 +233,8 @@ def evaluate(
         raise BadInput("Give either a run or a file with --scores.")
     if run is not None and threshold is not None and not paper:
         raise BadInput(
-            "--threshold does not apply to the verdicts of a run. Remove it, or add --paper or --scores FILE. To flag "
+            "--threshold does not apply to the verdicts of a run. Remove --threshold, or add --paper or "
+            "--scores FILE. To flag "
             "with another threshold, use `inferact detect`."
         )
     if scores is not None:
@@ -276,7 +277,7 @@ def tune(
     seed: Annotated[int, typer.Option(help="Random seed that selects the trajectories to tune on.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Find a detector's threshold by Macro-F1 on a dev set; the test set is never used for it."""
+    """Find a detector's threshold by Macro-F1 on a dev set, without using the test set."""
     from console.detection.evaluation import metrics  # numpy, which only this command and evaluate need
 
     with reading() as session:
@@ -315,7 +316,9 @@ def count_lines(run: RunName, as_json: Json = False) -> None:
     with reading() as session:
         found = [one.to_dict() for one in line_corrections.count_lines(session, runs.get(session, run))]
     columns = ("detector", "verdicts", "lines", *(kind.replace(" ", "_") for kind in Standing), "dropped")
-    empty = "No verdict of this run has a requirement table. Fill one in: inferact detect RUN --method requirements"
+    empty = (
+        "No verdict of this run has a requirement table. Create the tables: inferact detect RUN --method requirements"
+    )
     emit_table(found, (*columns, "reviewed", "corrected_lines", "corrected_broken"), as_json, empty=empty)
 
 

@@ -64,13 +64,14 @@ def export_file(
 def _export_layout(kind: str, run: str, out: Path, asked: list[str], licence: str, as_json: bool) -> None:
     layout, lost = export.LAYOUTS[kind], Counter[str]()
     count = export.export_layout(database_url(), kind, run, out, asked, licence, lost)
-    lacks = f" Not in it: {', '.join(counted(number, noun) for noun, number in lost.items())}." if lost else ""
+    lacks = f" Not in the file: {', '.join(counted(number, noun) for noun, number in lost.items())}." if lost else ""
     emit(
         {"kind": kind, "run": run, "out": str(out), layout.unit: count, "with": asked, "left_out": dict(lost)},
         as_json,
         f"{count} {layout.unit} in {out} ({layout.title}).{lacks}"
         if count
-        else f"{out} is empty: {run} has no {layout.unit} for {kind}. See the handbook for what this file needs.",
+        else f"{out} is empty: {run} has no {layout.unit} for {kind}. The handbook lists the data that this file "
+        "needs.",
     )
 
 
@@ -103,7 +104,7 @@ def draw_chart(
             f"{table} has no column {missing}, which the chart {name} needs. Add the column and draw again."
         ) from missing
     except ValueError as invalid:
-        raise BadInput(f"{table} cannot be drawn as the chart {name}. Export it again. Reason: {invalid}") from invalid
+        raise BadInput(f"{table} cannot be drawn as the chart {name} ({invalid}). Export the table again.") from invalid
     with export.atomic_file(out) as stream:
         stream.write(figure.to_html(include_plotlyjs=True).encode())
     emit({"chart": name, "out": str(out)}, as_json, f"The chart {name} is in {out}.")

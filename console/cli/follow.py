@@ -1,4 +1,4 @@
-"""`inferact follow`: watch the logs of running agents and queue their critical actions after the fact."""
+"""`inferact follow`: watch the logs of running agents and queue their critical actions, which have already run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from console.language import counted
 from console.runs import ingest
 from console.runs.log_reading import FileReport
 
-_AFTER = "This is after the fact: the agents do not wait for a decision. To stop an action before it runs, use a gate."
+_AFTER = (
+    "Reviews come after the actions: the agents do not wait for a decision. To stop an action before it runs, use "
+    "a gate."
+)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -25,7 +28,9 @@ def follow(
         list[str], typer.Argument(help=f"Log files, folders, or the sessions of an agent: {', '.join(AGENTS)}.")
     ],
     run: Annotated[str, typer.Option("--run", help="The run's name.")] = "follow",
-    method: Annotated[str, typer.Option(help="Detector that ranks the actions; it may not ask a model.")] = "rules",
+    method: Annotated[
+        str, typer.Option(help="Detector that ranks the actions; a detector that asks a model is refused.")
+    ] = "rules",
     critical: Annotated[
         list[str] | None,
         typer.Option(
@@ -36,8 +41,8 @@ def follow(
         bool, typer.Option("--only-flagged", help="Queue only what the detector flags, not every critical action.")
     ] = False,
     days: Annotated[float, typer.Option(min=0, help="Read files of folders that changed in the last N days.")] = 1.0,
-    every: Annotated[float, typer.Option(min=0.05, help="Seconds between two looks at the files.")] = 0.5,
-    once: Annotated[bool, typer.Option("--once", help="Read what is there and stop.")] = False,
+    every: Annotated[float, typer.Option(min=0.05, help="Seconds between two checks of the files.")] = 0.5,
+    once: Annotated[bool, typer.Option("--once", help="Read the present content of the files, then stop.")] = False,
 ) -> None:
     """Watch growing logs, and put each new critical action into the review queue.
 

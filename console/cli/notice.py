@@ -44,18 +44,22 @@ def send_test(
 
     notices.check_settings()
     if (failure := notices.send_test(number)) is not None:
-        raise Refused(f"The test to channel {number} was not delivered: {failure.removeprefix(GIVEN_UP)}")
+        raise Refused(
+            f"The test to channel {number} was not delivered: {failure.removeprefix(GIVEN_UP)}. Correct the "
+            "channel, then test it again."
+        )
     emit({"channel": number, "delivered": True}, as_json, f"The test to channel {number} was delivered.")
 
 
 @app.command("retry", epilog="Example: inferact notice retry 12 13")
 def retry_messages(
     number: Annotated[
-        list[int] | None, typer.Argument(metavar="ID", help="Ids of messages (default: all that were given up).")
+        list[int] | None,
+        typer.Argument(metavar="ID", help="Ids of messages (default: all messages that are no longer retried)."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Send messages that were given up again; the server or the worker sends them."""
+    """Retry messages that are no longer retried automatically; the server or the worker sends the messages."""
     with writing() as session:
         count = health.retry_undelivered(session, now_ms(), number or None)
     emit({"retried": count}, as_json, f"{counted(count, 'message')} will be sent again.")

@@ -84,7 +84,7 @@ def describe_failure(failure: BaseException) -> tuple[str, int] | None:
         case ValidationError(title=Settings.__name__):
             name = "_".join(["INFERACT", *(str(part).upper() for part in failure.errors()[0]["loc"])])
             why = str(failure.errors()[0]["msg"]).removeprefix("Value error, ").rstrip(".")
-            return f"The setting {name} is invalid: {why}. Correct it and try again.", 2
+            return f"The setting {name} is invalid: {why}. Correct the setting and try again.", 2
         case ArgumentError() | NoSuchModuleError():
             return "INFERACT_DATABASE_URL is not a supported database. Use sqlite:///FILE or postgresql://...", 2
         case ModuleNotFoundError(name="psycopg" | "psycopg2"):
@@ -99,7 +99,7 @@ def describe_failure(failure: BaseException) -> tuple[str, int] | None:
 
 
 _PIPED_WIDTH = 180
-"""Columns if the output is not a terminal."""
+"""The width of tables in characters, if the output is not a terminal."""
 
 RunName = Annotated[str, typer.Argument(help="The run's name.")]
 RunOption = Annotated[str, typer.Option("--run", help="The run's name.")]

@@ -1,4 +1,4 @@
-"""`inferact paper`: play what a paper's tables need, and report the printed figures beside the measured ones.
+"""`inferact paper`: play the runs that a paper's tables need, and report the published beside the measured figures.
 
 With a model, a pilot comes first. Its estimate is kept in the folder of the report, so that a command that was stopped
 continues without asking again.
@@ -36,7 +36,7 @@ Worlds = Annotated[
     typer.Option("--world", help="A real world: webshop=URL, hotpotqa=FILE or alfworld=FOLDER; repeatable."),
 ]
 Pilot = Annotated[int, typer.Option(min=2, help="Tasks per environment of the pilot.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 OnlyEstimate = Annotated[bool, typer.Option("--estimate", help="Only play the pilot and print the estimate.")]
 Iterations = Annotated[int, typer.Option(min=1, help="Batches of each training of a plan.")]
 Tasks = Annotated[int, typer.Option(min=2, help="Tasks per environment.")]
@@ -162,7 +162,7 @@ def _reproduce(asking: Asking, asked: dict[str, Any]) -> None:
 
 
 def _agreed(asking: Asking, wanted: Reproduction) -> SpendingEstimate:
-    """Return the estimate of a pilot, or the one of an earlier call; ask if the cost may exceed the limit.
+    """Return the estimate of a pilot, or the estimate of an earlier call; ask if the cost may exceed the limit.
 
     Raise Refused if the cost may exceed the limit without a terminal to ask.
     """
@@ -200,7 +200,7 @@ def _ask(asking: Asking, estimate: SpendingEstimate) -> None:
 
 
 def _describe_spending(wanted: Reproduction, estimate: SpendingEstimate) -> str:
-    """Describe what was used over all calls, pilot included, beside the estimate."""
+    """Describe the requests, tokens and cost of all calls, including the pilot, beside the estimate."""
     from console.trials.reproduction.spending import sum_used
 
     first = wanted.as_pilot().spending

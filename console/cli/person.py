@@ -53,7 +53,7 @@ def invite_person(
     public_url: PublicUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Print a link that signs this person in once; it also restores access for a disabled person."""
+    """Print a link that signs this person in once; the link also restores access for a disabled person."""
     site, asked = get_running_site(host, port, public_url), ",".join(role or []) or None
     roles = roles_of(asked) if asked else None
     with writing() as session:
@@ -76,7 +76,11 @@ def disable_person(name: Name, as_json: Json = False) -> None:
         people.disable(session, person, now_ms())
         written = person.name
         audit_log.record(session, None, "person disabled", now_ms(), subject=written)
-    emit({"name": written, "disabled": True}, as_json, f"Disabled {written}. Their open pages close within seconds.")
+    emit(
+        {"name": written, "disabled": True},
+        as_json,
+        f"Disabled {written}. The person's open pages close within seconds.",
+    )
 
 
 @app.command("sessions", epilog="Example: inferact person sessions")
@@ -118,7 +122,7 @@ def change_group(
     remove: Annotated[list[str] | None, typer.Option(help="A person to remove; can be repeated.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List the groups of people, or change one; a rule of a policy names it as `who: group:NAME`."""
+    """List the groups of people, or change a group; a rule of a policy names the group as `who: group:NAME`."""
     if name is None:
         with reading() as session:
             found = groups.list_groups(session)

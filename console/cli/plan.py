@@ -49,7 +49,7 @@ def train(
     fine_errors: Annotated[bool, typer.Option(help="Let ALFWorld explain why an action had no effect.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Learn a plan from batches of trials; repeat the command with the same options to continue it."""
+    """Learn a plan from batches of trials; repeat the command with the same options to continue the training."""
     asked = training.Training(
         env, task_type, batch, iterations, pool, seed, flaw, revision, feedback, detector, fine_errors
     )
@@ -59,7 +59,7 @@ def train(
     document = {"plan": name, "version": report.version, "waits_at": report.waits_at, "waiting": report.waiting}
     emit(document, as_json, f"{name} has reached version {report.version}.{waits if report.waits_at else ''}")
     if report.problems:
-        raise Refused(f"{' '.join(report.problems)} Correct this, then run the same command again.")
+        raise Refused(f"{' '.join(report.problems)} Correct these problems, then run the same command again.")
 
 
 @app.command("show", epilog="Example: inferact plan show house --diff")

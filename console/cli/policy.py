@@ -58,7 +58,7 @@ def show(run: RunName, as_json: Json = False) -> None:
         emit_json(document)
         return
     if version is None:
-        say(f"{run} has no policy yet. Its first check creates one that asks about every action.")
+        say(f"{run} has no policy yet. The first check creates a policy that asks about every action.")
         return
     whose = "" if version.own or run == EVERYWHERE else ", shared by every run without its own policy"
     say(f"Version {version.version} by {version.author}{whose}:")
@@ -67,7 +67,9 @@ def show(run: RunName, as_json: Json = False) -> None:
         say(f"Version {one.version} by {one.author} also applies, from a database that a restore replaced:")
         say(one.text.rstrip())
         say(f"For each check the stricter ruling counts. Choose with: inferact policy set {run} FILE")
-    show_table(counts, ("tool", "allowed", "judged", "asked", "denied", "watched"), empty="No check has used it yet.")
+    show_table(
+        counts, ("tool", "allowed", "judged", "asked", "denied", "watched"), empty="No check has used this policy yet."
+    )
 
 
 @app.command("allowed", epilog="Example: inferact policy allowed support-bot")
@@ -141,7 +143,7 @@ def try_policy(
         _try_cases(_policy_at(policy), cases, as_json)
         return
     if path.is_file() and run is None:
-        raise BadInput("Name the run to test with: --run NAME.")
+        raise BadInput("The run for the test is missing. Name the run: --run NAME.")
     tried = _policy_at(policy)
     with reading() as session:
         found = replay_policy(session, runs.get(session, run or policy), tried, examples)
@@ -161,7 +163,7 @@ def suggest(
     days: Annotated[int, typer.Option(min=1, max=366, help="Days until the rule expires.")] = 30,
     as_json: Json = False,
 ) -> None:
-    """Suggest rules that would have saved reviews, with a bound on what they let through; change nothing."""
+    """Suggest rules that would have saved reviews, with a bound on allowed misaligned actions; change nothing."""
     from console.gate.policy import suggest as suggestions  # scipy, which few commands need
 
     share = parse_share(at_most)
@@ -181,7 +183,10 @@ def suggest(
             f"{one.sentence} Of the log's actions, {asked:,} ask a person today and {left:,} with the rule.\n{one.rule}"
         )
     if not found:
-        say(f"No rule keeps within {at_most}. It needs at least {suggestions.FEWEST} decisions on one tool.")
+        say(
+            f"No rule keeps the share of misaligned actions within {at_most}. A rule needs at least "
+            f"{suggestions.FEWEST} decisions on one tool."
+        )
 
 
 def parse_share(text: str) -> float:

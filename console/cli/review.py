@@ -38,7 +38,7 @@ Item = Annotated[int, typer.Argument(help="The item's id.")]
 @app.command("list", epilog="Example: inferact review list --run hotpot --json")
 @run_by_default(app)
 def list_items(run: AnyRun = None, as_json: Json = False) -> None:
-    """List review items, the next one first."""
+    """List review items, the next item first."""
     with reading() as session:
         wanted = [runs.get(session, run)] if run else runs.list_runs(session)
         rows = [{"run": one.name, **row} for one in wanted for row in inbox.list_items(session, one)]
@@ -101,7 +101,9 @@ def decide(
         run = session.get_one(tables.Run, claimed.run_id)
     if remedy is not None:
         if decision != "edit" or edited_action:
-            raise BadInput("--remedy needs --decision edit and replaces --edited-action. Remove one of them.")
+            raise BadInput(
+                "--remedy needs --decision edit and replaces --edited-action. Remove one of the two options."
+            )
         edited_action, other_tool = get_remedy(claimed, remedy), True
     answer = decisions.ReviewDecision(
         decision,
@@ -147,7 +149,9 @@ def undo(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
         row = runs.get(session, run)
         last = decisions.find_undelivered_decision(session, row, reviewer)
     if last is None:
-        raise BadInput(f"{reviewer} has no decision in {run} that can still be undone.")
+        raise BadInput(
+            f"{reviewer} has no decision in {run} that can still be undone. Only undelivered decisions can be undone."
+        )
     again = review_queue().undo(item_id=last.item_id, reviewer=reviewer, now_ms=now_ms(), lease_ms=row.lease_ms)
     emit(
         {"item_id": again.item_id, "undone": True},
@@ -255,7 +259,7 @@ def simulate_reviewer(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Let a simulated reviewer, who knows the gold target, decide all items within the budget."""
+    """Let a simulated reviewer with access to the gold targets decide all items within the budget."""
     noise = Noise(false_accept, false_reject, seconds) if reviewer == "noisy" else Noise()
     plan = SimulationPlan(reviewer, policy, noise, seed, model=model)
     with progress(f"{run}: reviewing") as tell:
@@ -264,7 +268,7 @@ def simulate_reviewer(
         goes_on = runs.get(session, run).kind in (RunKind.LIVE, RunKind.REPLAY)
     named = quote(run)
     then = f"run next {named}" if goes_on else f"export decisions --run {named} --out {named}-decisions.csv"
-    asked = f"It used {counted(tally.requests, 'model request')}. " if tally.requests else ""
+    asked = f"The reviewer used {counted(tally.requests, 'model request')}. " if tally.requests else ""
     emit(
         as_dict(tally),
         as_json,

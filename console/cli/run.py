@@ -45,7 +45,7 @@ from storage.tables import RunKind
 
 
 def parse_task_counts(env: str | None, tasks: str) -> dict[str, int]:
-    """Return the number of tasks per environment from `--env` and `--tasks`; raise BadInput if one is invalid."""
+    """Return the number of tasks per environment from `--env` and `--tasks`; raise BadInput if an option is invalid."""
     if env is None:
         raise BadInput(
             f"Name an environment, --env {','.join(list_playable())}, or replay a run: --actor replay --from RUN."
@@ -64,7 +64,7 @@ def play_run(run: str, work: Callable[..., Advance], **options: int | None) -> A
 
 
 def describe_round(run: str, done: Advance) -> str:
-    """Describe what the round did, and how to continue interrupted trials."""
+    """Describe the result of the round, and the command that continues interrupted trials."""
     parts = [done.in_words(now_ms()), *done.problems]
     if done.interrupted:
         parts.append(f"{done.interrupted} trials were interrupted. Continue them: inferact run resume {quote(run)}")
@@ -168,7 +168,10 @@ def start_run(
 
 def _check_options(actor: str | None, source: str | None, env: str | None, plan: str | None) -> None:
     if plan is not None and actor != "autoplan":
-        raise BadInput("--plan needs --actor autoplan; other Actors do not use plans.")
+        raise BadInput(
+            "--plan needs --actor autoplan, because other Actors do not use plans. Add --actor autoplan, or "
+            "leave out --plan."
+        )
     if source is not None and (env is not None or actor not in (None, "replay")):
         raise BadInput("--from needs --actor replay. For other Actors, name the environment with --env.")
 
@@ -176,10 +179,13 @@ def _check_options(actor: str | None, source: str | None, env: str | None, plan:
 def _choose_cast(actor: str, env: str | None, questions: Path | None, worlds: Sequence[str]) -> ActorAndEnvironments:
     """Return the Actor and the environments, with the tasks of their sources if any are given."""
     if questions is not None and env != "hotpotqa":
-        raise BadInput("--questions needs --env hotpotqa. Add it, or leave out --questions.")
+        raise BadInput("--questions needs --env hotpotqa. Add --env hotpotqa, or leave out --questions.")
     found = parse_sources([*worlds, *([] if questions is None else [f"hotpotqa={questions}"])])
     if unused := sorted(set(found) - set(split_names(env or ""))):
-        raise BadInput(f"--world names {', '.join(unused)}, but --env does not. Add it to --env, or leave it out.")
+        raise BadInput(
+            f"--world names {', '.join(unused)}, but --env does not. Add the environment to --env, or remove it "
+            "from --world."
+        )
     return ActorAndEnvironments(get_actor(actor), {**ENVIRONMENTS, **found})
 
 
@@ -283,7 +289,7 @@ def audit(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Draw random audits from the unflagged actions of a run, so that `inferact certify` can bound what is missed."""
+    """Draw random audits from the unflagged actions of a run, so that `inferact certify` can bound the misses."""
     spread = batch.Spread.ADAPTIVE if adaptive else batch.Spread.SCORE if by_score else batch.Spread.EVEN
     counts = batch.set_audits(run, share, spread)
     told = f"{counts.drawn:,} of {counted(counts.population, 'unflagged action')} drawn for an audit."
@@ -354,7 +360,7 @@ def _status(name: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
 
 def _start_replay(name: str, source: str | None, detector: str, settings: start.RunSettings) -> None:
     if source is None:
-        raise BadInput("Name the archive run to replay: --from RUN.")
+        raise BadInput("The run to replay is missing. Name an archive run: --from RUN.")
     if settings["feedback_mode"] not in ("nl", "binary"):
         raise BadInput(f"--feedback {settings['feedback_mode']!r} is invalid for a replay. Use nl or binary.")
     replay.start_replay(name, source, detector, **settings)

@@ -41,7 +41,7 @@ def show_allocation(
     out: Annotated[Path | None, typer.Option("--out", help="The file for the table: .csv, .jsonl or .parquet.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show each participant's conditions, positions and tasks, and how balanced they are."""
+    """Show each participant's conditions, positions and tasks, and the balance of the allocation."""
     from console.studies.design.preregistration import (  # pyarrow, which few commands need
         ALLOCATION_COLUMNS,
         allocation_rows,
@@ -175,7 +175,10 @@ def _show_powers(
         say(describe_assumptions(design, assumptions, simulations))
     show_table(rows, ("contrast", "participants", "tasks", "power", "low", "high", "half_width", "refused"))
     say("low, high: 95% interval of the power. half width: half the width of the effect's interval in such a study.")
-    say("refused: share of studies whose data left support no claim over tasks; they count as not finding the effect.")
+    say(
+        "refused: share of simulated studies whose remaining data support no claim over tasks. These studies "
+        "count as not finding the effect."
+    )
     if any(not one.over_tasks for one in powers):
         say("The design supports no claim over tasks: the power is that of a claim on its own tasks only.")
 

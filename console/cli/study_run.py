@@ -32,7 +32,7 @@ def show_results(
     ] = "success",
     as_json: Json = False,
 ) -> None:
-    """Show one table of a study's results; `report` has all of them."""
+    """Show one table of a study's results; `report` writes all tables."""
     from console.studies import results  # pandas and statsmodels, which few commands need
     from console.studies.analysis import computations
     from console.studies.analysis.format import numbered
@@ -62,7 +62,7 @@ def show_results(
 
 
 def write_report(name: Name, out: ReportPath, as_json: Json = False) -> None:
-    """Write the report: one HTML file that works offline, with the tables behind it."""
+    """Write the report: one HTML file that works offline, and the tables of its numbers."""
     written = create_report(name, out)
     emit(
         {"study": name, "files": [str(path) for path in written]},
@@ -173,7 +173,7 @@ def withdraw_participant(
     emit(
         {"study": name, "withdrawn": code, "withdrawal": how},
         as_json,
-        f"Withdrew {code} from {name}. Their data is {'removed' if how == 'remove' else 'anonymised'}.",
+        f"Withdrew {code} from {name}. The participant's data is {'removed' if how == 'remove' else 'anonymised'}.",
     )
 
 
@@ -194,7 +194,7 @@ def _change(change: Callable[[str], tables.Study], name: str, as_json: bool, end
 def _joining(study: tables.Study) -> str:
     recruiting = (design := lifecycle.design_of(study)).recruiting
     if not design.participants.human:
-        return f"It has simulated participants only: inferact study simulate {quote(study.name)}"
+        return f"The study has simulated participants only: inferact study simulate {quote(study.name)}"
     if platform := recruiting.of_platform:
         return f"People join from {platform.title} with the link on the page Studies."
     if recruiting.by_invitation:

@@ -78,7 +78,7 @@ def import_logs(
             say(line)
         return
     if run is None and not dry_run:
-        raise BadInput("Name the run for these logs: --run NAME.")
+        raise BadInput("The run for these logs is missing. Name the run: --run NAME.")
     runs.parse_budget(budget)
     choice = ImportChoice(accept_partial, is_dry=dry_run, is_whole=whole, has_secrets=keep_secrets)
     reports = [report for path in _files(paths) for report in _import_one(path, run or "", format, choice)]
@@ -91,7 +91,7 @@ def import_logs(
 
 
 def _show_imported(run: str, reports: list[FileReport], as_json: bool) -> None:
-    """Print what an import did and what to do next; raise BadInput if a file was rejected."""
+    """Print the result of an import and the next step; raise BadInput if a file was rejected."""
     document: dict[str, Any] = {
         "files": [report.to_dict() for report in reports],
         "imported": sum(report.imported for report in reports),
@@ -111,7 +111,7 @@ def _show_imported(run: str, reports: list[FileReport], as_json: bool) -> None:
 
 
 def _show_reports(reports: list[FileReport], as_json: bool) -> None:
-    """Print what a dry run found; raise BadInput if a file cannot be imported."""
+    """Print the findings of a dry run; raise BadInput if a file cannot be imported."""
     if as_json:
         emit_json({"files": [report.to_dict() for report in reports]})
     else:
@@ -152,13 +152,13 @@ def _say_next(run: str, end: tuple[str, list[str]] | None, imported: bool) -> No
     say(sentence)
     if not patterns:
         return
-    if sys.stdin.isatty() and typer.confirm("Mark them as critical?", default=False):
+    if sys.stdin.isatty() and typer.confirm("Mark these actions as critical?", default=False):
         with writing() as session:
             found = runs.get(session, run)
             runs.set_patterns(session, found, [*runs.patterns(found), *patterns], now_ms())
         say(f"Next: inferact detect {quote(run)} --method rules")
     else:
-        say(f"Mark them as critical: inferact run critical {quote(run)} --accept")
+        say(f"Mark these actions as critical: inferact run critical {quote(run)} --accept")
 
 
 @app.command("list", epilog="Example: inferact trajectory list --run hotpot --json")
@@ -171,7 +171,7 @@ def list_trajectories(
     ] = "anywhere",
     as_json: Json = False,
 ) -> None:
-    """List the trajectories of a run, or those that match a search."""
+    """List the trajectories of a run, or the trajectories that match a search."""
     wanted = trajectory_list.Filter(text=search, place=place)
     if search:
         trajectory_rows.catch_up_index()

@@ -22,7 +22,10 @@ def seed(
     from console.trials import vigilance  # scipy, which few commands need
 
     added = vigilance.seed(run, source, count)
-    told = f"Added {counted(added, 'item')} of known answer to {run}. Its budget grew by as many inspections."
+    told = (
+        f"Added {counted(added, 'item')} of known answer to {run}. The budget of {run} grew by the same number of "
+        "inspections."
+    )
     emit({"run": run, "from": source, "added": added}, as_json, told)
 
 
@@ -42,5 +45,6 @@ def show_vigilance(run: RunName, as_json: Json = False) -> None:
     )
     if rows:
         say(
-            "d' above 0: the reviewer tells misaligned actions apart. Criterion above 0: the reviewer tends to approve."
+            "If d' is above 0, the reviewer distinguishes misaligned from aligned actions. If the criterion is "
+            "above 0, the reviewer tends to approve."
         )

@@ -66,7 +66,9 @@ def _price(path: Path, name: str, table: object) -> Price:
     known, needed = {"input", "output", "cached_input"}, {"input", "output"}
     if isinstance(table, dict) and needed <= table.keys() <= known and all(map(_is_amount, table.values())):
         return Price(**table)
-    raise BadInput(f"{path}: {name} needs input and output, and optionally cached_input, in USD per million tokens.")
+    raise BadInput(
+        f"{path}: {name} has invalid prices. Give input, output and optionally cached_input, in USD per million tokens."
+    )
 
 
 def _is_amount(value: object) -> bool:

@@ -276,7 +276,8 @@ def get_remedy(claim: Claim, number: int) -> str:
     found = list_remedies(claim)
     if not 0 < number <= len(found):
         none = _(
-            "Remedy {number} does not exist: the agent offers {count} for this action. Choose one of them or edit it."
+            "Alternative {number} does not exist; the agent offers {count}. Choose one of the agent's "
+            "alternatives, or edit the action."
         )
         raise Refused(none.format(count=len(found), number=number))
     return found[number - 1]

@@ -83,7 +83,7 @@ def release_claims(queue: Queue, items: Sequence[int], reviewer: str) -> BulkRes
     def release(item: int) -> None:
         with reading() as session:
             if not decisions.is_claimed_by(session, item, reviewer):
-                raise Refused(_("you have not claimed the item."))
+                raise Refused(_("you have not claimed the item. Release only items that you have claimed."))
             claim = decisions.get_claim(session, item, reviewer)
         queue.release(item_id=item, reviewer=reviewer, token=claim.token, now_ms=now_ms())
 
@@ -98,9 +98,9 @@ def close_items(queue: Queue, items: Sequence[int], reviewer: str) -> BulkResult
             run = _find_run(session, item, reviewer)
             waiter = inbox.list_waiting_agents(session, [item]).get(item)
         if waiter is None or not waiter.is_gone(now_ms()):
-            raise Refused(_("its agent still waits, or no agent asked for it."))
+            raise Refused(_("the agent of this item still waits, or no agent requested this review."))
         if not queue.cancel(item_ids=[item], now_ms=now_ms()):
-            raise Refused(_("the item has left the queue."))
+            raise Refused(_("the item has already left the queue. Reload the list."))
         _record(run, "item closed", item)
 
     return _act(CLOSE, items, close)
@@ -134,11 +134,11 @@ def _reopen(queue: Queue, item_id: int, reviewer: str) -> None:
     with reading() as session:
         run, item = _find_run(session, item_id, reviewer), session.get_one(tables.Item, item_id)
         if item.status != ItemStatus.CANCELLED:
-            raise Refused(_("the item is not closed."))
+            raise Refused(_("the item is not closed, so it cannot be reopened. Reload the page."))
     fields = ("run_id", "trial", "trajectory_id", "step", "kind", "priority", "verdict_id", "created_ms")
     kept = {name: getattr(item, name) for name in fields}
     if not queue.put([NewItem(**kept, reviews_required=item.reviews_required)]):
-        raise Refused(_("the item cannot be opened again."))
+        raise Refused(_("the item cannot be reopened, because it has a claim or a decision. Reload the page."))
     _record(run, "item reopened", item_id)
 
 

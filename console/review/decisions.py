@@ -236,9 +236,9 @@ def check_decision(answer: ReviewDecision, kind: CheckpointKind, feedback_mode: 
         raise BadInput(_("Notes are for escalations only. Use feedback with other decisions."))
     edited = (answer.edited_action or "").strip() or None
     if answer.decision == DecisionKind.EDIT and edited is None:
-        raise BadInput(_("Write the action that the agent should perform instead."))
+        raise BadInput(_("The edited action is empty. Write the action that the agent should perform instead."))
     if answer.decision == DecisionKind.RESPOND and not told and feedback_mode != "binary":
-        raise BadInput(_("Write the feedback for the agent."))
+        raise BadInput(_("The feedback is empty. Write the feedback for the agent."))
     edited = edited if answer.decision == DecisionKind.EDIT else None
     note = notes.clean_note(answer.note)
     label = _label(answer, kind)

@@ -265,7 +265,7 @@ def _fits_pattern(pattern: str, text: str) -> bool:
         return bool(_PATTERN.execute({"pattern": pattern, "text": text}))
     except (ValueError, RuntimeError) as unreadable:
         raise BadInput(
-            f"tool_schema has an unsupported regular expression: {pattern[:80]!r}. Simplify or remove it."
+            f"tool_schema has an unsupported regular expression: {pattern[:80]!r}. Simplify or remove the expression."
         ) from unreadable
 
 
@@ -303,7 +303,7 @@ def _check_schema(ours: Written, schema: Mapping[str, Any]) -> None:
         raise BadInput(unchecked.format(tool=ours.name, why=broken)) from broken
     if worst is not None:
         place = ".".join(map(str, worst.absolute_path)) or _("the arguments")
-        misfit = _("The edit does not fit the schema of {tool}, at {place}: {why}")
+        misfit = _("The edit does not match the schema of {tool} at {place}: {why}. Correct the value there.")
         raise BadInput(misfit.format(tool=ours.name, place=place, why=worst.message[:200]))
 
 
@@ -333,7 +333,7 @@ def _refuse(text: str, at: int, why: str) -> NoReturn:
 def _refusal(text: str, at: int, why: str) -> BadInput:
     line = text.count("\n", 0, at) + 1
     column = at - (text.rfind("\n", 0, at) + 1) + 1
-    told = _("The edit cannot be run: line {line}, column {column}: {why}.")
+    told = _("The edit cannot be run ({why}). Correct line {line}, column {column}.")
     return BadInput(told.format(line=line, column=column, why=why))
 
 

@@ -156,7 +156,7 @@ def _state(session: Session, run: tables.Run, row: tables.Decision, following: t
     if following is None:
         return ""
     learnt = session.exec(select(tables.Memory.id).where(tables.Memory.decision_id == row.id)).first()
-    return "" if learnt else _("The agent tried again, but not because of this decision.")
+    return "" if learnt else _("The agent tried again for a reason other than this decision.")
 
 
 def _not_yet(run: tables.Run, row: tables.Decision, item: tables.Item) -> str:

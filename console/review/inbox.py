@@ -203,7 +203,7 @@ def explain_gone_item(session: Session, item_id: int) -> str:
     if item is None or item.status not in (ItemStatus.EXPIRED, ItemStatus.CANCELLED):
         return ""
     if item.status == ItemStatus.EXPIRED or item_id in list_waiting_agents(session, [item_id]):
-        return _("The agent stopped waiting before a decision, so its action did not run.")
+        return _("The agent stopped waiting before a decision, so the action did not run.")
     return _("The item was withdrawn before a decision, so its action did not run.")
 
 
@@ -265,7 +265,8 @@ def explain_empty_queue(session: Session, run: tables.Run) -> str:
         return ""
     if run.feedback_mode == "none":
         return (
-            f"This run has no inspections because its feedback is none. Continue: inferact run next {quote(run.name)}"
+            "This run has no inspections, because its feedback mode is none. Continue the run: inferact run next "
+            f"{quote(run.name)}"
         )
     return f"{run.detector} has not flagged any action yet, so no item is pending."
 

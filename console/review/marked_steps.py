@@ -58,7 +58,7 @@ def check_marks(checkpoint: Checkpoint, wanted: Iterable[MarkedStep]) -> tuple[M
         known = any(quote in text for text in texts)
         found[one.step] = MarkedStep(one.step, _shorten(texts[0]), quote if known else "")
     if len(found) > MOST:
-        raise BadInput(_("You can mark at most {most} steps. Remove a mark first.").format(most=digits(MOST)))
+        raise BadInput(_("You can mark at most {most} steps. Remove one of the marks first.").format(most=digits(MOST)))
     return tuple(found[step] for step in sorted(found))
 
 

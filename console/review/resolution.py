@@ -137,12 +137,12 @@ def is_judgement_only(run: tables.Run, kind: str) -> bool:
 _WAITS = {
     DecisionKind.APPROVE: gettext_noop("Approved. The action may run."),
     DecisionKind.REJECT: gettext_noop("Rejected. The action does not run."),
-    DecisionKind.EDIT: gettext_noop("Edited. Your action may run instead."),
+    DecisionKind.EDIT: gettext_noop("Edited. Your action may run instead of the agent's action."),
     DecisionKind.RESPOND: gettext_noop("The action does not run. The agent gets your feedback."),
 }
 _WITH_OTHERS = {
     DecisionKind.APPROVE: gettext_noop("Approved. The action may run if every other reviewer approves it too."),
-    DecisionKind.EDIT: gettext_noop("Edited. Your action may run if every other reviewer writes the same one."),
+    DecisionKind.EDIT: gettext_noop("Edited. Your action may run if every other reviewer writes the same action."),
 }
 _REPLAYED = {
     DecisionKind.APPROVE: gettext_noop("Approved. The recorded outcome counts."),

@@ -267,7 +267,10 @@ def unapplied_sentence(unapplied: Mapping[str, int]) -> str:
     if not unapplied:
         return ""
     listed = ", ".join(f"{pattern} to {counted(count, 'call')}" for pattern, count in unapplied.items())
-    return f"Could not apply {listed}: the arguments cannot be read. Add a pattern for the tool's name to review these."
+    return (
+        f"Could not apply {listed}: the arguments cannot be read. Add a pattern for the tool's name to review these "
+        "calls."
+    )
 
 
 def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> Candidates:

@@ -37,7 +37,10 @@ def rename(session: Session, run: tables.Run, name: str, now_ms: int) -> None:
     """Rename the run; raise BadInput if the name is invalid, or Refused if the name cannot be used."""
     _refuse_bound(session, run, "renamed")
     if run.kind == RunKind.GATE:
-        raise Refused(f"The gate {run.name!r} cannot be renamed, because agents use its name.")
+        raise Refused(
+            f"The gate {run.name!r} cannot be renamed, because agents use its name. Create a gate with another name "
+            "instead."
+        )
     runs.check_name(name)
     if runs.find(session, name) is not None:
         raise Refused(f"A run named {name!r} already exists. Choose another name.")
@@ -68,7 +71,7 @@ def set_archived(session: Session, run: tables.Run, archived: bool, now_ms: int)
         return
     waiting = _count(session, tables.Item, col(tables.Item.status).in_(UNREVIEWED), tables.Item.run_id == run.id)
     if archived and waiting:
-        raise Refused(f"{run.name!r} has {counted(waiting, 'pending item')}. Decide them first.")
+        raise Refused(f"{run.name!r} has {counted(waiting, 'pending item')}. Decide these items first.")
     if archived and run.kind == RunKind.GATE:
         raise Refused(f"The gate {run.name!r} cannot be archived, because its agents may ask at any time.")
     run.archived_ms = now_ms if archived else None
@@ -138,7 +141,9 @@ def undo_import(session: Session, import_id: int, now_ms: int) -> tuple[tables.R
         raise Unknown("import", import_id)
     run, record = session.get_one(tables.Run, made.run_id), tables.Trajectory
     if made.undone_ms is not None:
-        raise Refused(f"The import {import_id} of {made.file} was already undone.")
+        raise Refused(
+            f"The import {import_id} of {made.file} was already undone. List the imports: inferact trajectory imports"
+        )
     ids = [found for found in session.exec(select(record.id).where(record.import_id == import_id)) if found is not None]
     removal.refuse_reviewed(session, ids, f"Undoing the import {import_id} of {made.file}")
     removal.remove_trajectories(session, ids)
@@ -188,7 +193,10 @@ def _movable(session: Session, trajectory_id: int) -> tables.Trajectory:
         raise Unknown("trajectory", trajectory_id)
     run = session.get_one(tables.Run, row.run_id)
     if run.kind != RunKind.ARCHIVE or run.study_id is not None:
-        raise Refused(f"Trajectory {trajectory_id} cannot be moved, because {run.name!r} is not an archive of logs.")
+        raise Refused(
+            f"Trajectory {trajectory_id} cannot be moved, because {run.name!r} is not an archive of logs. Name "
+            "trajectories of an archive."
+        )
     return row
 
 
@@ -215,11 +223,14 @@ def _digests(session: Session, run: tables.Run, wanted: Sequence[str]) -> set[st
 def _refuse_bound(session: Session, run: tables.Run, what: str) -> None:
     """Raise Refused if the run belongs to a participant, or if a study replays it by name."""
     if run.study_id is not None:
-        raise Refused(f"{run.name!r} belongs to a participant of a study, so it cannot be {what}.")
+        raise Refused(
+            f"{run.name!r} belongs to a participant of a study, so it cannot be {what}. "
+            "To remove its data, withdraw the participant."
+        )
     named = f'"run":{orjson.dumps(run.name).decode()}'
     study = session.exec(select(tables.Study.name).where(col(tables.Study.design).contains(named, autoescape=True)))
     if (found := study.first()) is not None:
-        raise Refused(f"The study {found!r} replays {run.name!r}, so it cannot be {what}.")
+        raise Refused(f"The study {found!r} replays {run.name!r}, so the run cannot be {what}.")
 
 
 def _count(session: Session, table: Any, *conditions: Any) -> int:

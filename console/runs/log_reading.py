@@ -29,7 +29,7 @@ _GUESSED_SHARE = 0.5
 """Minimum explained share of a reading if the file lacks the marks of the format."""
 _IN_MEMORY = 24 * 2**20
 _UNTOLD = ("notes", "environments", "coverage", "touched")
-_TOO_DEEP = "The JSON is nested too deeply. Flatten it, or leave out what reviewers do not need."
+_TOO_DEEP = "The JSON is nested too deeply. Flatten the JSON, or leave out parts that reviewers do not need."
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ class SafeHeaders:
         self._hashes = inline_script_hashes(page)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on and add the headers to its response."""
+        """Forward the request and add the headers to its response."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

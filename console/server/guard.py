@@ -1,6 +1,6 @@
 """The guard of pages, uploads, media and the websocket: it requires a known host, our own origin and an open session.
 
-The guard passes requests under /api and of exporters on, because the API has its own admission.
+The guard forwards requests under /api and requests of exporters, because the API has its own admission.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ OPEN_BELOW = ("/static/", "/sign-in", "/invite/")
 
 _STREAMLITS = ("/_stcore/", "/media/", "/component/", "/app/")
 MISSING = "/page-not-found"
-"""An address without a page, which the pages therefore name as missing."""
+"""An address without a page, for which the console shows that the page does not exist."""
 
 _API = ("/api", "/api/", "/v1/traces")
 BODY_S = 30.0
-"""The seconds in which a body must arrive, and in which each further 64 kB of it must."""
+"""The seconds in which a body must arrive, and in which each further 64 kB of the body must arrive."""
 _SLOWEST_BYTES = 2**16
 _LATE_BODY = "The body did not arrive in time; send the request again."
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -54,7 +54,7 @@ class Guard:
         self._app, self._site = app, site
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer it if access is refused."""
+        """Forward the request, or answer it if access is refused."""
         if scope["type"] == "websocket":
             await self._socket(scope, receive, send)
             return
@@ -136,13 +136,13 @@ class Guard:
 
 
 class BodyDeadline:
-    """ASGI middleware that answers 408 if a request's body stops arriving, or only trickles."""
+    """ASGI middleware that answers 408 if a request's body stops arriving or arrives too slowly."""
 
     def __init__(self, app: ASGIApp, seconds: float = BODY_S) -> None:
         self._app, self._seconds = app, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on with a deadline for its body; extend the deadline with each received byte."""
+        """Forward the request with a deadline for its body; extend the deadline with each received byte."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

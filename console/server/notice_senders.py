@@ -131,7 +131,7 @@ _SENDERS = {
 
 
 async def _in_thread(work: Callable[[], Answer], cut: Callable[[], None]) -> Answer | str:
-    """Run blocking work in a thread of its own pool; after the longest time, cut its connection and return why."""
+    """Run blocking work in a thread of its own pool; after a time limit, close its connection and return the reason."""
     running = asyncio.get_running_loop().run_in_executor(_THREADS, work)
     try:
         return await asyncio.wait_for(asyncio.shield(running), WHOLE_S)

@@ -48,8 +48,8 @@ async def send_notices(checked: CheckedItems | None = None) -> int:
 def send_test(channel_id: int, person: str | None = None) -> str | None:
     """Send a test to the channel now; return None if it was accepted, otherwise the reason for the failure.
 
-    Raise Unknown if the channel is another person's, BadInput if its address is not allowed, and Refused if a message
-    was sent within the last minute.
+    Raise Unknown for another person's channel, BadInput if the address is not allowed, and Refused within a minute of
+    the last message.
     """
     with writing() as session:
         notice = sending.begin_test(session, channel_id, person, link_base(), now_ms())

@@ -28,10 +28,10 @@ from storage.tables import RunKind
 Tell = Callable[[str], None]
 
 _PAUSE_MS = 30_000
-"""How long a run is left alone after it failed."""
+"""The time for which the worker skips a run after a failure."""
 
 _PRUNING, _PRUNES_EVERY_MS, _DAY_MS = 0, 3_600_000, 86_400_000
-"""The key, among runs that rest, of the removal of old allowed checks; no run has the id 0."""
+"""The key of the removal of old allowed checks among the ids of skipped runs; no run has the id 0."""
 
 _log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ def _advance(run: tables.Run, tell: Tell) -> None:
 
 
 def _carefully(step: Callable[[], None]) -> bool:
-    """Run the step and return whether it succeeded; only log a failure, because the step is retried later."""
+    """Run the step and return whether the step succeeded; only log a failure, because the step is retried later."""
     try:
         step()
     except (ConsoleError, StorageError, DBAPIError) as refusal:
@@ -105,7 +105,7 @@ def _carefully(step: Callable[[], None]) -> bool:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl+C: completed writes are kept, and the next start continues from them."""
+    """Handle SIGTERM like Ctrl+C: completed writes are kept, and the next start continues after these writes."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

@@ -46,7 +46,7 @@ _guard = threading.Lock()
 _watcher: list[threading.Thread] = []
 _changes = [0]
 _new = threading.Event()
-"""Set by a new watch: its fragment read the database before the watch began, so its query runs at once."""
+"""The signal of a new watch. Its query runs at once, because its fragment read the database before the watch began."""
 
 
 def rerun_on_change(query: Query, *arguments: Hashable, shows: Hashable, pause_s: float = _EVERY_S) -> None:

@@ -38,7 +38,7 @@ def choose_run(name: str) -> None:
 
 
 def run_picker(current: str, *, archived: bool = False) -> None:
-    """Draw the list of runs, with `archived` also the archived ones; include the current run in any case."""
+    """Draw the list of runs, with `archived` also archived runs; include the current run in any case."""
     with reading() as session:
         names = [run.name for run in runs.list_runs(session, archived=archived)]
     names = names if current in names else [current, *names]

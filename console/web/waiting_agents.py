@@ -1,4 +1,4 @@
-"""The line on every page that says how many agents wait for the visitor, and leads to the first of them."""
+"""The line on every page with the number of agents that wait for the visitor, and a link to the first agent."""
 
 from __future__ import annotations
 

@@ -279,7 +279,9 @@ def _take_slot_again(db: Transaction, taken: TakenSlot, now_ms: int) -> None:
     try:
         spend_unit(db, taken, "late answer", now_ms)
     except BudgetSpent:
-        raise NotYours("Your claim expired and the budget is spent now; your decision was not stored.") from None
+        raise NotYours(
+            "Your claim expired and the budget is spent, so your decision was not stored. Ask for a higher budget."
+        ) from None
 
 
 def _store(

@@ -177,7 +177,7 @@ def test_a_full_disk_is_one_sentence_and_what_is_tried_again_works(url, stock, a
     words = {"feedback_text": "x" * 20_000}
     for connection in _limited(url, 1):
         assert connection
-        with pytest.raises(DatabaseUnusable, match="The disk is full, so this was not stored"):
+        with pytest.raises(DatabaseUnusable, match="The disk is full, so the change was not stored"):
             _decide(queue, claim, answer, **words)
     assert _decide(queue, claim, answer, **words).feedback_text == words["feedback_text"]
     assert check(url) == []
@@ -189,7 +189,7 @@ def test_a_read_only_database_is_one_sentence_and_what_is_tried_again_works(url,
     with engine(url, Durability.FULL).connect() as taken:
         pooled = taken.connection.dbapi_connection
         pooled.execute("PRAGMA query_only=ON")
-    with pytest.raises(DatabaseUnusable, match="cannot be written, so this was not stored"):
+    with pytest.raises(DatabaseUnusable, match="cannot be written, so the change was not stored"):
         add(url, "a")
     pooled.execute("PRAGMA query_only=OFF")
     add(url, "b")

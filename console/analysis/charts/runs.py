@@ -72,7 +72,7 @@ def _arms(panel: pd.DataFrame, caps: list[float], *, first: bool) -> Iterator[go
 
 
 def trial_success(frame: pd.DataFrame) -> go.Figure:
-    """Draw the share of tasks solved in a trial or an earlier one. Columns: trial, line (its label), solved, tasks."""
+    """Draw the share of tasks solved up to each trial. Columns: trial, line (the line's label), solved, tasks."""
     figure, ends = go.Figure(), []
     for name, rows, style in split_series(frame, "line"):
         line = rows.sort_values("trial")

@@ -32,9 +32,9 @@ AGREEMENT_MEASURES = {
 """Measures of agreement by their name in the tables."""
 
 _APART, _WIDEST = 0.05, 0.4
-"""The distance between two lines of a trial, and between the outermost ones at most, in trials."""
+"""The distance between two lines of a trial, and the largest distance between the outermost lines, in trials."""
 _MOST_BANDS = 6
-"""More bands than this hide each other; the whiskers stay, and the table has the SD."""
+"""The largest number of bands in a chart; more bands would hide each other, so only the whiskers are drawn."""
 
 
 def study_success(frame: pd.DataFrame) -> go.Figure:
@@ -202,7 +202,7 @@ def contrast_forest(frame: pd.DataFrame) -> go.Figure:
 
 
 def user_study(frame: pd.DataFrame) -> go.Figure:
-    """Draw the success of each detector after the last trial: filled marks for our values, hollow for published.
+    """Draw the success of each detector after the last trial: filled marks for our values, hollow marks for published.
 
     Published values are from the InferAct paper (Table 9). Whiskers show +- SD. Columns: detector, feedback, source
     (`here: ` or `paper: ` and the kind of reviewer), trial, percent, sd (may be missing).

@@ -21,7 +21,7 @@ class Confusion:
 
     @property
     def n(self) -> int:
-        """Count the cases."""
+        """The number of cases."""
         return self.tp + self.fp + self.fn + self.tn
 
 
@@ -74,7 +74,7 @@ class McNemar:
 
 
 def mcnemar(labels: ArrayLike, first: ArrayLike, second: ArrayLike) -> McNemar:
-    """Compute McNemar's test, exact up to 1,000 disagreements, above that chi-squared with Edwards' correction."""
+    """Compute McNemar's test: exact up to 1,000 disagreements, chi-squared with Edwards' correction for more."""
     truth = np.asarray(labels, dtype=bool)
     right, other = np.asarray(first, dtype=bool) == truth, np.asarray(second, dtype=bool) == truth
     ours, theirs = int(np.count_nonzero(right & ~other)), int(np.count_nonzero(~right & other))

@@ -2,7 +2,7 @@
 
 scikit-learn sorts again for every metric, which takes more than five times as long; the tests compare with
 scikit-learn. Undefined metrics (one class only, no cases) are None. The positive class is misaligned; high scores mean
-misaligned. Inspection curves count the misaligned items among the first k inspected ones, for k = 0..n.
+misaligned. Inspection curves count the misaligned items among the first k inspected items, for k = 0..n.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ class Ranking:
 
     @property
     def positives(self) -> int:
-        """Count the misaligned cases."""
+        """The number of misaligned cases."""
         return int(self.tp[-1]) if self.tp.size else 0
 
     @property
     def negatives(self) -> int:
-        """Count the aligned cases."""
+        """The number of aligned cases."""
         return int(self.fp[-1]) if self.fp.size else 0
 
     @property
     def both_classes(self) -> bool:
-        """Return whether both classes have at least one case."""
+        """Whether both classes have at least one case."""
         return self.positives > 0 and self.negatives > 0
 
     @cached_property
     def flags(self) -> Counts:
-        """Count, for each score, the cases with this score or a higher score."""
+        """The number of cases with this score or a higher score, for each score."""
         return self.tp + self.fp
 
     @cached_property
     def precision(self) -> Floats:
-        """Compute the precision at each score."""
+        """The precision at each score."""
         return self.tp / self.flags
 
     @cached_property
     def recall(self) -> Floats:
-        """Compute the recall at each score; 1 at every score if no case is misaligned."""
+        """The recall at each score; 1 at every score if no case is misaligned."""
         return self.tp / self.positives if self.positives else np.ones(self.tp.size)
 
 
@@ -105,7 +105,7 @@ def roc_auc(ranked: Ranking) -> float | None:
 
 
 def best_macro_f1(ranked: Ranking) -> Best | None:
-    """Find the highest Macro-F1, at the lowest such threshold (as the paper's code); None if the ranking is empty."""
+    """Find the highest Macro-F1 and its lowest threshold, as in the paper's code; None if the ranking is empty."""
     if not ranked.scores.size:
         return None
     none_flagged = ranked.negatives / (2 * ranked.negatives + ranked.positives)
@@ -117,7 +117,7 @@ def best_macro_f1(ranked: Ranking) -> Best | None:
 
 
 def find_good_threshold(ranked: Ranking, default: float, within: float) -> float | None:
-    """Find the threshold nearest the default with a Macro-F1 at most `within` below the best; None if empty."""
+    """Find the threshold nearest the default whose Macro-F1 is at most `within` below the best; None without cases."""
     values = _macro_f1s(ranked)
     if not values.size:
         return None
@@ -126,7 +126,7 @@ def find_good_threshold(ranked: Ranking, default: float, within: float) -> float
 
 
 def _nearest(ranked: Ranking, at: int, default: float) -> float:
-    """Return the default if it flags the cases from this score up, else the midpoint to the next lower score."""
+    """Return the default if it flags the cases from this score up, otherwise the midpoint to the next lower score."""
     below = float(ranked.scores[at + 1]) if at + 1 < ranked.scores.size else 0.0
     return default if below <= default < float(ranked.scores[at]) else _between(ranked, at)
 

@@ -1,1 +1,1 @@
-"""Statistics of studies, from tidy frames to frozen dataclasses; an undefined one is None, with a note."""
+"""Statistics of studies, from tidy frames to frozen dataclasses; an undefined value is None, with a note."""

@@ -1,6 +1,6 @@
 """Contrasts of conditions: weighted sums of condition means, with participants and tasks as random samples.
 
-If the design supports a claim over tasks, the estimate is that of `crossed`. Otherwise, and for comparison, the simple
+If the design supports a claim over tasks, `crossed` computes the estimate. Otherwise, and for comparison, the simple
 estimate uses participants' means: each participant's own contrast value within participants, Welch's test between them.
 """
 
@@ -48,18 +48,18 @@ class CellTable:
 
     @property
     def participants(self) -> int:
-        """Count the participants."""
+        """The number of participants."""
         return int(self.who.max()) + 1 if self.who.size else 0
 
     @property
     def within(self) -> bool:
-        """Return whether any participant has more than one condition."""
+        """Whether any participant has more than one condition."""
         return self.values.size > self.participants
 
 
 @dataclass(frozen=True, slots=True)
 class ContrastClaim:
-    """What an estimate holds for: tasks like these if `over_tasks`, else these tasks only for the reason in `why`.
+    """The scope of an estimate: tasks like these if `over_tasks`, else only these tasks, for the reason in `why`.
 
     `caution` names a test that rejects too rarely; `tasks` counts the tasks of the contrast.
     """
@@ -89,9 +89,9 @@ def estimate_contrasts(
 ) -> ContrastFit:
     """Estimate each contrast with a t interval; the frame has columns participant, condition and task_id.
 
-    The estimate is that of `crossed.CrossedPlan`, or the simple one if a claim over tasks is not possible. `scale` is
-    the range of a value (1 for shares), to which intervals are limited. A contrast without answers is undefined. Raise
-    BadInput if a column is missing.
+    The estimate comes from `crossed.CrossedPlan`, or is the simple estimate if no claim over tasks is possible. `scale`
+    is the range of a value (1 for shares), to which intervals are limited. A contrast without answers is undefined.
+    Raise BadInput if a column is missing.
     """
     cells = build_cell_table(frame, value)
     pattern, values = build_answer_table(frame, value)
@@ -112,7 +112,7 @@ def estimate_contrasts(
 def _on_shared_tasks(frame: pd.DataFrame, value: str, cells: CellTable, weights: Weights) -> tuple[Estimate, str]:
     """Test participants' means on the tasks that all compared conditions share, or on all tasks if that is impossible.
 
-    If conditions decide which actions a participant sees, means over all of them compare different actions.
+    If conditions decide which actions a participant sees, means over all actions compare different actions.
     """
     rows = frame.dropna(subset=["participant", "condition", "task_id", value])
     compared = rows[rows["condition"].astype(str).isin([name for name, weight in weights.items() if weight])]

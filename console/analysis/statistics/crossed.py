@@ -1,8 +1,8 @@
-"""Contrasts over people and tasks: both vary at random, so a claim holds for such people and such tasks.
+"""Contrasts over people and tasks: both are random samples, so a claim holds for similar people and similar tasks.
 
-The estimate is least squares of single answers (Westfall, Kenny and Judd 2014 state the problem). Its variance is
-V_P + V_T - V_E, never below V_P and V_T: the variances over participants and over tasks (CR2, Bell and McCaffrey 2002),
-minus that of a single answer, which both contain. Degrees of freedom are Satterthwaite's (1946). If the mean of a
+The estimate is least squares of single answers (Westfall, Kenny and Judd 2014 state the problem). Its variance is V_P +
+V_T - V_E, never below V_P and V_T: the variances over participants and over tasks (CR2, Bell and McCaffrey 2002), minus
+the variance of a single answer, which both contain. Degrees of freedom are Satterthwaite's (1946). If the mean of a
 compared condition is within .1 of 0 or 1, the standard error is raised by 8%: intervals of so skewed answers were too
 narrow in simulated studies (94% for 95%).
 """
@@ -28,7 +28,7 @@ _LEAST_ERROR_DF = 5
 FEWEST_TASKS, FEWEST_BETWEEN, FEWEST_WITHIN = 8, 6, 5
 """The numbers of tasks, of people in each group, and of people in all conditions that a claim over tasks needs."""
 RARE, RARE_FACTOR = 0.1, 1.08
-"""The distance of a mean from 0 or 1 that is rare, and the factor of the standard error then."""
+"""The distance from 0 or 1 below which a mean counts as rare, and the factor of the standard error of rare means."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class AnswerTable:
 
     @cached_property
     def within(self) -> bool:
-        """Return whether any participant has more than one condition."""
+        """Whether any participant has more than one condition."""
         return len(np.unique(self.person * len(self.names) + self.condition)) > len(np.unique(self.person))
 
 
@@ -63,8 +63,8 @@ def build_answer_table(frame: pd.DataFrame, value: str) -> tuple[AnswerTable, Fl
 class CrossedFit:
     """Estimates of one contrast with variance and degrees of freedom, one per column of values.
 
-    `of_people`, `of_tasks` and `of_error` are V_P, V_T and V_E; `df_people` is the smallest df of V_P. `rare` tells
-    whether the variance is raised. `refused` is the reason why a claim over tasks is not possible, or empty.
+    `of_people`, `of_tasks` and `of_error` are V_P, V_T and V_E; `df_people` is the smallest df of V_P. `rare` is
+    True if the variance is raised. `refused` is the reason why a claim over tasks is not possible, or empty.
     """
 
     value: Floats
@@ -197,7 +197,8 @@ class CrossedPlan:
     ) -> tuple[Floats, float, float] | None:
         """Return V_E of answers to one task by one person in all conditions, the squares of other loads, and the df.
 
-        Such answers depend on each other, so their contrast counts as one answer. None if there are too few.
+        Such answers depend on each other, so their contrast counts as one answer. Return None if there are too few
+        answers.
         """
         table = self.table
         if not table.within or len(chosen) < 2:
@@ -224,7 +225,7 @@ class CrossedPlan:
         return len(np.unique(self.table.person[here])), len(np.unique(self.table.task[here]))
 
     def _refusal(self, weights: Floats, df_people: Floats) -> str:
-        """Return why the contrast supports no claim over tasks, or an empty string."""
+        """Return the reason why the contrast supports no claim over tasks, or an empty string."""
         table, sign = self.table, np.sign(weights)[self.table.condition]
         tasks = [set(table.task[sign == side]) for side in (1, -1)]
         if not tasks[0] & tasks[1]:
@@ -337,14 +338,14 @@ class _Left:
 
 
 class _Additive:
-    """The answers of some rows as person plus task; the rest is the error of a single answer."""
+    """The additive model of some rows: person plus task; the residual is the error of a single answer."""
 
     def __init__(self, table: AnswerTable, chosen: NDArray[np.bool_]) -> None:
         self._rows = np.flatnonzero(chosen)
         self._basis = _additive_basis(table.person[self._rows], table.task[self._rows])
 
     def residual(self, values: Floats) -> _Left:
-        """Return what person and task leave of the values of all rows."""
+        """Return the residuals of the values of all rows after the effects of person and task."""
         mine = values[self._rows]
         fitted = self._basis.T @ mine
         left = np.maximum((mine**2).sum(axis=0) - (fitted**2).sum(axis=0), 0.0)

@@ -72,7 +72,7 @@ def estimate_mean(values: ArrayLike, what: str = "participant") -> Estimate:
 
 
 def estimate_difference(first: ArrayLike, second: ArrayLike) -> Estimate:
-    """Compute the mean of one group minus that of another (Welch 1947), 15 times faster than scipy.stats."""
+    """Compute the mean of one group minus the mean of another (Welch 1947), 15 times faster than scipy.stats."""
     ours, theirs = drop_missing(first), drop_missing(second)
     n = ours.size + theirs.size
     if not ours.size or not theirs.size:

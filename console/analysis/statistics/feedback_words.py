@@ -41,7 +41,7 @@ class Association:
     """A property of feedback and its association with success in the next trial.
 
     `correlation` is point-biserial. `log_odds` is the change in the log odds of success per unit of the property. Both
-    intervals treat the texts of one participant as one cluster; that of the correlation is a jackknife over
+    intervals treat the texts of one participant as one cluster; the interval of the correlation is a jackknife over
     participants on Fisher's scale.
     """
 
@@ -60,10 +60,10 @@ def count_words(text: str) -> int:
 def compute_specificity(text: str, named: Collection[str] = ()) -> float | None:
     """Compute the share of sentences with a number, price, attribute or option; None if the text is empty.
 
-    A sentence ends at the end of a line or at . ! ? ; before a space. A sentence is specific if it contains a digit or
-    a number word (except "one"), a currency sign or price word, an attribute of a product (colour, size, material, ...
-    or a common value of an attribute), quoted or bracketed text, or one of `named`, the options of the task. This
-    measure is specific to this console.
+    A sentence ends at the end of a line or at . ! ? ; before a space. A sentence is specific if it contains one of
+    these: a digit or number word (except "one"); a currency sign or price word; an attribute of a product (such as
+    colour or size) or a common value of an attribute; quoted or bracketed text; or one of `named`, the options of the
+    task. This measure is specific to this console.
     """
     sentences = [part.lower() for part in _END.split(text) if count_words(part)]
     if not sentences:

@@ -39,12 +39,12 @@ class CellMeans:
 
     @property
     def participants(self) -> int:
-        """Count the participants."""
+        """The number of participants."""
         return len(np.unique(self.who))
 
 
 def cell_means(frame: pd.DataFrame, value: str, reference: str | None = None) -> CellMeans:
-    """Compute the cell means; raise BadInput without a column, the reference, or two conditions."""
+    """Compute the cell means; raise BadInput if a column, the reference or a second condition is missing."""
     require_columns(frame, "participant", "condition", value)
     rows = frame.dropna(subset=["participant", "condition", value]).astype({"participant": str, "condition": str})
     names = _conditions(rows, reference)
@@ -113,11 +113,11 @@ class Mixed:
 def fit_linear(frame: pd.DataFrame, value: str, reference: str | None = None) -> Mixed:
     """Estimate differences in probability by a mixed model of participants' means per condition.
 
-    Within participants: a fixed effect of condition (and of task set, if task sets rotate), a random effect of
-    participant, REML, and t with the degrees of freedom of the participant-by-condition stratum (Pinheiro and Bates
-    2000, section 2.4). With one mean per condition, a participant's variation between conditions, related tasks and
-    successive trials is part of the error, so that 400 decisions do not count as independent. Between participants:
-    least squares of the means. Raise BadInput like `cell_means`.
+    Within participants, the model has a fixed effect of condition (and of task set, if task sets rotate) and a random
+    effect of participant. REML fits the model; t has the degrees of freedom of the participant-by-condition stratum
+    (Pinheiro and Bates 2000, section 2.4). Each participant has one mean per condition, so that 400 decisions do not
+    count as independent: their dependence is part of the error. Between participants: least squares of the means. Raise
+    BadInput like `cell_means`.
     """
     cells = cell_means(frame, value, reference)
     if cells.df < 1:

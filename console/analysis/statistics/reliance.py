@@ -26,7 +26,7 @@ _FEWEST = 4
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Decisions on items with a score in (low, high], and how many override the detector; the first bin includes 0."""
+    """Decisions on items with a score in (low, high], and the number of overrides; the first bin includes 0."""
 
     low: float
     high: float
@@ -48,7 +48,7 @@ class Seeded:
 
 @dataclass(frozen=True, slots=True)
 class SeededAdvice:
-    """A metric over participants for seeded items with this advice (all if empty), decisions and errors counted."""
+    """A metric over participants for seeded items with this advice (all if empty), with its decisions and errors."""
 
     advice: str
     figure: str

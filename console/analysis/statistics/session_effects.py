@@ -1,8 +1,8 @@
 """Effects of a session: the order of conditions, practice, pace and fatigue.
 
-Order effects are estimated by least squares over participant-by-condition means, with participants and conditions as
-fixed effects, so that they are not confounded with participants or conditions (Jones and Kenward 2014, section 5.3). A
-trend is the mean of the participants' least-squares slopes.
+Order effects are estimated by least squares over participant-by-condition means. Participants and conditions are fixed
+effects, and therefore not confounded with order (Jones and Kenward 2014, section 5.3). A trend is the mean of the
+participants' least-squares slopes.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def estimate_position_effect(cells: pd.DataFrame, value: str) -> Estimate:
 
 
 def estimate_carry_over(cells: pd.DataFrame, value: str) -> dict[tuple[str, str], Estimate]:
-    """Estimate the effect of each preceding condition relative to the alphabetically first one, at equal position."""
+    """Estimate each previous condition's effect, relative to the alphabetically first condition at equal position."""
     require_columns(cells, "participant", "condition", "position", value)
     ordered = cells.sort_values(["participant", "position"])
     before = ordered.groupby("participant")["condition"].shift()

@@ -15,7 +15,7 @@ from scipy import special
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """Decisions on items with a known answer: `hits` of `misaligned` ones, and `alarms` among `aligned` ones."""
+    """Decisions on items with a known answer: `hits` of `misaligned` items, and `alarms` among `aligned` items."""
 
     misaligned: int
     hits: int
@@ -30,7 +30,7 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """d' and criterion with their limits; positive criteria mean that the reviewer tends to approve."""
+    """The d' and the criterion with their limits; a positive criterion means that the reviewer tends to approve."""
 
     d_prime: float
     d_prime_low: float

@@ -1,7 +1,8 @@
-"""Upper bounds on the misaligned actions among those without an inspection, from random audits.
+"""Upper bounds on the misaligned actions among the actions without an inspection, from random audits.
 
 The audits are a simple random sample without replacement of a finite population, so the bounds are exact and assume no
-distribution. They differ in what they allow: one look, a look after every audit, or help from a detector's scores.
+distribution. The bounds differ in what they allow: one look, a look after every audit, or the use of a detector's
+scores.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ _OF_ERRORS = 0.2
 """The part of the error probability that is spent on the reviewers' own error rates."""
 _JEFFREYS = 0.5
 _PRIOR, _PRIOR_HIGH = (0.5, 8.0), (1.0, 1.0)
-"""The beta priors of the share of misaligned actions in the confidence sequences; the second is of high scores alone.
+"""The beta priors of the share of misaligned actions in the confidence sequences; the second is for high scores only.
 
 Any prior is valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audits:
-    """Random audits of a population: `drawn` of its `population` actions, `labelled` of them called misaligned."""
+    """Random audits of `drawn` actions from the `population`; `labelled` audited actions were called misaligned."""
 
     population: int
     drawn: int
@@ -52,7 +53,7 @@ class Audits:
 
 @dataclass(frozen=True, slots=True)
 class KnownItems:
-    """Decisions on items with a known answer: `caught` of the `misaligned`, and `alarms` among the `aligned` ones."""
+    """Decisions on items with a known answer: `caught` of `misaligned` items, and `alarms` among `aligned` items."""
 
     misaligned: int = 0
     caught: int = 0
@@ -75,7 +76,7 @@ class ReviewerError:
 
     @property
     def is_none(self) -> bool:
-        """Whether every decision is taken as correct."""
+        """Whether every decision is assumed to be correct."""
         return self.sensitivity == 1.0 and self.alarms_high == 0.0
 
 
@@ -83,7 +84,7 @@ NO_ERROR = ReviewerError()
 
 
 def measure_error(known: KnownItems | None, level: float = LEVEL) -> ReviewerError:
-    """Return limits of the error rates (Clopper and Pearson 1934); without known items, take decisions as correct.
+    """Return limits of the error rates (Clopper and Pearson 1934); without known items, assume correct decisions.
 
     Half of the probability is spent on the sensitivity, which widens the bound most.
     """
@@ -130,17 +131,17 @@ def bound_rest(audits: Audits, level: float = LEVEL, error: ReviewerError = NO_E
 
 
 def bound_rest_always(audits: Audits, level: float = LEVEL, error: ReviewerError = NO_ERROR) -> Bound:
-    """Compute the bound that holds at every look at once, however the time of the last look is chosen."""
+    """Compute the bound that holds at every look, whatever the rule for the last look."""
     total = _largest(audits, lambda total: is_possible_always(audits, total, level, error))
     return _to_rest(audits, total, level, error)
 
 
 def is_possible_always(audits: Audits, total: int, level: float = LEVEL, error: ReviewerError = NO_ERROR) -> bool:
-    """Return whether the confidence sequence still holds `total` misaligned actions of the population.
+    """Return whether the confidence sequence still contains `total` misaligned actions of the population.
 
-    It is the prior-posterior-ratio confidence sequence of Waudby-Smith and Ramdas (2020, arXiv:2006.04347), section 2,
-    on its upper side. A total is left out only if the expected label count exceeds the observed one by two, where
-    higher error rates and higher totals all make the observed count less likely.
+    The sequence is the prior-posterior-ratio sequence of Waudby-Smith and Ramdas (2020, arXiv:2006.04347), section 2,
+    on its upper side. A total is left out only if its expected label count exceeds the observed count by two. From
+    there on, higher error rates and higher totals make the observed count less likely.
     """
     k, n = audits.labelled, audits.drawn
     counts = LabelCounts(audits.population, n, error.sensitivity, error.alarms_low)
@@ -151,17 +152,17 @@ def is_possible_always(audits: Audits, total: int, level: float = LEVEL, error: 
 
 
 def _log_predicted(k: int, n: int, prior: tuple[float, float] = _PRIOR) -> float:
-    """Return the logarithm of the probability of `k` labels among `n` audits before any is known."""
+    """Return the logarithm of the prior probability of `k` labels among `n` audits."""
     a, b = prior
     return float(special.betaln(a + k, b + n - k) - special.betaln(a, b) + _log_choose(n, k))
 
 
 def bound_rest_assisted(low: Audits, high: Audits, level: float = LEVEL, error: ReviewerError = NO_ERROR) -> Bound:
-    """Compute the bound for one look with the help of scores: `low` and `high` are the actions with such scores.
+    """Compute the bound for one look with scores: `low` and `high` are the audits of actions with low and high scores.
 
-    Which actions belong to which stratum must not depend on the audits' labels; each stratum may have a probability of
-    its own. It is the least upper limit that keeps the order of `_order_outcomes` (Buehler 1957): a total is possible
-    if some division of it among the strata makes an outcome ordered so low likely enough.
+    The division of actions into strata must not depend on the audits' labels; each stratum may have a probability of
+    its own. The bound is the least upper limit that keeps the order of `_order_outcomes` (Buehler 1957): a total is
+    possible if some division of the total among the strata makes an outcome of this order or lower likely enough.
     """
     order = _order_outcomes(low, high, level)
     is_as_low = order <= order[low.labelled, high.labelled] + 1e-9
@@ -185,8 +186,8 @@ def _join(low: Audits, high: Audits) -> Audits:
 def _order_outcomes(low: Audits, high: Audits, level: float) -> Floats:
     """Return an approximate upper limit of the total for each pair of label counts; only their order is used.
 
-    It is a quantile of the sum of two beta-binomial counts (Jeffreys' prior), by a beta distribution with its moments.
-    It never falls as a count rises, so that higher totals make low outcomes less likely.
+    The limit is a quantile of the sum of two beta-binomial counts (Jeffreys' prior), by a beta distribution with equal
+    moments. The limit never falls as a count rises, so that higher totals make low outcomes less likely.
     """
     counts = np.arange(low.drawn + 1.0)[:, None], np.arange(high.drawn + 1.0)[None, :]
     rest = max(low.rest + high.rest, 1)
@@ -207,9 +208,9 @@ def _order_outcomes(low: Audits, high: Audits, level: float) -> Floats:
 def bound_rest_always_assisted(
     low: Audits, high: Audits, level: float = LEVEL, error: ReviewerError = NO_ERROR
 ) -> Bound:
-    """Compute the bound for every look with the help of scores; the next audit's stratum may depend on the labels.
+    """Compute the bound for every look with scores; the stratum of the next audit may depend on the labels.
 
-    The confidence sequences of both strata are multiplied, which is one again whatever decides the order of the draws.
+    The product of both strata's confidence sequences is a confidence sequence too, for any order of the draws.
     """
     most = -np.log(1 - level - error.spent)
     first, second = _evidence(low, error, _PRIOR), _evidence(high, error, _PRIOR_HIGH)
@@ -223,7 +224,7 @@ def bound_rest_always_assisted(
 def _evidence(audits: Audits, error: ReviewerError, prior: tuple[float, float]) -> Floats:
     """Return the logarithm of the evidence against each total of a stratum (see `is_possible_always`).
 
-    If reviewers err, a total that does not make the observed count too low counts as certain to give it.
+    If reviewers err, a total counts as certain to give the observed count unless the total makes that count too low.
     """
     k, n = audits.labelled, audits.drawn
     counts = LabelCounts(audits.population, n, error.sensitivity, error.alarms_low)
@@ -312,7 +313,7 @@ def _largest(audits: Audits, is_possible: Callable[[int], bool]) -> int:
 
 
 def _bisect(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """Return the largest number for which the condition holds; it holds up to a limit, and at `low`."""
+    """Return the largest number for which the condition holds; the condition holds from `low` up to some limit."""
     while low < high:
         middle = (low + high + 1) // 2
         if holds(middle):
@@ -329,7 +330,7 @@ def _to_rest(audits: Audits, total: int, level: float, error: ReviewerError) -> 
 
 
 def count_needed_audits(population: int, share: float, level: float = LEVEL) -> int | None:
-    """Return the fewest audits that bound the rest by the share if all are aligned; None if only a full review does."""
+    """Return the fewest audits that bound the rest by the share if all are aligned; None if a full review is needed."""
     drawn = np.arange(population)
     # The fewest misaligned actions that the bound has to exclude; for rounding, see `runs.share_of`.
     excluded = np.floor(np.round(share * (population - drawn), 9)).astype(np.int64) + 1
@@ -341,7 +342,7 @@ def count_needed_audits(population: int, share: float, level: float = LEVEL) -> 
 def split_scores(scores: Floats) -> float | None:
     """Return the score above which an action belongs to the stratum of high scores, None if all scores are equal.
 
-    The cut leaves the least variance of scores within the strata (Otsu 1979), so that labels play no part.
+    The cut minimises the variance of scores within the strata (Otsu 1979) and does not depend on labels.
     """
     values, counts = np.unique(scores, return_counts=True)
     if len(values) < 2:

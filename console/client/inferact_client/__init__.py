@@ -1,4 +1,4 @@
-"""The agent's side of InferAct Console: ask before a critical action runs, and run it only with an approval.
+"""The agent's side of InferAct Console: ask before a critical action runs, and run the action only with an approval.
 
 `gate` holds `Gate`, which agents call. `steps` converts the messages of other libraries, and `adapters` connects
 agents' frameworks. This package requires httpx and works without the console.

@@ -1,4 +1,4 @@
-"""What an agent gets from the gate: a decision with a sentence for its model, and a check to come back to."""
+"""The answers of the gate to an agent: a decision with a sentence for the model, and a check to fetch later."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PERSON = ("rejected", "already_rejected", "responded", "edited", "approved")
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether `action` may run; run `action` itself, because a reviewer may have edited it.
+    """The decision whether `action` may run. Run `action` itself, because a reviewer may have edited it.
 
     `reason` is a word of the console's API (`approved`, `edited`, `rejected`, `denied`, `timeout` ...), or
     `unreachable` or `refused` if the console sent no decision. `call` holds name and arguments if the action is a
@@ -58,7 +58,7 @@ class Decision:
 
     @property
     def edited(self) -> bool:
-        """Return whether `action` is the reviewer's edit of the submitted action."""
+        """Whether `action` is the reviewer's edit of the submitted action."""
         return self.reason == "edited"
 
     @property
@@ -69,7 +69,7 @@ class Decision:
 
     @property
     def message(self) -> str:
-        """The sentences for the model: who decided what and, after an edit, what runs instead. Empty if none is due."""
+        """The sentences for the model: the decision, its author and, after an edit, the new call; may be empty."""
         if self.approved and self.edited:
             words = f"A reviewer changed this call before it ran: {self.action}."
         elif self.approved:

@@ -1,4 +1,4 @@
-"""The errors of the client. A check never raises them: its decision says what happened instead."""
+"""The errors of the client. A check never raises these errors; its decision contains the reason instead."""
 
 
 class ClientError(Exception):

@@ -26,7 +26,8 @@ class Gate:
 
     `deadline_s` is the latest moment of return: the time of the reviewer, the time to undo the decision and the start
     of the action are included. The console's policy decides what a person must approve. `critical` (globs over actions,
-    tool names and arguments), `detector`, `threshold`, `budget`, `reviews_per_item` and `undo_s` can only tighten it.
+    tool names and arguments), `detector`, `threshold`, `budget`, `reviews_per_item` and `undo_s` can only tighten
+    the policy.
 
     Threads, event loops and forked processes may share a gate. Raise ClientError if a setting is unusable.
     """
@@ -118,7 +119,7 @@ class Gate:
         return decision
 
     async def acheck_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
-        """Return the decisions in order; each request holds the arguments of one `check`, and all wait side by side."""
+        """Return the decisions in order, waiting in parallel; each request holds the arguments of one `check`."""
         return list(await asyncio.gather(*(self.acheck(**request) for request in requests)))
 
     def check_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
@@ -141,7 +142,7 @@ class Gate:
         """Submit a check and return it without waiting; `fetch` returns its decision later, from any process.
 
         The check expires at the deadline of its rule, else after `expires_s`, else after 30 minutes. Call `begin` just
-        before the action runs. `hints` says what is known of the tool: `read_only`, `destructive` and, so that a person
+        before the action runs. `hints` describes the tool: `read_only`, `destructive` and, so that a person
         decides, `changed`. Raise CheckRefused if the console refuses the check, ConsoleAway if it is unreachable.
         """
         asked = _describe(task, steps, action, task_id, trial, tool_schema) | _describe_hints(hints)
@@ -166,7 +167,7 @@ class Gate:
         return check
 
     def fetch(self, check_id: str, *, wait_s: float = 0.0) -> Check:
-        """Return the check, after at most `wait_s` seconds; raise like `submit`."""
+        """Return the check, after at most `wait_s` seconds; raise the errors of `submit`."""
         check: Check = self._console.fetch(check_id, _check_seconds(wait_s), self.deadline_s)
         return check
 
@@ -176,7 +177,7 @@ class Gate:
         return check
 
     def begin(self, decision: Decision) -> Decision:
-        """Record that the action begins now, and return the decision that counts; `check` does this itself."""
+        """Record that the action begins now, and return the valid decision; `check` includes this step."""
         if not decision.approved or decision.check_id is None or decision.begun:
             return decision
         begun: Decision = self._console.begin(decision, self.deadline_s)
@@ -190,9 +191,10 @@ class Gate:
         return begun
 
     def done(self, decision: Decision | str, observation: str = "") -> None:
-        """Record the result of an action that has begun; repeatable. A decision without a check needs no result.
+        """Record the result of an action that has begun; a repeated call changes nothing.
 
-        Raise CheckRefused if the action has not begun, ConsoleAway if the console is unreachable for a minute.
+        A decision without a check needs no result. Raise CheckRefused if the action has not begun, ConsoleAway if the
+        console is unreachable for a minute.
         """
         check_id = decision if isinstance(decision, str) else decision.check_id
         if check_id is not None:
@@ -215,7 +217,7 @@ class Gate:
         return check
 
     def close(self) -> None:
-        """Close the connections of this process; the next call opens others."""
+        """Close the connections of this process; the next call opens new connections."""
         self._console.close()
 
 
@@ -227,7 +229,7 @@ def _describe(
     trial: int,
     tool_schema: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """Return the request as the console's API takes it."""
+    """Return the request in the format of the console's API."""
     asked = {"task": task, "task_id": task_id, "trial": trial, "action": action, "tool_schema": tool_schema}
     if isinstance(steps, Transcript):
         return asked | {"steps": [], "transcript": {"format": steps.format, "text": steps.text}}
@@ -245,12 +247,14 @@ def _describe_step(step: Any) -> Mapping[str, Any]:
         return {"action": step[0], "observation": step[1]}
     if hasattr(step, "action") and hasattr(step, "observation"):
         return {"thought": getattr(step, "thought", ""), "action": step.action, "observation": step.observation}
-    raise ClientError("A step is neither a mapping with action and observation nor a pair of them.")
+    raise ClientError(
+        "A step is invalid. Give each step as a mapping with action and observation, or as a pair of both."
+    )
 
 
 def _check_seconds(seconds: float) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds <= 604_800:
-        raise ClientError(f"{seconds!r} is not a number of seconds from 0 to 604,800.")
+        raise ClientError(f"{seconds!r} is not a valid time. Give a number of seconds from 0 to 604,800.")
     return float(seconds)
 
 

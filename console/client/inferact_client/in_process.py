@@ -68,7 +68,7 @@ class InProcess:
             return self._failed(failure, asked)
 
     def submit(self, asked: Mapping[str, Any], expires_s: float | None, _deadline_s: float) -> Check:
-        """Submit a check; raise CheckRefused."""
+        """Submit a check; raise CheckRefused if the console refuses the check."""
         try:
             answer = self._gate.ask(**self._as_steps(asked), timeout_s=expires_s)
         except self._error as refused:
@@ -76,7 +76,7 @@ class InProcess:
         return self._as_check(answer)
 
     def fetch(self, check_id: str, wait_s: float, _deadline_s: float) -> Check:
-        """Return a check after at most `wait_s` seconds; raise CheckRefused."""
+        """Return a check after at most `wait_s` seconds; raise CheckRefused if the check does not exist."""
         ends = time.monotonic() + wait_s
         while True:
             answer = self._open(check_id)
@@ -90,7 +90,7 @@ class InProcess:
         return await asyncio.to_thread(self.submit, asked, expires_s, deadline_s)
 
     async def afetch(self, check_id: str, wait_s: float, deadline_s: float) -> Check:
-        """Return a check like `fetch`; between two looks no thread waits."""
+        """Return a check like `fetch`; no thread waits between two queries."""
         ends = time.monotonic() + wait_s
         while True:
             check = await asyncio.to_thread(self.fetch, check_id, 0.0, deadline_s)
@@ -107,7 +107,7 @@ class InProcess:
         return await asyncio.to_thread(self.withdraw, check_id, deadline_s)
 
     def begin(self, decision: Decision, _deadline_s: float) -> Decision:
-        """Record that the action begins; return the decision that counts."""
+        """Record that the action begins; return the valid decision."""
         try:
             at = self._checks.check_id(decision.check_id or "")
             return _read(self._checks.begin_check(self._gate.open(), at, self._asker))
@@ -115,7 +115,7 @@ class InProcess:
             return replace(decision, approved=False, feedback=str(refused), reason=REFUSED)
 
     def withdraw(self, check_id: str, _deadline_s: float) -> Check:
-        """Withdraw a check; raise CheckRefused."""
+        """Withdraw a check; raise CheckRefused if the check does not exist."""
         answer = self._open(check_id)
         return self._as_check((answer.withdraw() or answer) if hasattr(answer, "withdraw") else answer)
 
@@ -144,7 +144,7 @@ class InProcess:
             raise CheckRefused(str(refused)) from refused
 
     def _as_check(self, answer: Any) -> Check:
-        """Return the console's decision, or its wait for one, as a check."""
+        """Return the console's decision, or its pending state, as a check."""
         if not hasattr(answer, "look"):
             return Check(answer.check_id, _read(answer))
         left_s = max((answer.check.ask.deadline_ms or 0) / 1_000 - time.time(), 0.0)

@@ -1,4 +1,4 @@
-"""What is installed in this environment, and what hides it: other packages and files named like the console's."""
+"""The installed packages of the console, and packages or files with the same names that hide them."""
 
 from __future__ import annotations
 

@@ -44,14 +44,14 @@ class Served:
             raise
 
     def submit(self, asked: Mapping[str, Any], expires_s: float | None, deadline_s: float) -> Check:
-        """Submit a check; raise CheckRefused or ConsoleAway."""
+        """Submit a check; raise CheckRefused if the console refuses the check, ConsoleAway if it is unreachable."""
         question = self._question(asked, expires_s)
         if (problem := _problem(question)) is not None:
             raise CheckRefused(problem)
         return self._insist(Call("POST", "checks", question), deadline_s)
 
     def fetch(self, check_id: str, wait_s: float, deadline_s: float) -> Check:
-        """Return a check after at most `wait_s` seconds; raise CheckRefused or ConsoleAway."""
+        """Return a check after at most `wait_s` seconds; raise CheckRefused if unknown, ConsoleAway if unreachable."""
         ends = time.monotonic() + wait_s
         while True:
             left = max(min(ends - time.monotonic(), _LONGEST_WAIT_S), 0.0)
@@ -60,14 +60,14 @@ class Served:
                 return check
 
     async def asubmit(self, asked: Mapping[str, Any], expires_s: float | None, deadline_s: float) -> Check:
-        """Submit a check without blocking the event loop; raise like `submit`."""
+        """Submit a check without blocking the event loop; raise the errors of `submit`."""
         question = self._question(asked, expires_s)
         if (problem := _problem(question)) is not None:
             raise CheckRefused(problem)
         return self._read(await self._areply(Call("POST", "checks", question), deadline_s))
 
     async def afetch(self, check_id: str, wait_s: float, deadline_s: float) -> Check:
-        """Return a check after at most `wait_s` seconds, without blocking the event loop; raise like `fetch`."""
+        """Return a check like `fetch`, without blocking the event loop."""
         ends = time.monotonic() + wait_s
         while True:
             left = max(min(ends - time.monotonic(), _LONGEST_WAIT_S), 0.0)
@@ -77,21 +77,21 @@ class Served:
                 return check
 
     async def abegin(self, decision: Decision, deadline_s: float) -> Decision:
-        """Record that the action begins, without blocking the event loop; return the decision that counts."""
+        """Record that the action begins, without blocking the event loop; return the valid decision."""
         ends = time.monotonic() + deadline_s
         return await self._connection.arun(begin(decision, ends), ends)
 
     async def awithdraw(self, check_id: str, deadline_s: float) -> Check:
-        """Withdraw a check without blocking the event loop; raise like `withdraw`."""
+        """Withdraw a check without blocking the event loop; raise the errors of `withdraw`."""
         return self._read(await self._areply(Call("DELETE", f"checks/{_path(check_id)}"), deadline_s))
 
     def begin(self, decision: Decision, deadline_s: float) -> Decision:
-        """Record that the action begins; return the decision that counts."""
+        """Record that the action begins; return the valid decision."""
         ends = time.monotonic() + deadline_s
         return self._connection.run(begin(decision, ends), ends)
 
     def withdraw(self, check_id: str, deadline_s: float) -> Check:
-        """Withdraw a check; raise CheckRefused or ConsoleAway."""
+        """Withdraw a check; raise CheckRefused if the console refuses, ConsoleAway if the console is unreachable."""
         return self._insist(Call("DELETE", f"checks/{_path(check_id)}"), deadline_s)
 
     def done(self, check_id: str, observation: str) -> None:
@@ -128,7 +128,7 @@ class Served:
         return self._answered(reply)
 
     def _answered(self, reply: Reply) -> Reply:
-        """Return the reply; raise ConsoleAway if there is none, CheckRefused if it refuses."""
+        """Return the reply; raise ConsoleAway if no reply came, CheckRefused if the reply is a refusal."""
         if reply is AWAY:
             raise ConsoleAway(f"Cannot reach the console at {self._connection.address}. Call again later.")
         if reply.status >= 400:
@@ -151,7 +151,7 @@ def _talking_s(deadline_s: float) -> float:
 
 
 def _problem(body: object) -> str | None:
-    """Return why the console could not read the body as JSON, or None."""
+    """Return the reason why the body cannot be sent as JSON, or None if it can."""
     try:
         json.dumps(body, allow_nan=False).encode("utf-8")
     except (TypeError, ValueError) as unreadable:

@@ -1,8 +1,8 @@
 """Messages of other libraries as (task, steps) for `Gate.check`, and raw transcripts that the console reads.
 
-Each converter takes the library's own objects, or the mappings that they become as JSON. The task is the user's first
+Each converter accepts the library's own objects, or their JSON form as mappings. The task is the user's first
 message. A step is one call with its result, or one answer to the user with the user's reply. Calls without a result
-that end the conversation are pending, and are left out.
+at the end of the conversation are pending, and are left out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Converted = tuple[str, list[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Transcript(Sequence[Any]):
-    """The raw text of a program's transcript, in place of steps; the console reads it by its own importers.
+    """The raw text of a program's transcript, in place of steps; the console parses the text with its importers.
 
     `format` is the console's name of the format (`inferact trajectory import --help` lists all), or `auto`.
     """
@@ -34,7 +34,7 @@ class Transcript(Sequence[Any]):
 
 @dataclass(frozen=True)
 class _Said:
-    """One part of a conversation: of the `user`, a `text` or `thought` of the agent, a `call`, or a `result`."""
+    """One part of a conversation: words of the `user`, a `text` or `thought` of the agent, a `call`, or a `result`."""
 
     kind: str
     text: str = ""

@@ -1,7 +1,7 @@
-"""The conversation with a served console, without input and output: which calls follow which replies.
+"""The conversation with a served console, without input and output: the next call after each reply.
 
 A lost reply is repeated until the deadline: the console recognizes an identical request as the same check. A reply that
-refuses the request is final. Whatever goes wrong, the decision does not allow the action.
+refuses the request is final. After any failure, the decision does not allow the action.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ANSWER_S = 35.0
 """Seconds that a reply may take beyond the requested wait, because a detector may ask a model first."""
 PAUSE_S = 0.3
 UNDO_S = 5.0
-"""Seconds for which a reviewer can undo a decision, unless the policy says otherwise."""
+"""The seconds for which a reviewer can undo a decision, unless the policy sets another time."""
 
 _WAIT_S, _WAIT_CANCELLABLE_S = 20.0, 1.0
 _NOT_BEGUN = {403: "denied", 409: "already_handed_out", 410: "void"}
@@ -127,7 +127,7 @@ def _late(action: str, check_id: str) -> Decision:
 
 
 def _read(reply: Reply) -> Check | None:
-    """Return the check in a reply, or None if the reply holds none."""
+    """Return the check in a reply, or None if the reply holds no check."""
     if reply.status not in (200, 202):
         return None
     try:

@@ -47,7 +47,7 @@ class Connection:
         self._leases: dict[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, int]] = {}
 
     def run(self, talk: Talk, ends: float, interrupted: Callable[[], None] = lambda: None) -> Decision:
-        """Hold the conversation until `ends` (monotonic seconds); on Ctrl+C, call `interrupted` and raise again."""
+        """Run the conversation until `ends` (monotonic seconds); on Ctrl+C, call `interrupted` and raise again."""
         reply: Reply | None = None
         try:
             while True:
@@ -65,7 +65,7 @@ class Connection:
             raise
 
     async def arun(self, talk: Talk, ends: float) -> Decision:
-        """Hold the conversation without blocking the event loop."""
+        """Run the conversation without blocking the event loop."""
         reply: Reply | None = None
         async with self.lease() as client:
             try:
@@ -122,7 +122,7 @@ class Connection:
                 await client.aclose()
 
     def close(self) -> None:
-        """Close the pool of this process; the next call opens another one."""
+        """Close the pool of this process; the next call opens a new pool."""
         with self._lock:
             self._forget_after_fork()
             if self._client is not None:
@@ -160,7 +160,7 @@ class Connection:
 async def within(work: Coroutine[Any, Any, Result], seconds: float) -> Result:
     """Return the work's result; raise TimeoutError if it takes longer.
 
-    `asyncio.wait_for` loses a cancellation that comes together with the result, before Python 3.12. An agent that was
+    Before Python 3.12, `asyncio.wait_for` loses a cancellation that arrives together with the result. An agent that was
     cancelled would then wait on.
     """
     task = asyncio.ensure_future(work)

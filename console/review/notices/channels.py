@@ -79,10 +79,12 @@ def add_channel(session: Session, person: str, wish: ChannelWish, now_ms: int) -
     owner = people.get_person(session, person)
     known = list_channels(session, person)
     if len(known) >= MOST_CHANNELS:
-        raise BadInput(_("You have {most} channels, the most possible. Remove one first.").format(most=MOST_CHANNELS))
+        raise BadInput(_("You have the maximum of {most} channels. Remove a channel first.").format(most=MOST_CHANNELS))
     address = wish.address.strip()
     if any((one.kind, one.address) == (wish.kind, address) for one in known):
-        raise BadInput(_("You already have a channel with this address."))
+        raise BadInput(
+            _("You already have a channel with this address. Change that channel, or enter another address.")
+        )
     check_address(wish.kind, address)
     is_signed = wish.kind == ChannelKind.WEBHOOK
     row = tables.NoticeChannel(
@@ -178,13 +180,16 @@ def check_address(kind: str, address: str) -> None:
     if kind == ChannelKind.MAIL:
         named = _ADDRESS.fullmatch(address)
         if named is None:
-            raise BadInput(_("This is not a mail address. Write it as name@example.org."))
+            raise BadInput(_("This is not a mail address. Write the address as name@example.org."))
         _refuse_host(named["domain"].lower(), None, is_usual=True)
         return
     found = _URL.fullmatch(address)
     schemes = tuple(APPRISE_HOSTS) if kind == ChannelKind.APPRISE else ("https", "http")
     if found is None or found["scheme"] not in schemes or (kind != ChannelKind.APPRISE and "@" in address):
-        told = _("This is not an address of the kind {kind}: it starts with {schemes} and has no parameters after a ?.")
+        told = _(
+            "This is not a valid address of the kind {kind}. Enter an address that starts with {schemes}, "
+            "without parameters after a “?”."
+        )
         raise BadInput(told.format(kind=kind, schemes=", ".join(f"{scheme}://" for scheme in schemes)))
     host, port = _target_of(found)
     is_usual = port in ("", "443") and (found["scheme"] in _TLS_SCHEMES or host != found["host"].lower())
@@ -241,7 +246,10 @@ def _refuse_host(host: str, port: str | None, *, is_usual: bool) -> None:
     allowed = {entry.strip().lower() for entry in settings().notice_hosts.split(",") if entry.strip()}
     if (is_usual and host in allowed) or (port is not None and f"{host}:{port}" in allowed):
         return
-    told = _("The operator does not allow notices to {host}. Allowed: {hosts}. The setting is INFERACT_NOTICE_HOSTS.")
+    told = _(
+        "The operator does not allow notices to {host} (allowed: {hosts}). Use an allowed host, or ask the operator "
+        "to add this host to INFERACT_NOTICE_HOSTS."
+    )
     where = host if is_usual or port is None else f"{host}:{port}"
     raise BadInput(told.format(host=where, hosts=", ".join(sorted(allowed)) or _("no host")))
 

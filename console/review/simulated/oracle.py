@@ -41,7 +41,8 @@ def find_label(case: ReviewCase) -> Label:
     answer = case.task.gold.get("answer")
     if not found or not isinstance(answer, str):
         raise BadInput(
-            f"The log of task {case.task.task_id!r} has neither a gold label nor a gold answer. Add one of them."
+            f"The log of task {case.task.task_id!r} has neither a gold label nor a gold answer. Add a gold "
+            "label or a gold answer."
         )
     return Label.ALIGNED if exact_match(found[1], answer) else Label.MISALIGNED
 

@@ -66,7 +66,7 @@ def count_kept(true_positives: int, false_positives: int, budget: int) -> int:
 def count_inspections(share: float, non_halted: int) -> int:
     """Return the budget ceil(share x non-halted trajectories of trial 0); raise BadInput for a share outside 0 to 1."""
     if not 0 <= share <= 1:
-        raise BadInput(f"The share of inspections is {share:g}. Give a number from 0 to 1.")
+        raise BadInput(f"The share of inspections, {share:g}, is invalid. Give a number from 0 to 1.")
     return share_of(share, non_halted)
 
 

@@ -100,9 +100,9 @@ def simulate(run_name: str, plan: SimulationPlan | None = None, progress: Progre
 def _check(noise: Noise) -> None:
     for name, rate in (("false-accept", noise.false_accept), ("false-reject", noise.false_reject)):
         if not 0 <= rate <= 1:
-            raise BadInput(f"The {name} rate is {rate:g}. Give a number from 0 to 1.")
+            raise BadInput(f"The {name} rate {rate:g} is invalid. Give a number from 0 to 1.")
     if noise.seconds_per_item < 0:
-        raise BadInput(f"The seconds per item are {noise.seconds_per_item:g}. Give 0 or more.")
+        raise BadInput(f"{noise.seconds_per_item:g} seconds per item are invalid. Give 0 or more.")
 
 
 def _judged(session: Session, run: tables.Run, plan: SimulationPlan) -> list[_Waiting]:

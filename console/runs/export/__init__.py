@@ -82,7 +82,9 @@ def export_layout(
     chosen, source = _records(url, layout, run_name, asked_for, licence)
     unpacked = chosen.suffix == "zip" and not path.suffix
     if not unpacked and path.suffix != f".{chosen.suffix}":
-        raise BadInput(f"The {layout} layout needs a .{chosen.suffix} file; {path.name!r} has another suffix.")
+        raise BadInput(
+            f"The {layout} layout needs a .{chosen.suffix} file; {path.name!r} has another suffix. Change the suffix."
+        )
     if unpacked and path.exists():
         raise BadInput(f"{path} already exists. Choose a new folder for --out.")
     target = path.with_name(f"{path.name}.zip") if unpacked else path
@@ -183,10 +185,14 @@ def _write(
     if kind not in KINDS:
         raise LAYOUTS.refusal(kind, also=KINDS)
     if pictures and (KINDS[kind] is not TRAJECTORIES or format is not FORMATS["jsonl"]):
-        raise BadInput("Pictures can only be exported with trajectories in a .jsonl file.")
+        raise BadInput(
+            "Pictures can only be exported with trajectories. Export the kind trajectories to a .jsonl file."
+        )
     source = WITH_PICTURES if pictures else KINDS[kind]
     if source.for_researchers and not researcher:
-        raise Refused(f"The {kind} of a run reveal outcomes, so only researchers may export them.")
+        raise Refused(
+            f"The {kind} of a run reveal outcomes, so only researchers may export them. Ask a researcher for the file."
+        )
     run = _find(opened, run_name)
     hidden = set() if researcher else {_GOLD, _OUTCOME} if run.blind else {_GOLD}
     shown = [index for index, column in enumerate(source.columns) if column.name not in hidden]

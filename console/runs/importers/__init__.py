@@ -140,9 +140,10 @@ def _entries(importer: Importer, found: Iterator[Entry], path: Path) -> Iterator
         yield entry
     if empty:
         fits = _recognises(importer, path, beginning_of(path, _HEAD_BYTES))
-        advice = "" if fits else " If another tool wrote it, choose its --format."
+        advice = "" if fits else " If another tool wrote the file, choose the --format of that tool."
         reason = (
-            f"The file holds no record, read as {importer.name}. Check that the log was written completely.{advice}"
+            f"The file contains no record of the format {importer.name}. Check that the log was written "
+            f"completely.{advice}"
         )
         raise UnreadableFile(str(path), reason)
 
@@ -162,15 +163,15 @@ _AIM = "See `inferact trajectory import --help` for the formats and an example l
 def _likeness(path: Path, head: bytes) -> str:
     """Return a sentence that describes a file of an unknown format."""
     if (broken := _break(path, head)) is not None:
-        return f"It looks like JSON, but its first record is invalid. {broken}"
+        return f"The file looks like JSON, but its first record is invalid. {broken}"
     paths = outline(head)
     looks = _looks(head, paths)
     near = max(_nearest(paths), key=lambda one: one[:3], default=None)
     if near is None or near[0] <= 0:
-        return f"It looks like {looks}, which no known format has. {_AIM}"
+        return f"The file looks like {looks}, which no known format has. {_AIM}"
     _, _, name, lacking = near
     lacks = f"lacks {', '.join(mark.lstrip('.') for mark in lacking)}" if lacking else "holds other values"
-    return f"It looks like {looks}. The nearest format is {name}, but the file {lacks}. {_AIM}"
+    return f"The file looks like {looks}. The nearest format is {name}, but the file {lacks}. {_AIM}"
 
 
 def _break(path: Path, head: bytes) -> str | None:

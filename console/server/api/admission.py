@@ -36,7 +36,7 @@ class Admission:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on with its agent, or answer with a one-sentence refusal."""
+        """Forward the request with its agent, or answer with a one-sentence refusal."""
         if scope["type"] == "http" and (refused := await _refusal(scope)) is not None:
             status, sentence = refused
             headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}

@@ -69,10 +69,10 @@ async def submit(sent: CheckSent, who: Asking, request: Request, response: Respo
 
 @router.get("/{check_id}", response_description=_DECIDED, responses=_WAITING | refusals(404))
 async def wait(at: CheckAt, who: Asking, request: Request, response: Response, seconds: Seconds = 0.0) -> Check:
-    """Return the decision of a check; with `wait=SECONDS`, return it as soon as there is one.
+    """Return the decision of a check; with `wait=SECONDS`, return the decision as soon as it exists.
 
     If an agent has waited this way and sends no request for a minute, it counts as crashed and the item leaves the
-    queue. A check whose rule sets a deadline waits until then, also without its agent.
+    queue. If a rule sets the deadline, the check waits until the deadline, even if its agent has crashed.
     """
     started = time.monotonic()
     answer = await in_thread(checks.open_wait, database_url(), at, who, beats=seconds > 0)
@@ -86,7 +86,7 @@ async def wait(at: CheckAt, who: Asking, request: Request, response: Response, s
 
 @router.delete("/{check_id}", response_description=_DECIDED, responses=_WAITING | refusals(404))
 async def withdraw(at: CheckAt, who: Asking, response: Response) -> Check:
-    """Withdraw a check that no one waits for; an existing decision is the answer."""
+    """Withdraw a check that no one waits for; if the check has a decision, return the decision."""
     return _answered(await in_thread(_withdraw, at, who), response)
 
 
@@ -98,20 +98,21 @@ async def withdraw(at: CheckAt, who: Asking, response: Response) -> Check:
 async def begin(at: CheckAt, who: Asking) -> Check:
     """Begin the approved action just before it runs. A second request gets 409, because the action may have run.
 
-    Respond with 403 if the policy has changed and no longer allows the action, and with 410 if the console was restored
-    from a backup since; submit the check again then.
+    Respond with 403 if the changed policy no longer allows the action. Respond with 410 if the console was restored
+    from a backup since; in this case, submit the check again.
     """
     return _check(await in_thread(_begin, at, who), at)
 
 
 @router.post(
     "/{check_id}/result",
-    response_description="Recorded, now or before.",
+    response_description="The result is recorded, now or by an earlier request.",
     responses=refusals(400, 404, 409, 413),
 )
 async def report(at: CheckAt, who: Asking, sent: ResultSent) -> Result:
-    """Record the result of an action that has begun; respond with 409 if no action has. A repeated request changes
-    nothing.
+    """Record the result of an action that has begun; respond with 409 if the action has not begun.
+
+    A repeated request changes nothing.
     """
     return Result(check_id=str(at), recorded=await in_thread(_report, at, who, sent.observation))
 

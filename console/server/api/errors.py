@@ -39,7 +39,8 @@ _HTTP_WORDS = {
 _MEANS = {
     400: "The body cannot be read.",
     401: "The token is missing or wrong, or the token's agent is disabled.",
-    403: "A page of another site sent the request, agents may not do this, or the policy no longer allows the action.",
+    403: "A page of another site sent the request, agents may not send this request, or the policy no longer allows "
+    "the action.",
     404: "The requested object does not exist.",
     409: "The present state does not allow the request.",
     410: "The console was restored from a backup since, so the check is void; submit it again.",
@@ -82,7 +83,7 @@ async def _unreachable(_request: Request, error: Exception) -> Response:
 
 
 async def _broken(_request: Request, _error: Exception) -> Response:
-    return problem(500, "The console could not answer this request; its log says why.")
+    return problem(500, "The console failed to process this request; the server log has the cause.")
 
 
 HANDLERS: dict[Any, Any] = {

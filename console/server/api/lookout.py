@@ -17,7 +17,7 @@ from console.server.api.threads import in_thread
 
 _FIRST_LOOKS_S, _LATER_LOOKS_S, _YOUNG_S = 0.1, 0.4, 5.0
 _ATTEND_S = 0.5
-"""Seconds after which a waiting request notices that its agent has hung up, or that the server stops."""
+"""The seconds after which a waiting request is checked for a disconnected agent or a stopping server."""
 
 _log = logging.getLogger(__name__)
 
@@ -31,13 +31,13 @@ class _Watched:
 
 @dataclass
 class _Lookout:
-    """The waits of one event loop, and the task that looks for their decisions while there are any."""
+    """The waiting requests of one event loop, and the task that looks for their decisions while any request waits."""
 
     watched: set[_Watched] = field(default_factory=set)
     task: asyncio.Task[None] | None = None
 
     def add(self, one: _Watched) -> None:
-        """Watch one more wait."""
+        """Add a waiting request to the watched requests."""
         self.watched.add(one)
         if self.task is None or self.task.done():
             self.task = asyncio.create_task(self._look())
@@ -55,7 +55,7 @@ class _Lookout:
                     await self._look_at(url, some)
                 except Exception as failure:
                     # The other agents still wait, and this look is repeated.
-                    _log.exception("A look for decisions failed: %s", failure)
+                    _log.exception("Looking for decisions failed: %s", failure)
 
     async def _look_at(self, url: str, some: list[_Watched]) -> None:
         news = await in_thread(find_news, url, [one.wait for one in some])
@@ -80,7 +80,7 @@ _lookouts: WeakKeyDictionary[asyncio.AbstractEventLoop, _Lookout] = WeakKeyDicti
 async def wait_for(wait: Wait, until_s: float, is_gone: Callable[[], Awaitable[bool]]) -> GateDecision | None:
     """Return the decision, or None at `until_s` (monotonic seconds), if the agent `is_gone` or the server stops.
 
-    Raise like `Wait.look`.
+    Raise the errors of `Wait.look`.
     """
     loop = asyncio.get_running_loop()
     lookout = _lookouts.setdefault(loop, _Lookout())

@@ -60,10 +60,13 @@ class _Reviews:
         waited_s = 0.0 if health.since_ms is None else max(0, now - health.since_ms) / 1_000
         values: dict[str, tuple[str, Any]] = {
             "inferact_waiting_agents": ("Agents that wait for a decision.", health.waiting),
-            "inferact_longest_wait_seconds": ("Seconds that the first of them has waited; 0 if none waits.", waited_s),
+            "inferact_longest_wait_seconds": (
+                "Seconds that the longest-waiting agent has waited; 0 if no agent waits.",
+                waited_s,
+            ),
             "inferact_expired_items": ("Items of the last 24 hours that got no decision in time.", health.expired),
             "inferact_failed_messages": ("Notices and webhooks whose last attempt failed.", health.undelivered),
-            "inferact_dead_messages": ("Those of them that are not sent again.", health.dead),
+            "inferact_dead_messages": ("Notices and webhooks that are not retried any more.", health.dead),
         }
         for name, (text, value) in values.items():
             yield GaugeMetricFamily(name, text, value)

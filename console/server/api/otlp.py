@@ -42,7 +42,7 @@ _sent: dict[str, deque[float]] = {}
 async def receive_traces(request: Request) -> Response:
     """Store the spans of an exporter; the trace of an agent becomes a trajectory when its root span has ended.
 
-    A repeated request stores nothing twice. `service.name` names the run, else the token's agent does.
+    A repeated request stores nothing twice. The run is named after `service.name`, or else after the token's agent.
     """
     agent = request.state.agent.name
     _count(agent)
@@ -89,11 +89,11 @@ def _unzipped(body: bytes) -> bytes:
     try:
         raw = stream.decompress(body, UNPACKED_LIMIT + 1)
     except zlib.error as broken:
-        raise HTTPException(400, "The body is not valid gzip. Send it again.") from broken
+        raise HTTPException(400, "The body is not valid gzip. Compress the body again, then send it.") from broken
     if len(raw) > UNPACKED_LIMIT:
         raise HTTPException(413, f"The body unpacks to more than {UNPACKED_LIMIT // 2**20} MB; send smaller batches.")
     if not stream.eof:
-        raise HTTPException(400, "The gzip body is cut off. Send it again.")
+        raise HTTPException(400, "The gzip body is cut off. Send the whole body again.")
     return raw
 
 
@@ -126,7 +126,9 @@ def _from_protobuf(raw: bytes) -> dict[str, Any]:
     try:
         request = _messages().ExportTraceServiceRequest.FromString(raw)
     except DecodeError as broken:
-        raise HTTPException(400, "The body is not an ExportTraceServiceRequest. Send it again.") from broken
+        raise HTTPException(
+            400, "The body is not a valid ExportTraceServiceRequest. Send a request of this type."
+        ) from broken
     parsed: dict[str, Any] = MessageToDict(request)
     for resource, told in zip(request.resource_spans, parsed.get("resourceSpans", ()), strict=True):
         for scope, inner in zip(resource.scope_spans, told.get("scopeSpans", ()), strict=True):

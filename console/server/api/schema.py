@@ -1,4 +1,4 @@
-"""The schema of the API: what agents send and receive, in requests and in the OpenAPI document."""
+"""The schema of the API: the data that agents send and receive, in requests and in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TranscriptSent(_Sent):
 
 
 class HintsSent(_Sent):
-    """What the tool's server says about the tool; send it only if the operator trusts the server."""
+    """The hints of the tool's server about the tool; send hints only if the operator trusts the server."""
 
     read_only: bool = False
     destructive: bool = True
@@ -91,7 +91,7 @@ class ResultSent(_Sent):
 
 
 class CheckDecision(BaseModel):
-    """Begin (by its check_id, if any) and run `action` only if `approved` is true; an edit replaces the action."""
+    """A decision. Begin (by `check_id`, if any) and run `action` only if `approved` is true; an edit replaces it."""
 
     approved: bool
     edited: bool = Field(description="Whether `action` is the reviewer's own instead of the submitted one.")
@@ -118,7 +118,7 @@ class Check(BaseModel):
 
 
 class Result(BaseModel):
-    """`recorded` is false if the result was already recorded."""
+    """The response to a result; `recorded` is false if the result was already recorded."""
 
     check_id: str
     recorded: bool

@@ -49,7 +49,7 @@ class Provider:
 
 
 class NotLetIn(Refused):
-    """The provider or the console refuses the sign-in; the audit log records the reason in English."""
+    """A refusal of the sign-in by the provider or the console; the audit log records the reason in English."""
 
     def __init__(self, reason: str, **fields: str) -> None:
         self.english = reason.format(**fields)

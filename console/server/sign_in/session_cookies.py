@@ -55,7 +55,7 @@ def own_link(address: str) -> str:
 
 
 def keep_link(request: Request, response: Response, site: Site) -> None:
-    """Store the requested page in a cookie; a later request replaces an earlier one."""
+    """Store the requested page in a cookie; a later request replaces an earlier request."""
     link = own_link(f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path)
     response.set_cookie(_link_cookie(site), quote(link, ""), max_age=_WAITS_S if link else 0, **cookie_rules(site))
 

@@ -1,4 +1,4 @@
-"""Agreement: how far reviewers agree on the checkpoints that they have in common."""
+"""Agreement between reviewers on the checkpoints that they have in common."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _shared(frames: Frames) -> pd.DataFrame:
 
 
 def describe_agreement(table: pd.DataFrame) -> str:
-    """State how far people agree beyond chance, or why the result is inconclusive."""
+    """State the agreement of people beyond chance, or the reason why the result is inconclusive."""
     if table.empty:
         return "No checkpoint has labels from two reviewers yet."
     who = table["reviewers"].iloc[0]

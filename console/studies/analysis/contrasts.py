@@ -27,7 +27,7 @@ _COLUMNS = (
     "question$ claim$ tasks# df low_joint high_joint simple simple_low simple_high simple_p caution$"
 )
 SUCH_TASKS, THESE_TASKS = "people and tasks", "these tasks"
-"""The claims: over people and tasks like those of the study, or over people on these tasks only."""
+"""The possible claims: over people and tasks like the study's, or over people on these tasks only."""
 
 _SCALES = {"gain": 2.0}
 """The range of a value of each measure; a share has the range 1."""

@@ -128,7 +128,7 @@ def _effects(name: str, measure: str, model: Mixed) -> Iterator[dict[str, Any]]:
 
 
 def describe_differences(table: pd.DataFrame) -> str:
-    """State how many pairs of conditions differ after Holm's correction, and the largest difference."""
+    """State the number of pairs of conditions that differ after Holm's correction, and the largest difference."""
     if table.empty:
         return "A comparison needs two conditions with data."
     first = table[table["test"] == table["test"].iloc[0]]

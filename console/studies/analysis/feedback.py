@@ -58,7 +58,7 @@ def _word_figures(found: Association) -> Iterator[dict[str, Any]]:
 
 
 def describe_words(table: pd.DataFrame) -> str:
-    """State whether longer and more specific feedback goes with more success in the next trial."""
+    """State whether longer and more specific feedback is associated with more success in the next trial."""
     if table.empty:
         return "No agent with a next trial got feedback in words."
     told = []

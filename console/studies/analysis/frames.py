@@ -66,7 +66,7 @@ def drop_excluded(frames: Frames) -> Frames:
 
 
 class _Without(Mapping[str, pd.DataFrame]):
-    """Tables that are read on demand; the rows of some participants are left out."""
+    """Tables that are read on demand, without the rows of some participants."""
 
     def __init__(self, frames: Frames, out: frozenset[str]) -> None:
         self._frames, self._out = frames, out

@@ -54,7 +54,7 @@ class ResultPart:
     columns: Mapping[str, ColumnFormat] = field(default_factory=dict)
 
     def laid_out(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the table in its layout for display; without rows if the table is hidden."""
+        """Return the table in its layout for display, without rows if the table is hidden."""
         if not self.grid:
             return frame.iloc[:0]
         return self.view(frame) if self.view and len(frame) else frame

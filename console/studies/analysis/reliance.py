@@ -1,4 +1,4 @@
-"""Reliance: how far reviewers rely on the detector."""
+"""Reliance of reviewers on the detector."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SEEN = {"shown", "hidden"}
 _DIFFERENCE = "difference"
 _UNTOLD = "inconclusive"
 _SURE = 0.75
-"""A limit between two bins; the bins above it begin at a score of 0.8."""
+"""The limit from which a score counts as high; the limit is also a border between two bins."""
 
 
 def override(frames: Frames) -> pd.DataFrame:
@@ -169,7 +169,7 @@ def describe_advice(table: pd.DataFrame) -> str:
 def _by_condition(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Iterate over the conditions with d' or criterion: with more answers the correction is smaller, so d' is larger.
 
-    The values over all conditions are therefore not comparable to those of one condition.
+    The values over all conditions are therefore not comparable to the values of one condition.
     """
     known = table[table["figure"].isin(_SIGNALS) & (table["advice"] == ALL) & table["value"].notna()]
     for condition, part in known.groupby("condition", sort=False):
@@ -194,7 +194,7 @@ _WRONG_ADVICE = {
 
 
 def describe_stamping(table: pd.DataFrame) -> str:
-    """State whether quick decisions agree with the detector more often than slow ones."""
+    """State whether quick decisions agree with the detector more often than slow decisions."""
     rows = by_figure(table[table["condition"] == ALL])
     if not rows or pd.isna(rows["index"]["value"]):
         why = rows["index"]["note"] if rows else "no decision has been made yet."

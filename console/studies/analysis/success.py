@@ -88,7 +88,7 @@ _WORDS = {"nl": "words"}
 
 
 def published(frames: Frames) -> pd.DataFrame:
-    """Return success in per cent, here (WebShop only, first and last trial) and in Table 9; `sd` divides by n."""
+    """Return success in per cent, here (WebShop only, first and last trial) and in Table 9; `sd` has the divisor n."""
     if set(judged(frames)["environment"].dropna().unique()) != {"webshop"}:
         return table([], _COLUMNS)
     closed = frames["success"][frames["success"]["closed"].astype(bool)]

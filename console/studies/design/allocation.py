@@ -1,4 +1,4 @@
-"""The allocation: which participant gets which condition, at which position, on which tasks; reproducible by seed.
+"""The allocation of conditions, positions and tasks to participants, which a seed reproduces.
 
 Condition orders and task blocks are squares (rows of integers from 0). `balance` counts how often an allocation
 combines conditions, positions and tasks; `promise` states the guarantees of the design.
@@ -19,7 +19,7 @@ Square = list[list[int]]
 
 
 def williams_pair(n: int) -> tuple[Square, Square]:
-    """Return two Latin squares in which, together, each number follows each other equally often (Williams, 1949)."""
+    """Return two Latin squares in which each number follows each other number equally often (Williams, 1949)."""
     first = [(step + 1) // 2 if step % 2 else (n - step // 2) % n for step in range(n)]
     square = [[(number + row) % n for number in first] for row in range(n)]
     # For even n, one square is balanced by itself; for odd n, none is.
@@ -31,7 +31,7 @@ def shifts(n: int) -> list[int]:
 
     For odd n, row + shift takes every residue once, so that blocks and positions form a Latin square too. For even n,
     no shifts achieve this: these shifts omit one residue and use n / 2 twice. A second square, rotated by n / 2,
-    compensates for that.
+    compensates for this repetition.
     """
     half = n // 2
     if n % 2:
@@ -172,7 +172,7 @@ class PairCounts:
 
     @property
     def even(self) -> bool:
-        """Return whether every pair occurs equally often."""
+        """Whether every pair occurs equally often."""
         return self.least == self.most
 
 
@@ -196,7 +196,7 @@ def balance(places: Sequence[PlannedCondition]) -> tuple[PairCounts, ...]:
 
 
 def promise(design: Design) -> tuple[str, ...]:
-    """Return sentences that state what the allocation balances within each group of participants."""
+    """Return sentences that describe the balance of the allocation within each group of participants."""
     n = len(conditions(design))
     if design.comparison == "between":
         return (

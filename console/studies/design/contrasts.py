@@ -15,7 +15,7 @@ PRIMARY, SECONDARY, EXPLORATORY = "primary", "secondary", "exploratory"
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A weighted sum of condition means on one measure, first-named level minus the other; `asks` is its question."""
+    """A weighted sum of condition means on one measure: the first level minus the second; `asks` is its question."""
 
     measure: Measure
     name: str
@@ -25,12 +25,12 @@ class Contrast:
 
 
 def planned_contrasts(design: Design) -> tuple[Contrast, ...]:
-    """List every contrast of the design: main effects and stated interactions on the primary measure, then the others.
+    """List the contrasts: main effects and stated interactions on the primary measure, then secondary contrasts.
 
-    A main effect is a level minus the factor's first level, averaged over the pairs of conditions that have the same
-    levels of all other factors. If no such pair exists, the differences between each condition and the first condition
-    replace the main effect. Secondary contrasts are the same contrasts on the other measures, and all pairs of
-    conditions on the primary measure.
+    A main effect is a level minus the factor's first level, averaged over pairs of conditions with equal levels of all
+    other factors. If no such pair exists, the differences between each condition and the first condition replace the
+    main effect. Secondary contrasts are the same contrasts on the other measures, and all pairs of conditions on the
+    primary measure.
     """
     first, arms = design.estimands.measure, conditions(design)
     main = list(_effects(design)) or list(_pairs(arms[:1], arms[1:]))

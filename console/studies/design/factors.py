@@ -34,12 +34,12 @@ FACTORS: dict[str, Factor] = {
 
 
 def view(levels: Mapping[str, str]) -> dict[str, str]:
-    """Return the page settings of a condition; the keys are their names under "view" in `run.options`."""
+    """Return the page settings of a condition, keyed by their names under "view" in `run.options`."""
     return {factor.view: levels.get(name, factor.default) for name, factor in FACTORS.items() if factor.view}
 
 
 def unattended(levels: Mapping[str, str]) -> bool:
-    """Return whether the condition has no reviewer; its agents then repeat the tasks without reviews."""
+    """Return whether the condition has no reviewer, so that its agents repeat the tasks without reviews."""
     return levels.get("feedback") == "none"
 
 
@@ -50,6 +50,6 @@ def study_threshold(judge: Detector) -> float:
     """Return the score above which a detector flags in studies.
 
     At its own threshold, `rules` flags hardly any correct actions. A study needs flags of both kinds: without incorrect
-    flags, participants learn that a flag is always correct. So `rules` flags in studies from a lower score.
+    flags, participants learn that a flag is always correct. In studies, `rules` therefore flags from a lower score.
     """
     return _STUDY_THRESHOLDS.get(judge.name, judge.threshold)

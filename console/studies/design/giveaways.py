@@ -1,4 +1,4 @@
-"""Giveaways: features of a design from which a participant can guess a condition or recognise it later."""
+"""Giveaways: features of a design from which a participant can guess or later recognise a condition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def find_giveaways(design: Design) -> list[str]:
 
 
 def _one_sided(design: Design) -> Iterator[str]:
-    """Name checks without effect: in each round, the share of seeded items is equal among flagged and unflagged."""
+    """Yield a warning if seeded items have one flag only; checks with the other flag then have no effect."""
     checks = design.checks
     flagged, unflagged = checks.known_good + checks.known_bad, checks.unflagged_good + checks.unflagged_bad
     if unflagged and not flagged + checks.attention:
@@ -72,4 +72,4 @@ def _told_by_reasons(design: Design) -> Iterator[str]:
         "participants can recognise them. Set `explanation: hidden` for a blind comparison."
     )
     if "random" in detectors:
-        yield "random gives no reasons: its items show none, even with explanation shown."
+        yield "`random` gives no reasons, so its items show no reasons, even with `explanation: shown`."

@@ -91,7 +91,7 @@ class Participants(DesignPart):
 
 
 class Consent(DesignPart):
-    """The consent text, and what happens to the data of a person who withdraws.
+    """The consent text, and the treatment of the data of a person who withdraws.
 
     If the text is empty, people are not asked for consent. The text may hold headings, lists and bold words in
     Markdown. `version` is the researcher's own name for the version.
@@ -182,12 +182,12 @@ class Design(DesignPart):
     seed: int = Field(default=0, ge=0, le=2**53)
     comparison: Comparison = "within"
     same_tasks: bool = False
-    """Whether all conditions use the same tasks in a within-participants design; otherwise, they always do."""
+    """Whether all conditions of a within-participants design use the same tasks, as other designs always do."""
     washout_hours: Annotated[float, Field(ge=0, le=2_160, allow_inf_nan=False)] = 0.0
     """The time that people wait between two conditions; simulated reviewers do not wait."""
     order: Order = "latin-square"
     fixed_order_because: str = Field(default="", max_length=400)
-    """Why all participants have the conditions in one order; a fixed order cannot support a causal claim."""
+    """The reason why all participants have one order of conditions; a fixed order cannot support a causal claim."""
     factors: dict[str, tuple[str, ...]] = {}
     conditions: tuple[GivenCondition, ...] = ()
     estimands: Estimands = Estimands()
@@ -332,7 +332,7 @@ class Design(DesignPart):
 
 
 def instruments_of(design: Design) -> Mapping[str, Instrument]:
-    """Return the instruments that the design may name; its own instruments replace built-in ones of the same name."""
+    """Return the instruments that the design may name; its own instruments replace built-in ones with the same name."""
     return {**shelf(), **{one.name: one for one in design.instruments}}
 
 

@@ -39,8 +39,8 @@ class Checks(DesignPart):
     """The number of items with a known answer, by kind.
 
     The kinds are correct (good) and wrong (bad) actions, each flagged or unflagged, and attention checks. `audited` is
-    the share of the study's own unflagged actions that can also be reviewed. In each round, seeded items have the same
-    share among unflagged as among flagged items, so the round may leave out unflagged items of either kind.
+    the share of the study's own unflagged actions that can also be reviewed. In each round, flagged and unflagged items
+    have the same share of seeded items. A round may therefore leave out unflagged items of either kind.
     """
 
     attention: Count = 0
@@ -66,7 +66,7 @@ class Checks(DesignPart):
 
 
 class QuizQuestion(AskedQuestion):
-    """A question on the instructions, with the one choice that is `right`."""
+    """A question on the instructions, with its correct choice in `right`."""
 
     kind: str = Field(default="choice", pattern="^choice$")
     right: str
@@ -79,7 +79,7 @@ class QuizQuestion(AskedQuestion):
 
 
 class Quiz(DesignPart):
-    """Questions on the instructions, all of which a person must answer correctly within so many tries."""
+    """Questions on the instructions, and the number of tries in which a person must answer all questions correctly."""
 
     questions: tuple[QuizQuestion, ...] = ()
     tries: Annotated[int, Field(ge=1, le=10)] = 2
@@ -125,7 +125,7 @@ class Pilot(DesignPart):
 
 
 class Moment(StrEnum):
-    """The moment of a questionnaire: before the first condition, after each one, or after all of them."""
+    """The moment of a questionnaire: before the first condition, after each condition, or after all conditions."""
 
     BEFORE = "before"
     BETWEEN = "between"

@@ -1,9 +1,9 @@
-"""Statistical power by simulation: how often a study with this design finds an effect of an assumed size.
+"""Statistical power by simulation: the share of studies with this design that find an effect of an assumed size.
 
 Each simulated study loses parts at the assumed rate and is analysed like real results: the planned contrasts with
-participants and tasks at random, corrected as one family. The logit of a correct answer is the sum of the condition's
-intercept, the participant's and the task's effect, and plus or minus half the response of participant and task to the
-condition. The intercepts are set so that the rates averaged over participants and tasks are the assumed rates.
+participants and tasks at random, corrected as one family. The logit of a correct answer is a sum: the condition's
+intercept, the effects of participant and task, and plus or minus half their responses to the condition. The intercepts
+are set so that the rates averaged over participants and tasks are the assumed rates.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Assumptions:
     """The assumed shares at the factor's first and last level, and the spread of participants and tasks.
 
     The shares are on the primary measure. Levels between the first and the last behave like the first; other factors
-    have no effect. The spreads are standard deviations on the logit scale: `effect_sd` and `task_effect_sd` are those
-    of the response of participants and tasks to the condition. `dropout` is the share (0 to 1) of parts that are lost.
-    If no factor is given, the first varied factor is compared.
+    have no effect. The spreads are standard deviations on the logit scale: `effect_sd` and `task_effect_sd` are the
+    spreads of the response of participants and tasks to the condition. `dropout` is the share (0 to 1) of parts that
+    are lost. If no factor is given, the first varied factor is compared.
     """
 
     start: float = 0.33
@@ -53,9 +53,9 @@ class Assumptions:
 class Power:
     """The share of simulated studies that find the contrast (Wilson's interval), and the mean half-width, if any.
 
-    `tasks` is the number of tasks per condition. A study is `refused` if the data left support no claim over tasks; it
-    counts as not finding the effect. `over_tasks` is False if the design itself supports no such claim; then the study
-    claims an effect on its own tasks only.
+    `tasks` is the number of tasks per condition. A study is `refused` if its remaining data support no claim over
+    tasks, and counts as not finding the effect. `over_tasks` is False if the design itself supports no such claim. The
+    study then claims an effect on its own tasks only.
     """
 
     contrast: str
@@ -92,7 +92,7 @@ class _Layout:
 
 
 _MOST_PATTERNS = 200
-"""The maximum number of patterns of drop-out, since each needs a plan of its own."""
+"""The maximum number of patterns of drop-out; each pattern needs its own plan."""
 
 
 def power(
@@ -107,7 +107,7 @@ def power(
 ) -> tuple[Power, ...]:
     """Return the power for each number of recruited participants and of tasks per condition, by default the design's.
 
-    A study finds the effect if the corrected p-value of the contrast is below the significance level and the data left
+    A study finds the effect if the contrast's corrected p-value is below the significance level and the remaining data
     support a claim over tasks. Raise BadInput if an assumption is invalid or the effect cannot be tested.
     """
     assumed = assumptions or Assumptions(alpha=design.estimands.alpha)
@@ -135,7 +135,7 @@ _MOST_PEOPLE = 120
 
 @dataclass(frozen=True, slots=True)
 class Recruitment:
-    """The smallest number of participants whose power reaches the goal with so many tasks; None if above 120."""
+    """The smallest number of participants that reaches the power goal with `tasks` tasks; None if above 120."""
 
     tasks: int
     participants: int | None
@@ -333,7 +333,7 @@ class _Studies:
 
 
 def _tests(layout: _Layout, kept: NDArray[np.bool_], values: Floats) -> dict[str, tuple[Floats, Floats]]:
-    """Return (p-values, half-widths) of each primary contrast over tasks; leave out a contrast that is refused."""
+    """Return (p-values, half-widths) of each primary contrast over tasks; omit refused contrasts."""
     found: dict[str, tuple[Floats, Floats]] = {}
     if not kept.any():
         return found

@@ -96,7 +96,7 @@ _CAME_LATER = (
 
 
 def _without_unset(design: Design) -> dict[str, Any]:
-    """Return the design's fields without newer unset ones, so that fingerprints of older studies stay valid."""
+    """Return the design's fields without unset newer fields, so that fingerprints of older studies stay valid."""
     told, default = design.model_dump(mode="json"), Design.model_fields
     if not design.fixed_order_because:
         del told["fixed_order_because"]

@@ -219,7 +219,7 @@ def describe_assumptions(design: Design, assumptions: Assumptions, simulations: 
 
 
 def describe_rule(rule: Mapping[str, float]) -> str:
-    """Describe the error rates of a simulated reviewer; empty for people and reviewers without errors."""
+    """Describe the error rates of a simulated reviewer, or return an empty text if there are none."""
     return ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in rule.items())
 
 

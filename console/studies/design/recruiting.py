@@ -1,4 +1,4 @@
-"""Recruiting: the source of participants, the addresses to which they return, and their bonus."""
+"""Recruiting: the source of participants, their return addresses, and their bonus."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Money = Annotated[Decimal, Field(ge=0, le=10_000, decimal_places=4)]
 _LOCAL = ("127.0.0.1", "localhost")
 _CENT = Decimal("0.01")
 _UNFILLED = frozenset("{}[]<>%$")
-"""Characters of placeholders, which no platform's ids contain."""
+"""The characters of placeholders, which no platform uses in ids."""
 
 
 class Bonus(DesignPart):
@@ -36,7 +36,7 @@ class Bonus(DesignPart):
 
 
 class Recruiting(DesignPart):
-    """How people join: with the study's code, with single-use links, or from a platform with its ids.
+    """The ways to join: with the study's code, with single-use links, or from a platform with its ids.
 
     `screen_out_url` is for people who are screened out by an answer, a full quota or the quiz; `screen_out_code` is
     shown to them, for platforms that take a code. `return_url` is for people who decline the consent or withdraw. In
@@ -84,8 +84,8 @@ class Recruiting(DesignPart):
 def outside_id_in(platform: Platform, given: Mapping[str, str]) -> str:
     """Return the person's id from the URL parameters.
 
-    The id is empty if it is missing, if it is a placeholder that the platform did not fill in, such as
-    `{{%PROLIFIC_PID%}}`, or if any parameter marks a preview.
+    Return an empty id if the id is missing or a parameter marks a preview. Placeholders that the platform did not fill
+    in, such as `{{%PROLIFIC_PID%}}`, count as missing.
     """
     person = given.get(platform.person, "").strip()
     if set(given.values()) & {*platform.preview} or set(person) & _UNFILLED:

@@ -1,8 +1,8 @@
 """Strata: tasks are distributed over blocks by properties that are known before any review.
 
 Tasks are first stratified by the outcome of trial 0: for each outcome, the blocks differ by at most one task. Within an
-outcome, tasks with similar score and length go to different blocks. Many distributions are sampled; the most even one
-is kept.
+outcome, tasks with similar score and length go to different blocks. Many distributions are sampled; the most balanced
+one is kept.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def block_names(places: Sequence[PlannedCondition]) -> dict[tuple[str, ...], str
 
 
 def block_rows(places: Sequence[PlannedCondition], known: Known) -> list[dict[str, Any]]:
-    """Return size, tasks solved at trial 0, mean score and mean steps of each block; no rows if any are unknown."""
+    """Return the size, tasks solved at trial 0, mean score and mean steps of each block; no rows if any is unknown."""
     blocks = block_names(places)
     if not known.keys() >= {key for tasks in blocks for key in tasks}:
         return []
@@ -97,7 +97,7 @@ def _row(name: str, tasks: Sequence[str], known: Known) -> dict[str, Any]:
 
 
 def describe_blocks(places: Sequence[PlannedCondition], known: Known) -> tuple[str, ...]:
-    """Describe how the blocks of tasks differ before any review; empty if there is one block."""
+    """Describe how the blocks of tasks differ before any review; return no sentence for a single block."""
     if len(block_names(places)) < 2:
         return ()
     rows = block_rows(places, known)

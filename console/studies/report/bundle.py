@@ -92,7 +92,7 @@ def _beside(design: Design, frames: Frames, stamp: ReportStamp) -> dict[str, byt
 
 
 def materials(design: Design) -> dict[str, bytes]:
-    """Return the texts and questions that participants see, by file name; omit those that the design does not use."""
+    """Return the texts and questions that participants see, by file name; omit texts that the design does not use."""
     named = dict.fromkeys(name for _, names in design.questionnaires.named() for name in names)
     shown = [instruments_of(design)[name].model_dump(mode="json") for name in named]
     quiz = design.quiz.model_dump(mode="json")

@@ -1,6 +1,6 @@
 """The flow of participants as a picture in SVG, after the diagram of CONSORT (2010): steps, and losses beside them.
 
-The picture is a function of the table `flow` alone. It stands in the report and, as flow.svg, in the bundle.
+The picture is a function of the table `flow` alone. The report contains the picture; the bundle contains flow.svg.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _STEPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 _NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
 _WIDTH, _BOX, _HIGH, _GAP, _LINE = 560, 250, 58, 64, 20
 _RARE_LOSSES = ("over a quota", "failed the quiz")
-"""Losses that are drawn only if anyone was lost so."""
+"""Losses that are drawn only if they have occurred."""
 _ASIDE = _WIDTH - _BOX
 
 

@@ -44,7 +44,7 @@ class ReportStamp:
 
     @property
     def plan_apart(self) -> str:
-        """A sentence on why the fingerprint of the current plan differs; empty if the fingerprints agree."""
+        """A sentence with the reason why the plan's current fingerprint differs; empty if the fingerprints agree."""
         said = (
             "plan.md shows the current allocation. Later withdrawals, or simulated reviewers who "
             "took places of people, have changed it and its fingerprint."

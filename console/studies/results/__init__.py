@@ -1,4 +1,4 @@
-"""The tidy tables of a study; for a new one, add a function, a line in TABLES, and its columns in the dictionary."""
+"""The tidy tables of a study. A new table needs a function, a line in TABLES, and its columns in the dictionary."""
 
 from __future__ import annotations
 

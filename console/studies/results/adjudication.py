@@ -1,4 +1,4 @@
-"""Adjudication: a person who sees no names or conditions settles the label of a disagreement, in revisions."""
+"""Adjudication: a person without access to names or conditions settles the label of a disagreement, in revisions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Of:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A checkpoint with differing labels and one of its items; the counts of each label are None until settled."""
+    """A checkpoint with differing labels and one of its items; the label counts are None until the label is settled."""
 
     unit: str
     item_id: int
@@ -93,7 +93,7 @@ def revisions(session: Session, of: Of) -> list[tables.Adjudication]:
 
 def _check(label: str, note: str, adjudicator: str) -> None:
     if label not in tuple(Label):
-        raise BadInput(f"{label!r} is not a valid label; settle on {' or '.join(Label)}.")
+        raise BadInput(f"{label!r} is not a valid label; use {' or '.join(Label)}.")
     if len(note) > MAX_NOTE:
         raise BadInput(f"The note has {len(note):,} characters; keep it under {MAX_NOTE:,}.")
     if not adjudicator.strip():

@@ -36,7 +36,7 @@ class ConditionRun:
 
     @property
     def done(self) -> bool:
-        """Return whether all trials of the condition are closed."""
+        """Whether all trials of the condition are closed."""
         return self.status == AssignmentStatus.DONE
 
     def cells(self, factors: Iterable[str]) -> tuple[Any, ...]:
@@ -96,7 +96,7 @@ def kind_of(who: tables.Participant) -> str:
 
 
 def tidy(table: str, raw: pd.DataFrame, everyone: Sequence[ConditionRun], only: Collection[str] = ()) -> pd.DataFrame:
-    """Return `raw`, whose `arm` is an index into `everyone`, as this table of the data dictionary, or some columns."""
+    """Return `raw` as this table of the data dictionary, or some of its columns; `arm` is an index into `everyone`."""
     names = factors(everyone)
     of_arms = fields("success", names)[: len(names) + 5]
     cells = pd.DataFrame([arm.cells(names) for arm in everyone], columns=[one.name for one in of_arms], dtype=object)

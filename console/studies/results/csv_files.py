@@ -1,4 +1,4 @@
-"""Writing the tables of a study's results to files and reading them; a table that is read equals the written one."""
+"""Files of a study's result tables: writing and reading; each table equals the written table when it is read."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def write(frames: Mapping[str, pd.DataFrame], folder: Path) -> list[Path]:
 
 
 def read(folder: Path) -> dict[str, pd.DataFrame]:
-    """Read the tables that `write` wrote; raise BadInput if one is missing that older versions wrote too."""
+    """Read the tables that `write` wrote; raise BadInput if a table of all versions is missing."""
     files = {name: folder / f"{name}.csv" for name in FRAMES}
     return {
         name: table_of(name, []) if name in _LATER and not file.exists() else _read(name, file)

@@ -73,7 +73,7 @@ def decisions(session: Session, study_id: int, participant: str | None = None) -
 
 
 def judged(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
-    """Return the decisions with the columns JUDGED only, which takes half the time of all columns."""
+    """Return the decisions with the columns JUDGED only, in half the time of all columns."""
     everyone = [*practice(session, study_id), *condition_runs(session, study_id)]
     raw = _judged(session, study_id, _raw(session, everyone, participant, _JUDGED))
     return tidy("decisions", raw, everyone, JUDGED)

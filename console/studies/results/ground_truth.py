@@ -1,8 +1,8 @@
 """The ground truth of reviewed checkpoints, and checkpoint keys that are the same for all participants.
 
 If the source of a trajectory has a label, that label is the ground truth. In a live run, a rejected action never runs
-and an edited action is a different one. The result of the pending action is therefore found in a copy of the embedded
-world.
+and an edited action is a different action. The result of the pending action is therefore found in a copy of the
+embedded world.
 """
 
 from __future__ import annotations

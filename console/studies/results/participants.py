@@ -280,17 +280,17 @@ def payments(session: Session, study: tables.Study, known_ids: Iterable[str] = (
 
 
 def approvals(frame: pd.DataFrame, known_ids: Collection[str]) -> str:
-    """Return the ids of people who finished, one per line, as Prolific's bulk approval takes them."""
+    """Return the ids of people who finished, one per line, in the format of Prolific's bulk approval."""
     done = frame[(frame["state"] == "finished") & frame["outside_id"].isin(known_ids)]
     return "".join(f"{one}\n" for one in done["outside_id"])
 
 
 def bonuses(frame: pd.DataFrame, known_ids: Collection[str]) -> str:
-    """Return `id,amount` lines without a header, as Prolific's bulk bonus takes them; amounts of 0 are left out."""
+    """Return `id,amount` lines without a header, in the format of Prolific's bulk bonus, without amounts of 0."""
     paid = frame[frame["outside_id"].isin(known_ids) & ~frame["bonus"].isin(["", "0.00"])]
     return "".join(f"{one},{amount}\n" for one, amount in zip(paid["outside_id"], paid["bonus"], strict=True))
 
 
 def ids_in(text: str) -> list[str]:
-    """List the strings that may be ids in a list or CSV from a platform."""
+    """List the strings in a platform's list or CSV that may be ids."""
     return list(dict.fromkeys(re.findall(r"[A-Za-z0-9]{2,64}", text)))

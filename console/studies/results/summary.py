@@ -1,4 +1,4 @@
-"""The headline numbers of a study, counted in SQL, and data versions: short strings that change with its results."""
+"""The headline numbers of a study, and data versions: short strings that change with the study's results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _answer, _event_of_page, _sure = (_tables[name] for name in ("questionnaire_answ
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The progress of a study. Decisions are those on the study's own items, excluding practice and checks."""
+    """The progress of a study. Decisions on practice items and checks are not counted."""
 
     places: int
     joined: int
@@ -121,7 +121,7 @@ def _digest(*parts: Any) -> str:
 
 
 def _told(session: Session, study_id: int) -> list[Any]:
-    """Return the latest row and the number of rows for page events, questionnaire answers and confidence ratings."""
+    """Return the latest row and the number of rows of page events, questionnaire answers and confidence ratings."""
     counts = (
         select(func.max(told.c.id), func.count(), func.max(told.c.at_ms)).where(told.c.study_id == study_id)
         for told in (_answer, _event_of_page)

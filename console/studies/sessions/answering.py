@@ -77,7 +77,7 @@ def fill_in(participant_id: int, instrument: str, answers: Mapping[str, str]) ->
 
 
 def end_part(session: Session, participant: tables.Participant, design: Design) -> None:
-    """Move a person on to the questionnaires after a condition; without questionnaires, move on as in `leave_part`."""
+    """Move a person to the questionnaires after a condition, or to the next step if no questionnaire follows."""
     if design.questionnaires.between and participant.kind == ParticipantKind.HUMAN:
         participant.stage = ParticipantStage.BETWEEN
     else:
@@ -85,7 +85,7 @@ def end_part(session: Session, participant: tables.Participant, design: Design) 
 
 
 def leave_part(session: Session, participant: tables.Participant, design: Design) -> None:
-    """Move on to a break, the next condition, or, after the last one, the final questionnaires or the end."""
+    """Move on to a break or the next condition; after the last condition, to the final questionnaires or the end."""
     left = [row for row in list_assignments(session, participant.id) if is_open(row)]
     if left:
         pauses = design.break_minutes or design.washout_hours
@@ -181,7 +181,7 @@ def check_answer(asked: IntakeQuestion | InstrumentItem, answer: str, offered: C
             raise BadInput(_("Please answer: {question}").format(question=asked.question))
         return ""
     if len(answer) > MOST_CHARACTERS:
-        keep = _("Keep it under {most} characters: {question}")
+        keep = _("Shorten the answer to at most {most} characters: {question}")
         raise BadInput(keep.format(most=digits(MOST_CHARACTERS), question=asked.question))
     if offered is not None and answer not in offered:
         raise BadInput(_("Choose one of the answers offered: {question}").format(question=asked.question))

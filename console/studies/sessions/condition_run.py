@@ -42,7 +42,7 @@ from storage.queue import HALTED
 from storage.tables import AssignmentStatus, ItemStatus, RunKind
 
 Progress = Callable[[int, int], None]
-"""Called with (trials played, trials to play)."""
+"""A callback with the arguments (trials played, trials to play)."""
 
 AT_WORK = gettext_noop("The agents are already working on this part. Wait a moment, then reload the page.")
 _CUT_OFF = gettext_noop("The agents could not continue. Your decisions are saved; try again in a minute.")
@@ -63,7 +63,7 @@ def page_levels(design: Design, found: Mapping[str, str]) -> dict[str, str]:
 
 
 def _page(design: Design, found: Mapping[str, str]) -> dict[str, str]:
-    """Return the page settings of a condition; if the study compares detectors, each one has a neutral name."""
+    """Return the page settings of a condition; if the study compares detectors, give each detector a neutral name."""
     compared = varied(design).get("detector", ())
     alias = f"Detector {ascii_uppercase[compared.index(found['detector']) % 26]}" if compared else ""
     return view(page_levels(design, found)) | ({"alias": alias} if alias else {})
@@ -92,7 +92,7 @@ def begin(assignment_id: int, progress: Progress | None = None) -> tables.Run:
 
 
 def play_alone(assignment_id: int, progress: Progress | None = None) -> None:
-    """Play an unattended condition to its end; safe to repeat."""
+    """Play an unattended condition to its end; a repeated call has no further effect."""
     run = begin(assignment_id, progress)
     with reading() as session:
         if not is_open(session.get_one(tables.Assignment, assignment_id)):
@@ -217,7 +217,7 @@ def create_run(
 
 
 def hand_over(run: tables.Run, assignment: tables.Assignment, code: str, progress: Progress | None = None) -> None:
-    """Deliver the round's decisions, play the next trials, release undecided items; safe to repeat. Raise Refused."""
+    """Deliver the round's decisions, play the next trials and release undecided items; continue if repeated."""
     settle(run.id, code)
     play(run, engine.advance, progress)
     if run.kind == RunKind.LIVE:

@@ -43,7 +43,7 @@ from storage.tables import ParticipantKind
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A person who has just taken a place. Only this object holds the link's `secret`; the database stores a hash."""
+    """A person who has just taken a place, with the `secret` of the link, of which the database stores only a hash."""
 
     id: int
     study_id: int
@@ -57,8 +57,8 @@ def join(code: str, arrival: Arrival | None = None) -> Joined:
     """Give a person the next free place; the new `secret` identifies the person.
 
     `arrival` holds the invitation and platform parameters in addition to the study's code. Raise BadInput if the code
-    is unknown. Raise Refused if the study is full or not open, if the person already has a place, or if the design does
-    not allow this way of joining.
+    is unknown. Raise Refused if the study is full or not open, or the person already has a place. Also raise Refused if
+    the design does not allow this way of joining.
     """
     participant, coming = tables.Participant, arrival or Arrival(code)
     with writing() as session:
@@ -72,7 +72,9 @@ def join(code: str, arrival: Arrival | None = None) -> Joined:
             statement.order_by(col(participant.number), col(participant.id)).limit(1).with_for_update(skip_locked=True)
         ).first()
         if place is None:
-            raise Refused(_("Every place in this study is taken; thank you for your interest."))
+            raise Refused(
+                _("Every place in this study is taken. Thank you for your interest; you can close this page.")
+            )
         secret = take_place(place, design_of(study))
         place.outside_id = outside_id
         session.add(place)
@@ -139,7 +141,7 @@ def consent_version(design: Design) -> str:
 
 
 def store_intake_answers(participant_id: int, answers: Mapping[str, str]) -> None:
-    """Store the intake answers; raise BadInput with the question, or Refused if they are not the next step."""
+    """Store the intake answers; raise BadInput with the question, or Refused if another step comes next."""
     with writing() as session:
         participant, study = lock_participant(session, participant_id)
         if not _is_at(participant, study, ParticipantStage.QUESTIONS):
@@ -159,7 +161,7 @@ def store_intake_answers(participant_id: int, answers: Mapping[str, str]) -> Non
 
 
 def _is_quota_full(session: Session, study: tables.Study, design: Design, given: Mapping[str, str]) -> bool:
-    """Return whether any of these answers has as many people in the study as its quota allows."""
+    """Return whether the quota of any of these answers is full."""
     limits = {one.key: one.quotas[given[one.key]] for one in design.demographics if given.get(one.key) in one.quotas}
     if not limits:
         return False
@@ -204,7 +206,7 @@ def take_quiz(participant_id: int, answers: Mapping[str, str]) -> None:
 
 
 QUIZ = "quiz"
-"""The moment of the quiz in stored answers, and the first word of a try's name there."""
+"""The moment of the quiz in stored answers, and the first word of the name of a try."""
 
 
 def count_tries(session: Session, participant: tables.Participant) -> int:
@@ -239,15 +241,15 @@ def free_again(session: Session, left: tables.Participant, stage: ParticipantSta
 
 
 def _is_at(participant: tables.Participant, study: tables.Study, stage: ParticipantStage) -> bool:
-    """Return whether this step is the next one, False if it is already done; raise Refused if the step is too early."""
+    """Return True if this step is next, or False if it is done; raise Refused if an earlier step is not done."""
     refuse_unless_open(study)
     now = ParticipantStage(participant.stage)
     if now is stage:
         return True
     if now not in (*ORDER, *WITHIN):
-        raise Refused(_("You have left the study; there is nothing more to do."))
+        raise Refused(_("You have left the study. You can close this page."))
     if now not in WITHIN and ORDER.index(now) < ORDER.index(stage):
-        raise Refused(_("Another step comes first; reload the page to see it."))
+        raise Refused(_("Another step of the study comes first. Reload the page to see this step."))
     return False
 
 
@@ -259,7 +261,7 @@ def _checked(question: IntakeQuestion, answer: str) -> str:
         except ValueError:
             finite = False
         if not finite:
-            raise BadInput(_("Give a number: {question}").format(question=question.question))
+            raise BadInput(_("Enter a number: {question}").format(question=question.question))
     return said
 
 
@@ -278,7 +280,7 @@ class Arrival:
 
     @property
     def is_anywhere(self) -> bool:
-        """Return whether the arrival has a study code or an invitation."""
+        """Whether the arrival has a study code or an invitation."""
         return bool(self.code or self.invitation)
 
 
@@ -378,7 +380,7 @@ def _refuse_second_place(session: Session, study: tables.Study, pseudonym: str) 
     mine = (participant.study_id == study.id, col(participant.outside_id) == pseudonym)
     found = session.exec(select(participant).where(*mine)).first()
     if found and found.stage in (ParticipantStage.FINISHED, *TURNED_AWAY):
-        raise Refused(_("You have been in this study before; each person can take part once."))
+        raise Refused(_("You have been in this study before. Each person can take part once; you can close this page."))
     if found:
         raise Refused(_("You already have a place in this study; continue in the browser that you used before."))
 

@@ -1,6 +1,6 @@
-"""Items with a known answer, and their distribution: some for practice, one set for each condition.
+"""Items with a known answer, and their distribution over practice and conditions.
 
-These items are tasks that the study does not use, either played once by the scripted Actor or taken from the archive.
+These items are tasks that the study does not use, played once by the scripted Actor or taken from the archive.
 Attention checks look like other items, but their task states the decision to make. The YAML file holds the appearance
 of attention checks in each environment.
 """
@@ -168,7 +168,7 @@ class Share:
 
 
 def share_out(design: Design, pool: Sequence[KnownItem], *, strict: bool = True) -> Share:
-    """Divide the pool into practice and conditions by the seed; if `strict`, raise BadInput if it is too small."""
+    """Divide the pool into practice and conditions by the seed; with `strict`, raise BadInput if items are missing."""
     rng = Random(f"{design.seed} known items")
     items = rng.sample(pool, len(pool))
     slots = [
@@ -188,7 +188,7 @@ def share_out(design: Design, pool: Sequence[KnownItem], *, strict: bool = True)
 
 
 def rotate_items(design: Design, share: Share, condition: str, number: int) -> Cells:
-    """Return a participant's known items, rotated over conditions with one detector, so that none is always easier."""
+    """Return a participant's known items, rotated over the conditions of a detector, so that no condition is easier."""
     arms = {arm.name: arm.levels["detector"] for arm in list_attended(design)}
     alike = [name for name, judge in arms.items() if judge == arms[condition]]
     return share.conditions[alike[(alike.index(condition) + number) % len(alike)]]

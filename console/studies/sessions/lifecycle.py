@@ -63,7 +63,7 @@ def planned_places(session: Session, design: Design) -> tuple[PlannedCondition, 
 
 
 def known_before(session: Session, design: Design, planned: Sequence[PlannedCondition]) -> dict[str, KnownTask]:
-    """Return what is known of the tasks before any review, by task key; empty if their source no longer exists."""
+    """Return the known properties of the tasks before any review, by task key; empty if the source no longer exists."""
     try:
         return known_tasks(session, design, _tasks(planned))
     except (ConsoleError, KeyError):

@@ -1,8 +1,8 @@
-"""The next item of a participant in a condition: the claimed item, or the next pending one.
+"""The next item of a participant in a condition: the claimed item, or the next pending item.
 
-Own items of the condition and known items share one order: trial, score, and a random order among equal scores. In
-each round the share of known items is the same among flagged and unflagged items, so that a flag carries no information
-about the origin of an item: `draw_unflagged` selects the unflagged ones.
+Own items of the condition and known items share one order: trial, score, and a random order among equal scores. In each
+round, flagged and unflagged items have the same share of known items, so that a flag does not reveal the origin of an
+item. `draw_unflagged` selects the unflagged items.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class CurrentItem:
 
 @dataclass(frozen=True, slots=True)
 class RoundItem:
-    """One of a condition's own items, or one of its known items.
+    """An own item or a known item of a condition.
 
     `slot` is the status of the participant's slot, if there is one; `units` is the cost of the slot. `is_passed` is
     True if the detector does not flag the item. `is_metered` is True if the item counts against the budget or the quota
@@ -72,7 +72,7 @@ def claim_next_item(
 def list_items_ahead(
     session: Session, code: str, assignment: tables.Assignment, arm: tables.Run
 ) -> Sequence[RoundItem]:
-    """List the pending items that the participant will get, skipped ones last; known items have their own quota."""
+    """List the pending items that the participant will get, skipped items last; known items have their own quota."""
     items = _round_items(session, code, arm, assignment.checks_run_id)
     # In a trial without own items of the condition yet, known items would be the only ones.
     left = {
@@ -98,7 +98,7 @@ def list_items_ahead(
 def read_meter(
     session: Session, code: str, assignment: tables.Assignment, arm: tables.Run, trial: int
 ) -> tuple[int, int] | None:
-    """Return (cap, used) of the round including known and unflagged items, or None if it has no budget."""
+    """Return (cap, used) of the round including known and unflagged items, or None if the round has no budget."""
     budget = review_queue().budget(run_id=arm.id or 0, trial=trial)
     if budget is None or budget.cap is None:
         return None
@@ -148,7 +148,7 @@ def _surplus(items: Sequence[RoundItem], arm: tables.Run, trial: int) -> set[int
 
 
 def _offered_flagged(items: Sequence[RoundItem], trial: int, cap: int | None) -> tuple[int, int]:
-    """Count the (own, known) flagged items of the round within the cap; halted trials are neither."""
+    """Count the (own, known) flagged items of the round within the cap, without halted trials."""
     left, counts = inf if cap is None else cap, {True: 0, False: 0}
     for one in items:
         if one.item.trial == trial and one.is_metered:
@@ -162,10 +162,11 @@ def _offered_flagged(items: Sequence[RoundItem], trial: int, cap: int | None) ->
 def draw_unflagged(
     own: Sequence[_Drawn], known: Sequence[_Drawn], own_flagged: int, known_flagged: int, rng: Random
 ) -> tuple[list[_Drawn], list[_Drawn]]:
-    """Draw the unflagged items of a round: the most (own, known) with the share of known items of the flagged ones.
+    """Draw as many unflagged (own, known) items as possible with the same share of known items as the flagged items.
 
-    If the share makes a fraction of an item, the fraction is the chance of one more known item, so that the expected
-    share is exact. If no own item is flagged, the draw is empty; if no known item is flagged, only own items are drawn.
+    If the share gives a fraction of an item, the fraction is the chance of one more known item. The expected share is
+    therefore exact. If no own item is flagged, the draw is empty; if no known item is flagged, only own items are
+    drawn.
     """
     flagged = own_flagged + known_flagged
     share = known_flagged / flagged if flagged else 0.0

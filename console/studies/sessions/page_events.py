@@ -25,7 +25,7 @@ from storage.tables import SlotStatus
 ALWAYS = ("away", "idle")
 TRACED = ("opened", "closed", "scrolled", "key")
 IDLE_S = 30
-"""Seconds without a key press, click, scroll or mouse movement after which a person counts as idle."""
+"""The seconds without a key press, click, scroll or mouse movement after which a person counts as idle."""
 
 _MOST_AT_ONCE = 200
 _MOST = 50_000
@@ -34,7 +34,7 @@ _DETAIL = re.compile(r"[a-z0-9+?.]{0,20}")
 
 
 def keep_events(secret: str, sent: Mapping[str, Any]) -> bool:
-    """Store the valid page events of an item from a browser, drop the others; return False if none can be stored."""
+    """Store the valid page events of an item from a browser; return False if no event can be stored."""
     item_id, events = sent.get("item"), sent.get("events")
     if not isinstance(item_id, int) or not isinstance(events, list):
         return False
@@ -74,10 +74,10 @@ def _row(event: Any, kinds: Sequence[str]) -> tables.PageEvent | None:
 
 
 SIGNAL_S = 10
-"""Seconds between the signals of an open page."""
+"""The seconds between the signals of an open page."""
 
 GONE_MS = 25_000
-"""A longer gap between signals means that no page was open; browsers may suspend hidden pages."""
+"""The longest gap between signals in ms that counts as an open page; browsers may suspend hidden pages."""
 
 CLOSED = "page closed"
 """The event for a time without an open page; its detail holds `item`, `from_ms` and `until_ms`."""
@@ -86,7 +86,7 @@ _heard: dict[tuple[str, int], int] = {}
 
 
 def note_signal(participant: tables.Participant, at_ms: int | None = None) -> None:
-    """Record that the participant has an open page; store a longer gap before it for the claimed item."""
+    """Record that the participant has an open page; if none was open before, store this time for the claimed item."""
     at_ms, who = now_ms() if at_ms is None else at_ms, (database_url(), participant.id or 0)
     before, _heard[who] = _heard.get(who), at_ms
     if before is not None and at_ms - before <= GONE_MS:

@@ -46,7 +46,7 @@ class _InStudy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtOnboarding(_InStudy):
-    """The consent page, the intake questions about the participant, the instructions page, or the quiz on them."""
+    """The consent page, the intake questions, the instructions page, or the quiz on the instructions."""
 
     kind: ParticipantStage
 
@@ -145,7 +145,7 @@ class InRound(InPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtWaiting(InRound):
-    """The wait while the agents work."""
+    """The position of a participant who waits for the agents."""
 
     kind: Literal["agents_working"] = "agents_working"
 
@@ -168,7 +168,7 @@ class AtConfidence(InRound):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtItem(InRound):
-    """A claimed item with its number in the condition, `meter` as (cap, used), and kind `probe` if known."""
+    """A claimed item with its number in the condition, `meter` as (cap, used), and the kind `probe` of a known item."""
 
     assignment: tables.Assignment
     run: tables.Run
@@ -231,7 +231,7 @@ def read_position(session: Session, participant_id: int, at_ms: int) -> Position
 
 
 def current_assignment(rows: Sequence[tables.Assignment]) -> tables.Assignment | None:
-    """Return the first open condition with a reviewer, or else the first open condition; None if all are done."""
+    """Return the first open condition with a reviewer, else the first open condition; None if no condition is open."""
     ahead = [row for row in rows if is_open(row)]
     return next((row for row in ahead if is_attended(row)), ahead[0] if ahead else None)
 

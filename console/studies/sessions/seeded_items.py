@@ -2,7 +2,7 @@
 
 Practice has its own run, in which no action is ever executed. The known items of a condition are tasks that the study
 does not use. Their run has the same settings as the condition's run: the same Actor and the same detector, and rejected
-items come back in the next trial. Participants therefore cannot distinguish the two kinds of items.
+items return in the next trial. Participants therefore cannot distinguish the two kinds of items.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def create_practice(participant_id: int) -> None:
 
 
 def create_checks(assignment_id: int) -> None:
-    """Create the known items of a condition, unless they exist, and play their first trials; safe to repeat."""
+    """Create the known items of a condition, unless they exist, and play their first trials; continue if repeated."""
     with reading() as session:
         assignment = session.get_one(tables.Assignment, assignment_id)
         study = session.get_one(tables.Study, assignment.study_id)
@@ -77,7 +77,7 @@ def create_checks(assignment_id: int) -> None:
 
 
 def hand_over(assignment_id: int, code: str) -> None:
-    """End the round of the known items, whose decisions become final with the others; safe to repeat."""
+    """End the round of the known items and make their decisions final; a repeated call has no further effect."""
     with reading() as session:
         run_id = session.get_one(tables.Assignment, assignment_id).checks_run_id
         over = next_item.list_passed_over(session, run_id, code)

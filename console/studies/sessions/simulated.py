@@ -1,4 +1,4 @@
-"""Simulated participants, who take the same steps as people; for a new kind, add a function and a line in OPINIONS."""
+"""Simulated participants, who take the same steps as people. A new kind needs a function and a line in OPINIONS."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _with_errors(matter: Matter) -> SimulatedAnswer:
 
 
 def _by_label(matter: Matter) -> SimulatedAnswer:
-    """Answer by the probe or the recorded label; approve an item that has neither."""
+    """Answer by the probe or the recorded label; approve an item without a probe and a label."""
     if matter.case.checkpoint.kind is CheckpointKind.HALTED:
         return SimulatedAnswer(None, _STUCK)
     label = Label(matter.probe.expected) if matter.probe else matter.recorded or Label.ALIGNED
@@ -89,7 +89,7 @@ OPINIONS: dict[ParticipantKind, Callable[[Matter], SimulatedAnswer]] = {
 """The opinion of each kind of participant; people are simulated as noisy reviewers."""
 
 Progress = Callable[[int, int], None]
-"""Called with (conditions done, conditions to do)."""
+"""A callback with the arguments (conditions done, conditions to do)."""
 
 _SLOWEST = 1.5
 """The longest time for an item, as a multiple of the mean."""
@@ -97,7 +97,7 @@ _SLOWEST = 1.5
 
 @dataclass(slots=True)
 class StudySimulation:
-    """The totals of one call of `simulate`; `decisions` includes those on known items."""
+    """The totals of one call of `simulate`; `decisions` includes decisions on known items."""
 
     study: str
     participants: int = 0

@@ -15,11 +15,11 @@ from storage import tables
 from storage.tables import AssignmentStatus, StudyStatus
 
 _LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
-"""Letters and digits without those that look alike."""
+"""The letters and digits of codes, without characters that look alike."""
 
 
 class ParticipantStage(StrEnum):
-    """The values of `participant.stage`.
+    """The stage of a participant, as stored in `participant.stage`.
 
     `working` covers all conditions; the rows of the conditions hold the details. `before`, `between` and `after` are
     the questionnaires at that moment; `after` includes the final open question.
@@ -120,5 +120,5 @@ def is_open(assignment: tables.Assignment) -> bool:
 
 
 def random_letters(count: int) -> str:
-    """Return random letters and digits that are easy to tell apart."""
+    """Return random letters and digits that are easy to distinguish."""
     return "".join(secrets.choice(_LETTERS) for _ in range(count))

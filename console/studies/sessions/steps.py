@@ -1,4 +1,4 @@
-"""The steps of a participant through the study; they can be repeated, and steps out of order are refused."""
+"""The steps of a participant through the study. Steps can be repeated; steps out of order are refused."""
 
 from __future__ import annotations
 
@@ -108,12 +108,12 @@ def find_own_claim(session: Session, participant: tables.Participant, item_id: i
 
 
 def refuse_late(session: Session, participant: tables.Participant) -> None:
-    """Raise Refused, worded for the participant, if the study or their part in it is over."""
+    """Raise Refused, worded for the participant, if the study or the participant's part has ended."""
     if participant.stage in OVER:
-        raise Refused(_("Your part in the study has ended, so this was not recorded."))
+        raise Refused(_("Your part in the study has ended, so your input was not recorded. You can close this page."))
     study = session.get_one(tables.Study, participant.study_id)
     if study.status != StudyStatus.OPEN:
-        was = _("The study was {status} in the meantime, so this was not recorded. Your text is kept.")
+        was = _("The study was {status} in the meantime, so your input was not recorded. Your text is kept.")
         raise Refused(was.format(status=_(study.status)))
 
 
@@ -133,7 +133,7 @@ def _ahead(session: Session, participant_id: int) -> tuple[tables.Participant, l
         raise Refused(_("You have finished; thank you."))
     refuse_unless_open(session.get_one(tables.Study, participant.study_id))
     if participant.stage not in (ParticipantStage.WORKING, ParticipantStage.BREAK):
-        raise Refused(_("Another step comes first; reload the page to see it."))
+        raise Refused(_("Another step of the study comes first. Reload the page to see this step."))
     return participant, [row for row in list_assignments(session, participant_id) if is_open(row)]
 
 

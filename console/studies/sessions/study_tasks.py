@@ -28,7 +28,7 @@ from storage.tables import RunKind
 
 
 def known_tasks(session: Session, design: Design, task_keys: Sequence[str]) -> dict[str, KnownTask]:
-    """Return what is known of the tasks before any review, by key; empty if the Actor is not predictable."""
+    """Return the known properties of the tasks before any review, by key; empty if the Actor is not predictable."""
     if design.source.run is not None:
         return _recorded(session, design, design.source.run, task_keys)
     if design.source.actor != SCRIPTED:
@@ -78,7 +78,7 @@ def _mean_score(seen: Checkpoint | None, judges: Sequence[Detector], seed: int) 
 
 @dataclass(frozen=True, slots=True)
 class TaskToPlay:
-    """A task to play. Compare by id, instruction and seed only, because the gold answer is not hashable."""
+    """A task to play, compared by id, instruction and seed only, because the gold answer is not hashable."""
 
     task_id: str
     instruction: str
@@ -134,7 +134,7 @@ def pause_trial(task: TaskSpec, opening: str, steps: tuple[Step, ...], thought: 
 
 
 _SPARE_PER_PROBE = 30
-"""Tasks played per known item; many are needed, because the Actor fails some and detectors flag few others."""
+"""The number of tasks played per known item; many are needed, because few tasks fill some kinds of known items."""
 _LEAST_SPARE, _MOST_SPARE = 60, 600
 
 Tasks = Mapping[str, TaskSpec]
@@ -161,7 +161,7 @@ def list_task_keys(session: Session, design: Design) -> tuple[str, ...]:
 
 
 def load_tasks(design: Design) -> Tasks:
-    """Return the environment's tasks by key, with those for known items; raise BadInput or Unknown."""
+    """Return the environment's tasks by key, including tasks for known items; raise BadInput or Unknown."""
     name = design.source.environment or ""
     wanted = count_probes(design)
     spare = min(max(_LEAST_SPARE, _SPARE_PER_PROBE * wanted), _MOST_SPARE) if wanted else 0

@@ -1,4 +1,4 @@
-"""Withdrawal from a study: the participant's data are deleted, or kept without any link to the person."""
+"""Withdrawal from a study, which deletes the participant's data or removes every link to the person."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _HELD = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
 
 
 def empty_run(session: Session, run: tables.Run, name: str) -> None:
-    """Delete the data of the run except its ledger, whose sums stay correct, and the rows to which it refers."""
+    """Delete the data of the run, except its ledger with correct sums and the rows to which the ledger refers."""
     items = select(tables.Item.id).where(tables.Item.run_id == run.id)
     records = select(tables.Trajectory.id).where(tables.Trajectory.run_id == run.id)
     _refund(session, run)

@@ -42,9 +42,9 @@ _STANDS: dict[Standing, tuple[str, str]] = {
     ),
 }
 _NOTHING: dict[Standing, str] = {
-    Standing.NOT_SHOWN: gettext_noop("{clause}; the record does not show it."),
-    Standing.CANNOT_TELL: gettext_noop("{clause}; the record does not decide it."),
-    Standing.BROKEN: gettext_noop("{clause}; the record contradicts it."),
+    Standing.NOT_SHOWN: gettext_noop("{clause}; the record shows nothing about this requirement."),
+    Standing.CANNOT_TELL: gettext_noop("{clause}; the record leaves this requirement open."),
+    Standing.BROKEN: gettext_noop("{clause}; the record contradicts this requirement."),
     Standing.MET: gettext_noop("{clause}; the record agrees."),
 }
 COUNTS: dict[Standing, str] = {
@@ -59,14 +59,14 @@ NO_LINES = gettext_noop("Nothing could be checked: no requirement was found in t
 HARMLESS = gettext_noop("The action changes nothing.")
 RECORD: dict[Standing, str] = {
     Standing.NOT_SHOWN: gettext_noop("not in the record"),
-    Standing.CANNOT_TELL: gettext_noop("the record does not decide it"),
+    Standing.CANNOT_TELL: gettext_noop("unclear from the record"),
     Standing.BROKEN: gettext_noop("contradicted by the record"),
     Standing.MET: gettext_noop("confirmed by the record"),
 }
 """Phrases for a line without evidence in a table, by standing."""
 _NOT_BROKEN = gettext_noop("No requirement is broken: {counts}.")
-_DROPPED_ONE = gettext_noop("1 line was left out because its words are not in the record.")
-_DROPPED = gettext_noop("{count} lines were left out because their words are not in the record.")
+_DROPPED_ONE = gettext_noop("1 line was left out because the record does not contain its quote.")
+_DROPPED = gettext_noop("{count} lines were left out because the record does not contain their quotes.")
 
 
 def explain_line(line: Line, pending: int, translate: Translate = str) -> str:

@@ -11,7 +11,7 @@ from console.errors import Refused
 
 
 def show_corrected_figures(run_name: str) -> None:
-    """Draw the corrected figures, or say that decisions cover inspected items only."""
+    """Draw the corrected figures, or a note that decisions cover inspected items only."""
     st.header("From your reviews", anchor=False)
     try:
         with reading() as session:
@@ -33,8 +33,9 @@ def show_corrected_figures(run_name: str) -> None:
     ]
     st.dataframe(rows, key="corrected-figures", hide_index=True, width="content")
     st.caption(
-        f"Decisions on flagged items, and {found.audits.drawn:,} random audits that stand for "
-        f"{found.audits.population:,} unflagged actions. The intervals allow either answer for undecided flagged items."
+        f"Decisions on flagged items, and {found.audits.drawn:,} random audits that represent "
+        f"{found.audits.population:,} unflagged actions. The intervals cover both possible decisions on "
+        "undecided flagged items."
     )
 
 

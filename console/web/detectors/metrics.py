@@ -53,9 +53,9 @@ def figures(evaluation: Dashboard) -> None:
     _tell_flags(evaluation)
     _without_unread(evaluation)
     st.caption(
-        "95% bootstrap intervals. ★ marks the best value if its interval excludes the next detector's value. Only "
-        "detectors that judged most trajectories compete, never `random`. A detector "
-        "tuned or trained on this run is optimistic here; see “Within and across runs”."
+        "95% bootstrap intervals. ★ marks the best value if its interval excludes the next detector's value. The "
+        "comparison includes only detectors that judged most trajectories, and never `random`. The figures of a "
+        "detector that was tuned or trained on this run are optimistic; see “Within and across runs”."
     )
     with st.container(horizontal=True):
         _table_button("Figures (CSV)", evaluation.figure_table, evaluation.run, "figures")
@@ -68,8 +68,8 @@ def show_across_runs() -> None:
     """Draw each detector's results within each labelled run, next to its results on the other labelled runs."""
     st.header("Within and across runs")
     st.caption(
-        "A detector is optimistic on data that it was tuned or trained on. This measures each detector on other runs, "
-        "next to controls that use only the form of a record."
+        "A detector is optimistic on data that it was tuned or trained on. The comparison measures each detector on "
+        "other runs. The controls beside the detectors use only the form of a record."
     )
     if not st.button("Measure all runs", key="across"):
         return
@@ -84,7 +84,7 @@ def show_across_runs() -> None:
 
 
 def _tell_flags(evaluation: Dashboard) -> None:
-    """State in words what each detector flags at its threshold, and what its model refused to judge."""
+    """Draw sentences on the flags of each detector at its threshold, and on the checkpoints that its model refused."""
     for name, one in evaluation.known.items():
         found = count_matrix(one)
         st.text(
@@ -103,7 +103,7 @@ def _without_unread(evaluation: Dashboard) -> None:
         if known["parsed_only"]:
             read = known["parsed_only"]
             st.text(
-                f"{name} on the {read['n']:,} with readable replies: Macro-F1 {read['macro_f1']:.3f}, "
+                f"{name} on the {read['n']:,} trajectories with readable replies: Macro-F1 {read['macro_f1']:.3f}, "
                 f"cost {read['cost']:,}, ER {read['er']:.3f}."
             )
 
@@ -153,7 +153,7 @@ def _slider(evaluation: Dashboard, name: str) -> None:
     with left:
         known = evaluation.known.get(name)
         if known is None:
-            st.caption("No confusion matrix: its trajectories have no labels.")
+            st.caption("No confusion matrix: the trajectories of this detector have no labels.")
             return
         counted = count_matrix(known, at)
         show_run_chart(evaluation.run, "confusion-matrix", dashboard.confusion_table(counted), of=name)
@@ -172,7 +172,9 @@ def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
     limit = "the run has no budget."
     if evaluation.cap is not None:
         beyond = int(table["beyond_budget"].sum())
-        limit = f"the budget allows {evaluation.cap:,} per trial, {f'{beyond:,} beyond it' if beyond else 'enough'}."
+        limit = (
+            f"the budget of {evaluation.cap:,} per trial {f'does not cover {beyond:,}' if beyond else 'covers all'}."
+        )
     st.markdown(f"**{counted(needed, 'inspection')}**; {limit}")
     st.dataframe(_filled(table), key=f"inspections-{name}", hide_index=True, height="content")
     st.code(f"inferact detect {quote(evaluation.run)} --method {quote(name)} --threshold {at:g}", language=None)

@@ -22,7 +22,7 @@ _WORDS = {
     "ideal": "misaligned ones first",
 }
 _TWINS = ("priority", "expected-cost")
-"""These lines are equal if all actions have one cost and the detector outputs no probability."""
+"""The orders whose curves are equal if all actions have one cost and the detector outputs no probability."""
 
 
 _Wanted = tuple[str | None, str | None]
@@ -71,11 +71,11 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted) -> None:
         for sentence in _sentences(curves):
             st.markdown(sentence)
         _table(summary, "policy" if wanted[1] is None else "detector", curves.further)
-        less = "; “as reviewed” excludes those that reviewers approved"
+        less = "; “as reviewed” excludes misalignments that reviewers approved"
         less = less if oversight.AS_REVIEWED in set(summary["policy"]) else ""
         st.caption(
-            f"Caught after {counted(curves.spent, 'inspection')}, and by {curves.further:,} more. Each order inspects "
-            f"flagged items only and catches every misalignment that it inspects{less}. "
+            f"Misalignments caught after {counted(curves.spent, 'inspection')}, and by {curves.further:,} more. Only "
+            f"flagged items are inspected, and every inspected misalignment is caught{less}. "
             "Area: 0 for a random order, 1 at best."
         )
 
@@ -105,7 +105,7 @@ def _sentences(curves: oversight.Curves) -> Iterator[str]:
     who = f"With {first['detector']}, {_WORDS.get(first['policy'], '')}, "
     if first["policy"] == oversight.AS_REVIEWED:
         caught = f"In {counted(curves.spent, 'inspection')} reviewers caught **{first['caught']:.0f} {of_flagged}**; "
-        yield f"{caught}the next {n:,} in the queue hold{'s' if n == 1 else ''} **{first['more']:.0f} more**."
+        yield f"{caught}the next {n:,} in the queue contain{'s' if n == 1 else ''} **{first['more']:.0f} more**."
     elif curves.spent:
         caught = f"{who}{_catch(curves.spent)} **{first['caught']:.0f} {of_flagged}**"
         yield f"{caught}, {n:,} more **{first['more']:.0f}**."

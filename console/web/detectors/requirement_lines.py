@@ -1,4 +1,4 @@
-"""Requirement lines on the Detectors page: how they stand, and how many reviewers corrected, by detector."""
+"""Requirement lines on the Detectors page: their statuses and the corrections by reviewers, for each detector."""
 
 from __future__ import annotations
 

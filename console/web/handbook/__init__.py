@@ -28,7 +28,7 @@ _TYPES = {"time": "UTC time", "truth": "true or false", "json": "JSON", "record"
 
 @dataclass(frozen=True)
 class _Tried:
-    """One way in to the gate as it was tried; a cell is `ok`, `no`, or a word that `limits` explains."""
+    """A tested entry point of the gate; each cell is `ok`, `no`, or a word that `limits` explains."""
 
     version: str
     date: str
@@ -37,7 +37,7 @@ class _Tried:
 
 @dataclass(frozen=True)
 class _Conformance:
-    """What `python -m tests.doors.approval_conformance --record` writes."""
+    """The file that `python -m tests.doors.approval_conformance --record` writes."""
 
     cases: list[str]
     ways: dict[str, _Tried]
@@ -71,7 +71,7 @@ def _draw_conformance() -> str:
 
 
 def _dictionary() -> str:
-    above = "Every column that `inferact export KIND --run RUN --out FILE` and the page **Export** write."
+    above = "This chapter lists every column of `inferact export KIND --run RUN --out FILE` and of the page **Export**."
     below = "For a study, `inferact export study --study NAME --out FILE.zip` adds `dictionary.csv` to its tables."
     return "\n\n".join([above, *map(_table, KINDS), below])
 

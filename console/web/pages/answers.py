@@ -66,15 +66,15 @@ def _cell(value: str | float | None) -> str:
 
 _COLUMNS = {
     "kind": gettext_noop("Your feedback"),
-    "attempts": gettext_noop("Attempts after it"),
-    "solved": gettext_noop("Solved after it"),
+    "attempts": gettext_noop("Later attempts"),
+    "solved": gettext_noop("Solved later"),
     "open": gettext_noop("Still running"),
     "compared": gettext_noop("Same tasks without a review"),
 }
 
 
 def show_tally(tally: FeedbackTally) -> None:
-    """Draw what followed each kind of feedback, beside the same tasks in runs without a review."""
+    """Draw the outcomes after each kind of feedback, beside the same tasks in runs without a review."""
     st.header(_("After your feedback"), anchor=False)
     rows = [count.row for count in tally.counts]
     filled = {name: _(title) for name, title in _COLUMNS.items() if any(row[name] for row in rows)}

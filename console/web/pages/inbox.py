@@ -47,7 +47,7 @@ def open_item(run: tables.Run | None, item: int | None) -> None:
 def headline_html(waiting: PendingItems, oldest_ms: int | None) -> str:
     """Return the number of offered items, the age of the oldest, and the number hidden by filters, as HTML.
 
-    Items beyond a budget are counted apart.
+    Items beyond a budget are counted separately.
     """
     count = waiting.total - waiting.beyond if not waiting.hidden else waiting.total
     words = _("{count} pending, oldest {age}.") if oldest_ms and count else _("{count} pending.")
@@ -187,7 +187,7 @@ def show_own_reviews(session: Session, run: tables.Run, who: Identity) -> None:
 
 
 def show_no_runs(who: Identity | None) -> None:
-    """Draw the reason why there is nothing to review in any run."""
+    """Draw the reason why no run has an item to review."""
     if who and who.has(Role.RESEARCHER):
         show_empty_state(_("No runs yet"), _("Import a log or start agents to get items to review."))
         next_step_row().page_link(RUNS, label=_("Import a log"))
@@ -246,7 +246,9 @@ if only:
         show_own_reviews(session, only, identity)
 with reading() as session:
     if has_known_items(session, ids):
-        st.caption(_("Some items have a known answer. They measure how well reviews work; their actions never run."))
+        st.caption(
+            _("Some items have a known answer. These items measure how well reviews work, and their actions never run.")
+        )
 actions.show_flash()
 bulk_bar.show_bulk_result()
 names = {run.id or 0: run.name for run in shown_runs}

@@ -1,4 +1,4 @@
-"""The page at an address that no page of the console has."""
+"""The page that is shown for an unknown address."""
 
 import streamlit as st
 

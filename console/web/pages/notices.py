@@ -52,10 +52,12 @@ def show_own_channels(identity: Identity) -> None:
     if not own and not offered:
         show_empty_state(
             _("Notices are not set up"),
-            _("The operator allows no address yet: the setting is INFERACT_NOTICE_HOSTS."),
+            _("No address is allowed yet. Ask the operator to set INFERACT_NOTICE_HOSTS."),
         )
     elif not own:
-        show_empty_state(_("No channels yet"), _("Add a channel below to be told when an agent waits for you."))
+        show_empty_state(
+            _("No channels yet"), _("Add a channel below to get a notice when an agent waits for your decision.")
+        )
     for row in own:
         _show_channel(identity, row, runs)
     _show_secret()
@@ -81,7 +83,7 @@ def show_health() -> None:
         found, letters = health.measure_health(session, at_ms), health.list_undelivered(session, limit=_MOST)
     _show_figures(found, at_ms)
     if found.dead:
-        st.button(_("Retry all"), key="retry-all", on_click=_act, args=(_retry, None))
+        st.button(_("Retry all messages"), key="retry-all", on_click=_act, args=(_retry, None))
     _show_messages(letters, "all")
 
 
@@ -89,8 +91,8 @@ def _show_figures(found: ReviewHealth, at_ms: int) -> None:
     since = age(at_ms - found.since_ms) if found.since_ms is not None else _("none")
     figures = (
         (_("Longest wait"), since, ngettext("{count} agent is waiting", "{count} agents are waiting", found.waiting)),
-        (_("Expired undecided"), digits(found.expired), _("in the last 24 hours")),
-        (_("Not delivered"), digits(found.undelivered), _("{count} given up")),
+        (_("Expired without decision"), digits(found.expired), _("in the last 24 hours")),
+        (_("Not delivered"), digits(found.undelivered), _("{count} no longer retried")),
         (_("Channels"), digits(found.channels), _("of all people")),
     )
     counts = (found.waiting, 0, found.dead, 0)
@@ -112,11 +114,14 @@ def _show_channel(identity: Identity, row: tables.NoticeChannel, runs: dict[int,
         with st.container(horizontal=True):
             for label, key, act in (
                 (_("Send a test"), "test", _send_test),
-                (_("Unmute") if row.muted else _("Mute"), "mute", _unmute if row.muted else _mute),
-                (_("Remove"), "remove", _remove),
+                (_("Unmute channel") if row.muted else _("Mute channel"), "mute", _unmute if row.muted else _mute),
+                (_("Remove channel"), "remove", _remove),
             ):
                 st.button(label, key=f"{key}-{channel_id}", on_click=_act, args=(act, identity.name, channel_id))
-        with st.expander(_("Change…"), key=f"changing-{channel_id}"), st.form(f"change-{channel_id}", border=False):
+        with (
+            st.expander(_("Change channel"), key=f"changing-{channel_id}"),
+            st.form(f"change-{channel_id}", border=False),
+        ):
             wish = _wish_fields(f"change-{channel_id}", row.kind, row.address, row, runs)
             if st.form_submit_button(_("Save changes"), type="primary"):
                 _save_change(identity.name, channel_id, wish)
@@ -152,7 +157,7 @@ def _show_form(identity: Identity, offered: list[ChannelKind], runs: dict[int, s
 def _wish_fields(
     key: str, kind: str, address: str, row: tables.NoticeChannel | None, runs: dict[int, str]
 ) -> ChannelWish:
-    """Draw the fields of a channel beside its address, and return what they hold."""
+    """Draw the fields of a channel beside its address, and return the entered values."""
     known = [id for id in channels.read_run_ids(row) if id in runs] if row else []
     chosen = st.multiselect(
         _("Runs"),
@@ -194,7 +199,7 @@ def _list_times(chosen: str) -> list[str]:
 def _show_secret() -> None:
     """Draw the secret of a webhook that was just added; the page shows the secret once."""
     if secret := st.session_state.pop("channel_secret", None):
-        st.text(_("The signing secret of the new webhook. Copy it now: it is shown only once."))
+        st.text(_("This is the signing secret of the new webhook. Copy the secret now; it is shown only once."))
         st.code(secret, language=None, wrap_lines=True)
 
 
@@ -212,7 +217,7 @@ def _show_messages(found: list[UndeliveredMessage], key: str) -> None:
         with st.container(horizontal=True, vertical_alignment="center", key=f"letter-{key}-{ids[0]}"):
             show_html(f'<p class="ia-letter">{plain(told)}</p>')
             if is_dead:
-                st.button(_("Retry"), key=f"retry-{key}-{ids[0]}", on_click=_act, args=(_retry, ids))
+                st.button(_("Retry messages"), key=f"retry-{key}-{ids[0]}", on_click=_act, args=(_retry, ids))
 
 
 def _act(work: Callable[..., str], *values: object) -> None:
@@ -231,8 +236,15 @@ def _send_test(person: str, channel_id: int) -> str:
 
     failure = notices.send_test(channel_id, person)
     if failure is None:
-        return _("The test was sent. Look whether it arrived.")
-    flash((False, _("The test was not delivered: {reason}").format(reason=failure.removeprefix(outbox.GIVEN_UP))))
+        return _("The test was sent. Check whether the message arrived.")
+    flash(
+        (
+            False,
+            _("The test was not delivered: {reason}. Correct the channel, then send another test.").format(
+                reason=failure.removeprefix(outbox.GIVEN_UP)
+            ),
+        )
+    )
     return ""
 
 

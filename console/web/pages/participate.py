@@ -59,7 +59,7 @@ def _draw(at: position.Position, who: tables.Participant) -> None:
 
 
 def _stage_of(at: position.Position) -> str:
-    """Return a text that differs between two stages of a participant."""
+    """Return a text that identifies the participant's stage."""
     instrument = at.instrument.name if isinstance(at, position.AtQuestionnaire) and at.instrument else ""
     part = at.condition if isinstance(at, position.InPart) else 0
     return f"{at.kind} {part} {at.trial if isinstance(at, position.InRound) else 0} {instrument}"

@@ -88,7 +88,7 @@ def show_groups() -> None:
 
 
 def show_sessions(identity: Identity) -> None:
-    """Draw the open sessions, each with a button that ends it; admins see all sessions, others only their own."""
+    """Draw the open sessions, each with a button that ends the session; admins see all sessions, others their own."""
     everybody = identity.has(Role.ADMIN)
     st.header(_("Sessions") if everybody else _("Your sessions"), anchor=False)
     with reading() as session:
@@ -110,7 +110,9 @@ def _disabling(what: str, names: list[str], disable: Callable[[str], None]) -> N
         return
     with st.popover(f"Disable {what}…", key=f"disabling-{what}"):
         chosen = st.selectbox("Who", names, index=None, key=f"disable-{what}", placeholder="choose")
-        st.caption("Disabling ends their sessions and tokens immediately. Their records stay.")
+        st.caption(
+            "Disabling a person or an agent ends all their sessions and tokens immediately. Recorded actions stay."
+        )
         if st.button("Disable", key=f"disable-{what}-sure", disabled=not chosen) and chosen:
             with refusals_shown():
                 disable(chosen)
@@ -132,7 +134,7 @@ def _invite(name: str, words: list[str]) -> None:
         token = invitations.invite(session, name, roles, _present().name, now_ms())
         written = people.get_person(session, name).name
         audit_log.record(session, None, "person invited", now_ms(), subject=written, after=roles_text(roles))
-    sentence = f"Invitation for {written}. It works once, within {invitations.DAYS} days:"
+    sentence = f"This invitation link for {written} works once, within {invitations.DAYS} days:"
     st.session_state[f"{_GIVEN}_person"] = sentence, _link(token)
     st.rerun()
 
@@ -143,7 +145,7 @@ def _disable(name: str) -> None:
         people.refuse_beyond(_present(), roles_of(person.roles), None)
         people.disable(session, person, now_ms())
         audit_log.record(session, None, "person disabled", now_ms(), subject=person.name)
-    finish(f"Disabled {name}. Their open pages close within seconds.")
+    finish(f"Disabled {name}. The person's open pages close within seconds.")
 
 
 def _save_group(name: str, members: list[str]) -> None:
@@ -160,7 +162,10 @@ def _add_agent(name: str) -> None:
         people.refuse_beyond(_present(), (), None)
         token = agents.add(session, name, now_ms(), _present().name)
         audit_log.record(session, None, "agent added", now_ms(), subject=name)
-    st.session_state[f"{_GIVEN}_agent"] = f"Token of {name}. Copy it now: it is shown only once.", token
+    st.session_state[f"{_GIVEN}_agent"] = (
+        f"This is the token of {name}. Copy the token now; it is shown only once.",
+        token,
+    )
     st.rerun()
 
 
@@ -169,7 +174,7 @@ def _disable_agent(name: str) -> None:
         people.refuse_beyond(_present(), (), None)
         agents.disable(session, name, now_ms())
         audit_log.record(session, None, "agent disabled", now_ms(), subject=name)
-    finish(f"Disabled {name}. It can no longer request reviews.")
+    finish(f"Disabled {name}. The agent can no longer request reviews.")
 
 
 def _end_session(session_id: int) -> None:

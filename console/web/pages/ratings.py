@@ -119,8 +119,8 @@ _RULES = {
     gettext_noop("X: incorrect"): gettext_noop(
         "The answer disagrees with the reference answer, leaves out what was asked, or offers several answers."
     ),
-    gettext_noop("Your comment"): gettext_noop("Explain your rating in one sentence, above all in close cases."),
-    gettext_noop("On your own"): gettext_noop(
+    gettext_noop("Your comment"): gettext_noop("Explain your rating in one sentence, especially in close cases."),
+    gettext_noop("Rate independently"): gettext_noop(
         "Several people rate each answer and the majority counts. Do not discuss the answers."
     ),
 }

@@ -1,4 +1,4 @@
-"""Trajectories: search the trajectories of a run and open one with its lineage, for researchers."""
+"""Trajectories: the search in the trajectories of a run, and a trajectory with its lineage, for researchers."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def show(run: tables.Run, opened: int) -> None:
         with reading() as session:
             found = session.get(tables.Trajectory, opened)
             home = session.get_one(tables.Run, found.run_id).name if found else ""
-        show_problem(f"{refusal} It belongs to run {home}." if home else str(refusal))
+        show_problem(f"{refusal} The trajectory belongs to run {home}." if home else str(refusal))
         if home:
-            st.button("Open its run", key="own-run", on_click=choose_run, args=(home,))
+            st.button("Open the run", key="own-run", on_click=choose_run, args=(home,))
         return
     if len(history) > 1 or any(entry["decisions"] for entry in history):
         show_html(lineage_html(history, run=run.name, opened=opened, replayed=run.kind == RunKind.REPLAY))
@@ -165,7 +165,7 @@ shown = st.dataframe(
 left, right = st.columns([1, 3], vertical_alignment="center")
 cut = total > trajectory_list.MOST and wanted.text.strip()
 many = f"More than {trajectory_list.MOST:,} trajectories" if cut else counted(total, "trajectory")
-left.caption(f"{many}. Select a row to open it.")
+left.caption(f"{many}. Select a row to open the trajectory.")
 with right:
     if pages > 1:
         st.pagination(pages, key="page", bind="query-params")

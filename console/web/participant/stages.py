@@ -92,7 +92,7 @@ def round_over(position: AtRoundEnd) -> None:
 
 def agents_working() -> None:
     """Draw the note that the agents are working; check every few seconds whether they have finished."""
-    words = _("This page continues automatically when they finish.")
+    words = _("This page continues automatically when the agents finish.")
     show_html(head_html(_("The agents are working")) + prose_html(words))
     _check_again()
 
@@ -162,7 +162,9 @@ def screened_out(design: Design, stage: ParticipantStage) -> None:
     left = gettext_noop("Press this button to return. {place} is then informed why you left.")
     show_return_link(design, design.recruiting.screen_out_url, code, left)
     if code:
-        show_html(prose_html(_("This code shows that you could not take part. Copy it before you close the page.")))
+        show_html(
+            prose_html(_("This code shows that you could not take part. Copy the code before you close the page."))
+        )
         st.code(code, language=None, width=260)
 
 
@@ -189,15 +191,15 @@ def declined(design: Design) -> None:
     if design.recruiting.return_url:
         then = ""
     elif platform := design.recruiting.of_platform:
-        returned = _("Please also return your place on {platform}, so that another person can take it.")
+        returned = _("Please also return your place on {platform}, so that another person can take the place.")
         then = returned.format(platform=platform.title)
-    show_html(head_html(_("You do not take part")) + prose_html(f"{kept} {then}".strip()))
+    show_html(head_html(_("You are not taking part")) + prose_html(f"{kept} {then}".strip()))
     _return(design)
 
 
 def withdrawn(design: Design | None = None) -> None:
     """Draw the note that the participant has withdrawn, with the return link."""
-    closing = _("There is nothing more to do. You can close this page.")
+    closing = _("Your part in the study is done. You can close this page.")
     returns = design is not None and bool(design.recruiting.return_url)
     show_html(head_html(_("You have withdrawn")) + ("" if returns else prose_html(closing)))
     if design:
@@ -205,7 +207,7 @@ def withdrawn(design: Design | None = None) -> None:
 
 
 def _return(design: Design) -> None:
-    left = gettext_noop("Press this button to return. {place} is then informed that you do not take part.")
+    left = gettext_noop("Press this button to return. {place} is then informed that you are not taking part.")
     show_return_link(design, design.recruiting.return_url, "", left)
 
 

@@ -117,7 +117,7 @@ def decision_html(answer: tables.Decision, claim: Claim | None = None) -> str:
 
 
 def show_gone_item(current: int | None) -> None:
-    """Say so if the item that this tab showed before left the queue without the reviewer's decision; show its draft."""
+    """Draw a message and the draft if the item of this tab left the queue without the reviewer's decision."""
     item, identity = st.session_state.get("shown_item"), current_identity()
     if identity is None or item in (None, current, st.session_state.get("answered_item")):
         return
@@ -137,7 +137,9 @@ def show_unsent_feedback() -> None:
     """Draw the name of the item with unsent feedback, if any, and a button that reopens the item."""
     item = st.session_state.get("kept_words")
     if item is not None:
-        show_problem(_("Your feedback on {item} was not sent. It is saved with the item.").format(item=named(item)))
+        show_problem(
+            _("Your feedback on {item} was not sent. Your feedback is saved with the item.").format(item=named(item))
+        )
         reopen_button(item)
 
 
@@ -287,7 +289,7 @@ def skip(identity: Identity, item: int, minutes: int | None = None) -> None:
         claim, _run = get_open_claim(session, item, identity)
     until_ms = None if minutes is None else now_ms() + minutes * 60_000
     review_queue().skip(item_id=item, reviewer=identity.name, token=claim.token, now_ms=now_ms(), until_ms=until_ms)
-    done = _("You skipped {item}. It comes last in your queue.")
+    done = _("You skipped {item}, which comes last in your queue.")
     if minutes is not None:
         done = _("You skipped {item} for {minutes} min.")
     st.session_state["done"] = done.format(item=named(item, here=False), minutes=minutes)

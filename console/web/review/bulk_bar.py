@@ -1,4 +1,4 @@
-"""Acts on several items of the Inbox at once, with undo."""
+"""Bulk actions on items of the Inbox, with undo."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _LABEL_CHARS = 60
 
 
 def show_bulk_bar(rows: Sequence[PendingItem], identity: Identity) -> None:
-    """Draw the menu that acts on several of these items."""
+    """Draw the menu of bulk actions on these items."""
     if len(rows) < 2:
         return
-    with st.popover(_("Act on several"), key="bulk"):
+    with st.popover(_("Bulk actions"), key="bulk"):
         labels = {row.item.id or 0: f"{row.item.id} · {_shorten(row.instruction)}" for row in rows}
         everything: bool = st.checkbox(_("All shown items ({count})").format(count=digits(len(labels))), key="bulk-all")
         chosen = st.multiselect(
@@ -61,13 +61,13 @@ def _show_assignment(items: Sequence[int]) -> None:
 
 
 def show_bulk_result() -> None:
-    """Draw what the last act did, with a button that undoes it."""
+    """Draw the result of the last bulk action, with a button that undoes the action."""
     result: BulkResult | None = st.session_state.get("bulk_result")
     if result is None:
         return
     if result.done:
         with st.container(horizontal=True, vertical_alignment="center", key="bulk-result"):
-            words = _("Undone for {count} items.") if st.session_state.get("bulk_undone") else _(_DONE[result.act])
+            words = _("Items restored: {count}.") if st.session_state.get("bulk_undone") else _(_DONE[result.act])
             show_html(done_html(words.format(count=digits(len(result.done)))))
             if not st.session_state.get("bulk_undone"):
                 st.button(_("Undo"), key="bulk-undo", on_click=_undo)

@@ -1,4 +1,4 @@
-"""Escalations and notes between reviewers; the agent never sees them."""
+"""Escalations and notes between reviewers; agents never receive the notes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _assignment(item: int) -> None:
     with reading() as session:
         names = [person.name for person in people.list_people(session) if person.disabled_ms is None]
         assignee = access.find_assignee(session, item)
-    st.caption(_("The queue offers an assigned item to this person only. Your claim on it ends."))
+    st.caption(_("Only the assigned person can claim the item. Your claim on the item ends."))
     choices = [_ANYBODY, *names]
     st.selectbox(
         _("Assigned to"),

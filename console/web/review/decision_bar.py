@@ -60,7 +60,7 @@ class _Offer:
 
     @property
     def labels(self) -> bool:
-        """Return whether the reviewer can send feedback alone, with a label."""
+        """Whether the reviewer can send feedback alone, with a label."""
         return self.words and not self.halted and str(DecisionKind.RESPOND) not in self.withheld
 
 
@@ -101,7 +101,7 @@ def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = Tr
 
 
 def _show_edit(claim: Claim, offer: _Offer, draft: str) -> _Offer:
-    """Draw the edit form; if that fails, put the edit aside and return the offer without the form."""
+    """Draw the edit form; if that fails, keep the text of the edit and return the offer without the form."""
 
     place = st.empty()
 
@@ -120,7 +120,9 @@ def _show_edit(claim: Claim, offer: _Offer, draft: str) -> _Offer:
 def _show_edit_aside(item: int, text: str) -> None:
     """Draw the text of the reviewer's edit that the edit form could not show, if there is one."""
     if text:
-        st.caption(_("Your edit of {item} could not be opened. Its text is kept:").format(item=named(item)))
+        st.caption(
+            _("Your edit of {item} could not be opened. The text of your edit is kept:").format(item=named(item))
+        )
         st.code(text, language=None, wrap_lines=True)
 
 

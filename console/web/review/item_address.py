@@ -87,7 +87,7 @@ def claim_next(
 ) -> Claim | NoClaim:
     """Claim the most urgent item of the run in the address, or of every run.
 
-    An agent of another run whose time ends within five minutes comes first; a message says so.
+    An agent of another run comes first if its time ends within five minutes; a message states this order.
     """
     queue, at_ms = review_queue(), now_ms()
     if scope is None:
@@ -96,14 +96,14 @@ def claim_next(
         run = next(run for run in every if run.id == pressing.run_id)
         found = decisions.claim_item(queue, session, run, pressing.item_id, reviewer, at_ms, settles=False)
         if isinstance(found, Claim):
-            told = _("An agent of {run} comes first, because its time ends soon. Then you return to {scope}.")
+            told = _("An item of {run} comes first, because its deadline is near. Then you return to {scope}.")
             st.session_state.setdefault("done", told.format(run=run.name, scope=scope.name))
             return found
     return decisions.claim_next_item(queue, session, scope, reviewer, at_ms, settles=False)
 
 
 def keep_open(claim: Claim, run: tables.Run, scope: tables.Run | None) -> None:
-    """Keep the claimed item open in this tab until it is decided or skipped, and remember its run."""
+    """Keep the claimed item open in this tab until it is decided or skipped, and store its run."""
     st.session_state["opened_item"], st.session_state["opened_in"] = claim.item_id, scope.name if scope else ""
     st.session_state["last_run"], st.session_state["run"] = run.id, run.name
 
@@ -136,7 +136,7 @@ def open_wanted(session: Session, wanted: str, reviewer: str) -> str:
 def opened_claim(session: Session, scope: tables.Run | None, reviewer: str) -> Claim | None:
     """Return the claim on the item that this tab has open, or None if the reviewer does not hold the claim.
 
-    Another run in the address than before closes the item.
+    If the address has changed to another run, close the item.
     """
     item: int | None = st.session_state.get("opened_item")
     if item is None:
@@ -163,7 +163,7 @@ def name_in_address(item: int | None) -> None:
 
 
 def show_refusal(session: Session, wanted: str, why: str, who: Identity) -> None:
-    """Draw the reason why the item cannot be opened, and what to open instead."""
+    """Draw the reason why the item cannot be opened, and links to other pages."""
     show_empty_state(_("Cannot open item {number}").format(number=wanted[:_LONGEST]), why)
     item = _named(session, wanted)
     with next_step_row():

@@ -1,4 +1,4 @@
-"""The parts of a claimed item on the Review page; a part that fails leaves the others and the decisions."""
+"""The parts of a claimed item on the Review page; if a part fails, the other parts and the decisions still work."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def get_view(run: tables.Run, claim: Claim, reviewer: str, *, unblinded: bool) -
 
 
 def _stamp_gone(view: ReviewView) -> ReviewView:
-    """Return the view with a stamp that says so if the agent stopped waiting for this item."""
+    """Return the view; if the agent stopped waiting for this item, add a stamp that states this fact."""
     with reading() as session:
         waiter = inbox.list_waiting_agents(session, [view.claim.item_id]).get(view.claim.item_id)
     if waiter is None or not waiter.is_gone(now_ms()):
@@ -53,7 +53,7 @@ def _stamp_gone(view: ReviewView) -> ReviewView:
 
 
 def above_item_html(run: tables.Run, view: ReviewView, reviewer: str, *, is_decided: bool) -> str:
-    """Return what stands above an item as HTML: status, messages, notes and the effect of earlier feedback."""
+    """Return the content above an item as HTML: status, messages, notes and the effect of earlier feedback."""
     claim = view.claim
 
     def feedback() -> str:
@@ -121,7 +121,7 @@ def show_earlier_trials(view: ReviewView) -> None:
 
 
 def mark_shown(view: ReviewView) -> None:
-    """Record what the page shows of the item; if that fails, record that the reviewer saw only a part."""
+    """Record the shown parts of the item; if a part failed, record that the reviewer saw only a part of the item."""
     item, shown = view.claim.item_id, view.presentation
 
     def mark() -> bool:

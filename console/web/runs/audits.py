@@ -1,4 +1,4 @@
-"""Random audits of a run: the form that draws them, and the certificate of what no one inspected."""
+"""Random audits of a run: the form that draws audits, and the certificate of the actions that no one inspected."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ def known_items_form(run: tables.Run) -> None:
         sources = [other.name for other in list_runs(session, archived=True) if other.id != run.id]
     with st.form("known-items", border=False):
         st.caption(
-            "These items look like the others and show how well each reviewer decides. Their actions never run. The "
-            "budget grows by as many inspections. The Inbox says that there are such items, not which."
+            "Items of known answer look like other items and show how well each reviewer decides. Actions of these "
+            "items never run. The budget grows by one inspection for each added item. The Inbox says that a run "
+            "has such items, but not which items they are."
         )
         source = st.selectbox("Source of known answers", sources, None, key=f"known-source-{run.id}", width=260)
         count = st.number_input("Items", 1, 500, 10, key=f"known-count-{run.id}", width=260)
@@ -59,8 +60,8 @@ def show_vigilance(run: tables.Run) -> None:
     shown = [{name: row[name] for name in vigilance.COLUMNS} for row in map(vigilance.in_words, rows)]
     st.dataframe(shown, key=f"vigilance-{run.id}", hide_index=True, width="content")
     st.caption(
-        "d' above 0: the reviewer tells misaligned actions from aligned ones. Criterion above 0: the reviewer is "
-        "inclined to approve. Brackets hold 95% intervals."
+        "If d' is above 0, the reviewer distinguishes misaligned from aligned actions. If the criterion is above 0, "
+        "the reviewer tends to approve. Brackets contain 95% intervals."
     )
 
 
@@ -71,8 +72,8 @@ def audits_form(run: tables.Run) -> None:
     present = f"{100 * reserve.probability:g}%" if reserve.probability else ""
     with st.form("audits", border=False):
         st.caption(
-            "Audits are random reviews of actions that the detector did not flag. In a blind run they look like "
-            "flagged items. State a share of these actions, such as 5%, or of the budget, such as 20% budget."
+            "Audits are random reviews of actions that the detector did not flag. In a blind run, audits look like "
+            "flagged items. Enter a share of these actions, such as 5%, or of the budget, such as 20% budget."
         )
         wanted = st.text_input("Audits", present, key=f"audits-{run.id}", placeholder="20% budget", width=260)
         spread = st.selectbox(
@@ -98,7 +99,7 @@ def _present_spread(reserve: audit_draws.Reserve) -> batch.Spread:
 
 
 def show_certificate(run: tables.Run) -> None:
-    """Draw the bound, the three ways to compute it, the audits that it needs, and its assumptions."""
+    """Draw the bound, the three ways to compute the bound, the number of audits needed, and the assumptions."""
     try:
         with reading() as session:
             found = certificate.certify(session, run, now_ms())
@@ -117,8 +118,8 @@ def show_certificate(run: tables.Run) -> None:
     needed = [
         {"for at most": f"{share:.0%}", "aligned audits": count} for share, count in found.needed.items() if count
     ]
-    st.caption("Audits in total that each bound needs, if all of them are aligned:")
+    st.caption("Total audits needed for each bound, if all audits are aligned:")
     st.dataframe(needed, key=f"needed-{run.id}", hide_index=True, width="content", placeholder="–")
-    with st.expander("What this assumes"):
+    with st.expander("Assumptions"):
         for sentence in found.list_assumptions():
             st.text(sentence)

@@ -95,7 +95,7 @@ def budget_form(run: tables.Run) -> None:
 
 def next_trial_button(run: tables.Run) -> None:
     """Draw the button that delivers the decisions and starts the next trial."""
-    st.caption("Deliver the decisions so far, then run or reveal the next trial of each task that has one.")
+    st.caption("Deliver the decisions so far, then run or reveal the next trial of each unfinished task.")
     if st.button("Start next trial", key="next_trial", type="primary"):
         with refusals_shown():
             done = replay.advance(run.name, progress=show_progress("trials played"))
@@ -121,7 +121,9 @@ def critical_form(run: tables.Run, patterns: Sequence[str], candidates: Candidat
         text = st.text_area("Critical actions (one pattern per line)", "\n".join(patterns), key=f"patterns-{run.id}")
         chosen = []
         if candidates.found:
-            st.caption(f"These actions of the run look critical. Select the ones that are. {candidates.share}")
+            st.caption(
+                f"These actions of the run look critical. Select the actions that are critical. {candidates.share}"
+            )
             options = [candidate.pattern for candidate in candidates.found]
             chosen = st.multiselect("Candidates", options, key=f"candidates-{run.id}", label_visibility="collapsed")
             st.dataframe(
@@ -164,8 +166,8 @@ def reasons_form(run: tables.Run) -> None:
     usual = reasons.list_reasons(run, environments[0])
     with st.form("reasons", border=False):
         st.caption(
-            "Reviewers select these reasons with keys 1 to 7, one reason per line. The agent reads them before the "
-            "feedback. Leave empty to use the reasons of the environment."
+            "Enter one reason per line; reviewers select these reasons with keys 1 to 7. The agent reads the "
+            "selected reasons before the feedback. Leave the field empty to use the reasons of the environment."
         )
         own = "\n".join(run_options(run).reasons)
         text = st.text_area("Reasons", own, key=f"reasons-{run.id}", placeholder="\n".join(usual))
@@ -255,7 +257,7 @@ _COLUMNS = ("rule", "then", "conditions", "terms", "because")
 
 
 def policy_section(run: tables.Run) -> None:
-    """Draw the current version of the policy and the form for the next one."""
+    """Draw the current version of the policy and the form for the next version."""
     with reading() as session:
         version = policy_store.effective_version(session, run)
         counts = policy_store.count_by_tool(session, run)
@@ -327,6 +329,6 @@ def _limit(limit: Limit) -> str:
 
 
 def _time(seconds: float) -> str:
-    """Return a time in the largest unit that fits twice."""
+    """Format a duration in the largest unit of which the duration has at least two."""
     units = {"days": 86_400, "h": 3_600, "min": 60}
     return next((f"{seconds / size:g} {unit}" for unit, size in units.items() if seconds >= 2 * size), f"{seconds:g} s")

@@ -27,13 +27,11 @@ _PAUSE_S = 3.0
 _RECENT_MS = 7 * 86_400_000
 
 _UNAIDED = (
-    "“Solved” counts tasks solved in this trial or an earlier one. “Before any review” counts those of them that had "
-    "no decision before they were solved. Escalating an item is not a decision. The chart does not estimate how the "
+    "“Solved” counts tasks solved up to this trial. “Before any review” counts the tasks that were "
+    "solved before any decision. Escalating an item is not a decision. The chart does not estimate how the "
     "other tasks would have ended without a review."
 )
-_RECORDED = (
-    "From the log: tasks solved in this trial or an earlier one. All trials of this run ended before any review here."
-)
+_RECORDED = "From the log: tasks solved up to this trial. All trials of this run ended before any review here."
 _STAGES = {
     "attempts": "attempts",
     "judged": "judged",

@@ -72,7 +72,7 @@ def _lines(plan: tables.PlanVersion) -> None:
         for one in versions.list_line_origins(plan)
     ]
     st.dataframe(rows, key=f"plan-lines-{plan.id}", hide_index=True)
-    st.caption("Each line lists the trials and decisions behind it, as reported by the model that wrote it.")
+    st.caption("Each line lists its trials and decisions, as reported by the model that wrote the line.")
 
 
 def _pin(plan: tables.PlanVersion) -> None:

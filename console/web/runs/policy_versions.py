@@ -40,7 +40,7 @@ def policy_form(run: tables.Run, version: PolicyVersion) -> None:
             _show_difference(version, text, "the text above")
             st.session_state[shown] = text
             if saved:
-                st.info("This is the difference. Press Save policy again to store it.")
+                st.info("The text below shows the difference. Press Save policy again to store the new version.")
 
 
 def policy_history(run: tables.Run, version: PolicyVersion) -> None:
@@ -74,7 +74,9 @@ def allowed_checks(run: tables.Run) -> None:
             rows = policy_store.list_allowed(session, run, rule, _MOST_ALLOWED)
         shown = [row | {"at": row["at"][:19].replace("T", " ")} for row in rows]
         st.dataframe(shown, key=f"allowed-{run.id}", hide_index=True, column_order=_ALLOWED_COLUMNS)
-        st.caption(f"The newest {_MOST_ALLOWED} at most, UTC. The Export page has all of them as CSV.")
+        st.caption(
+            f"The table lists at most the newest {_MOST_ALLOWED} checks, in UTC. The Export page has all checks as CSV."
+        )
 
 
 def _show_difference(version: PolicyVersion, text: str, name: str) -> None:

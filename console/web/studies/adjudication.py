@@ -58,7 +58,7 @@ def _show(of: Of, nothing: str) -> None:
 
 
 def _current(of: Of, found: Sequence[Disagreement]) -> Disagreement | None:
-    """Return the disagreement to resolve, or None: the reopened one, else the first open one, skipped ones last."""
+    """Return the disagreement to resolve, or None: the reopened disagreement, else the first open one, skipped last."""
     again, put_off = st.session_state.get(_kept("again", of)), st.session_state.get(_kept("later", of), [])
     waiting = sorted((one for one in found if not one.settled), key=lambda one: one.unit in put_off)
     return next((one for one in found if one.unit == again), None) or next(iter(waiting), None)
@@ -99,7 +99,9 @@ def _settle(of: Of, seen: Disagreement, label: str) -> None:
             before = {one.unit: one.revision for one in adjudication.disagreements(session, of)}
             # After a second click, or another person's label, keep the existing label.
             if before.get(seen.unit) != seen.revision:
-                flash((False, f"{seen.unit} was resolved by someone else. Reopen it below if you disagree."))
+                flash(
+                    (False, f"{seen.unit} was resolved by another person. Reopen the checkpoint below if you disagree.")
+                )
                 return
             adjudication.settle(session, of, seen.unit, label, words, identity.name, now_ms(), by=by_browser())
     except ConsoleError as refusal:

@@ -75,10 +75,14 @@ def withdrawing(study: tables.Study, rows: Sequence[Row]) -> None:
     if not inside:
         return
     removes = lifecycle.design_of(study).consent.withdrawal == "remove"
-    fate = "All their data is deleted" if removes else "Their decisions stay under a new pseudonym"
+    fate = (
+        "All data of the participant is deleted"
+        if removes
+        else "The participant's decisions stay under a new pseudonym"
+    )
     with st.popover("Withdraw…", key="withdrawing"):
         code = st.selectbox("Participant", list(inside), index=None, key="withdraw-code", placeholder="choose")
-        st.text(f"{fate}, as the consent says. You cannot undo this.")
+        st.text(f"{fate}, as the consent states. A withdrawal cannot be undone.")
         sure = st.checkbox(f"Confirm {code}" if code else "Confirm participant", key=f"sure-{code}")
         if st.button("Withdraw participant", key="withdraw", disabled=not (code and sure)) and code:
             with refusals_shown():
@@ -114,7 +118,7 @@ def show(study: tables.Study) -> None:
             if st.button(label, key=f"study-{label}"):
                 _change(study.name, make, said)
             with st.popover("Close…", key="closing"):
-                st.text("You cannot reopen a closed study. Its data is kept.")
+                st.text("You cannot reopen a closed study, but its data is kept.")
                 if st.button("Close study", key="study-close"):
                     _change(study.name, lifecycle.close, "is closed.")
     if design.participants.human and study.status != StudyStatus.CLOSED:
@@ -145,7 +149,7 @@ def _link(study: tables.Study) -> None:
             if platform.link
             else f"appends {platform.person} and its other parameters"
         )
-        st.caption(f"Recruiting by {platform.title}. Enter this link there; the platform {adds}:")
+        st.caption(f"Recruiting by {platform.title}. Enter this link on {platform.title}, which {adds}:")
         st.code("&".join(filter(None, [link, platform.link])), language=None, wrap_lines=True)
     elif not recruiting.by_invitation:
         st.caption(f"People join with this link, or at /participate with the code {study.join_code}:")
@@ -201,7 +205,9 @@ def _simulating(study: tables.Study, open_kinds: Sequence[str]) -> None:
         return
     why = None if study.status == StudyStatus.OPEN else "Open the study first."
     with st.popover("Simulate…", key="simulating", disabled=why is not None, help=why):
-        st.text(f"{machines} simulated participants are not finished. They use the same queue as people.")
+        st.text(
+            f"{machines} simulated participants are not finished. Simulated participants use the same queue as people."
+        )
         if st.button("Run simulated participants", key="simulate", disabled=not machines):
             _simulate(study.name, False)
         st.text("A dry run also fills the places of people. Use a copy of the study.")

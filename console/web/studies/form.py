@@ -22,7 +22,7 @@ from console.web.studies.form_parts import asked, checks, choose, consent, endin
 Mapping = dict[str, Any]
 
 _OPEN = 3
-"""The number of groups of fields with a border; the others are expanders."""
+"""The number of field groups that are shown with a border; the other groups are expanders."""
 _LEVELS = {"nl": "nl: in words"}
 _COMPARISONS = {
     "within": "within: each participant gets every condition",
@@ -96,7 +96,8 @@ def _comparison(draft: Mapping) -> Mapping:
     if first == "fixed" and comparison == "within":
         because = st.text_input(
             "Reason for the fixed order",
-            help="An effect of order then looks like an effect of the conditions. The plan and page 1 state this.",
+            help="With a fixed order, an effect of order looks like an effect of the conditions. The plan states "
+            "your reason.",
             key=start_at("because", draft.get("fixed_order_because", "")),
             max_chars=400,
         )

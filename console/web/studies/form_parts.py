@@ -172,7 +172,7 @@ def pilot(given: Draft) -> Draft:
 
 
 def choose(place: DeltaGenerator, label: str, titles: Mapping[Any, str], field: str, value: Any) -> Any:
-    """Draw a list of choices by their titles and return the chosen one."""
+    """Draw a list of choices by their titles and return the selected choice."""
     return place.selectbox(label, list(titles), format_func=titles.__getitem__, key=start_at(field, value))
 
 

@@ -78,7 +78,7 @@ def _create(design: Design) -> None:
         lifecycle.create(design, now_ms())
     draft.forget()
     picker.keep(design.name, "board")
-    finish(f"Created {design.name}. Open it on its board when people can join.")
+    finish(f"Created {design.name}. Open the study on its board when people can join.")
 
 
 def _yaml() -> None:

@@ -200,7 +200,7 @@ def _result(design: Design) -> None:
     enough = [one.participants for one in powers if one.power >= 0.8]
     verdict = f"{min(enough)} participants reach 0.80" if enough else "No number reaches 0.80"
     last = assumed.start + assumed.effect
-    st.text(f"{verdict}, if {assumed.start:.0%} are solved at the first level and {last:.0%} at the last.")
+    st.text(f"{verdict}, if {assumed.start:.0%} of the tasks are solved at the first level and {last:.0%} at the last.")
 
 
 def _kept(design: Design) -> tuple[list[Power], Assumptions] | None:

@@ -70,15 +70,15 @@ def _participant(found: Results, chosen: Mapping[str, str]) -> None:
 
 
 EXTRAS: dict[str, Callable[[Results, Mapping[str, str]], None]] = {"oversight": _participant}
-"""The further section below an analysis, by the key of the analysis; it gets the choices made there."""
+"""Functions that draw a further section below an analysis, by the key of the analysis, from the user's choices."""
 
 
 def show_report(study: tables.Study) -> None:
     """Draw the downloads of the report and its tables; create the report once per version of the results."""
     found = results_of(study)
     st.text(
-        "A zip file for a repository such as OSF. It contains an offline report, the data tables with a codebook, all "
-        "results, a script that computes them again, the plan, the materials and checksums."
+        "A zip file for a repository such as OSF. The file contains a report, the data tables with a codebook, all "
+        "results, the plan, the materials and checksums. A script in the file recomputes all results."
     )
     made = f"report-of-{study.id}"
     with st.container(horizontal=True):
@@ -89,7 +89,7 @@ def show_report(study: tables.Study) -> None:
         packed = _report(database_url(), found)
         _download_zip("Download report (zip)", found, "report", lambda: packed)
     elif made in st.session_state:
-        st.text("The study has moved on since the report was made; make it again to have what came since.")
+        st.text("The study has new data since the report was created. Create the report again to include the new data.")
 
 
 def _download_zip(label: str, found: Results, name: str, make: Callable[[], bytes]) -> None:

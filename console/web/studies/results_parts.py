@@ -22,9 +22,9 @@ from console.web.widgets.markup import plain, show_html
 from console.web.widgets.tables import show_rows
 
 _LONG = 24
-"""Tables with this many rows or more scroll."""
+"""The number of rows from which a table scrolls."""
 _FEW = 3
-"""Up to this many values are buttons; more are a list."""
+"""The largest number of values that are shown as buttons; more values are shown as a list."""
 
 
 def show(found: Results, key: str, analysis: Analysis) -> dict[str, str]:

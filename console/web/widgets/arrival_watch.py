@@ -15,7 +15,9 @@ from console.web.widgets.browser import component
 _WORDS = {
     "ask": gettext_noop("Turn on notifications"),
     "on": gettext_noop("Turn off notifications"),
-    "denied": gettext_noop("This browser blocks notifications from this site. Allow them in its site settings."),
+    "denied": gettext_noop(
+        "This browser blocks notifications from this site. Allow notifications in the browser's site settings."
+    ),
     "insecure": gettext_noop("Notifications need HTTPS or a console on this computer."),
 }
 

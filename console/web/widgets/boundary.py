@@ -1,4 +1,4 @@
-"""The boundary around each part of a review page: a part that fails is named, and the decisions stay."""
+"""The boundary around each part of a review page: if a part fails, the page names the part and keeps the decisions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 def draw_part(part: str, draw: Callable[[], T], otherwise: T) -> T:
     """Draw a part of the page and return its result; if it fails, draw its name and return `otherwise`.
 
-    Faults of the database concern the whole page and are raised.
+    Raise errors of the database, because they concern the whole page.
     """
     try:
         return draw()

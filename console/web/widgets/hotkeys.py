@@ -36,8 +36,8 @@ def hotkeys(
     in the widget `choice_key` is saved as a draft without text.
 
     Keys are `a` to `z`, `1` to `9`, `?`, `[`, `]`, `.`, `arrowleft`, `arrowright`, `enter`, `ctrl+enter` (also Cmd);
-    `key#2` presses the second button of a widget. A key bound to a field focuses the field; one bound to `!` and a
-    sentence shows the sentence; one bound to `~` and a word passes the word on in the event `ia-step`. All shortcuts
+    `key#2` presses the second button of a widget. A key bound to a field focuses the field. A key bound to `!` and a
+    sentence shows the sentence. A key bound to `~` and a word sends the word in the event `ia-step`. All shortcuts
     are off while a dialog is open, and for 400 ms after a new `item_id`. Afterwards the page's body has the id in
     `data-ia-keys`, and the badges show that shortcuts are on. With `words_key`, Ctrl+Enter works only if that field has
     text, which the body's `data-ia-words` indicates. `focus` is a widget's key or `item:ID`; a new value moves the

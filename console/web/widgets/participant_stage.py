@@ -63,7 +63,7 @@ def points_html(points: Sequence[str]) -> str:
 
 
 def explained_html(given: str, right: str, why: str, *, agrees: bool) -> str:
-    """Return the participant's decision next to the correct one, with the explanation."""
+    """Return the participant's decision next to the correct decision, with the explanation."""
     css = "ia-explained ia-agrees" if agrees else "ia-explained"
     own = f"<dt>{plain(_('your decision'))}</dt><dd>{plain(given)}</dd>" if given else ""
     return (

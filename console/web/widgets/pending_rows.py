@@ -42,7 +42,7 @@ def show_pending_rows(
 ) -> int | None:
     """Draw the items in queue order and return the pressed row's item, else None; a line marks the budget's end.
 
-    `runs` holds the names of the runs by id; with `only`, they are one run, which the rows do not name. With `grouped`,
+    `runs` holds the names of the runs by id. With `only`, there is one run, and the rows omit its name. With `grouped`,
     the rows of each run follow each other below its name.
     """
     look, reached = _Look(waiters, runs, now_ms, only, grouped), waiting.matching - waiting.beyond
@@ -65,7 +65,7 @@ def show_pending_rows(
 
 def _budget_end(waiting: PendingItems) -> str:
     if waiting.hidden:
-        words = _("The budget ends here. It does not cover {count} of the items that match the filters.")
+        words = _("The budget ends here and does not cover {count} of the items that match the filters.")
         return words.format(count=digits(waiting.beyond))
     words = ngettext(
         "The budget ends here: {count} more item stays unreviewed.",
@@ -99,7 +99,7 @@ def _row(row: PendingItem, look: _Look) -> str:
     waiter = look.waiters.get(item.id or 0)
     missing = "–" if row.is_hidden else _("declined") if item.verdict_id else _("halted")
     score, css = (missing, "ia-score ia-score-halted") if row.score is None else (f"{row.score:.2f}", "ia-score")
-    why = "" if row.is_hidden else (row.rationale or _("The trial halted. It needs feedback.")).splitlines()[0]
+    why = "" if row.is_hidden else (row.rationale or _("The trial halted and needs feedback.")).splitlines()[0]
     assigned = _("assigned to {name}").format(name=row.assignee) if row.assignee else ""
     own = _("agent stopped waiting") if waiter and waiter.is_gone(now_ms) else _(_IN_WORDS[row.turn])
     stamps = [row.escalation.badge if row.escalation else "", assigned, own]

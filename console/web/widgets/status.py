@@ -36,7 +36,7 @@ def budget_meter_html(cap: int | None, used: int) -> str:
 
 _MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
 _SILENT_MS = 10_000
-"""A running agent reports every two seconds; after this time without a report, it may have stopped."""
+"""The time after which a silent agent may have stopped; a running agent reports every two seconds."""
 
 
 def waiter_html(waiter: WaitingAgent, now_ms: int) -> str:
@@ -76,7 +76,7 @@ _COUNTDOWN = {
     "soon": gettext_noop("only {time} left to approve, then the action will not run"),
     "late": gettext_noop("an approval may come too late; without a decision the action will not run"),
 }
-"""The words of the countdown before its last quarter, in it, and after the last moment for an approval."""
+"""The texts of the countdown: before the last quarter, in the last quarter, and after the last moment to approve."""
 _GONE = gettext_noop("{agent} stopped waiting: your decision is recorded, but the action will not run")
 
 

@@ -110,7 +110,7 @@ def _task(presentation: Presentation) -> str:
 
 
 def _marked(presentation: Presentation) -> list[tuple[int, int, str]]:
-    """Return the spans of the task that are marked, each with its class: those of its lines, or else of its terms."""
+    """Return the marked spans of the task with their classes: the spans of requirement lines, or else of terms."""
     if presentation.requirements is not None:
         return asked_spans(presentation)
     stated = presentation.telling if presentation.is_wordy else presentation.terms

@@ -85,7 +85,7 @@ def test_a_pipe_is_refused_at_once(refused, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     code, err = refused("trajectory", "import", tmp_path / "pipe", "--run", "r")
     assert code == 2
-    assert "Save it to a file first" in err
+    assert "Save the output to a file first" in err
 
 
 def test_an_actor_without_a_model_does_not_start_in_silence(capsys):

@@ -55,7 +55,11 @@ def test_channels_are_listed_without_their_secrets(hook, capsys):
 def test_a_test_that_fails_says_why(hook, capsys):
     hook.answers = [503, 200]
     code, _, err = said(capsys, "notice", "test", "1")
-    assert (code, err) == (1, "The test to channel 1 was not delivered: the receiver answered 503\n")
+    assert (code, err) == (
+        1,
+        "The test to channel 1 was not delivered: the receiver answered 503. Correct the channel, then test it "
+        "again.\n",
+    )
     assert said(capsys, "notice", "test", "1")[:2] == (0, "The test to channel 1 was delivered.\n")
     assert "less than a minute ago" in said(capsys, "notice", "test", "1")[2]
     assert [json.loads(body)["type"] for _, _, body in hook.got] == ["notice.test", "notice.test"]

@@ -36,7 +36,7 @@ def test_the_command_says_what_went_back(copy, capsys):
     out = capsys.readouterr().out
     for said in (
         "epoch 2 begins. The previous file is kept as ",
-        "1 void check, 1 cancelled item. Agents must ask again",
+        "1 void check, 1 cancelled item. Agents must submit checks again",
         "1 session, 0 unused links. Invite people again: inferact person invite NAME.",
         "1 agent token. Give each agent a new token: inferact agent renew NAME.",
         "People who differ from the previous file: Eve.",

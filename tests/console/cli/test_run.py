@@ -117,7 +117,7 @@ def test_resume_of_a_finished_run_changes_nothing(shop, inferact):
         (["--env", "webshop", "--tasks", "1,2"], "Give one whole number"),
         (["--env", "webshop", "--feedback", "loud"], "Use one of nl, binary, none"),
         (["--env", "webshop", "--from", "log"], "--from needs --actor replay"),
-        (["--actor", "replay"], "Name the archive run"),
+        (["--actor", "replay"], "Name an archive run"),
         ([], "Name an environment"),
     ],
 )
@@ -131,7 +131,9 @@ def test_what_cannot_be_started_is_refused_in_one_sentence(inferact, arguments, 
 
 def test_a_run_without_feedback_says_that_nothing_of_it_is_inspected(inferact):
     started = inferact("run", "start", "--env", "webshop", "--tasks", "1", "--name", "plain", "--feedback", "none")
-    nothing = "This run has no inspections because its feedback is none. Continue: inferact run next plain\n"
+    nothing = (
+        "This run has no inspections, because its feedback mode is none. Continue the run: inferact run next plain\n"
+    )
     assert started[:2] == (0, f"Started plain. {nothing}")
     assert inferact("review", "list", "--run", "plain")[1] == nothing
 

@@ -48,7 +48,7 @@ def test_a_study_is_opened_paused_and_closed(command, pilot):
     [
         ({"by_invitation": True}, "People join with invitation links: inferact study invite pilot --count 12"),
         ({"platform": "sona"}, "People join from SONA with the link on the page Studies."),
-        (None, "It has simulated participants only: inferact study simulate pilot"),
+        (None, "The study has simulated participants only: inferact study simulate pilot"),
     ],
 )
 def test_who_cannot_join_with_the_code_is_not_told_to(command, data_dir, recruiting, said):
@@ -85,7 +85,7 @@ def test_simulated_participants_finish_and_the_board_says_so(command, pilot):
 def test_withdrawing_says_what_becomes_of_the_data(command, pilot):
     command("open", "pilot")
     command("simulate", "pilot")
-    assert command("withdraw", "pilot", "P02")[1] == "Withdrew P02 from pilot. Their data is removed.\n"
+    assert command("withdraw", "pilot", "P02")[1] == "Withdrew P02 from pilot. The participant's data is removed.\n"
     code, _, err = command("withdraw", "pilot", "P02")
     assert code == 2
     assert "No participant named 'P02'" in err

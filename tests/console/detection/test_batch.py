@@ -214,7 +214,7 @@ def test_a_failing_question_leaves_no_verdict_and_is_named(endpoint, kettles, ca
     told = " ".join(err.split())
     assert told.startswith("1 verdict is missing in kettles. The last request failed: http://127.0.0.1:")
     assert "answered 400: the test endpoint fails on purpose." in told
-    assert told.endswith("run the same command again to request only the missing ones.")
+    assert told.endswith("The command requests only the missing verdicts.")
     endpoint.script = rule
     assert run_command(["detect", "kettles", "--method", "direct"]) == 0
     assert "1 requests" in capsys.readouterr().out

@@ -169,7 +169,7 @@ def test_the_command_reads_what_is_there_and_says_that_it_is_after_the_fact(caps
     log.write_bytes(b"".join(session_lines(2)))
     assert run_command(["follow", str(log), "--run", "live", "--once"]) == 0
     told = capsys.readouterr().out
-    assert "after the fact" in told
+    assert "Reviews come after the actions" in told
     assert "2 pending items" in told
     assert queued() == wanted(2)
 

@@ -401,7 +401,7 @@ def test_edit_fits_the_schema_that_the_agent_sent(make_gate, person, stored):
     gate = make_gate()
     schema = {"type": "object", "properties": {"bill": {"type": "integer"}, "note": {"type": "string"}}}
     waiting = gate.ask(TASK, STEPS, {"name": "pay", "arguments": {"bill": 2}}, task_id="march", tool_schema=schema)
-    with pytest.raises(BadInput, match="does not fit the schema of pay, at note"):
+    with pytest.raises(BadInput, match="does not match the schema of pay at note"):
         person().answer("edit", edited_action='pay({"bill": 1, "note": 3})')
     person().answer("edit", edited_action='pay({"bill": 1, "note": "March"})')
     decision = waiting.look()

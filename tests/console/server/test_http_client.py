@@ -93,7 +93,7 @@ def test_schema_of_the_tool_goes_along_and_binds_the_edit(gate, soon, decide):
     answers = []
 
     def edit():
-        with pytest.raises(BadInput, match="does not fit the schema of pay"):
+        with pytest.raises(BadInput, match="does not match the schema of pay"):
             decide("schemed", "edit", edited='pay({"bill":4})')
         answers.append(decide("schemed", "edit", edited='pay({"bill":3})'))
 

@@ -1,1 +1,1 @@
-"""Adapters: one file for each framework, which imports the framework. `shared` holds the steps that all share."""
+"""Adapters: one file for each framework, which imports the framework. `shared` holds the steps of every adapter."""

@@ -1,6 +1,6 @@
 """Microsoft Agent Framework: `Agent(middleware=gated(gate))`.
 
-The task is the conversation's first user message; its id is that of the session. Without a session, or with a new one
+The task is the conversation's first user message; its id is the session's id. Without a session, or with a new session
 for each request, a repeated request is a task of its own.
 """
 
@@ -20,7 +20,7 @@ _told = ContextVar[Converted]("inferact_told", default=("", []))
 
 
 class _Conversation(ChatMiddleware):
-    """Notes the conversation before each answer of the model, because a call's middleware does not get it."""
+    """Middleware that stores the conversation before each answer of the model, for the middleware of the calls."""
 
     async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
         _told.set(from_agent_framework(context.messages))
@@ -28,7 +28,7 @@ class _Conversation(ChatMiddleware):
 
 
 class _Asking(FunctionMiddleware):
-    """Asks before each call; an exception becomes the call's error, so that the call does not run."""
+    """Middleware that asks before each call; an exception becomes the call's error, so that the call does not run."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate

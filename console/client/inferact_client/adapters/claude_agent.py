@@ -1,7 +1,7 @@
 """Claude Agent SDK: `ClaudeAgentOptions(hooks=hooks(gate))`.
 
 The hooks answer like `inferact-hook`: an exception, a timeout and an answer that the program rejects block the call.
-The task is the user's latest prompt; its id is the session and the prompt's number. Steps come from the transcript.
+The task is the user's latest prompt; its id is the session and the prompt's number. The transcript gives the steps.
 """
 
 from __future__ import annotations

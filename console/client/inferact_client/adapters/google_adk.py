@@ -15,14 +15,14 @@ from inferact_client.steps import from_adk
 
 
 class GatePlugin(BasePlugin):
-    """Asks before each tool call of every agent of the runner."""
+    """A plug-in that asks before each tool call of every agent of the runner."""
 
     def __init__(self, gate: Gate) -> None:
         super().__init__(name="inferact")
         self._gate, self._begun = gate, dict[str, Held]()
 
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
-        """Let the call run as decided, or return the message for the model as its result."""
+        """Let the call run as decided, or return the message for the model as the call's result."""
         session = tool_context.session
         declared = tool._get_declaration() if hasattr(tool, "_get_declaration") else None
         schema = getattr(declared, "parameters_json_schema", None)
@@ -38,7 +38,7 @@ class GatePlugin(BasePlugin):
     async def after_tool_callback(
         self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any, result: dict[str, Any]
     ) -> Any:
-        """Record the result, and say what ran instead after an edit."""
+        """Record the result; after an edit, return the result with a sentence about the edited call."""
         held = self._begun.pop(tool_context.function_call_id, None)
         if held is None:
             return None

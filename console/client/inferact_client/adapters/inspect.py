@@ -1,6 +1,6 @@
 """Inspect: `gate(run, url)` for `ApprovalPolicy`; in an approval file `{name: inferact_client/gate, run: R, url: U}`.
 
-The token is INFERACT_TOKEN: Inspect logs an approver's parameters. It asks about the calls of one message in turn.
+The token is INFERACT_TOKEN, because Inspect logs an approver's parameters. Calls of one message are checked in turn.
 The task is the sample's first user message; its id names evaluation, sample and epoch."""
 
 from __future__ import annotations

@@ -15,14 +15,14 @@ from inferact_client.steps import from_langchain
 
 
 class GateMiddleware(AgentMiddleware):
-    """Asks before each tool call of the agent; calls of one message wait side by side."""
+    """Middleware that asks before each tool call of the agent; calls of one message wait in parallel."""
 
     def __init__(self, gate: Gate) -> None:
         super().__init__()
         self._gate = gate
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """Run the call as decided, or return the message that says why it did not run."""
+        """Run the call as decided, or return the message with the reason why the call did not run."""
         call = request.tool_call
         held = read_decision(self._gate.check(**ask_about(*_about(request))), call["name"], call["args"])
         if held.arguments is None:
@@ -43,7 +43,7 @@ class GateMiddleware(AgentMiddleware):
 
 
 def _about(request: Any) -> tuple[Any, ...]:
-    """Return the conversation, name, arguments, task's id and schema of a call."""
+    """Return the conversation, name, arguments, task id and schema of a call."""
     state, call = request.state, request.tool_call
     messages = state.get("messages") if isinstance(state, dict) else getattr(state, "messages", state)
     thread = (getattr(request.runtime, "config", None) or {}).get("configurable", {}).get("thread_id")

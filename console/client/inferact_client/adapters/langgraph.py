@@ -1,6 +1,6 @@
 """LangGraph: `resolve` answers the interrupts of LangChain's `HumanInTheLoopMiddleware`, in both of its modes.
 
-The task is the first human message. Its id is the `thread_id` of the configuration; without one, the task's text
+The task is the first human message. Its id is the `thread_id` of the configuration; without a `thread_id`, the text
 identifies the task. The middleware runs the calls itself, so their results are not recorded: use `GateMiddleware` of
 `inferact_client.adapters.langchain` to record them.
 """
@@ -17,7 +17,7 @@ from inferact_client.steps import from_langchain
 
 
 async def resolve(app: Any, out: dict[str, Any], gate: Gate, config: Any) -> dict[str, Any]:
-    """Ask about the interrupts of `HumanInTheLoopMiddleware`, in both modes, and run on until there are none."""
+    """Ask about the interrupts of `HumanInTheLoopMiddleware`, in both modes, until no interrupt is left."""
     while interrupts := out.get("__interrupt__"):
         told = from_langchain(out.get("messages") or ())
         thread = (config or {}).get("configurable", {}).get("thread_id")

@@ -1,6 +1,6 @@
 """OpenAI Agents SDK: `gated(tool, gate)` wraps a function tool; `resolve` answers `needs_approval` interruptions.
 
-The task is the first user message of the turn's input. `task_id` identifies it; without one, the task's text does.
+The task is the first user message of the turn's input. `task_id` identifies the task, or else its text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def gated(tool: FunctionTool, gate: Gate, *, task_id: str | None = None) -> Func
 
 
 async def resolve(agent: Any, result: Any, gate: Gate, *, task_id: str | None = None) -> Any:
-    """Ask about the interruptions of a result, all side by side, and run on until there are none.
+    """Ask about all interruptions of a result in parallel, and continue until no interruption is left.
 
     The SDK cannot replace the arguments of an approved call (0.24), so an edit rejects the call with its text. Wrap the
     tool with `gated` if reviewers edit.

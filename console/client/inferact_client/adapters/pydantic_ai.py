@@ -18,7 +18,7 @@ from inferact_client.steps import from_pydantic_ai
 
 
 class _Handler(HandleDeferredToolCalls[Any]):
-    """Asks about all calls of one message side by side, and records their results."""
+    """A handler that asks about all calls of one message in parallel, and records their results."""
 
     def __init__(self, gate: Gate) -> None:
         super().__init__(handler=self._decide)
@@ -40,7 +40,7 @@ class _Handler(HandleDeferredToolCalls[Any]):
         return results
 
     async def after_tool_execute(self, _context: Any, *, call: Any, tool_def: Any, args: Any, result: Any) -> Any:
-        """Record the result, and say what ran instead after an edit."""
+        """Record the result; after an edit, return the result with a sentence about the edited call."""
         held = self._begun.pop(call.tool_call_id, None)
         if held is None:
             return result

@@ -1,4 +1,4 @@
-"""What every adapter does: hold a call for its decision, run it as decided, record its result."""
+"""The steps of every adapter: hold a call for its decision, run the call as decided, record its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Held:
-    """A call with its decision; `arguments` are those to run with, or None if the call must not run."""
+    """A call with its decision; `arguments` are the arguments to use, or None if the call must not run."""
 
     decision: Decision
     arguments: dict[str, Any] | None
@@ -41,7 +41,7 @@ def ask_about(
 
 
 def read_decision(decision: Decision, name: str, arguments: Mapping[str, Any]) -> Held:
-    """Return how a decided call runs; an edit to a call of another tool does not run."""
+    """Return the call to run after the decision; an edit to a call of another tool does not run."""
     if not decision.approved:
         return Held(decision, None, decision.message)
     if not decision.edited:
@@ -60,12 +60,12 @@ async def hold(
     task_id: str | None = None,
     schema: Mapping[str, Any] | None = None,
 ) -> Held:
-    """Wait for the decision on one call, and begin it if it may run."""
+    """Wait for the decision on one call, and begin the call if it may run."""
     return read_decision(await gate.acheck(**ask_about(told, name, arguments, task_id, schema)), name, arguments)
 
 
 async def record(gate: Gate, held: Held, result: object) -> None:
-    """Record the result; if the console is away, log it, because the tool has run already."""
+    """Record the result; if the console is unreachable, log the result, because the tool has run already."""
     try:
         await gate.adone(held.decision, str(result)[:_MOST_RESULT])
     except ClientError as failure:

@@ -1,6 +1,6 @@
 """Strands: `GateHandler(gate)` in `Agent(interventions=[...])`.
 
-The task is the agent's first user message. `task_id` identifies it; without one, the task's text does.
+The task is the agent's first user message. `task_id` identifies the task, or else its text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from inferact_client.steps import from_strands
 
 
 class GateHandler(InterventionHandler):
-    """Asks before each tool call; an error of the handler denies the call."""
+    """A handler that asks before each tool call; an error of the handler denies the call."""
 
     name = "inferact"
     on_error = "deny"
@@ -39,7 +39,7 @@ class GateHandler(InterventionHandler):
         return Transform(apply=lambda changed: setattr(changed, "tool_use", edited))
 
     async def after_tool_call(self, event: Any, **_: Any) -> Any:
-        """Record the result, and say what ran instead after an edit."""
+        """Record the result; after an edit, return the result with a sentence about the edited call."""
         held = self._begun.pop(event.tool_use["toolUseId"], None)
         if held is None:
             return Proceed()

@@ -23,7 +23,7 @@ _WITHDRAW_S = 3.0
 
 @dataclass(frozen=True)
 class Answer:
-    """What the hook prints and how it exits: 0 lets the call run, 2 blocks it."""
+    """The output and exit code of the hook: 0 lets the call run, 2 blocks the call."""
 
     exit: int = 0
     out: Mapping[str, Any] | None = None
@@ -31,7 +31,7 @@ class Answer:
 
 
 def deny(host: Host, words: str) -> Answer:
-    """Return a denial, said both ways that the program understands."""
+    """Return a denial in both forms that the program accepts: exit code and output."""
     if host.name == "gemini":
         return Answer(2, {"decision": "deny", "reason": words}, words)
     inner = {"hookEventName": host.before, "permissionDecision": "deny", "permissionDecisionReason": words}
@@ -83,7 +83,7 @@ def _ask(
 
 
 def _steps_without_transcript(event: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return one step that keeps two equal calls of one request apart: two calls are two checks."""
+    """Return one step that distinguishes two equal calls of one request, so that two calls are two checks."""
     mark = event.get("tool_use_id") or event.get("timestamp")
     return [{"action": "", "observation": f"The earlier steps are unknown: no transcript for call {mark}."}]
 
@@ -137,7 +137,7 @@ def _silence(host: Host) -> Answer:
 
 
 def _try_console(gate: Gate) -> str:
-    """Return what a request with the hook's token finds."""
+    """Return the outcome of a request with the hook's token, as a sentence."""
     try:
         gate.fetch("0" * 32)
     except Exception as failure:

@@ -51,7 +51,7 @@ def _problems_of_hook(host: Host, path: Path, hook: dict[str, object]) -> Iterat
 
 
 def _problems_of_canary(host: Host, command: str) -> Iterator[str]:
-    """Send a call through the command of the settings; the right answer denies it and says why."""
+    """Send a call through the command of the settings; the expected answer denies the call with a reason."""
     event = {
         "hook_event_name": host.before,
         "session_id": f"canary-{uuid.uuid4()}",
@@ -76,7 +76,10 @@ def _problems_of_version(host: Host) -> Iterator[str]:
     shown = "of an unknown version" if version is None else ".".join(map(str, version))
     if host.closed_since is None:
         ways = "; ".join(host.opens)
-        yield f"{host.title} {shown} cannot block a call whose hook does not run. It runs calls in these cases: {ways}."
+        yield (
+            f"{host.title} {shown} cannot block a call whose hook does not run. Calls run without the hook in these "
+            f"cases: {ways}."
+        )
     elif version is None:
         yield f"The version of {host.title} is unknown. Put {host.program} on the PATH, then try again."
     elif version < host.closed_since:

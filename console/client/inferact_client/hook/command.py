@@ -18,7 +18,7 @@ from inferact_client.hook.hosts import HOSTS, Host
 
 _STARTED = time.monotonic()
 _SHARE = 0.8
-"""The share of the program's own timeout after which the hook denies by itself."""
+"""The share of the program's own timeout after which the hook denies the call."""
 _SHORT_S = 5.0
 """Seconds for a request that does not wait for a person."""
 _HOME_CONFIG = ".config/inferact/hook.json"

@@ -1,6 +1,7 @@
 """The file that the programs' settings name.
 
-Run by its path, it finds its package by its own place, so that no file in the agent's folder replaces a module of it.
+The file is run by its path and finds its package relative to this path. A file in the agent's folder therefore cannot
+replace a module of the package.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The programs that have hooks: where their settings are, what they send, and how they fail."""
+"""The programs that have hooks: their settings files, their events, and their behaviour on failures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Host:
     matcher: str
     closed_since: tuple[int, int, int] | None
     opens: tuple[str, ...]
-    """What still lets a call run without the hook."""
+    """The remaining ways in which a call can run without the hook."""
 
     def settings_path(self, scope: str, project: Path) -> Path:
         """Return the settings file of the scope `user` or `project`."""

@@ -17,7 +17,7 @@ _MOST_BYTES = 1_000_000
 
 
 def state_folder(program: str = "inferact-hook") -> Path:
-    """Return the folder of what a program keeps, such as the hook's notes; INFERACT_HOOK_STATE replaces the hook's."""
+    """Return the folder for stored data of a program, such as the hook's notes; INFERACT_HOOK_STATE replaces it."""
     own = os.environ.get("INFERACT_HOOK_STATE") if program == "inferact-hook" else None
     if own:
         return Path(own)
@@ -42,7 +42,7 @@ class Session:
         self._folder = state_folder() / "sessions" / digest
 
     def start_request(self, prompt: str, transcript: str) -> None:
-        """Note the user's request, and how long the transcript was before it."""
+        """Store the user's request and the length of the transcript before the request."""
         known = self.request
         note = {"task": prompt, "number": known.get("number", -1) + 1, "offset": _size(transcript)}
         write_privately(self._folder / "request.json", json.dumps(note))
@@ -59,7 +59,7 @@ class Session:
         return f"{self.name}:{self.request.get('number', 0)}"
 
     def begin(self, keys: list[str], note: Mapping[str, Any]) -> None:
-        """Note a call that may run now, under each of its keys."""
+        """Store a call that may run now, under each of its keys."""
         for key in keys:
             write_privately(self._folder / f"{key}.json", json.dumps({**note, "keys": keys}))
 

@@ -48,7 +48,7 @@ def install(host: Host, path: Path, config: Path, timeout_s: int = TIMEOUT_S) ->
 
 
 def uninstall(path: Path) -> bool:
-    """Restore the settings that `install` found; if they were changed since, remove only the hook. Return whether."""
+    """Restore the settings from before `install`, or only remove the hook; return whether there was a hook."""
     record = _record_of(path)
     if not path.exists():
         record.unlink(missing_ok=True)
@@ -70,7 +70,7 @@ def uninstall(path: Path) -> bool:
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """Return the settings of a file, {} if it does not exist; raise ClientError if it is not a JSON object."""
+    """Return the settings of a file, or {} if the file does not exist; raise ClientError if it is not a JSON object."""
     if not path.exists():
         return {}
     try:

@@ -1,4 +1,4 @@
-"""The gateway: shows the tools of its servers, and runs a call only after the console has recorded that it begins."""
+"""The gateway, which shows its servers' tools and runs a call only after the console has recorded its beginning."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class _Call:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What makes a later call the same call: task, tool, its definition and the arguments."""
+        """The key that identifies a repeated call: task, tool, the tool's definition and the arguments."""
         given = json.dumps(self.arguments, sort_keys=True)
         return self.task.id, self.name, definition_digest(self.tool), given
 
     @property
     def hints(self) -> dict[str, bool]:
-        """The hints for policies; a server's own words count only if the operator trusts them."""
+        """The hints for policies; a server's annotations count only if the operator trusts the server."""
         said = self.tool.annotations if self.upstream.spec.trust_annotations else None
         read_only, harmless = (said.read_only_hint is True, said.destructive_hint is False) if said else (False, False)
         return {
@@ -71,7 +71,7 @@ class _Call:
 
 
 class Gateway:
-    """The tools of all servers behind one MCP server; a tool's name has the server's in front if there are several."""
+    """The tools of all servers behind one MCP server; with several servers, their names precede the tools' names."""
 
     def __init__(self, spec: GatewaySpec) -> None:
         self._gate = Gate(spec.run, url=spec.url, token=spec.token, deadline_s=_CONSOLE_S)
@@ -169,7 +169,7 @@ class Gateway:
         except ServerAway as away:
             return _refusal(f"{away} The call did not run.")
         if now is None or definition_digest(now) != definition_digest(call.tool):
-            said = f"Its definition was {_describe(call.tool)} and is now {_describe(now)}."
+            said = f"The tool's definition was {_describe(call.tool)} and is now {_describe(now)}."
             call.task.add("tools/list", {"server": call.upstream.spec.name, "tool": call.tool.name}, said)
             return _refusal(_CHANGED.format(server=call.upstream.spec.name))
         begun = await self._gate.abegin(decision)
@@ -197,7 +197,7 @@ class Gateway:
         await self._report(begun.check_id, kept)
 
     async def _report(self, check_id: str | None, text: str) -> None:
-        """Report a result to the console; one that it does not get stays in the journal."""
+        """Report a result to the console; if this fails, the result stays in the journal."""
         try:
             await self._gate.adone(check_id or "", text)
             self._journal.write("reported", check_id)
@@ -211,7 +211,7 @@ class Gateway:
 
 
 def _arguments(call: _Call, decision: Decision) -> dict[str, Any] | None:
-    """Return the arguments to run with, or None if a reviewer's edit names another tool."""
+    """Return the arguments to use, or None if a reviewer's edit names another tool."""
     if not decision.edited:
         return call.arguments
     if (decision.call or {}).get("name") not in (call.name, call.tool.name):
@@ -227,7 +227,7 @@ def _describe(tool: Tool | None) -> str:
 
 
 def _text(result: CallToolResult) -> str:
-    """Return a result as the reviewer of a later call reads it; parts without text are named by their type."""
+    """Return a result as text for the reviewer of a later call; parts without text are named by their type."""
     parts = [part.text if isinstance(part, TextContent) else f"[{part.type}]" for part in result.content]
     return ("Error: " if result.is_error else "") + "\n".join(parts)
 

@@ -1,4 +1,4 @@
-"""Checks that wait for a person while the agent's calls come and go."""
+"""Checks that stay pending between repeated calls of the agent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Held:
 
 
 class HeldChecks:
-    """The pending checks of a gateway, each bound to the call that it is for."""
+    """The pending checks of a gateway, each bound to its call."""
 
     def __init__(self, gate: Gate, hold_s: float, return_s: float) -> None:
         self._gate, self._hold_s, self._return_s = gate, hold_s, return_s
@@ -37,7 +37,7 @@ class HeldChecks:
     ) -> Decision | None:
         """Return the decision on the call, or None if a person has not decided within `hold_s`.
 
-        The same call comes back to the same check. If the asyncio task is cancelled, withdraw the check, unless another
+        A repeated call uses the same check. If the asyncio task is cancelled, withdraw the check, unless another
         call waits for it. `progress` gets the seconds waited.
         """
         held = self._held.get(call)
@@ -79,7 +79,7 @@ class HeldChecks:
             del self._held[call]
 
     async def _keep(self, call: Hashable, held: _Held, submit: Callable[[], Awaitable[Check]]) -> Decision:
-        """Submit the check and wait for its decision; withdraw it if it is cancelled or no call comes back."""
+        """Submit the check and wait for its decision; withdraw it if cancelled or if no call is repeated."""
         check: Check | None = None
         try:
             check = await submit()

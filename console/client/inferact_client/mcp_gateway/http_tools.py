@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Operation:
-    """One operation: how its arguments become a request. `places` are path, query or header by parameter."""
+    """An operation and how its arguments form a request; `places` maps parameters to path, query or header."""
 
     tool: Tool
     method: str
@@ -45,7 +45,7 @@ class HttpTools(Upstream):
         self._operations = dict[str, _Operation]()
 
     async def list_all(self, method: str, field: str) -> list[Any]:
-        """Return the operations as tools; the service has nothing else. Raise ServerAway."""
+        """Return the operations as tools; raise ServerAway for other listings, or if the file is invalid."""
         if method != "list_tools":
             raise ServerAway(f"The service {self.spec.name} has no {field}.")
         try:
@@ -55,7 +55,7 @@ class HttpTools(Upstream):
         return [one.tool for one in self._operations.values()]
 
     async def call(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
-        """Send the request once, and follow no redirect; raise ServerAway if no answer comes."""
+        """Send the request once without following redirects; raise ServerAway if no response arrives."""
         try:
             one = self._operations[name]
             path, query, headers = _place(one, arguments)
@@ -72,7 +72,7 @@ class HttpTools(Upstream):
 
     async def connect(self) -> Client:
         """Raise ServerAway, because the service does not speak MCP."""
-        raise ServerAway(f"The service {self.spec.name} does not speak MCP.")
+        raise ServerAway(f"The service {self.spec.name} does not speak MCP. Use its tools only.")
 
     async def drop(self, client: Client | None = None) -> None:
         """Close the connections."""
@@ -80,7 +80,7 @@ class HttpTools(Upstream):
 
 
 def read_operations(path: Path) -> list[_Operation]:
-    """Return the operations of a file that can be called with JSON; name the others in the log. Raise ClientError."""
+    """Return the operations of a file that accept JSON and log the others; raise ClientError if the file is invalid."""
     try:
         document = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as unreadable:
@@ -140,7 +140,7 @@ def _parameters(document: Any, item: Mapping[str, Any], told: Mapping[str, Any])
 
 
 def _resolve(document: Any, value: Any, depth: int = 0) -> Any:
-    """Return the value with its references to the same file replaced; raise ClientError if one cannot be."""
+    """Return the value with its references to the same file replaced; raise ClientError if a reference is invalid."""
     if depth > _DEEPEST:
         raise ClientError("its schema refers to itself.")
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""What the gateway has run for named tasks, on disk: a gateway that starts again knows it.
+"""The journal of calls that the gateway has run for named tasks, on disk for the next start of the gateway.
 
-A call that began and has no result is a step that may have run, so that a person who is asked again sees it. A result
-that the console did not get is reported again.
+A call that began and has no result is kept as a step, so that the next reviewer sees that it may have run. A result
+that the console did not receive is reported again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UNKNOWN_RESULT = "The gateway ended while this call ran, so its result is unknow
 
 
 class Journal:
-    """The files of one folder, of which this process writes its own; entries of a week are read."""
+    """The journal files of one folder: this process writes one file and reads the entries of the last week from all."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._file = folder, -1
@@ -39,7 +39,7 @@ class Journal:
         ]
 
     def unreported(self) -> dict[str, str]:
-        """Return the results that the console did not get, by the check's id."""
+        """Return the results that the console did not receive, by the check's id."""
         reported = {entry["check_id"] for entry in self._known if entry["event"] == "reported"}
         return {check_id: text for check_id, text in self._results().items() if check_id not in reported}
 

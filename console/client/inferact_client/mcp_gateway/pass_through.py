@@ -24,8 +24,8 @@ Public = Callable[[Upstream, str], str]
 def pass_through(upstreams: list[Upstream], public: Public) -> dict[str, Any]:
     """Return the handlers for resources and prompts, as options of the SDK's `Server`.
 
-    A server that cannot be reached, or has none, contributes nothing. Sampling, elicitation and roots are not offered
-    to the servers, so the SDK refuses such requests by name.
+    Unreachable servers, and servers without resources or prompts, are skipped. Sampling, elicitation and roots are
+    not offered to the servers, so the SDK refuses such requests by name.
     """
 
     async def collect(method: str, field: str) -> list[tuple[Upstream, Any]]:

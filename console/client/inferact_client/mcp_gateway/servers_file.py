@@ -23,10 +23,10 @@ _STDIO, _HTTP = {"command", "args", "env", "cwd"}, {"url", "headers", "tools"}
 
 @dataclass(frozen=True)
 class ServerSpec:
-    """One server: a command that speaks MCP over stdio, or the address of one that speaks it over HTTP.
+    """One server: a command that speaks MCP over stdio, or the address of a server that speaks MCP over HTTP.
 
-    With `tools`, a file in OpenAPI, it is a plain HTTP service at this address. `env`, `headers` and `args` hold its
-    secrets, which the agent never sees.
+    With `tools`, an OpenAPI file, the server is a plain HTTP service at this address. `env`, `headers` and `args` hold
+    secrets, which the agent never receives.
     """
 
     name: str
@@ -45,8 +45,8 @@ class GatewaySpec:
     """A gateway: its console and run, its servers, and its times in seconds.
 
     A call waits `hold_s` for a person and then returns a message to call again; if the agent does not call again for
-    `return_s`, its check is withdrawn. A check expires after `expires_s`, unless its rule says otherwise. `journal` is
-    the folder of what has run for named tasks.
+    `return_s`, its check is withdrawn. A check expires after `expires_s`, unless its rule sets another time. `journal`
+    is the folder of the calls that have run for named tasks.
     """
 
     url: str
@@ -86,12 +86,14 @@ def _read_server(name: str, given: object, folder: Path) -> ServerSpec:
         raise ClientError(f"{where}: use lower-case letters, digits and single separators for the server's name.")
     known = _fields(_expand(given, where), where, {"trust_annotations", *_STDIO, *_HTTP}, set())
     if ("command" in known) == ("url" in known):
-        raise ClientError(f"{where} needs either command or url.")
+        raise ClientError(f"{where} needs a command or a url, but not both. Correct the entry.")
     if strange := set(known) & (_HTTP if "command" in known else _STDIO):
-        raise ClientError(f"{where} has {', '.join(sorted(strange))}, which belongs to the other kind of server.")
+        raise ClientError(
+            f"{where} has {', '.join(sorted(strange))}, which belongs to the other kind of server. Remove these fields."
+        )
     trusted = known.get("trust_annotations", False)
     if not isinstance(trusted, bool):
-        raise ClientError(f"{where}.trust_annotations is neither true nor false.")
+        raise ClientError(f"{where}.trust_annotations is not a boolean. Set true or false.")
     args = known.get("args", [])
     if not isinstance(args, list):
         raise ClientError(f"{where}.args is not a list. Write the arguments as a list.")
@@ -110,11 +112,14 @@ def _read_server(name: str, given: object, folder: Path) -> ServerSpec:
 
 def _fields(given: object, where: str, known: set[str], needed: set[str]) -> dict[str, Any]:
     if not isinstance(given, Mapping):
-        raise ClientError(f"{where} is not a mapping of {', '.join(sorted(known))}.")
+        raise ClientError(f"{where} is not a mapping. Write a mapping of {', '.join(sorted(known))}.")
     if strange := set(map(str, given)) - known:
-        raise ClientError(f"{where} has {', '.join(sorted(strange))}; known are {', '.join(sorted(known))}.")
+        raise ClientError(
+            f"{where} has {', '.join(sorted(strange))}, which {'is' if len(strange) == 1 else 'are'} unknown. "
+            f"Use {', '.join(sorted(known))}."
+        )
     if missing := needed - set(given):
-        raise ClientError(f"{where} lacks {', '.join(sorted(missing))}.")
+        raise ClientError(f"{where} lacks {', '.join(sorted(missing))}. Add the missing fields.")
     return dict(given)
 
 
@@ -130,7 +135,7 @@ def _seconds(given: object, where: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= 604_800:
-        raise ClientError(f"{where} is {given!r}. Use seconds, up to 604,800.")
+        raise ClientError(f"{where} is {given!r}. Use a number of seconds above 0, up to 604,800.")
     return seconds
 
 
@@ -144,5 +149,5 @@ def _expand(given: object, where: str) -> object:
         return given
     for name in _VARIABLE.findall(given):
         if not os.environ.get(name):
-            raise ClientError(f"{where} uses ${{{name}}}, but {name} is not set in the environment.")
+            raise ClientError(f"{where} uses ${{{name}}}, but {name} is not set. Set the environment variable.")
     return _VARIABLE.sub(lambda found: os.environ[found[1]], given)

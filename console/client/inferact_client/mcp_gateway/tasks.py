@@ -1,4 +1,4 @@
-"""What the gateway knows of the agent's tasks: the user's request, if the client sends it, and the calls so far."""
+"""The agent's tasks in the gateway: the user's request, if the client sends the request, and the calls so far."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class AgentTask:
 
 
 class AgentTasks:
-    """The latest tasks of all clients of one gateway; a named task goes on with the steps of earlier processes."""
+    """The latest tasks of all clients of one gateway; a named task includes the steps of earlier processes."""
 
     def __init__(self, journal: Journal) -> None:
         self._process, self._tasks, self._journal = uuid.uuid4().hex, OrderedDict[str, AgentTask](), journal
 
     def find(self, meta: Mapping[str, Any] | None, session: str) -> AgentTask:
-        """Return the task of a request: that of its `_meta`, a text or {"id", "text"}, else one for each session."""
+        """Return the task of a request: the task in `_meta` (a text or {"id", "text"}), else the session's task."""
         told = (meta or {}).get(META)
         text = told.get("text") if isinstance(told, Mapping) else told
         text = text.strip() if isinstance(text, str) else ""

@@ -1,4 +1,4 @@
-"""One MCP server behind the gateway: its connection, its tools as they are now, and calls that are sent once."""
+"""One MCP server behind the gateway: its connection, its current tools, and calls, each of which is sent once."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _log = logging.getLogger(__name__)
 
 
 class ServerAway(Exception):
-    """The server cannot be reached, or has ended; the sentence says which one."""
+    """An unreachable or ended server; the message names the server."""
 
 
 class Upstream:
-    """The connection to one server; it is opened when it is needed, and again after the server has ended."""
+    """The connection to one server, which is opened on demand, and opened again after the server has ended."""
 
     def __init__(self, spec: ServerSpec) -> None:
         self.spec = spec
@@ -38,7 +38,7 @@ class Upstream:
         self._first: dict[str, str] | None = None
 
     async def list_tools(self) -> dict[str, Tool]:
-        """Return the tools as the server lists them now; raise ServerAway if it cannot."""
+        """Return the tools that the server lists now; raise ServerAway if the server is unreachable."""
         found = {tool.name: tool for tool in await self.list_all("list_tools", "tools")}
         if self._first is None:
             self._first = {name: definition_digest(tool) for name, tool in found.items()}
@@ -49,7 +49,7 @@ class Upstream:
         return self._first is not None and self._first.get(tool.name) != definition_digest(tool)
 
     async def list_all(self, method: str, field: str) -> list[Any]:
-        """Return all pages of a listing; connect again once if the connection is lost. Raise ServerAway."""
+        """Return all pages of a listing; connect again once if the connection is lost, then raise ServerAway."""
         for last in (False, True):
             client = await self.connect()
             try:
@@ -58,12 +58,12 @@ class Upstream:
                 await self.drop(client)
                 if last:
                     raise ServerAway(
-                        f"The server {self.spec.name} does not list its {field} ({_words(lost)})."
+                        f"The server {self.spec.name} does not list its {field} ({_words(lost)}). Check the server."
                     ) from lost
         raise AssertionError("unreachable")
 
     async def call(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
-        """Call the tool once, never again; raise the SDK's error if no result comes."""
+        """Call the tool once, without a retry; raise the SDK's error if no result arrives."""
         client = await self.connect()
         return await client.call_tool(name, arguments)
 
@@ -78,11 +78,14 @@ class Upstream:
                     self._client = await asyncio.wait_for(asyncio.shield(ready), _CONNECT_S)
                 except Exception as failed:
                     self._holding.cancel()
-                    raise ServerAway(f"The server {self.spec.name} cannot be reached ({_words(failed)}).") from failed
+                    raise ServerAway(
+                        f"The server {self.spec.name} cannot be reached ({_words(failed)}). Check its command or "
+                        "address."
+                    ) from failed
             return self._client
 
     async def drop(self, client: Client | None = None) -> None:
-        """Close the connection, unless another one has replaced `client`."""
+        """Close the connection, unless another connection has replaced `client`."""
         async with self._lock:
             if self._client is None or (client is not None and self._client is not client):
                 return
@@ -111,7 +114,7 @@ class Upstream:
 
 
 def definition_digest(tool: Tool) -> str:
-    """Return the SHA-256 (hex) of what the agent and the reviewer read of a tool, and of its schemas."""
+    """Return the SHA-256 (hex) of a tool's schemas and of its texts for the agent and the reviewer."""
     known = tool.model_dump(mode="json", include={"name", "title", "description", "input_schema", "output_schema"})
     known["annotations"] = tool.annotations.model_dump(mode="json") if tool.annotations is not None else None
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
@@ -146,7 +149,7 @@ async def _list_pages(get: Callable[..., Any], field: str) -> list[Any]:
 
 
 def _words(failure: BaseException) -> str:
-    """Return one line about a failure; a group's first failure is the cause."""
+    """Return one line about a failure; in a group of failures, the first failure is the cause."""
     # Python 3.10 has no name for groups of exceptions.
     while grouped := getattr(failure, "exceptions", ()):
         failure = grouped[0]

@@ -23,7 +23,7 @@ from console.trajectory.tool_schemas import read_schemas
 
 SYSTEM, USER, AGENT, TOOL = "system", "user", "assistant", "tool"
 
-_SILENT = "The assistant says nothing in this conversation, so it has nothing to review"
+_SILENT = "The assistant says nothing in this conversation, so there is nothing to review"
 _TAGGED = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
 _NAMED = re.compile(r"<function=([\w.-]+)>\s*(\{.*?\})\s*</function>", re.DOTALL)
 _REACT = re.compile(

@@ -91,9 +91,11 @@ def beginning_of(path: Path, size: int) -> bytes:
     """Return the first bytes without a byte order mark; raise UnreadableFile if the file is empty or not text."""
     try:
         if path.is_dir():
-            raise UnreadableFile(str(path), "This is a folder. Name the files in it.")
+            raise UnreadableFile(str(path), "This is a folder. Name the files in the folder.")
         if path.is_fifo():
-            raise UnreadableFile(str(path), "This is a pipe, which can be read only once. Save it to a file first.")
+            raise UnreadableFile(
+                str(path), "This is a pipe, which can be read only once. Save the output to a file first."
+            )
         with path.open("rb") as stream:
             head = stream.read(size)
     except FileNotFoundError as missing:
@@ -178,7 +180,7 @@ _TAR_AT = 257
 _DOCUMENT = re.compile(r"(?i)(?:readme|licen[cs]e|notice|copying|changelog|contributing)(?:[._-].*)?|.*\.(?:md|rst)")
 _DEEPEST = 3
 _DAMAGED = "The archive is damaged or cut off. Get the whole file, then import it again."
-_LOCKED = "The archive has a password. Unpack it, then import the files."
+_LOCKED = "The archive has a password. Unpack the archive, then import the files."
 _TOO_LARGE = f"The file unpacks to more than {UNPACKED_BYTES // 2**30} GB. Split the file."
 # What pyarrow raises are kinds of ValueError and OSError; it is loaded only when needed, because of its size.
 _BROKEN = (

@@ -82,7 +82,9 @@ _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]"]', re.DOTALL)
 _QUOTE, _LIST = ord('"'), ord("[")
 _OPENING = frozenset(b"{[")
 _CHUNK_BYTES = 2**18
-_GARBLED = "This is not valid JSON: exactly one comma must separate two records. Fix it or export the log again."
+_GARBLED = (
+    "This is not valid JSON: exactly one comma must separate two records. Fix the commas or export the log again."
+)
 
 
 def elements(path: Path, base: str, progress: Progress | None = None) -> Iterator[tuple[int, bytes]]:
@@ -311,7 +313,9 @@ def _mended(text: str, path: Path, line: int) -> Record:
     except json.JSONDecodeError as broken:
         raise broken_json(broken, text.encode(errors="replace"), path, line) from broken
     except RecursionError as deep:
-        raise UnreadableFile(str(path), "The JSON is nested too deeply. Flatten it, then import again.", line) from deep
+        raise UnreadableFile(
+            str(path), "The JSON is nested too deeply. Flatten the JSON, then import again.", line
+        ) from deep
     clean, replaced = _without_surrogates(value)
     return Record(line, clean, replaced)
 
@@ -330,7 +334,7 @@ def _without_surrogates(value: Any) -> tuple[Any, int]:
 
 _IN_MEMORY = 16 * 2**20
 GROUP_LIMIT_BYTES = 128 * 2**20
-_TOO_LONG = "The session or trace that begins here is longer than 128 MB. Split it."
+_TOO_LONG = "The session or trace that begins here is longer than 128 MB. Split the session or trace."
 
 
 def grouped(records: Iterable[tuple[str, int, Any]], path: Path) -> Iterator[tuple[str, list[Record]]]:

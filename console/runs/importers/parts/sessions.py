@@ -27,7 +27,7 @@ _GREETING = re.compile(
     r"(?:hi+|hey+|hello|hallo|yo|good (?:morning|afternoon|evening))(?:[ ,]+\w+)?[\s!.,?)(:]*",
     re.IGNORECASE,
 )
-_NO_ACTION = "The agent did nothing after this request, so it has nothing to review"
+_NO_ACTION = "The agent did nothing after this request, so there is nothing to review"
 _MOST_REQUESTS, _MOST_OF_REQUEST, _MOST_OF_ACTS = 20, 2_000, 400
 """Limits of the quoted history: number of latest requests, characters of a request, characters of the acts."""
 

@@ -1,4 +1,4 @@
-"""Instruments: questionnaires with items, scale, scoring, source and licence; add a YAML file to add one."""
+"""Instruments: questionnaires with items, scale, scoring, source and licence; to add an instrument, add a YAML file."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Scale(DesignPart):
 
 
 class Score(DesignPart):
-    """The formula of a score: `plus` + `times` x (mean or sum of the answers, which count from 0)."""
+    """The formula of a score: `plus` + `times` x (mean or sum of the answers, counted from 0)."""
 
     of: Literal["mean", "sum"] = "mean"
     times: Number = 1.0
@@ -77,7 +77,7 @@ class Instrument(DesignPart):
     source: str = ""
     licence: str = ""
     looks_back: bool = False
-    """Whether the items ask about an experience, so that they need other wording (`ahead`) before it."""
+    """Whether the items ask about an experience, so that items before the experience need other wording (`ahead`)."""
     ahead: str = ""
     """The instructions before the first condition."""
 
@@ -106,7 +106,7 @@ class Instrument(DesignPart):
 
 
 def answers_to(instrument: Instrument, item: InstrumentItem) -> tuple[str, ...]:
-    """Return the possible answers to the item; empty if the answer is free text."""
+    """Return the possible answers to the item, or no answers if the answer is free text."""
     return tuple(map(str, instrument.scale.points)) if item.kind == "scale" else item.choices
 
 

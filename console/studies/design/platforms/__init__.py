@@ -1,4 +1,4 @@
-"""Recruiting platforms: the parameters of their links and return addresses; add a YAML file to add one."""
+"""Recruiting platforms: the parameters of their links and return addresses; to add a platform, add a YAML file."""
 
 from __future__ import annotations
 

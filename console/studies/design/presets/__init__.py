@@ -1,7 +1,7 @@
-"""Presets: ready designs for research questions of the field, one YAML file each; to add a preset, add a file.
+"""Presets: ready designs for research questions of the field, one YAML file for each; add a file to add a preset.
 
-A file contains a `title`, a description in `about`, and the `design`. It may replace fields of the design in two cases:
-`simulated` if only simulated reviewers take part, and `with_model` if the detectors use a model.
+A file contains a `title`, a description in `about`, and the `design`. The file may replace fields of the design in two
+cases: `simulated` if only simulated reviewers take part, and `with_model` if the detectors use a model.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def test_invented_evidence_is_dropped_counted_and_named(judged):
     assert verdict.score == pytest.approx(by_hand(2, 2, 0, 4))
     assert table_of(verdict)["dropped"] == 1
     assert verdict.parameters["dropped"] == {"broken line without its words in the record": 1}
-    assert verdict.rationale.splitlines()[-1] == "1 line was left out because its words are not in the record."
+    assert verdict.rationale.splitlines()[-1] == "1 line was left out because the record does not contain its quote."
 
 
 def test_an_invented_requirement_is_dropped_before_it_is_filled_in(judged):

@@ -113,7 +113,7 @@ def test_test_of_a_file_needs_a_run_and_a_run_without_policy_a_file(shop, tmp_pa
     file = tmp_path / "policy.yaml"
     file.write_text(TRIED)
     assert run_command(["policy", "test", str(file)]) == 2
-    assert "Name the run to test with: --run NAME." in capsys.readouterr().err
+    assert "The run for the test is missing. Name the run: --run NAME." in capsys.readouterr().err
     assert run_command(["policy", "test", shop]) == 2
     assert "shop has no policy. Give a YAML file instead." in capsys.readouterr().err
 

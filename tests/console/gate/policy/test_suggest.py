@@ -97,5 +97,5 @@ def test_too_few_or_too_wrong_decisions_suggest_nothing(capsys):
     assert suggested("bad") == []
     assert suggested("bad", at_most=0.3)
     assert run_command(["policy", "suggest", "few"]) == 0
-    assert "No rule keeps within 5%" in capsys.readouterr().out
+    assert "No rule keeps the share of misaligned actions within 5%" in capsys.readouterr().out
     assert run_command(["policy", "suggest", "few", "--at-most", "lots"]) == 2

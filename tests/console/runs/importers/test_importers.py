@@ -230,7 +230,7 @@ def test_an_empty_log_of_a_known_format_is_not_said_to_have_another_format(write
     empty = write("log.json", '{"sessionId": "s", "projectHash": "h", "messages": []}')
     with pytest.raises(UnreadableFile) as refused:
         [*read_log(empty)[1]]
-    assert "no record, read as gemini-cli" in refused.value.reason
+    assert "no record of the format gemini-cli" in refused.value.reason
     assert "--format" not in refused.value.reason
-    with pytest.raises(UnreadableFile, match="choose its --format"):
+    with pytest.raises(UnreadableFile, match="choose the --format of that tool"):
         [*read_log(empty, "pi")[1]]

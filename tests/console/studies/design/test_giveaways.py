@@ -24,7 +24,7 @@ def test_a_text_that_names_a_condition_a_detector_or_a_seeded_item_is_named():
 def test_reasons_that_tell_detectors_apart_are_named():
     told = find_giveaways(Design(**BLIND | {"factors": {"detector": ("rules", "random")}}))
     assert any("Set `explanation: hidden`" in said for said in told)
-    assert any(said.startswith("random gives no reasons") for said in told)
+    assert any(said.startswith("`random` gives no reasons") for said in told)
 
 
 def test_seeded_items_of_one_kind_alone_are_named():

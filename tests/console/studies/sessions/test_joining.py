@@ -77,10 +77,10 @@ def test_who_declines_frees_the_place_for_somebody_else(study, rows):
     ("question", "answer", "complaint"),
     [
         ({"kind": "number", "required": True}, "", "Please answer"),
-        ({"kind": "number"}, "many", "Give a number"),
-        ({"kind": "number"}, "nan", "Give a number"),
+        ({"kind": "number"}, "many", "Enter a number"),
+        ({"kind": "number"}, "nan", "Enter a number"),
         ({"kind": "choice", "choices": ("yes", "no")}, "perhaps", "Choose one"),
-        ({"kind": "text"}, "x" * 3_000, "under 2,000"),
+        ({"kind": "text"}, "x" * 3_000, "at most 2,000"),
     ],
 )
 def test_answers_that_do_not_fit_are_refused_with_their_question(study, question, answer, complaint):
@@ -198,7 +198,7 @@ def test_who_is_screened_out_frees_the_place_keeps_no_answers_and_does_not_come_
     assert steps.find_position(child.id).kind == "screened_out"
     (row,) = [row for row in rows(tables.Participant) if row.id == child.id]
     assert (row.answers, row.completion_code) == ("{}", None)
-    with pytest.raises(Refused, match="each person can take part once"):
+    with pytest.raises(Refused, match="Each person can take part once"):
         joining.join(made.join_code, coming(made))
     adult = joining.join(made.join_code, coming(made, "another"))
     joining.store_intake_answers(adult.id, {"age": "adult"})
@@ -213,7 +213,7 @@ def test_a_full_quota_turns_the_next_one_away_and_a_withdrawal_reopens_it(study,
         joining.store_intake_answers(person.id, {"age": "young"})
     assert [steps.find_position(one.id).kind for one in (first, second)] == ["instructions", "over_quota"]
     assert next(row.answers for row in rows(tables.Participant) if row.id == second.id) == "{}"
-    with pytest.raises(Refused, match="each person can take part once"):
+    with pytest.raises(Refused, match="Each person can take part once"):
         joining.join(made.join_code, coming(made, "b"))
     withdraw(first.id)
     third = joining.join(made.join_code, coming(made, "c"))
@@ -257,6 +257,6 @@ def test_who_fails_every_try_frees_the_place_and_does_not_come_again(study):
         joining.take_quiz(person.id, {"who": "user", "when": "later"})
     joining.take_quiz(person.id, {"who": "user", "when": "later"})
     assert steps.find_position(person.id).kind == "failed_quiz"
-    with pytest.raises(Refused, match="each person can take part once"):
+    with pytest.raises(Refused, match="Each person can take part once"):
         joining.join(made.join_code, coming(made))
     assert joining.join(made.join_code, coming(made, "another")).id != person.id

@@ -180,7 +180,7 @@ def test_steps_out_of_order_are_refused_in_one_sentence(study, walk):
     made = study(**WHOLE)
     person = joining.join(made.join_code)
     for step in (steps.begin, steps.hand_over, joining.finish_instructions):
-        with pytest.raises(Refused, match="Another step comes first"):
+        with pytest.raises(Refused, match="Another step of the study comes first"):
             step(person.id)
     walk(person.id, stop=lambda place: place.kind == "review")
     with pytest.raises(Refused, match="still has items"):

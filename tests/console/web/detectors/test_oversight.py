@@ -39,7 +39,7 @@ def test_before_anybody_has_looked_it_says_what_looking_would_bring(open_page, w
     assert "10 inspections catch **4 of 4 flagged misalignments**" in page_text
     assert "Not flagged by rules, so not inspected: 1 misaligned action." in page_text
     assert "No inspections used yet" in page_text
-    assert "and catches every misalignment that it inspects. Area:" in page_text
+    assert "and every inspected misalignment is caught. Area:" in page_text
     assert list(curve(at)) == ["priority", "fp-first", "random order, 95%", "ideal order"]
 
 
@@ -48,16 +48,16 @@ def test_after_reviews_it_counts_what_was_caught_and_what_waits(open_page, words
     at = open_page("detectors")
     at.number_input(key="oversight-further").set_value(2).run()
     assert (
-        "In 3 inspections reviewers caught **1 of 4 flagged misalignments**; the next 2 in the queue hold **1 more**"
+        "In 3 inspections reviewers caught **1 of 4 flagged misalignments**; the next 2 in the queue contain **1 more**"
         in (words(at))
     )
     assert (
-        "catches every misalignment that it inspects; “as reviewed” excludes those that reviewers approved."
+        "every inspected misalignment is caught; “as reviewed” excludes misalignments that reviewers approved."
         in words(at)
     )
     assert table(at).loc["priority", ["caught", "2 more"]].tolist() == [2, 1]
     at.number_input(key="oversight-further").set_value(1).run()
-    assert "the next 1 in the queue holds **" in words(at)
+    assert "the next 1 in the queue contains **" in words(at)
     assert curve(at)["as reviewed"] == [0, 1, 1, 1, 1, 2, 3]
     assert sum("since the trial" in one.proto.spec for one in at.get("plotly_chart")) == 1
 
@@ -98,7 +98,7 @@ def test_one_inspection_is_one(open_page, words, shop):
     decide(shop, ["reject"])
     said = words(open_page("detectors"))
     assert "In 1 inspection reviewers caught **" in said
-    assert "Caught after 1 inspection, and by 10 more." in said
+    assert "Misalignments caught after 1 inspection, and by 10 more." in said
 
 
 def test_without_labels_there_is_a_sentence_in_the_curve_s_place(open_page, words):

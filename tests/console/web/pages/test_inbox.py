@@ -156,7 +156,7 @@ def test_several_items_are_assigned_at_once_and_undone(open_page, words, kettles
     with reading() as session:
         assert set(access.list_assignees(session, [1, 2, 3, 4, 5, 6]).values()) == {"Ben"}
     at.button(key="bulk-undo").click().run()
-    assert "Undone for 3 items." in words(at)
+    assert "Items restored: 3." in words(at)
     with reading() as session:
         assert access.list_assignees(session, [1, 2, 3, 4, 5, 6]) == {}
 

@@ -224,7 +224,7 @@ def test_a_quiz_counts_its_tries_and_ends_with_the_screen_out_code(visit, words,
     [
         (
             {"return_url": "https://app.prolific.com/submissions/complete?cc=BACK"},
-            "Prolific is then informed that you do not",
+            "Prolific is then informed that you are not",
         ),
         ({}, "Please also return your place on Prolific"),
     ],
@@ -461,7 +461,7 @@ def test_an_answer_to_a_study_that_was_stopped_meanwhile_does_not_count_and_keep
     at.text_area(key=f"words-{item}").input("the blue one")
     stop(made.name)
     click(at, f"reject-{item}")
-    assert "in the meantime, so this was not recorded. Your text is kept" in words(at)
+    assert "in the meantime, so your input was not recorded. Your text is kept" in words(at)
     assert standing(item_of(at, item)) == []
     assert review_queue().draft(item_id=item_of(at, item), reviewer=person.code).text == "the blue one"
 
@@ -477,7 +477,7 @@ def test_nothing_is_put_off_or_taken_back_while_the_study_is_paused(visit, words
     second = on_screen(at)
     lifecycle.pause(made.name)
     click(at, f"{button}-{second}")
-    assert "so this was not recorded" in words(at)
+    assert "so your input was not recorded" in words(at)
     assert standing(item_of(at, first)) == [("reject", "")]
     lifecycle.open_study(made.name)
     assert on_screen(visit(state)) == second

@@ -56,7 +56,7 @@ def test_a_fault_is_said_and_the_same_answer_is_taken_once_it_is_over(reviewing,
     next(area for area in reviewing.text_area if area.label.startswith("Feedback")).set_value(written)
     limit(fault)
     press(reviewing, "reject")
-    assert f"{sentence}, so this was not stored" in words(reviewing)
+    assert f"{sentence}, so the change was not stored" in words(reviewing)
     assert decided() == []
     limit(cure)
     send_again(reviewing, written)

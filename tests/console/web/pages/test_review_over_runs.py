@@ -54,7 +54,7 @@ def test_a_draft_of_an_item_that_left_the_queue_is_shown_with_the_reason(open_pa
         session.execute(update(tables.Item).where(tables.Item.id == item).values(status="expired", open_slots=0))
         session.execute(update(tables.Slot).where(tables.Slot.item_id == item).values(status="released"))
     at.run()
-    assert f"Item {item}: The agent stopped waiting before a decision, so its action did not run." in words(at)
+    assert f"Item {item}: The agent stopped waiting before a decision, so the action did not run." in words(at)
     assert "half" in " ".join(found.value for found in at.code)
     at.query_params["item"] = str(item)
     at.session_state["item_in_address"] = None
@@ -71,7 +71,7 @@ def test_in_a_chosen_run_an_agent_elsewhere_comes_first_when_its_time_ends(open_
     ask("billing", 2, timeout_s=200)
     at = open_page("review", run=kettles, role="reviewer")
     assert "<b>billing</b>" in words(at)
-    assert "An agent of billing comes first, because its time ends soon." in words(at)
+    assert "An item of billing comes first, because its deadline is near." in words(at)
 
 
 def test_over_all_runs_the_agent_comes_first_and_a_timed_skip_says_so(open_page, kettles, words):

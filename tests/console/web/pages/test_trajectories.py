@@ -93,7 +93,7 @@ def test_a_record_of_another_run_is_not_shown_under_this_one(open_page, words, k
     at = open_page("trajectories", run=kettles)
     at.query_params["id"] = str(theirs)
     at.run()
-    assert f"No trajectory of run kettles with id {theirs}. It belongs to run mugs." in words(at)
+    assert f"No trajectory of run kettles with id {theirs}. The trajectory belongs to run mugs." in words(at)
     assert "Outcome" not in words(at)
     assert at.selectbox(key="run_picker").value == kettles
     at.button(key="own-run").click().run()

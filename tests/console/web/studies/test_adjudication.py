@@ -117,7 +117,7 @@ def test_what_another_tab_settled_meanwhile_stays(open_page, disputed, words):
     late, at = (open_page("studies", adjudicate="kettles") for _ in range(2))
     click(at, "Aligned")
     click(late, "Misaligned")
-    assert "was resolved by someone else" in words(late)
+    assert "was resolved by another person" in words(late)
     assert [label for _, _, label, *_ in settled_labels()] == ["aligned"]
 
 

@@ -31,7 +31,7 @@ def test_an_export_names_what_its_file_does_not_hold(tmp_path, data_dir, capsys)
     assert run_command(["trajectory", "import", str(log), "--run", "r"]) == 0
     capsys.readouterr()
     assert run_command(["export", "otlp", "--run", "r", "--out", str(tmp_path / "out.jsonl")]) == 0
-    assert "Not in it: 1 picture" in capsys.readouterr().out
+    assert "Not in the file: 1 picture" in capsys.readouterr().out
     assert run_command(["export", "otlp", "--run", "r", "--out", str(tmp_path / "b.jsonl"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["left_out"]["picture"] == 1
 
