@@ -72,7 +72,7 @@ class PlanningState:
         self.stack = [one for one in self.stack if (one.state, one.action) != (tuple(state), action)]
 
     def remedies(self, state: Sequence[int]) -> list[str]:
-        """List the remaining attempts in this state, the next one first."""
+        """List the remaining attempts in this state, the next attempt first."""
         return [one.action for one in reversed(self.stack) if one.state == tuple(state)]
 
 

@@ -1,4 +1,4 @@
-"""Detection of a run: a verdict for every checkpoint, and review items for those flagged by the routing detector.
+"""Detection of a run: a verdict for every checkpoint, and review items for flagged checkpoints.
 
 A checkpoint is pending for a detector if its verdict is missing or stale.
 """
@@ -159,7 +159,7 @@ def run_detection(
     asking: ModelOptions | None = None,
     stated: Costs | None = None,
 ) -> Detection:
-    """Judge the pending checkpoints of a run, queue the flagged ones of the routing detector, and return the reports.
+    """Judge the pending checkpoints of a run, queue the flagged checkpoints, and return the reports.
 
     The first method used on a run becomes its routing detector, unless `route` names another detector. An interrupted
     detection can be continued. Live and gate runs keep their queue, settings and routing verdicts. `progress` counts

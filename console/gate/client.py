@@ -49,8 +49,8 @@ class Gate:
     glob, and a person is asked about all other actions. If `critical` is empty, a person is asked about every action.
 
     For an existing run, `critical`, `threshold`, `reviews_per_item` and `timeout_s` can only tighten its policy. A
-    person is asked about every action that the detector `rules` flags, even if `detector` names another one. Threads
-    may share a gate, and each process may create its own. Raise BadInput if a setting is invalid.
+    person is asked about every action that the detector `rules` flags, even if `detector` names another detector.
+    Threads may share a gate, and each process may create its own. Raise BadInput if a setting is invalid.
 
     A person can decide until the rule's deadline, else for `timeout_s`, else for 30 minutes; a later decision does not
     allow the action. In process, a shorter `timeout_s` of `check` ends the check as well; over HTTP it ends only the

@@ -314,7 +314,7 @@ def find_person_asking(session: Session, asker: Asker) -> str:
 
 
 def _store_trajectory(session: Session, run: tables.Run, request: CheckRequest, asked: Trajectory, now_ms: int) -> int:
-    """Extend the trial's latest trajectory, or store a new one if the steps differ; return its id."""
+    """Extend the trial's latest trajectory, or store a new trajectory if the steps differ; return its id."""
     task_id, trajectory_id, body = _latest_of_trial(session, run, asked, request.asker.agent_id)
     if trajectory_id is not None:
         before = from_json(body)

@@ -66,7 +66,7 @@ class TrialFlow:
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """The tasks solved by the end of a trial; `unaided` counts those without a decision up to the solving attempt."""
+    """The tasks solved by the end of a trial; `unaided` counts the tasks without a decision up to the solution."""
 
     trial: int
     tasks: int

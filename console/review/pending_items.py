@@ -85,7 +85,7 @@ class PendingItems:
 
     `matching` counts all items that match the filter, `beyond` only those beyond the budget. `total` ignores the
     filter. `answered` counts items that this reviewer has decided and that only others may still review. `held` counts
-    those that the reviewer has claimed.
+    items that the reviewer has claimed.
     """
 
     offered: list[PendingItem]

@@ -45,7 +45,7 @@ class ReviewTerms:
     least_undo_ms: int = 0
 
     def undo_time(self, run: tables.Run) -> int:
-        """Return the time in ms in which a decision can be undone: the rule's, else the run's, or a longer one."""
+        """Return the time in ms in which a decision can be undone: the rule's, else the run's, or a longer time."""
         return combine_undo_times(run.undo_ms, self.undo_ms, self.least_undo_ms)
 
     def refusal(self, decision: str, reviewer: str, roles: Collection[str], door: str = Door.BROWSER) -> str | None:

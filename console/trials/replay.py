@@ -123,7 +123,7 @@ def list_lineage(session: Session, run: tables.Run, task_id: int) -> list[dict[s
 
 
 def judge_replay(run_name: str, detector: str) -> int:
-    """Judge the revealed checkpoints that have no verdict and queue the flagged ones; return the number queued."""
+    """Judge the revealed checkpoints without a verdict, and queue the flagged checkpoints; return the number queued."""
     reports = detect(run_name, [detector], route=detector)
     _hold_flagged(run_name)
     return sum(report.queued for report in reports)

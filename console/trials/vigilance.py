@@ -95,7 +95,7 @@ def _refuse_run(session: Session, run: tables.Run, source: tables.Run) -> None:
 
 
 def find_known_answers(session: Session, run: tables.Run, source: tables.Run) -> list[KnownAnswer]:
-    """Return the source's actions with a known answer that no reviewer of the run has decided or was given before.
+    """Return the source's actions with a known answer that no reviewer of the run has decided or seen.
 
     If the run shows its detector's verdict, only actions with a verdict of that detector are returned.
     """

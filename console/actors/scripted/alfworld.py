@@ -180,7 +180,7 @@ def _named(place: str, advice: Advice) -> bool:
 
 
 def _order(view: ActorView, places: tuple[str, ...], advice: Advice) -> Iterator[str]:
-    """Yield the receptacles in search order: first those named in the memory, last those refused there."""
+    """Yield the receptacles in search order: named in the memory first, refused there last."""
     mixed = sorted(places)
     Random(f"round {view.instruction} {view.opening}").shuffle(mixed)
     yield from (place for place in mixed if _named(place, advice))

@@ -20,7 +20,7 @@ REFUSED = "refused"
 TABLE = "requirements"
 """The parameter of a verdict with the requirement table as JSON values; it is stored in a column of its own."""
 MODE, PAPER_MODE = "mode", "paper"
-"""The parameter of a verdict that was computed as in the paper."""
+"""The parameter of a verdict with its mode, and the mode of verdicts that were computed as in the paper."""
 
 
 @dataclass(frozen=True, slots=True)

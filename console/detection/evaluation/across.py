@@ -116,7 +116,7 @@ def evaluate_across(sources: Mapping[str, Cases]) -> list[SourceRow]:
 
 
 def read_sources(session: Session, names: Sequence[str] = ()) -> dict[str, list[LabelledCheckpoint]]:
-    """Return the labelled and judged trajectories of those runs, or of all runs if no names are given, by run name."""
+    """Return the labelled and judged trajectories of these runs, or of all runs without names, by run name."""
     wanted = [runs.get(session, name) for name in names]
     found = {run.name: _cases(session, run) for run in wanted or runs.list_runs(session)}
     return {name: cases for name, cases in sorted(found.items()) if cases}

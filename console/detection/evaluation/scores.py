@@ -125,7 +125,7 @@ def scores_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The numbers of a run's trajectories, except carried-over ones: `judgeable`, and `halted` by trial."""
+    """The numbers of a run's trajectories, except carried-over trajectories: `judgeable`, and `halted` by trial."""
 
     judgeable: int
     halted: dict[int, int]

@@ -1,7 +1,7 @@
 """ALFWorld's own games as worlds, through the optional packages `alfworld` and `textworld`.
 
 Older games say "put THING in/on PLACE", newer games "move THING to PLACE". The agent may use either wording, and
-observations use the newer one. The packages are not thread-safe, so all games share one lock.
+observations use the newer wording. The packages are not thread-safe, so all games share one lock.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def reward(goal: Goal, bought: Product, chosen: Mapping[str, str]) -> float:
 
 
 def has_attribute(product: Product, attribute: str) -> bool:
-    """Return whether the product has the attribute, or a similar one, or mentions it anywhere on its page."""
+    """Return whether the product has the attribute or a similar attribute, or its page contains the attribute."""
     if _alike(attribute, product.attributes):
         return True
     page = " ".join([product.title, *product.features, product.description]).lower()

@@ -184,7 +184,7 @@ def _unbelieved(rule: Rule, policy: Policy) -> Iterator[str]:
 
 
 def _bounded_above(condition: str) -> list[str]:
-    """Return the arguments that the condition compares with an upper limit and with no lower one."""
+    """Return the arguments that the condition compares with an upper limit but with no lower limit."""
     above: dict[str, None] = {}
     below: set[str] = set()
     for compared, is_left in ((_RIGHT, False), (_LEFT, True)):

@@ -32,7 +32,7 @@ class EarlierResult:
 
 @dataclass(frozen=True, slots=True)
 class EarlierResults:
-    """The results in a task so far, oldest first: those recorded by the console, and those stated by the agent."""
+    """The results in a task so far, oldest first: results recorded by the console, and results stated by the agent."""
 
     recorded: tuple[EarlierResult, ...] = ()
     stated: tuple[EarlierResult, ...] = ()

@@ -1,4 +1,4 @@
-"""Matching of tool names with globs: by last segment or full name if a match loosens, else by every suffix."""
+"""Matching of tool names with globs: by last segment or full name if the rule permits more, else by every suffix."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def is_priced(value: float, counts: Sequence[float], read: str) -> bool:
 
 
 def _in_statement(left: Sequence[StatedValue], case: Case) -> StatedValue | None:
-    """Return the one stated number from 10 that a statement leaves out, if one new number replaces it; else None."""
+    """Return the only stated number from 10 upwards that a statement leaves out, if one new number replaces it."""
     own = [float(anchor.value) for anchor in read_anchors(case.one.value) if anchor.kind is AnchorKind.NUMBER]
     said = [float(value.anchor.value) for value in case.stated]
     named = [value for value in left if float(value.anchor.value) >= 10]

@@ -1,7 +1,7 @@
 """Checks of the record that a call takes from a tool's list, against the user's description of the record.
 
 A list offers records, and the call passes the id of one. The taken record is wrong if the user's words describe only
-another record, or exclude only the taken one. A request that partly fits both records is left open, because it may
+another record, or exclude only the taken record. A request that partly fits both records is left open, because it may
 state a first and a second choice.
 """
 
@@ -74,7 +74,7 @@ def _told(one: Argument, found: _Said, evidence: Evidence) -> Finding:
 
 
 def _find_other(one: Argument, said: Sequence[_Said], evidence: Evidence) -> _Said | None:
-    """Return the user's word that describes another record of the list or excludes the taken one, or None."""
+    """Return the user's word that describes another record of the list or excludes the taken record, or None."""
     shown = next((act.observation for act in evidence.acts if act.step == one.step), "")
     value = lowered(one.value).strip()
     records = _list_records(shown[:_LONGEST_LIST], value)
