@@ -140,7 +140,7 @@ def _find(page: OpenedPage, relations: Sequence[str], form: str, known: Sequence
 
 
 def _keyword(page: OpenedPage, relations: Sequence[str], advice: Advice) -> str | None:
-    """Return the next word to look up: the last word if it occurs again, else a relation, preferably an advised one."""
+    """Return the next word to look up: the last word if it recurs, else a relation, preferably an advised relation."""
     if page.more:
         return page.looked_up[-1]
     ordered = sorted(relations, key=lambda word: not advice.names(word))
