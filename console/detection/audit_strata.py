@@ -26,8 +26,8 @@ _SHARE_HIGH = 0.2
 def allocate(session: Session, run: tables.Run, probability: float, *, adapts: bool) -> tuple[float, dict[str, float]]:
     """Return the probability of low scores and the strata, with the expected number of audits of this probability.
 
-    If the allocation adapts, it follows the spread of the labels in each stratum so far (Neyman 1934), keeps the cut,
-    and lowers no probability. Raise Refused if all scores are equal.
+    An adapting allocation follows the spread of the labels in each stratum so far (Neyman 1934), keeps the cut, and
+    lowers no probability. Raise Refused if all scores are equal.
     """
     scores = _unflagged_scores(session, run)
     before = run_options(run)

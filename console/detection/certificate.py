@@ -45,7 +45,7 @@ class Certificate:
     """The result of a run's random audits at `at_ms`; `assisted` is None if scores cannot help, or in very large runs.
 
     `bound` is the bound to quote: for one look if the audits are complete, otherwise for every look. For audits drawn
-    by score, it is a bound with the help of scores. `evenly` are the audits that the plain bounds use.
+    by score, the bound uses the scores. `evenly` are the audits that the plain bounds use.
     """
 
     run: str

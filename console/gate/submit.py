@@ -311,8 +311,8 @@ def _not_flagged(
 def _judge(run: tables.Run, request: CheckRequest, tightened: Tightened) -> dict[str, Any]:
     """Return, as a row, the verdict of the first detector that flags: the run's, the caller's or `rules`.
 
-    If no detector flags, return the first verdict. Flag it if only a person can check a value, or if nothing could be
-    checked. The caller's detector and threshold can only add to the flags of `rules` at its own threshold.
+    If no detector flags, return the first verdict. Flag this verdict if only a person can check a value, or if nothing
+    could be checked. The caller's detector and threshold can only add to the flags of `rules` at its own threshold.
     """
     seen, rows = request.checkpoint, list[dict[str, Any]]()
     for name in _judges(run, tightened):

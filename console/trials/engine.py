@@ -1,6 +1,6 @@
 """One round of a live run, with its lock and budget: continue open trials, deliver decisions, learn and try again.
 
-A percentage budget is frozen when every trajectory of trial 0 has stopped. Until then, it is a share of the
+A percentage budget is frozen when every trajectory of trial 0 has stopped. Until then, the budget is a share of the
 trajectories that are certain to count, so the budget only grows.
 """
 

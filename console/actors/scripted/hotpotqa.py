@@ -1,10 +1,10 @@
 """The scripted Actor on the pages of HotPotQA.
 
-The Actor searches for the entities of the question. It follows the name in the best matching sentence to a second page,
-and answers with the best match there. The question determines the Actor's weaknesses: the Actor trusts the first
-paragraph, overlooks a namesake, stops at the first page, or only searches for a missing page. Feedback in the memory
-corrects these weaknesses. After "read further" the Actor looks up keywords. After a hint at a namesake it searches for
-the name with its kind. After "that is only half of it" it reads the second page.
+The Actor searches for the entities of the question. The Actor follows the name in the best matching sentence to a
+second page, and answers with the best match there. The question determines the Actor's weaknesses: the Actor trusts the
+first paragraph, overlooks a namesake, stops at the first page, or only searches for a missing page. Feedback in the
+memory corrects these weaknesses. After "read further" the Actor looks up keywords. After a hint at a namesake, the
+Actor searches for the name with its kind. After "that is only half of it", the Actor reads the second page.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Evaluation across sources: whether models and thresholds learnt on some logs hold on another log.
 
 Within a source, models and thresholds are learnt on one half of the tasks and measured on the other, both ways. Across
-sources, they are learnt on all other sources. Controls that use only the form of a record are measured too.
+sources, both are learnt on all other sources. Controls that use only the form of a record are measured too.
 """
 
 from __future__ import annotations

@@ -327,8 +327,8 @@ def _matches(
 def _holds(condition: str, facts: CheckFacts, part: ActionPart, *, firmly: bool) -> bool | None:
     """Return whether the condition holds, or None if this is undecidable.
 
-    If `firmly`, a condition with `results` must hold for the latest recorded results. Otherwise it may also hold for
-    results that the agent stated, and it is None if the recorded results do not decide it.
+    If `firmly`, a condition with `results` must hold for the latest recorded results. Otherwise the condition may also
+    hold for results that the agent stated, and is None if the recorded results do not decide it.
     """
     tools, variables = result_tools(condition), _variables(facts, part)
     if not tools:

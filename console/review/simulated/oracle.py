@@ -1,6 +1,6 @@
 """The oracle and the noisy reviewer, two of REVIEWERS: they judge by the gold target and never reveal the target.
 
-In a live run, they try the action in a copy of its world. For an imported log, they use its label or its gold answer.
+In a live run, both try the action in a copy of its world. For an imported log, both use its label or its gold answer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The usage of a reproduction with a model: one account for each part, and an estimate from a pilot of a few tasks.
 
 The range of the estimate is a 90% prediction interval (Student's t) for the sum over the remaining tasks. The range
-follows from the spread between the pilot's tasks. It does not cover changed prices, or a pilot unlike the other tasks.
+follows from the spread between the pilot's tasks, and covers neither changed prices nor a pilot unlike the other tasks.
 """
 
 from __future__ import annotations
