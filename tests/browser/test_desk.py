@@ -89,6 +89,17 @@ def test_ctrl_enter_rejects_with_words_alone_and_says_so_on_its_button(desk, set
     until(desk, "() => !document.body.dataset.iaWords")
 
 
+@pytest.mark.at_length
+def test_one_escape_closes_the_menu_and_the_keys_act_again(desk, settled):
+    first = shown_item(desk)
+    desk.get_by_role("button", name="More").click()
+    desk.get_by_role("button", name="Escalate").wait_for()
+    desk.keyboard.press("Escape")
+    desk.get_by_role("button", name="Escalate").wait_for(state="detached", timeout=3_000)
+    ready(desk, first)
+    press_until_next(desk, settled, "s")
+
+
 def test_an_edit_is_typed_compared_and_sent_by_keyboard(data_dir, serve, open_page, settled):
     call = {"name": "refund_order", "arguments": {"amount": 45, "order": 12}}
     Gate("desk", "full-validation", undo_s=0).ask("Refund half of order 12.", [], call)

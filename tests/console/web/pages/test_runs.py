@@ -351,3 +351,11 @@ def test_models_are_asked_only_after_their_cost_was_told(open_page, words, kettl
         click(at, "Judge with models")
         assert "direct: " in words(at)
         assert endpoint.requests > counted
+
+
+def test_without_a_model_the_page_names_the_setting_and_no_option_of_a_command(open_page, words, kettles):
+    at = open_page("runs")
+    at.multiselect(key="methods").set_value(["direct"])
+    click(at, "Judge this run")
+    assert "INFERACT_MODEL" in words(at)
+    assert "--model" not in words(at)

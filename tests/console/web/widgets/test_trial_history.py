@@ -1,5 +1,7 @@
 """The lineage of a task, as a researcher reads it."""
 
+from streamlit.testing.v1 import AppTest
+
 from console.web.widgets.trial_history import lineage_html
 
 ANSWER = {"decision": "reject", "reviewer": "ada", "feedback_text": "too <b>dear</b>", "delivered": True}
@@ -32,3 +34,23 @@ def test_every_trial_leads_to_its_record(parse):
 def test_a_replay_says_that_it_is_one(parse):
     assert "Replayed" in parse(lineage_html([FIRST], run="r", opened=11, replayed=True)).text
     assert "Replayed" not in parse(lineage_html([FIRST], run="r", opened=11, replayed=False)).text
+
+
+def _outcomes():
+    from console.review.feedback_outcomes import FeedbackOutcome
+    from console.web.widgets.trial_history import show_feedback_outcomes
+    from storage.tables import Decision
+
+    said = {"item_id": 3, "decision": "respond", "feedback_type": "nl", "reviewer": "ada"}
+    halted = FeedbackOutcome(Decision(**said), "a lamp", 0, "", "Search by name.", ("a",), ("a",), "solved")
+    rejected = FeedbackOutcome(Decision(**said), "a mug", 0, "buy(1)", "No.", ("a",), ("b",), "rejected again")
+    show_feedback_outcomes([halted, rejected])
+
+
+def test_only_a_solved_attempt_is_green_and_a_halted_trial_is_named_instead_of_an_empty_action(parse):
+    (shown,) = AppTest.from_function(_outcomes, default_timeout=60).run().get("html")
+    page = parse(str(shown.proto.body))
+    stamps = [attrs["class"] for tag, attrs in page.elements if tag == "b" and "ia-stamp" in attrs.get("class", "")]
+    assert stamps == ["ia-stamp ia-solved", "ia-stamp"]
+    assert "respond · halted · trial 0 · item 3" in page.text
+    assert "respond · buy(1) · trial 0 · item 3" in page.text
