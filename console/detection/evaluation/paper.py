@@ -117,7 +117,7 @@ class JudgedTrajectory:
     scores: tuple[float, ...]
 
     def alerts(self, threshold: float) -> bool:
-        """Return whether any checkpoint reaches the threshold."""
+        """Return whether any checkpoint's score reaches the threshold."""
         return any(score >= threshold for score in self.scores)
 
 
