@@ -47,7 +47,7 @@ def figures_html(rows: Figures, columns: Mapping[str, FigureColumn], ranked: Seq
     )
     return (
         f'<div class="ia-figures" tabindex="0"><table><thead><tr><th scope="col">detector</th>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table>{_reasons(rows, columns)}</div>"
+        f"<tbody>{body}</tbody></table></div>{_reasons(rows, columns)}"
     )
 
 
