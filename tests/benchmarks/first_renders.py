@@ -90,7 +90,7 @@ def shown(seed: int, items: int) -> Iterator[dict]:
             at = seed * APART
             while items > 0:
                 at, study = make(KIND, at, 1)
-                rows = own_items(walk(server, KIND, at, joining.join(study.join_code)))
+                rows = own_items(walk(server, KIND, at, joining.join(study.join_code), presses=False))
                 yield from rows
                 items, at = items - len(rows), at + 1
 

@@ -18,10 +18,15 @@ def is_seeded(row: dict) -> bool:
 
 
 def judge_seeded(rows: list[dict], **more) -> float:
-    """p for telling seeded items from the study's own with the same verdicts and the same right answers."""
+    """p for telling seeded items from the study's own with the same verdicts and right answers in the same round.
+
+    Rounds and studies differ in how many of their own items they show, so items are compared within a round alone. A
+    task keeps its label in all rounds.
+    """
     return told(
-        rows, is_seeded, group=lambda row: row["study"], stratum=lambda row: (row["kind"], row["cell"]),
-        unit=lambda row: (row["study"], row["task"], row["cell"]), **more,
+        rows, is_seeded, group=lambda row: row["study"],
+        stratum=lambda row: (row["study"], row["person"], row["round"], row["cell"]),
+        block=lambda row: (row["study"], row["cell"][0]), unit=lambda row: (row["study"], row["task"]), **more,
     )  # fmt: skip
 
 

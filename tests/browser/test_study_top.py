@@ -111,7 +111,7 @@ ENDS = {
     "screened out": ({"demographics": [AGE | {"screens_out": ["18 or older"]}]}, "You cannot take part"),
     "quota full": ({"demographics": [AGE | {"quotas": {"18 or older": 0}}]}, "You cannot take part"),
     "quiz failed": ({"quiz": QUIZ | {"tries": 1}}, "You cannot take part"),
-    "declined": ({}, "You do not take part"),
+    "declined": ({}, "You are not taking part"),
     "left": ({}, "Take a break"),
     "withdrawn": ({}, "You have withdrawn"),
 }

@@ -29,11 +29,14 @@ def set_titles(figure: go.Figure, title: str, x: str, y: str, *, height: int = 4
     return figure
 
 
-_APART_PX, _LETTER_PX, _MOST_LETTERS = 15, 6.2, 24
+_APART_PX, _LETTER_PX, _FEW_LETTERS, _MOST_LETTERS = 15, 6.2, 24, 40
 
 
 def label_ends(figure: go.Figure, low: float, high: float) -> go.Figure:
-    """Replace the legend by a label at the end of each line, without overlaps on a y axis from `low` to `high`."""
+    """Replace the legend by a label at the end of each line, without overlaps on a y axis from `low` to `high`.
+
+    If there are more lines than colours, each label starts with the mark of its line.
+    """
     lines = [line for line in figure.data if line.showlegend is not False and len(line.y or ())]
     lines.sort(key=lambda line: line.y[-1])
     apart = (high - low) * _APART_PX / max(figure.layout.height - 130, _APART_PX)
@@ -41,12 +44,24 @@ def label_ends(figure: go.Figure, low: float, high: float) -> go.Figure:
     for at in range(1, len(heights)):
         heights[at] = max(heights[at], heights[at - 1] + apart)
     excess = max(0.0, heights[-1] - high) if heights else 0.0
-    names = [line.name if len(line.name) <= _MOST_LETTERS else f"{line.name[: _MOST_LETTERS - 1]}…" for line in lines]
+    names = _shorten_names([line.name for line in lines])
+    if len(lines) > len(_COLOURS):
+        signs = [_SIGNS.get(line.marker.symbol, "") for line in lines]
+        names = [f"{sign} {name}".strip() for sign, name in zip(signs, names, strict=True)]
     for line, y, name in zip(lines, heights, names, strict=True):
         label = {"text": name, "font": {"size": 11, "color": line.line.color}, "showarrow": False}
         figure.add_annotation(x=1.01, xref="paper", xanchor="left", y=y - excess, **label)
     room = 24 + _LETTER_PX * max(map(len, names), default=0)
     return figure.update_layout(showlegend=False, margin={"r": room})
+
+
+def _shorten_names(names: Sequence[str]) -> list[str]:
+    """Cut long names; cut them less if short ones would not differ."""
+    for most in (_FEW_LETTERS, _MOST_LETTERS):
+        cut = [name if len(name) <= most else f"{name[: most - 1]}…" for name in names]
+        if len(set(cut)) == len(set(names)):
+            break
+    return cut
 
 
 MISALIGNED, ALIGNED, QUIET = "#d9622b", "#3b8fd6", "#8a94a3"
@@ -56,7 +71,9 @@ _SCALE = [[0.0, "#e3edf7"], [0.5, "#6aa5d8"], [1.0, "#174f8a"]]
 
 _COLOURS = ("#3b8fd6", "#e0912a", "#1fa386", "#c765a8", "#d9622b", "#8d7fd1")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
-_MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
+_SIGNS = {"circle": "●", "square": "■", "diamond": "◆", "triangle-up": "▲", "cross": "✚", "x": "✖"}
+"""The marks of points, each with the character for it in a label."""
+_MARKS = tuple(_SIGNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +95,10 @@ def series_styles(names: pd.Series[Any]) -> dict[str, SeriesStyle]:
     shown = list(dict.fromkeys(names))
     order = list(names.cat.categories) if isinstance(names.dtype, pd.CategoricalDtype) else shown
     return {
-        name: SeriesStyle(_COLOURS[at % len(_COLOURS)], DASHES[at % len(DASHES)], _MARKS[at % len(_MARKS)])
+        # Two series of one colour have different marks.
+        name: SeriesStyle(
+            _COLOURS[at % len(_COLOURS)], DASHES[at % len(DASHES)], _MARKS[(at + at // len(_COLOURS)) % len(_MARKS)]
+        )
         for at, name in enumerate(order)
         if name in shown
     }

@@ -166,6 +166,12 @@ def describe_advice(table: pd.DataFrame) -> str:
     return f"When the detector is wrong about a seeded item, reviewers follow it: {'; '.join(parts)}.{told}"
 
 
+def _comparable(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows without d' and criterion over all conditions, if there are several conditions."""
+    several = table["condition"].nunique() > 2
+    return table[~(several & table["figure"].isin(_SIGNALS) & (table["condition"] == ALL))]
+
+
 def _by_condition(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Iterate over the conditions with d' or criterion: with more answers the correction is smaller, so d' is larger.
 
@@ -224,5 +230,5 @@ ANALYSIS = read_analysis(
         "rubber-stamping": describe_stamping,
         "seeded-advice": describe_advice,
     },
-    views={"override-by-score": lambda bins: bins[bins["n"] > 0]},
+    views={"override-by-score": lambda bins: bins[bins["n"] > 0], "seeded-advice": _comparable},
 )

@@ -101,8 +101,7 @@ def pause(position: AtBreak) -> None:
     """Draw a break, which ends after a fixed time or when the participant continues."""
     done = _("Parts done: {done} of {count}").format(done=position.condition - 1, count=position.conditions)
     show_html(head_html(_("Time for a break"), over=done))
-    if position.sentence:
-        show_html(prose_html(position.sentence))
+    show_html(prose_html(position.sentence or _("The study continues when the time is up. You can also continue now.")))
     _clock(position.until_ms)
     if not position.sentence:
         continue_button(_("Continue now"), f"end-break-{position.condition}", steps.end_break, position.participant.id)

@@ -286,6 +286,21 @@ def test_lines_are_named_at_their_ends_apart_from_one_another():
     assert figure.layout.showlegend is False
 
 
+def test_fourteen_long_conditions_have_labels_that_differ_and_name_the_mark_of_the_line():
+    arms = [f"rules-score-shown-explanation-{at:02d}" for at in range(14)]
+    one = TABLES["study-success"]
+    frame = pd.concat([one.assign(condition=name) for name in arms], ignore_index=True)
+    figure = CHARTS["study-success"](frame)
+    labels = [note.text for note in figure.layout.annotations]
+    assert {label.partition(" ")[2] for label in labels} == set(arms), "complete and different"
+    signs = {"circle": "●", "square": "■", "diamond": "◆", "triangle-up": "▲", "cross": "✚", "x": "✖"}
+    told = {label.partition(" ")[2]: (label[0], note.font.color)
+            for label, note in zip(labels, figure.layout.annotations, strict=True)}  # fmt: skip
+    drawn = {line.name: (signs[line.marker.symbol], line.line.color) for line in figure.data if line.name in arms}
+    assert told == drawn
+    assert len(set(drawn.values())) == 14, "no two lines have one mark and one colour"
+
+
 def test_the_users_study_is_drawn_at_its_last_trial_beside_the_papers():
     figure = CHARTS["user-study"](TABLES["user-study"])
     assert [(line.name, list(line.x)) for line in figure.data] == [

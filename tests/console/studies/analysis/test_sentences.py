@@ -194,3 +194,14 @@ def test_beside_the_paper():
     assert "Here, 40.0% at trial 0 and 60.0% at trial 3 are solved; in the paper, with people's feedback, 33.0%" in said
     assert "at trial 0 and 34.3 to 50.3% at trial 3." in said
     assert describe_published(table.iloc[2:]) == ""
+
+
+def test_d_prime_over_all_conditions_is_not_shown_beside_those_of_one_condition():
+    columns = ["reviewers", "condition", "advice", "figure", "value"]
+    one = pd.DataFrame(
+        [("people", "all", "all", "d_prime", 2.25), ("people", "a", "all", "d_prime", 0.9)], columns=columns
+    )
+    several = pd.concat([one, one.assign(condition="b").iloc[[1]]], ignore_index=True)
+    (view,) = [part.view for part in reliance.ANALYSIS.parts if part.table == "seeded-advice" and part.view]
+    assert view(several)["condition"].tolist() == ["a", "b"]
+    assert view(one)["condition"].tolist() == ["all", "a"]

@@ -1,8 +1,9 @@
 """A classifier that is given all that a participant's browser received before an answer learns nothing from it.
 
-Seeded items and the study's own are compared where the detector says the same of them and the same is right, in this
-trial and those before: what is left is what would tell. Conditions that are blind are compared over the same action:
-which actions a detector flags, and in what order, is the condition itself, so the place of the item is left out there.
+Seeded items and the study's own are compared within a round where the detector says the same of them and the same is
+right, in this trial and those before: what is left is what would tell. Conditions that are blind are compared over the
+same action: which actions a detector flags, and in what order, is the condition itself, so the place of the item is
+left out there.
 """
 
 import re
@@ -105,8 +106,9 @@ def judge_seeded(rows, **more):
         rows,
         lambda row: row["seeded"],
         group=lambda row: row["study"],
-        stratum=lambda row: row["cell"],
-        unit=lambda row: (row["study"], row["task"], row["cell"]),
+        stratum=lambda row: (row["study"], row["person"], row["round"], row["cell"]),
+        block=lambda row: (row["study"], row["cell"][0]),
+        unit=lambda row: (row["study"], row["task"]),
         **more,
     )
 
