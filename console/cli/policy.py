@@ -111,7 +111,7 @@ def set_policy(
     with writing() as session:
         by = author or (acting.who if acting else CONSOLE)
         version = policy_store.save(session, _run(session, run), text, by, now_ms())
-    watches = "; it only records and never stops an action" if version.policy.mode is PolicyMode.SHADOW else ""
+    watches = "; the policy only records and never stops an action" if version.policy.mode is PolicyMode.SHADOW else ""
     share = f", for {version.policy.rollout * 100:g}% of its tasks" if version.policy.rollout < 1 else ""
     who = run if version.own else "Every run without its own policy"
     told = f"{who} uses version {version.version} from its next check on{share}{watches}."

@@ -209,7 +209,7 @@ def _check_for_run(answer: ReviewDecision, claim: Claim, run: tables.Run, record
     if checked.decision == DecisionKind.EDIT and not can_edit(run):
         raise BadInput(_("This part of the study accepts approve or reject only. Do not edit the action."))
     if marks and not takes_marks(run):
-        raise BadInput(_("A study takes no marked steps. Remove the marks and write feedback."))
+        raise BadInput(_("Steps cannot be marked in a study. Remove the marks and write feedback."))
     return checked
 
 

@@ -31,10 +31,12 @@ def save_view(session: Session, person: str, name: str, query: Mapping[str, Sequ
         words = _("Enter a name of at most {most} characters for the view.")
         raise BadInput(words.format(most=digits(_NAME_CHARS)))
     if len(stored) > _QUERY_CHARS:
-        raise BadInput(_("The filter is too long to save. Remove some of its values."))
+        raise BadInput(_("The filter is too long to save. Remove some values of the filter."))
     known, owner = _list_rows(session, person), people.get_person(session, person)
     if name not in known and len(known) >= MOST_VIEWS:
-        raise Refused(_("You have {most} saved views. Remove one first.").format(most=digits(MOST_VIEWS)))
+        raise Refused(
+            _("You have the maximum of {most} saved views. Remove a view first.").format(most=digits(MOST_VIEWS))
+        )
     row = known.get(name) or tables.SavedView(person_id=owner.id or 0, name=name, query="", created_ms=now_ms)
     row.query = stored
     session.add(row)

@@ -53,7 +53,7 @@ def headline_html(waiting: PendingItems, oldest_ms: int | None) -> str:
     words = _("{count} pending, oldest {age}.") if oldest_ms and count else _("{count} pending.")
     said = [plain(words).format(count=f"<b>{digits(count)}</b>", age=age(now_ms() - (oldest_ms or 0)))]
     if waiting.held:
-        said.append(plain(_("{count} of them claimed by you.")).format(count=digits(waiting.held)))
+        said.append(plain(_("Claimed by you: {count}.")).format(count=digits(waiting.held)))
     if waiting.answered:
         words = _("Already reviewed by you: {count}; these items need another reviewer.")
         said.append(plain(words).format(count=digits(waiting.answered)))

@@ -109,10 +109,10 @@ def show_views(identity: Identity) -> None:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.button(name, key=f"view-{number}", type="tertiary", on_click=_select_view, args=(query,))
                 st.space("stretch")
-                st.button(_("Remove"), key=f"drop-view-{number}", on_click=_remove, args=(name,))
+                st.button(_("Remove view"), key=f"drop-view-{number}", on_click=_remove, args=(name,))
         st.text_input(_("Name of the view"), key="view-name", placeholder=_("my refunds"))
         st.button(_("Save view"), key="save-view", on_click=_save)
-        st.caption(_("A view keeps the run, the search, the filters and the order. Only you see your views."))
+        st.caption(_("A view stores the run, the search, the filters and the order. Only you see your views."))
 
 
 def _select_view(query: dict[str, list[str]]) -> None:

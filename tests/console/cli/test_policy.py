@@ -47,7 +47,9 @@ def test_policy_is_set_shown_and_listed_with_its_versions(inferact, tmp_path, ca
     assert [(row["run"], row["version"]) for row in inferact("policy", "list")[1]] == [("bot", 2)]
     file.write_text("{mode: shadow, rollout: 2.5%}")
     said = inferact("policy", "set", "bot", str(file), as_json=False)[1]
-    assert "version 3 from its next check on, for 2.5% of its tasks; it only records and never stops an action." in said
+    assert (
+        "version 3 from its next check on, for 2.5% of its tasks; the policy only records and never stops an action."
+    ) in said
     assert inferact("policy", "show", "bot")[1]["version"] == 3
     file.write_text(POLICY)
     said = inferact("policy", "set", "*", str(file), as_json=False)[1]

@@ -99,7 +99,7 @@ def test_a_binary_run_takes_no_marks(claimed):
 def test_a_study_takes_no_marks_because_no_condition_names_them(claimed):
     run, claim = claimed
     run.study_id = 1
-    with pytest.raises(BadInput, match="A study takes no marked steps"):
+    with pytest.raises(BadInput, match="Steps cannot be marked in a study"):
         submit((run, claim), decision="reject", marked_steps=(MarkedStep(1),))
 
 

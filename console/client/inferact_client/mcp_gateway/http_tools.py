@@ -60,7 +60,7 @@ class HttpTools(Upstream):
             one = self._operations[name]
             path, query, headers = _place(one, arguments)
         except (ClientError, KeyError) as unfit:
-            return _result(f"The request was not sent: {unfit}", is_error=True)
+            return _result(f"The request was not sent: {unfit} Correct the call.", is_error=True)
         try:
             answer = await self._http.request(
                 one.method, path, params=query, headers=headers, json=arguments.get("body")

@@ -95,7 +95,7 @@ def test_what_waits_stands_with_its_reason_and_the_budget(open_page, words, kett
     open_page("review")
     page_text = words(open_page("inbox"))
     assert "<b>3</b> pending" in page_text
-    assert "1 of them claimed by you." in page_text
+    assert "Claimed by you: 1." in page_text
 
 
 def test_the_list_says_where_the_budget_ends_and_what_a_filter_hides(open_page, words, kettles):
