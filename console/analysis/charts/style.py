@@ -140,7 +140,7 @@ def label_last_points(
             **({"showarrow": False} | drawn),
         )
     if beside:
-        figure.update_xaxes(range=[0, 1.4 * width or 1])
+        figure.update_xaxes(range=[0, 1.6 * width or 1])
     figure.update_layout(showlegend=False)
 
 
