@@ -287,11 +287,16 @@ def test_one_condition_says_that_a_decision_is_current():
 def test_every_test_that_the_security_document_names_exists():
     text = (ROOT / "SECURITY.md").read_text()
     folders = {"API": "tests/console/server/api", "Policy": "tests/console/gate/policy", "Storage": "tests/storage"}
-    named = set(re.findall(r"tests/[\w/]+/\w+\.(?:py|yaml)", text))
-    named |= {f"{folders[room]}/test_{name}.py" for room, name in re.findall(r"(API|Policy|Storage): `(\w+)`", text)}
-    named = {name for name in named if "NAME" not in name}
+    rooms = rf"({'|'.join(folders)}): `(\w+)`"
+    text = re.sub(rooms, lambda found: f"`{folders[found[1]]}/test_{found[2]}.py`", text)
+    named = dict.fromkeys(re.findall(r"tests/[\w/]+/\w+\.(?:py|yaml)", text))
+    by_name = re.findall(r"`(tests/[\w/]+\.py)`: ((?:`test_\w+`(?:, )?)+)", text)
+    tests = [(path, test) for path, listed in by_name for test in re.findall(r"test_\w+", listed)]
     assert len(named) > 30
-    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+    assert len(tests) > 40
+    assert [name for name in sorted(named) if "NAME" not in name and not (ROOT / name).exists()] == []
+    assert [at for at in tests if f"\ndef {at[1]}(" not in (ROOT / at[0]).read_text()] == []
+    assert text.count("`test_") == len(tests)
 
 
 def test_nothing_else_stands_at_the_top_level():

@@ -125,14 +125,19 @@ def add_person(session: Session, name: str, roles: Iterable[Role], now_ms: int) 
     if name_key(name) in tuple(Role):
         # Otherwise a person called "admin" could meet a rule that leaves a decision to admins.
         raise Refused(_("{name} is the name of a role; choose another name.").format(name=clean_name(name)))
-    if name_key(name) in _RESERVED or name_key(name).startswith(_RESERVED_STARTS):
-        raise Refused(_("The name {name} is reserved; choose another name.").format(name=clean_name(name)))
+    refuse_reserved(name)
     person = tables.Person(
         name=clean_name(name), name_key=name_key(name), roles=roles_text(as_roles(map(str, roles))), created_ms=now_ms
     )
     session.add(person)
     session.flush()
     return person
+
+
+def refuse_reserved(name: str) -> None:
+    """Raise Refused if a person or an agent of this name could be mistaken for a part of the console or of a policy."""
+    if name_key(name) in _RESERVED or name_key(name).startswith(_RESERVED_STARTS):
+        raise Refused(_("The name {name} is reserved; choose another name.").format(name=clean_name(name)))
 
 
 def _find_agent(session: Session, name: str) -> tables.Agent | None:

@@ -15,9 +15,10 @@ from sqlmodel import Session, col, func, not_, or_, select
 from console.auth import audit_log
 from console.auth.people import roles_of
 from console.errors import Refused
+from console.gate import limits
 from console.gate.facts import check_facts
 from console.gate.policy import Ruling, Then, policy_store
-from console.gate.request import CheckRequest, state_terms
+from console.gate.request import CheckRequest, Ruled, state_terms
 from console.gate.store import FAILED, find_person_asking, intent_of, set_outcome
 from console.gate.types import GateDecision, Reason
 from console.review.resolution import (
@@ -250,6 +251,8 @@ def _deliver(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
         return _deny_withheld(session, check, agreed, because, now_ms)
     if agreed.action is not None:
         check.ask.action, check.ask.decision_id = agreed.action, agreed.decision_id
+        if agreed.action != check.request.action:
+            _count_edit(session, check, agreed.action, now_ms)
         set_outcome(session, check.run, check.ask.trajectory_id, Outcome.RUNNING)
         given = {"action": agreed.action, "decision_id": agreed.decision_id, "feedback": agreed.feedback}
         return _close_check(session, check, reason, now_ms, approved=True, **given)
@@ -264,6 +267,14 @@ def _deny_withheld(session: Session, check: OpenCheck, agreed: Resolution, becau
     audit_log.record(session, check.run, f"gate: {Reason.DENIED}", now_ms, by="gate", subject=subject, detail=detail)
     words = f"{because} {agreed.feedback}".strip()
     return _close_check(session, check, Reason.DENIED, now_ms, decision_id=agreed.decision_id, feedback=words)
+
+
+def _count_edit(session: Session, check: OpenCheck, action: str, now_ms: int) -> None:
+    """Count the edited action, instead of the submitted one, for the limits of rules."""
+    version = policy_store.effective_version(session, check.run, check.request.record.task_id)
+    if version is not None and not version.is_shadow:
+        found = version.rule_on(check_facts(session, version, check.run, check.request, action, now_ms))
+        limits.replace_uses(session, check.run, check.request, Ruled(version, found), now_ms, check.ask.token)
 
 
 def _reason_to_withhold(session: Session, check: OpenCheck, action: str, now_ms: int) -> str | None:

@@ -32,6 +32,8 @@ from console.trajectory.strict_json import (
 
 ARGUMENT = "argument"
 """The argument name for a text in brackets and for arguments that cannot be parsed."""
+MAX_TOOL_NAME = 256
+"""Maximum characters of a tool's name in a strict call; a longer one has too many segments to compare."""
 SHELLS = frozenset({"bash", "sh", "shell", "zsh", "console", "cmd", "powershell"})
 
 _NAME = r"[\w.:/-]+"
@@ -194,7 +196,8 @@ def _exact(text: str) -> Call | None:
         inside = match["argument"]
         if {"[", "]"} & {*inside} or len(inside.splitlines()) > 1:
             return None
-        problem = TOO_LARGE if len(inside) > MAX_ARGUMENTS else DUPLICATE_KEY if has_duplicate_key(inside) else ""
+        is_long = max(len(inside) - MAX_ARGUMENTS, len(match["name"]) - MAX_TOOL_NAME) > 0
+        problem = TOO_LARGE if is_long else DUPLICATE_KEY if has_duplicate_key(inside) else ""
         return Call(match["name"], {ARGUMENT: inside}, problem, text)
     match = _CALLED.fullmatch(text)
     return _json_call(match["name"], match["arguments"], text) if match else None
@@ -234,7 +237,9 @@ def _json_call(name: str, given: str, text: str) -> Call | None:
         found = orjson.loads(given) if given[0] == "{" else None
     except orjson.JSONDecodeError:
         return None
-    return Call(name, found, find_json_problem(given, found), text) if isinstance(found, dict) else None
+    if not isinstance(found, dict):
+        return None
+    return Call(name, found, TOO_LARGE if len(name) > MAX_TOOL_NAME else find_json_problem(given, found), text)
 
 
 def _parse(text: str, mode: str) -> ast.AST | None:

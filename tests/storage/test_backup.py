@@ -120,6 +120,26 @@ def test_a_damaged_database_can_be_replaced(url, tmp_path):
     assert names(f"sqlite:///{lost}") == ["a"]
 
 
+def test_a_damaged_database_is_put_back_with_its_log_if_the_backup_cannot_be_used(url, tmp_path):
+    copy = backup(url, tmp_path / "copy.db")
+    with closing(sqlite3.connect(copy)) as connection:
+        connection.execute("DELETE FROM chain_end")
+        connection.commit()
+    lost = tmp_path / "lost" / "console.db"
+    lost.parent.mkdir()
+    with closing(sqlite3.connect(lost, isolation_level=None)) as held:
+        for statement in ("PRAGMA journal_mode=WAL", "CREATE TABLE t (x)", "PRAGMA wal_checkpoint(TRUNCATE)"):
+            held.execute(statement).fetchall()
+        held.execute("INSERT INTO t VALUES (1)")
+        with lost.open("r+b") as file:
+            file.write(b"no header" * 20)
+        files = {path.name: path.read_bytes() for path in lost.parent.iterdir() if path.suffix != ".db-shm"}
+        with pytest.raises(StorageError, match="The end of the audit chain is missing"):
+            restore(f"sqlite:///{lost}", copy)
+        assert {path.name: path.read_bytes() for path in lost.parent.iterdir() if path.suffix != ".db-shm"} == files
+    assert sorted(files) == ["console.db", "console.db-wal"]
+
+
 def damaged(path: Path, url: str) -> None:
     backup(url, path)
     content = bytearray(path.read_bytes())

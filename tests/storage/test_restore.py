@@ -250,6 +250,8 @@ def staff(shop):
 
 
 def test_sessions_links_and_tokens_end(shop, staff):
+    staff(agents.add, "gone", now_ms())
+    staff(agents.disable, "gone", now_ms())
     found = shop.restore(shop.backup()).went_back
     assert (staff.is_in(), staff.opens(staff.link), staff.answers()) == (False, False, False)
     assert (found.sessions_ended, found.links_ended, found.tokens_ended) == (1, 1, 1)

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 from console.auth.audit_log import Door
 from console.gate.policy.expression import NO_HINTS, ToolHints, holds, result_tools
 from console.gate.policy.results import NO_RESULTS, EarlierResults
-from console.gate.policy.tool_names import is_like, names_suffix, names_tool
+from console.gate.policy.tool_names import is_like, list_suffixes, names_suffix, names_tool
 from console.review.terms import OTHERS
 from console.trajectory.calls import (
     ActionPart,
@@ -59,6 +59,8 @@ UNDO_S = 5.0
 """The time to undo a decision, in seconds, unless the policy or the run sets another time."""
 MAX_DEADLINE_S = 7 * 86_400
 """The longest deadline that a rule or an agent can set, in seconds."""
+MAX_PARTS = 1_000
+"""The most calls or lines of an action that are ruled on; with more, a person is asked."""
 _LARGEST = 1e15
 """The largest amount that can be added without rounding."""
 UTC_NAME = "UTC"
@@ -196,7 +198,9 @@ def ruling(policy: Policy, facts: CheckFacts, further: Sequence[str] = ()) -> Ru
         facts = replace(facts, hints=NO_HINTS)
     # Computed once for all parts; otherwise an action would be read once per line.
     whole = cache(partial(is_critical, facts.action))
-    found = strictest([_rule_part(policy, facts, part, whole) for part in read_strictly(facts.action)])
+    parts = read_strictly(facts.action)
+    ruled = [_rule_part(policy, facts, part, whole) for part in parts[:MAX_PARTS]]
+    found = strictest(ruled + [Ruling(Then.ASK, DEFAULT, undo_s=policy.undo_s)] * (len(parts) > MAX_PARTS))
     is_long = len(facts.action) > MAX_ARGUMENTS
     if found.then is Then.ALLOW and further and (is_long or is_critical(facts.action, further)):
         return replace(found, then=Then.JUDGE)
@@ -342,7 +346,7 @@ def _holds(condition: str, facts: CheckFacts, part: ActionPart, *, firmly: bool)
 
 def _tightens(rule: Rule, part: ActionPart, whole: _Whole) -> bool:
     """Return whether a pattern matches the part, the whole action, or a suffix of the tool's name."""
-    names = name_suffixes(part.call.name) if part.call else ()
+    names = list_suffixes(part.call.name) if part.call else ()
     # Elsewhere a thought is never critical, but here the text behind it may run.
     return (
         is_critical(part.text, rule.pattern)

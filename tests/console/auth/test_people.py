@@ -160,6 +160,8 @@ def test_nobody_is_called_like_a_part_of_the_console(name):
     with pytest.raises(Refused, match="reserved"):
         accepted(token, name)
     assert whose(accepted(token, "Ada")) == "Ada"
+    with writing() as session, pytest.raises(Refused, match=r"reserved|taken"):
+        agents.add(session, name, now_ms())
 
 
 def test_a_person_and_an_agent_never_share_a_name():

@@ -36,6 +36,24 @@ def said(**wanted):
     return [audit_trail.entry_sentence(one) for one in reversed(found)]
 
 
+def test_an_event_is_found_by_its_run_kind_and_subject(kettles):
+    assert run_command(["run", "budget", kettles, "5"]) == 0
+    with writing() as session:
+        run, other = runs.get(session, kettles), runs.create(session, "pots", "live", now_ms())
+        session.flush()
+        audit_log.record(session, run, "looked", now_ms(), subject="item 1")
+        found = [
+            audit_log.has_event(session, each, kind, subject)
+            for each, kind, subject in (
+                (run, "looked", "item 1"),
+                (other, "looked", "item 1"),
+                (run, "seen", "item 1"),
+                (run, "looked", "item 2"),
+            )
+        ]
+    assert found == [True, False, False, False]
+
+
 def test_each_command_says_who_did_what_from_what_to_what(kettles, tmp_path, capsys):
     me = getpass.getuser()
     out = tmp_path / "out.csv"

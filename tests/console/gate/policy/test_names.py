@@ -2,7 +2,7 @@
 
 The model shares no code with the console: a rule that loosens is for the tool's own last name, or for a name with the
 same separators, part by part; a rule that tightens is for the whole name and for every part of it that follows a
-separator.
+separator. Two underscores separate as well, except that a rule that loosens must hold in both readings.
 """
 
 import random
@@ -17,9 +17,9 @@ WORDS = ["get_a", "find_shop", "drop_database", "refund_order", "get", "order", 
 SEPARATORS = [".", "/", ":"]
 
 
-def parts(name):
-    """The parts of a name and the separators between them; `__` separates only behind the prefix of an MCP server."""
-    found, separators, rest, is_mcp = [""], [], name, False
+def parts(name, always=False):
+    """The parts of a name and the separators between them; `__` separates behind the prefix of an MCP server."""
+    found, separators, rest, is_mcp = [""], [], name, always
     at_start = True
     while rest:
         is_mcp = is_mcp or (at_start and rest.lower().startswith("mcp__"))
@@ -44,16 +44,21 @@ def like(text, glob):
 
 
 def loosened(name, glob):
-    (named, between), (wanted, given) = parts(name), parts(glob)
-    if not given:
-        return like(named[-1], wanted[0])
-    return between == given and all(map(like, named, wanted))
+    def holds(always):
+        (named, between), (wanted, given) = parts(name, always), parts(glob, always)
+        if not given:
+            return like(named[-1], wanted[0])
+        return between == given and all(map(like, named, wanted))
+
+    return holds(False) and holds(True)
 
 
 def tightened(name, glob):
     named, between = parts(name)
     pieces = [piece for pair in zip(named, [*between, ""], strict=True) for piece in pair]
-    return any(like("".join(pieces[at:]), glob) for at in range(0, len(pieces), 2))
+    ends = ["".join(pieces[at:]) for at in range(0, len(pieces), 2)]
+    ends += [end[at:] for end in ends for at in range(2, len(end)) if end[at - 2 : at] == "__"]
+    return any(like(end, glob) for end in ends)
 
 
 def said(name, default, rules):
@@ -74,7 +79,8 @@ def draw_name(rng):
         prefix
         + words[0]
         + "".join(
-            rng.choice([*SEPARATORS, "__"] if not prefix else ["__", "__", *SEPARATORS]) + word for word in words[1:]
+            rng.choice([*SEPARATORS, "__", "__"] if not prefix else ["__", "__", *SEPARATORS]) + word
+            for word in words[1:]
         )
     )
     return rng.choice([name, name, name, name.upper(), name.replace("g", "\uff47")])
@@ -114,4 +120,6 @@ def test_the_model_knows_the_three_that_came_through():
     rules = [("get_*", "allow"), ("find_*", "allow")]
     for name in ("get_a.drop_database", "get_x.refund_order", "mcp__find_shop__refund_order"):
         assert said(name, "ask", rules) == "ask"
+    assert said("get_shop__drop_database", "ask", rules) == "ask"
+    assert said("shop__drop_database", "allow", [("drop_database", "deny")]) == "deny"
     assert said("mcp__shop__get_order", "ask", rules) == "allow"

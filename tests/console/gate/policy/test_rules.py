@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from dataclasses import replace
 from itertools import chain
 
 import pytest
@@ -210,12 +211,53 @@ def test_action_too_long_to_look_for_further_patterns_is_judged():
 def test_action_of_many_lines_is_ruled_on_in_a_time_that_grows_with_its_length():
     policy = read_policy("default: allow\nrules:\n- {pattern: 'pay*', then: ask}")
 
-    def seconds(lines):
+    def seconds(lines, then):
         began = time.process_time()
-        assert ruling(policy, CheckFacts("\n".join(f'say({{"word":{line}}})' for line in range(lines)))).then == "allow"
+        assert ruling(policy, CheckFacts("\n".join(f'say({{"word":{line}}})' for line in range(lines)))).then == then
         return time.process_time() - began
 
-    assert seconds(8_000) < 30 * max(seconds(1_000), 0.001)
+    # Beyond a thousand parts a person is asked, so that many rules for many lines take no minutes.
+    assert seconds(8_000, "ask") < 30 * max(seconds(1_000, "allow"), 0.001)
+
+
+def test_a_part_that_is_denied_is_denied_among_very_many_parts():
+    policy = read_policy("default: allow\nrules:\n- {tool: drop, then: deny}")
+    assert ruling(policy, CheckFacts("say({})\n" * 1_000 + "drop({})")).then == "ask"
+    assert ruling(policy, CheckFacts("drop({})\n" + "say({})\n" * 1_000)).then == "deny"
+
+
+@pytest.mark.parametrize(
+    ("action", "then"),
+    [
+        ("get_shop__drop({})", "ask"),
+        ("get_shop___drop({})", "ask"),
+        ("shop__get_order({})", "ask"),
+        ("own__look({})", "allow"),
+        ("get__look({})", "ask"),
+        ("x.shop__refund({})", "deny"),
+        ("shop__refund__now({})", "ask"),
+        ("shop__pay({})", "ask"),
+        ("shop___pay[1]", "ask"),
+    ],
+)
+def test_two_underscores_are_read_as_a_server_s_prefix_and_as_part_of_the_name(action, then):
+    policy = read_policy(
+        "rules:\n- {tool: refund, then: deny}\n- {pattern: pay, then: ask}\n- {tool: [get_*, own__*], then: allow}"
+    )
+    assert ruling(policy, CheckFacts(action)).then == then
+    assert ruling(replace(policy, default=Then.ALLOW), CheckFacts(action)).then == (
+        then if "pay" in action or then == "deny" else "allow"
+    )
+
+
+@pytest.mark.parametrize("action", ["{}x({{}})", "{}x[1]"])
+def test_a_name_of_very_many_segments_asks_at_once(action):
+    policy = read_policy("default: allow\nrules:\n- {tool: drop, then: deny}\n- {tool: x, then: allow}")
+    assert ruling(policy, CheckFacts(action.format("a." * 127 + "a"))).then == "allow"
+    began = time.process_time()
+    assert ruling(policy, CheckFacts(action.format("a." * 128))).then == "ask"
+    assert ruling(policy, CheckFacts(action.format("a." * 100_000))).then == "ask"
+    assert time.process_time() - began < 2
 
 
 NAMES = st.sampled_from(["pay", "get", "mcp__shop__pay", "shop.get", "get.pay", "mcp__get__pay", "g.mcp__pay__get"])
