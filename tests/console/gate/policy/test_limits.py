@@ -73,14 +73,15 @@ def test_rejection_and_expiry_give_back_and_an_approval_does_not(make_gate, pers
 
 
 def test_an_edited_amount_counts_in_place_of_the_one_that_was_asked_about(make_gate, person):
-    policy = "rules: [{tool: pay, then: judge, limit: {sum: args.amount, most: 500, per: day}}]"
-    gate = make_gate(policy, detector="full-validation", critical=[])
-    calm, pay = make_gate(None, run="calm", **CALM), 'pay({{"amount":{}}})'
-    waiting = gate.ask(TASK, STEPS, pay.format(100), task_id="a")
-    person().answer("edit", edited_action=pay.format(450))
-    assert waiting.look().reason is Reason.EDITED
-    assert isinstance(calm.ask(TASK, STEPS, pay.format(100), task_id="b"), Wait)
-    assert calm.ask(TASK, STEPS, pay.format(50), task_id="c").reason is Reason.NOT_FLAGGED
+    limited = "{tool: pay, then: allow, limit: {sum: args.amount, most: 500, per: day}}"
+    gate = make_gate(f"rules: [{{tool: pay, when: args.amount == 7, then: ask}}, {limited}]", **CALM)
+    pay = 'pay({{"amount":{}}})'
+    for asked, edited in ((7, 450), (600, 40)):
+        waiting = gate.ask(TASK, STEPS, pay.format(asked), task_id=str(asked))
+        person().answer("edit", edited_action=pay.format(edited))
+        assert waiting.look().reason is Reason.EDITED
+    assert answers(gate, 1, pay, 10, task_id="b") == [False]
+    assert answers(gate, 1, pay, 1, task_id="c") == [True]
 
 
 def test_window_ends_and_the_common_policy_counts_an_agent_over_all_its_runs(make_gate, url):
