@@ -21,11 +21,10 @@ from contextlib import suppress
 from itertools import groupby, islice
 from typing import Any
 
-import orjson
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from storage.errors import StorageError
-from storage.linked_rows import LINKED, TOUCHED, changed_parts, parts_digest, select_row, select_rows
+from storage.linked_rows import LINKED, TOUCHED, changed_parts, encode_ascii, parts_digest, select_row, select_rows
 from storage.tables import ChainEnd, Event, EventLink, RowSalt, Table
 
 _event = Table.metadata.tables[str(Event.__tablename__)]
@@ -37,7 +36,6 @@ ACCESS = 0
 """The id of the access chain, for events outside any run and for removed rows; a run's chain has the run's id."""
 
 _CONTENT = ("run_id", "at_ms", "actor", "kind", "subject", "detail", "door", "place", "before", "after", "salt")
-_HASHED = ("previous_hash", "event_id", "at_ms", "kind", "erases", "content_digest")
 _NO_ROWS = "[]"
 _EVENT, _ERASED_BY, _CHAIN = "event", "erased by ", "chain"
 _Heads = dict[int, str]
@@ -48,9 +46,8 @@ _SHOWN = 20
 READ_TOUCHED = f"SELECT name, row_id FROM {TOUCHED}"
 FORGET_TOUCHED = f"DELETE FROM {TOUCHED}"
 NOTE = f"INSERT INTO {TOUCHED} VALUES (?, ?)"
+READ_END = "SELECT events, hash FROM chain_end WHERE id = ?"
 NEW_ID = "SELECT 1 + max(coalesce((SELECT max(event_id) FROM event_link), 0), coalesce((SELECT max(id) FROM event), 0))"
-READ_END = f"SELECT events, hash, ({NEW_ID}) FROM chain_end WHERE id = ?"
-_LOCK_END = "SELECT events, hash FROM chain_end WHERE id = ? FOR UPDATE"
 _SERVER_ID = "SELECT nextval(pg_get_serial_sequence('event', 'id'))"
 SALT_ROW = """INSERT INTO row_salt (name, row_id, salt) VALUES (?, ?, ?)
 ON CONFLICT (name, row_id) DO UPDATE SET salt = excluded.salt"""
@@ -84,7 +81,8 @@ def append(connection: Connection, content: Mapping[str, Any], erases: Sequence[
 
 def append_raw(cursor: Any, content: Mapping[str, Any], erases: Sequence[int] = (), *, server: bool) -> int:
     """Add one event with a raw cursor of the transaction; the caller has already deleted the events in `erases`."""
-    event_id = _new_id(cursor, server)
+    cursor.execute(_SERVER_ID if server else NEW_ID)
+    event_id: int = cursor.fetchone()[0]
     row = {"id": event_id, **content, "salt": secrets.token_hex(16)}
     names = ", ".join(f'"{name}"' for name in row)
     _run_many(cursor, f"INSERT INTO event ({names}) VALUES ({', '.join('?' * len(row))})", [(*row.values(),)], server)
@@ -195,10 +193,11 @@ def _digest_rows(cursor: Any, touched: Mapping[str, list[int]], server: bool) ->
 
 def _add_links(cursor: Any, chain: int, links: list[dict[str, Any]], server: bool) -> None:
     """Add the links to the end of the chain; other writers of this chain wait until the transaction ends."""
-    events, previous, new_id = _lock_end(cursor, chain, server)
+    events, previous = _lock_end(cursor, chain, server)
     for link in links:
         if "event_id" not in link:
-            link["event_id"], new_id = new_id or _new_id(cursor, server), None
+            cursor.execute(_SERVER_ID if server else NEW_ID)
+            link["event_id"] = cursor.fetchone()[0]
         events += 1
         link |= {"previous_hash": previous, "chain": chain, "place": events}
         link["hash"] = previous = _hash(link)
@@ -207,19 +206,9 @@ def _add_links(cursor: Any, chain: int, links: list[dict[str, Any]], server: boo
     _run_many(cursor, MOVE_END, [(chain, last, events, previous)], server)
 
 
-def _new_id(cursor: Any, server: bool) -> int:
-    """Return the next number of an event or a link."""
-    cursor.execute(_SERVER_ID if server else NEW_ID)
-    found: int = cursor.fetchone()[0]
-    return found
-
-
-def _lock_end(cursor: Any, chain: int, server: bool) -> tuple[int, str, int | None]:
-    """Return the number of links and the last hash of a chain, and lock the chain's end with PostgreSQL.
-
-    With SQLite, also return the next number of a link; with PostgreSQL, None in its place.
-    """
-    statement = _LOCK_END if server else READ_END
+def _lock_end(cursor: Any, chain: int, server: bool) -> tuple[int, str]:
+    """Return the number of links and the last hash of a chain, and lock the chain's end with PostgreSQL."""
+    statement = READ_END + " FOR UPDATE" * server
     _run_many(cursor, statement, [(chain,)], server)
     found = cursor.fetchone()
     if found is None and server:
@@ -228,8 +217,7 @@ def _lock_end(cursor: Any, chain: int, server: bool) -> tuple[int, str, int | No
         found = cursor.fetchone()
     if found is None and chain == ACCESS:
         raise StorageError("The end of the audit chain is missing. Run inferact db check, then restore a backup.")
-    events, last, new_id = (*(found or (0, "")), None)[:3]
-    return events, last, new_id
+    return found or (0, "")
 
 
 def _run_many(cursor: Any, statement: str, values: list[tuple[Any, ...]], server: bool) -> None:
@@ -254,7 +242,7 @@ def _event_link(row: Mapping[str, Any], erases: Sequence[int]) -> dict[str, Any]
 
 def _rows_link(rows: list[list[Any]], kind: str) -> dict[str, Any]:
     at_ms = time.time_ns() // 1_000_000
-    return {"at_ms": at_ms, "kind": kind, "erases": "[]", "content_digest": "", "rows": _encode(rows).decode()}
+    return {"at_ms": at_ms, "kind": kind, "erases": "[]", "content_digest": "", "rows": encode_ascii(rows).decode()}
 
 
 def _content_digest(row: Mapping[str, Any]) -> str:
@@ -262,27 +250,14 @@ def _content_digest(row: Mapping[str, Any]) -> str:
 
 
 def _hash(link: Mapping[str, Any]) -> str:
-    values = [link[name] for name in _HASHED]
+    names = ["previous_hash", "event_id", "at_ms", "kind", "erases", "content_digest"]
     # A link without rows is hashed as it was before links had rows; one of access as before there were other chains.
-    if link["rows"] != _NO_ROWS:
-        values.append(link["rows"])
-    if link["chain"] != ACCESS:
-        values += (link["chain"], link["place"])
-    return _sha256(values)
+    rows = [link["rows"]] * (link["rows"] != _NO_ROWS)
+    return _sha256([link[name] for name in names] + rows + [link["chain"], link["place"]] * (link["chain"] != ACCESS))
 
 
 def _sha256(values: Sequence[Any]) -> str:
-    return hashlib.sha256(_encode(values)).hexdigest()
-
-
-def _encode(values: Sequence[Any]) -> bytes:
-    """Return the values as compact JSON in ASCII."""
-    with suppress(orjson.JSONEncodeError):
-        # orjson writes the same bytes, much faster, unless a character has to be escaped.
-        found = orjson.dumps(values)
-        if found.isascii() and b"\x7f" not in found:
-            return found
-    return json.dumps(values, ensure_ascii=True, separators=(",", ":")).encode()
+    return hashlib.sha256(encode_ascii(values)).hexdigest()
 
 
 def _broken(connection: Connection) -> Iterator[str]:

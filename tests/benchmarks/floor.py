@@ -101,8 +101,8 @@ class Floor:
         run(audit_chain.FORGET_TOUCHED)
         chain = run(select_row(name), (row_id,)).fetchall()[0][-1]
         run(audit_chain.SALT_ROW, (name, row_id, secrets.token_hex(16)))
-        events, before, event_id = run(audit_chain.READ_END, (chain,)).fetchone() or (0, "", None)
-        event_id = event_id or run(audit_chain.NEW_ID).fetchone()[0]
+        events, before = run(audit_chain.READ_END, (chain,)).fetchone() or (0, "")
+        (event_id,) = run(audit_chain.NEW_ID).fetchone()
         rows, place = f'[["{name}",{row_id},"{"0" * 98}"]]', events + 1
         digest = (submit_key * 64)[:64]
         link = (event_id, now_ms, f"rows of {name}", "[]", "", rows, before, digest, chain, place)
