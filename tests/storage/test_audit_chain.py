@@ -248,6 +248,20 @@ def test_a_run_whose_chain_was_cut_after_the_seal_is_named(two_runs):
     assert check(two_runs) == ["Audit: the chain of run 2 was cut: it had 3 events, and has 2."]
 
 
+def test_the_last_of_several_seals_says_how_long_a_cut_chain_was(two_runs):
+    seal_chains(two_runs)
+    cut(two_runs, 2, 2)
+    assert check(two_runs) == ["Audit: the chain of run 2 was cut: it had 4 events, and has 2."]
+
+
+def test_beyond_twenty_changed_rows_of_a_table_only_their_number_is_said(two_runs):
+    added = "INSERT INTO agent (name, name_key, token_hash, created_ms) VALUES ('a{0}', 'a{0}', '{0}', 1)"
+    change(two_runs, *(added.format(number) for number in range(23)))
+    found = check(two_runs)
+    assert [each for each in found if "agent" in each][-1] == "Audit: ... and 3 more rows of agent."
+    assert sum("was added outside the console" in each for each in found) == 20
+
+
 def test_a_chain_that_was_removed_is_named(two_runs):
     change(two_runs, "DELETE FROM event WHERE run_id = 1", "DELETE FROM event_link WHERE chain = 1")
     assert check(two_runs)[0] == "Audit: the chain of run 1 ends early; the last event, 12, was removed."

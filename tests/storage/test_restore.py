@@ -153,8 +153,7 @@ def test_a_rejection_made_after_the_backup_holds(shop, is_asked_before):
 def test_a_rejection_that_could_still_be_undone_at_the_backup_holds(shop):
     shop.ask()
     shop.decide("reject")
-    copy = shop.backup()
-    shop.restore(copy)
+    assert shop.restore(shop.backup()).went_back.items_cancelled == 1
     assert shop.ask().reason is Reason.ALREADY_REJECTED
 
 
@@ -361,13 +360,18 @@ def test_study_links_that_were_used_or_not_do_not_open_again(shop, staff):
         session.flush()
         place = tables.Participant(study_id=made.id, number=1, code="P01", secret=token_hash("mine"))
         session.add_all([place, tables.StudyInvitation(study_id=made.id, token="unused", created_ms=1)])
+        session.flush()
+        used = tables.StudyInvitation(study_id=made.id, token="used", created_ms=1, participant_id=place.id)
+        session.add(used)
 
     staff(study)
     copy = shop.backup()
     staff(lambda session: setattr(session.get(tables.Study, 1), "status", "closed"))
     staff(lambda session: setattr(session.get(tables.Participant, 1), "secret", None))
     shop.restore(copy)
-    assert rows(shop.url, tables.StudyInvitation)[0].token != "unused"
+    unused, used = (link.token for link in rows(shop.url, tables.StudyInvitation))
+    assert unused != "unused"
+    assert used == "used"
     assert rows(shop.url, tables.Participant)[0].secret != token_hash("mine")
     assert rows(shop.url, tables.Study)[0].status == "closed"
 
