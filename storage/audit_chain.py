@@ -24,7 +24,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from storage.errors import StorageError
-from storage.linked_rows import LINKED, TOUCHED, changed_parts, encode_ascii, parts_digest, select_row, select_rows
+from storage.linked_rows import LINKED, TOUCHED, changed_parts, parts_digest, select_row, select_rows
 from storage.tables import ChainEnd, Event, EventLink, RowSalt, Table
 
 _event = Table.metadata.tables[str(Event.__tablename__)]
@@ -43,7 +43,7 @@ _PAGE = 1_000
 _SHOWN = 20
 """Maximum number of changed rows listed per table; a final sentence counts the remaining rows."""
 
-READ_TOUCHED = f"SELECT name, row_id FROM {TOUCHED}"
+READ_TOUCHED = f"SELECT DISTINCT name, row_id FROM {TOUCHED} ORDER BY name, row_id"
 FORGET_TOUCHED = f"DELETE FROM {TOUCHED}"
 NOTE = f"INSERT INTO {TOUCHED} VALUES (?, ?)"
 READ_END = "SELECT events, hash FROM chain_end WHERE id = ?"
@@ -61,6 +61,7 @@ _OPEN_END = "INSERT INTO chain_end (id, event_id, events, hash) VALUES (?, 0, 0,
 _MOVED_ENDS = "SELECT id, events, hash FROM chain_end WHERE events > sealed AND id <> ? ORDER BY id"
 _SEAL_END = "UPDATE chain_end SET sealed = ? WHERE id = ?"
 _READ_EVENT = f"SELECT id, {', '.join(_CONTENT)} FROM event WHERE id = ?"
+_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
 def begin(connection: Connection) -> None:
@@ -100,8 +101,7 @@ def link_touched(cursor: Any, *, server: bool) -> None:
     touched = cursor.fetchall()
     if touched:
         cursor.execute(FORGET_TOUCHED)
-        # A row that was noted twice is linked once, in an order that every transaction has.
-        _link_noted(cursor, touched if len(touched) == 1 else sorted(set(touched)), server)
+        _link_noted(cursor, touched, server)
 
 
 def link_all(connection: Connection, names: Iterable[str] = tuple(LINKED)) -> None:
@@ -242,7 +242,7 @@ def _event_link(row: Mapping[str, Any], erases: Sequence[int]) -> dict[str, Any]
 
 def _rows_link(rows: list[list[Any]], kind: str) -> dict[str, Any]:
     at_ms = time.time_ns() // 1_000_000
-    return {"at_ms": at_ms, "kind": kind, "erases": "[]", "content_digest": "", "rows": encode_ascii(rows).decode()}
+    return {"at_ms": at_ms, "kind": kind, "erases": "[]", "content_digest": "", "rows": _encode(rows)}
 
 
 def _content_digest(row: Mapping[str, Any]) -> str:
@@ -257,7 +257,7 @@ def _hash(link: Mapping[str, Any]) -> str:
 
 
 def _sha256(values: Sequence[Any]) -> str:
-    return hashlib.sha256(encode_ascii(values)).hexdigest()
+    return hashlib.sha256(_encode(values).encode()).hexdigest()
 
 
 def _broken(connection: Connection) -> Iterator[str]:

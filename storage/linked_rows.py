@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -220,15 +219,6 @@ def _bytes(value: list[Any]) -> bytes:
     except orjson.JSONEncodeError:
         # Half a surrogate pair in an agent's text.
         return json.dumps(value).encode()
-
-
-def encode_ascii(values: Sequence[Any]) -> bytes:
-    """Return the values as compact JSON in ASCII."""
-    # orjson writes the same bytes, much faster, unless a character has to be escaped.
-    with suppress(orjson.JSONEncodeError):
-        if (found := orjson.dumps(values)).isascii() and b"\x7f" not in found:
-            return found
-    return json.dumps(values, separators=(",", ":")).encode()
 
 
 def changed_parts(name: str, before: str, after: str) -> str:

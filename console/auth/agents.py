@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlmodel import Session, col, select, update
 
 from console.auth.kept_secrets import new_token, token_hash
-from console.auth.people import find_person, refuse_reserved
+from console.auth.people import RESERVED, RESERVED_STARTS, find_person, name_key
 from console.errors import BadInput, Refused, Unknown
 from console.settings import settings
 from storage import tables
@@ -46,15 +46,14 @@ def settings_token() -> str | None:
 def add(session: Session, name: str, now_ms: int, owner: str = "") -> str:
     """Add an agent and return its token; store only the token's hash. `owner` is the person responsible for the agent.
 
-    Raise BadInput if the name is invalid, or Refused if the name is taken or reserved.
+    Raise BadInput if the name is invalid, or Refused if the name is taken.
     """
     cleaned = " ".join(name.split())
     if not cleaned or len(cleaned) > _MAX_NAME or not cleaned.isprintable():
         raise BadInput(f"The agent's name is invalid: use 1 to {_MAX_NAME} printable characters.")
     is_taken = _find(session, cleaned) is not None or find_person(session, cleaned) is not None
-    if cleaned.casefold() == API_AGENT or is_taken:
+    if is_taken or name_key(cleaned) in RESERVED or name_key(cleaned).startswith(RESERVED_STARTS):
         raise Refused(f"The agent name {cleaned!r} is taken; choose another name.")
-    refuse_reserved(cleaned)
     token = f"agent_{new_token()}"
     key, hashed = cleaned.casefold(), token_hash(token)
     agent = tables.Agent(name=cleaned, name_key=key, token_hash=hashed, created_ms=now_ms)

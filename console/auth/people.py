@@ -20,9 +20,9 @@ _UNSEEN = re.compile(
 )
 """Printable characters without a visible mark, which would make two different names look the same."""
 
-_RESERVED = frozenset({"gate", "console", "root", "system", "agent", "import", "api", "others", "somebody", "study"})
+RESERVED = frozenset({"gate", "console", "root", "system", "agent", "import", "api", "others", "somebody", "study"})
 """Names with another meaning in the audit log or in a policy."""
-_RESERVED_STARTS = ("role:", "group:", "inferact ")
+RESERVED_STARTS = ("role:", "group:", "inferact ")
 
 DISABLED = gettext_noop("{name} is disabled; an admin can invite this person again: inferact person invite NAME")
 
@@ -125,19 +125,14 @@ def add_person(session: Session, name: str, roles: Iterable[Role], now_ms: int) 
     if name_key(name) in tuple(Role):
         # Otherwise a person called "admin" could meet a rule that leaves a decision to admins.
         raise Refused(_("{name} is the name of a role; choose another name.").format(name=clean_name(name)))
-    refuse_reserved(name)
+    if name_key(name) in RESERVED or name_key(name).startswith(RESERVED_STARTS):
+        raise Refused(_("The name {name} is reserved; choose another name.").format(name=clean_name(name)))
     person = tables.Person(
         name=clean_name(name), name_key=name_key(name), roles=roles_text(as_roles(map(str, roles))), created_ms=now_ms
     )
     session.add(person)
     session.flush()
     return person
-
-
-def refuse_reserved(name: str) -> None:
-    """Raise Refused if a person or an agent of this name could be mistaken for a part of the console or of a policy."""
-    if name_key(name) in _RESERVED or name_key(name).startswith(_RESERVED_STARTS):
-        raise Refused(_("The name {name} is reserved; choose another name.").format(name=clean_name(name)))
 
 
 def _find_agent(session: Session, name: str) -> tables.Agent | None:

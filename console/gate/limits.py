@@ -47,14 +47,6 @@ def record_uses(
         insert_row(session.connection(), "limit_use", used)
 
 
-def replace_uses(
-    session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled, now_ms: int, token: str
-) -> None:
-    """Store what the check's action uses after an edit, in place of what it used before."""
-    session.execute(delete(tables.LimitUse).where(col(tables.LimitUse.token) == token))
-    record_uses(session, run, request, ruled, now_ms, token)
-
-
 def _keys(run: tables.Run, request: CheckRequest, ruled: Ruled, use: LimitedAmount) -> dict[str, str]:
     """Return the key of a counter: policy, rule, and task, agent or run; a common policy has its own counters."""
     asker = request.asker

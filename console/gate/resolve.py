@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlmodel import Session, col, func, not_, or_, select
+from sqlmodel import Session, col, delete, func, not_, or_, select
 
 from console.auth import audit_log
 from console.auth.people import roles_of
@@ -270,11 +270,11 @@ def _deny_withheld(session: Session, check: OpenCheck, agreed: Resolution, becau
 
 
 def _count_edit(session: Session, check: OpenCheck, action: str, now_ms: int) -> None:
-    """Count the edited action, instead of the submitted one, for the limits of rules."""
     version = policy_store.effective_version(session, check.run, check.request.record.task_id)
     if version is not None and not version.is_shadow:
         found = version.rule_on(check_facts(session, version, check.run, check.request, action, now_ms))
-        limits.replace_uses(session, check.run, check.request, Ruled(version, found), now_ms, check.ask.token)
+        session.execute(delete(tables.LimitUse).where(col(tables.LimitUse.token) == check.ask.token))
+        limits.record_uses(session, check.run, check.request, Ruled(version, found), now_ms, check.ask.token)
 
 
 def _reason_to_withhold(session: Session, check: OpenCheck, action: str, now_ms: int) -> str | None:

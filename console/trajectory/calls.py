@@ -33,7 +33,7 @@ from console.trajectory.strict_json import (
 ARGUMENT = "argument"
 """The argument name for a text in brackets and for arguments that cannot be parsed."""
 MAX_TOOL_NAME = 256
-"""Maximum characters of a tool's name in a strict call; a longer one has too many segments to compare."""
+"""Maximum characters of a tool's name in a strict call; a longer name has too many segments to compare."""
 SHELLS = frozenset({"bash", "sh", "shell", "zsh", "console", "cmd", "powershell"})
 
 _NAME = r"[\w.:/-]+"
@@ -96,7 +96,7 @@ class ActionPart:
 def read_strictly(action: str) -> tuple[ActionPart, ...]:
     """Return the calls of an action one by one, or its lines without calls if any call is not strict."""
     calls = read_calls(action)
-    if calls and not any(call.problem for call in calls):
+    if calls and not any(call.problem or len(call.name) > MAX_TOOL_NAME for call in calls):
         return tuple(ActionPart(call.text, call) for call in calls)
     lines = [line for line in action.splitlines() if line.strip()]
     return tuple(ActionPart(line, None) for line in lines) or (ActionPart(action, None),)
@@ -196,8 +196,7 @@ def _exact(text: str) -> Call | None:
         inside = match["argument"]
         if {"[", "]"} & {*inside} or len(inside.splitlines()) > 1:
             return None
-        is_long = max(len(inside) - MAX_ARGUMENTS, len(match["name"]) - MAX_TOOL_NAME) > 0
-        problem = TOO_LARGE if is_long else DUPLICATE_KEY if has_duplicate_key(inside) else ""
+        problem = TOO_LARGE if len(inside) > MAX_ARGUMENTS else DUPLICATE_KEY if has_duplicate_key(inside) else ""
         return Call(match["name"], {ARGUMENT: inside}, problem, text)
     match = _CALLED.fullmatch(text)
     return _json_call(match["name"], match["arguments"], text) if match else None
@@ -237,9 +236,7 @@ def _json_call(name: str, given: str, text: str) -> Call | None:
         found = orjson.loads(given) if given[0] == "{" else None
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(found, dict):
-        return None
-    return Call(name, found, TOO_LARGE if len(name) > MAX_TOOL_NAME else find_json_problem(given, found), text)
+    return Call(name, found, find_json_problem(given, found), text) if isinstance(found, dict) else None
 
 
 def _parse(text: str, mode: str) -> ast.AST | None:

@@ -1,8 +1,4 @@
-"""Matching of tool names with globs: by last segment or full name if the rule permits more, else by every suffix.
-
-Some clients write a server's name and `__` before the tool's name; other tools have `__` within their names. If the
-rule permits more, the glob must match in both readings; otherwise one is enough.
-"""
+"""Matching of tool names with globs: by last segment or full name if the rule permits more, else by every suffix."""
 
 from __future__ import annotations
 
@@ -13,36 +9,26 @@ from functools import lru_cache
 from console.trajectory import checkpoints
 from console.trajectory.calls import MAX_TOOL_NAME, name_segments, name_suffixes
 
-_AFTER_UNDERSCORES = re.compile(r"(?<=__)(?=.)", re.DOTALL)
-
 
 def names_suffix(name: str, glob: str) -> bool:
-    """Return whether a glob matches the tool's full name or its remainder after a separator or `__`.
-
-    A name that is too long to compare counts as matched.
-    """
+    """Return whether a glob matches the tool's full name or a remainder of the name; a too long name always matches."""
     return len(name) > MAX_TOOL_NAME or is_like(list_suffixes(name), (glob,))
 
 
 def list_suffixes(name: str) -> tuple[str, ...]:
     """Return the tool's full name, and its remainder after each separator and each `__`."""
-    suffixes = name_suffixes(name)
-    return (*suffixes, *(one[at.start() :] for one in suffixes for at in _AFTER_UNDERSCORES.finditer(one)))
+    found = name_suffixes(name)
+    return (*found, *(one[at.start() :] for one in found for at in re.finditer("(?<=__)(?=.)", one)))
 
 
 def names_tool(name: str, glob: str) -> bool:
     """Return whether a glob matches the last segment of the tool's name, or the full name segment by segment."""
-    if len(name) > MAX_TOOL_NAME:
-        return False
-    return all(_is_like_segments(read(name), read(glob)) for read in (name_segments, _list_finer_segments))
+    # Clients write `__` after a server's name or within a tool's name: the glob must match in both readings.
+    both = (name_segments, lambda text: name_segments(f"mcp__{text}")[2:])
+    return len(name) <= MAX_TOOL_NAME and all(_are_like(read(name), read(glob)) for read in both)
 
 
-def _list_finer_segments(name: str) -> list[str]:
-    """Return the segments of a name in which every `__` separates."""
-    return [piece for one in name_segments(name) for piece in (re.split("(__)", one) if one != "__" else [one])]
-
-
-def _is_like_segments(segments: Sequence[str], wanted: Sequence[str]) -> bool:
+def _are_like(segments: Sequence[str], wanted: Sequence[str]) -> bool:
     if len(wanted) == 1:
         segments = segments[-1:]
     return len(wanted) == len(segments) and all(
