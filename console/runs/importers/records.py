@@ -54,7 +54,6 @@ class Duplicate(Skipped):
 
 Entry = Found | Skipped | Duplicate
 
-
 DECIDED = "decided"
 """The key in a step's `extra` for an imported decision."""
 CONTEXT = "context"
