@@ -9,6 +9,8 @@ def test_an_address_opens_its_item_for_those_who_may(filled, serve, open_page, s
     address, page = serve(), open_page()
     let_in(page, address, role="reviewer")
     page.goto(f"{address}/inbox?run=kettles")
+    page.get_by_role("button", name="Close tour").click()
+    page.get_by_role("button", name="Close tour").wait_for(state="detached")
     page.get_by_role("textbox", name="Find").fill("number 4,")
     page.keyboard.press("Enter")
     page.get_by_text("the filters hide 6").wait_for()
