@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import sysconfig
 import tomllib
 import zipfile
 from pathlib import Path
@@ -80,8 +79,7 @@ def test_both_wheels_live_in_one_environment_in_every_order(wheels, tmp_path, st
     python = tmp_path / "venv" / "bin" / "python"
     (site,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
     # What the wheels require comes from this environment, whose own path files are not read.
-    (site / "required.pth").write_text("\n".join({sysconfig.get_path("purelib"), sys.base_prefix + site.as_posix()[
-        len((tmp_path / "venv").as_posix()):]}))  # fmt: skip
+    (site / "required.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
     pip = [*PIP, "--python", str(python)]
     for which in order:
         assert run(*pip, "install", "--no-deps", str(wheels[which]), cwd=tmp_path).returncode == 0
