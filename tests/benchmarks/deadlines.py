@@ -1,8 +1,8 @@
 """Whether checks return by their deadline from a console that fails: `python -m tests.benchmarks.deadlines`.
 
 Prints for each fault the number of trials, how many ran an action without `begin`, and how late the latest returned
-(seconds after its deadline, negative if before). Half of the trials use `check`, half `acheck`. `--deadline-s 40` tries
-longer deadlines, all trials of a fault at the same time.
+(seconds after its deadline, negative if before), beside a timer of the same length in the same process. Half of the
+trials use `check`, half `acheck`. `--deadline-s 40` tries longer deadlines, one more trial every half second.
 """
 
 import argparse
@@ -15,38 +15,51 @@ from inferact_client import Gate
 from tests.doors.faulty_console import FAULTS, faulty_console
 
 TRIALS, DEADLINE_S, AT_ONCE = 200, 2.0, 8
-LONG_S, AT_ONCE_LONG = 10.0, 40
+LONG_S, AT_ONCE_LONG, STAGGER_S = 10.0, 40, 0.5
 
 
 async def try_once(fault, number, deadline_s=DEADLINE_S):
-    """(seconds after the deadline, the decision) of one check."""
+    """(seconds after the deadline, the same for a timer that does nothing else, the decision) of one check."""
     async with faulty_console(fault, deadline_s, number) as url:
         gate = Gate("deadlines", url=url, token="t" * 32, deadline_s=deadline_s)
         started = time.monotonic()
+        timer = asyncio.ensure_future(asyncio.to_thread(_oversleep, deadline_s))
         if number % 2:
             decision = await gate.acheck("task", [], "pay({})")
         else:
             decision = await asyncio.to_thread(gate.check, "task", [], "pay({})")
         late_s = time.monotonic() - started - deadline_s
         gate.close()
-    return late_s, decision
+    return late_s, await timer, decision
+
+
+def _oversleep(seconds):
+    """How many seconds a sleep of this length takes too long."""
+    began = time.monotonic()
+    time.sleep(seconds)
+    return time.monotonic() - began - seconds
 
 
 async def measure(deadline_s):
     """Print the table."""
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(AT_ONCE_LONG))
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2 * AT_ONCE_LONG))
     limit = asyncio.Semaphore(AT_ONCE if deadline_s < LONG_S else AT_ONCE_LONG)
 
     async def limited(fault, number):
         async with limit:
+            # Agents do not all end in the same moment.
+            await asyncio.sleep(number * STAGGER_S if deadline_s >= LONG_S else 0)
             return await try_once(fault, number, deadline_s)
 
     for fault in FAULTS:
         tried = await asyncio.gather(*(limited(fault, number) for number in range(TRIALS // len(FAULTS))))
-        unsafe = sum(decision.approved and not decision.begun for _, decision in tried)
-        begun, late = sum(decision.begun for _, decision in tried), max(late_s for late_s, _ in tried)
+        unsafe = sum(decision.approved and not decision.begun for _, _, decision in tried)
+        begun, late = sum(decision.begun for _, _, decision in tried), max(late_s for late_s, _, _ in tried)
+        timer = max(timer_s for _, timer_s, _ in tried)
         print(
-            f"{fault:<12} trials {len(tried):3}  begun {begun:3}  allowed without begin {unsafe}  latest {late:+.3f} s"
+            f"{fault:<12} trials {len(tried):3}  begun {begun:3}  allowed without begin {unsafe}  "
+            f"latest {late:+.3f} s  latest timer {timer:+.3f} s",
+            flush=True,
         )
 
 

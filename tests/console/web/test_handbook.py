@@ -124,20 +124,22 @@ def test_every_command_that_a_sentence_names_is_there_with_its_options(name):
         assert {word for word in words if word.startswith("--")} <= options, said
 
 
-def test_the_snippets_of_the_developer_let_nothing_run_that_nobody_approved(home):
-    run, remembered = [], []
+def test_the_snippets_of_the_developer_let_nothing_run_that_nobody_approved(home, monkeypatch, capsys):
     Path("refunds.yaml").write_text(next(text for language, text in fences("developer") if language == "yaml"))
     assert run_command(["policy", "set", "support-bot", "refunds.yaml", "--create"]) == 0
     with writing() as session:
         token = agents.add(session, "support-bot", now_ms())
-    given = {"steps": [], "execute": run.append, "memory": remembered, "token": token, "TOKEN": token}
-    first, second, _ = (text for language, text in fences("developer") if language == "python")
-    served = 'url="http://127.0.0.1:8501", token=token, deadline_s=1800'
+    monkeypatch.setenv("INFERACT_TOKEN", token)
+    given = {"TOKEN": token}
+    first, second, of_langchain, _ = (text for language, text in fences("developer") if language == "python")
+    served = 'url="http://127.0.0.1:8501", token=os.environ["INFERACT_TOKEN"], deadline_s=1800'
     assert served in first
     exec(first.replace(served, "deadline_s=0.3"), given)
     exec(second, given)
-    assert run == []
-    assert len(remembered) == 1
+    said = capsys.readouterr().out
+    assert "No person decided in time" in said
+    assert "Refunded" not in said
+    compile(of_langchain, "developer.md", "exec")
 
 
 def test_the_plugin_of_the_developer_is_a_detector_that_flags_deletions():
