@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from console.environments import environment
-from console.trajectory.calls import Call, read_action, read_calls
+from console.trajectory.calls import OTHER_TEXT, Call, read_action, read_calls
 from console.trajectory.checkpoints import Checkpoint, is_thought
 from console.trajectory.effects import Kind, effects, find_kind, is_verb
+from console.trajectory.shell_effects import SHELL_NAME, is_shell_line
 from console.trajectory.tool_names import is_answering_name, list_words
 from console.trajectory.tool_schemas import ToolSchema, find_schema
 
@@ -88,6 +89,8 @@ def _act(
 ) -> Act:
     action = action[:_LONGEST]
     found = read_calls(action)
+    if is_shell_line(action):
+        found = (Call(SHELL_NAME, {"command": action.strip()}, OTHER_TEXT, action),)
     failed = bool(_FAILED.match(observation[:80])) or observation.strip().startswith(refusals)
     opening = action.split(None, 1)[:1]
     talks = not found and (

@@ -76,6 +76,10 @@ _SYNONYMS = tuple(
 )
 
 
+GRAVE = frozenset({Effect.PAY, Effect.SEND, Effect.DELETE})
+"""The effects of which people speak by words of their own."""
+
+
 @dataclass(frozen=True, slots=True)
 class TracedCall:
     """A call that changes data: its effects, the sources of its arguments, and whether the user asked for the call.
@@ -149,8 +153,8 @@ def _agreed_in(one: TracedCall, done: Sequence[Act]) -> int:
     if "?" not in offer or _DECLINES.match(reply) or not ASSENT.search(reply):
         return 0
     figures = [part.value for part in one.arguments if is_figure(part.value)]
-    names = _object_stems(one.call) & _stems(offer) and all(figure in offer for figure in figures)
-    return talks[-1].step if (names and figures) or _verb_stems(one.call) & _stems(offer) else 0
+    names = _object_stems(one.call) & stems(offer) and all(figure in offer for figure in figures)
+    return talks[-1].step if (names and figures) or verb_stems(one.call) & stems(offer) else 0
 
 
 def is_identifying(value: str) -> bool:
@@ -183,19 +187,19 @@ def _tool_call(act: Act, call: Call, does: frozenset[Effect], told: Told) -> Tra
 
 def _order(text: str, call: Call, does: frozenset[Effect], values: Sequence[str], user: str) -> str:
     """Return the sentence in a tool's result that asks for this call; "" if there is none or the user wrote it."""
-    if not _ORDER.search(text) and not any(stem in _stems(text[:20_000]) for stem in _verb_stems(call)):
+    if not _ORDER.search(text) and not any(stem in stems(text[:20_000]) for stem in verb_stems(call)):
         return ""
     for part in _SENTENCES.split(text[:40_000]):
         sentence = part.strip(" '\"{}[]\\-")
         if not 12 <= len(sentence) <= 600 or sentence.count(" ") < 3 or sentence in user or _REPORTS.search(sentence):
             continue
-        opens = _stem(next(iter(re.findall(r"[a-z]+", sentence)), "")) in _asking_stems(does) | _verb_stems(call)
+        opens = _stem(next(iter(re.findall(r"[a-z]+", sentence)), "")) in _asking_stems(does) | verb_stems(call)
         if not (opens or _ORDER.search(sentence)):
             continue
-        stems = _stems(sentence)
-        wants = bool(stems & (_asking_stems(does) | _verb_stems(call)))
+        said = stems(sentence)
+        wants = bool(said & (_asking_stems(does) | verb_stems(call)))
         named = sum(value in sentence for value in values if len(value) > 1)
-        objects = stems & _object_stems(call)
+        objects = said & _object_stems(call)
         if wants and (named or len(objects) >= 2 or (objects and _ORDER.search(sentence))):
             return sentence
     return ""
@@ -216,10 +220,11 @@ def is_asked_for(call: Call, does: frozenset[Effect], user: str) -> bool:
         return True
     if any(_stem(word) in said for group in _SYNONYMS if group & set(spoken) for word in group):
         return True
-    if Effect.RUN in does or _object_stems(call) & _stems(" ".join(_ANEW.findall(user))):
+    if Effect.RUN in does or _object_stems(call) & stems(" ".join(_ANEW.findall(user))):
         return True
     grouped = any(group & set(spoken) for group in _SYNONYMS)
-    if Effect.PAY in does and not grouped and said & _asking_stems(frozenset({Effect.PAY})):
+    pays = Effect.PAY in does and bool(said & _asking_stems(frozenset({Effect.PAY})))
+    if pays and (not grouped or _states_figure(call, user)):
         return True
     if Effect.DELETE in does and said & _asking_stems(frozenset({Effect.DELETE})):
         return True
@@ -228,23 +233,34 @@ def is_asked_for(call: Call, does: frozenset[Effect], user: str) -> bool:
     return Effect.WRITE in does and bool(said & _asking_stems(frozenset({Effect.WRITE})))
 
 
+def _states_figure(call: Call, user: str) -> bool:
+    """Return whether the user states a figure of two digits or more that the call passes."""
+    passed = [value for _, value in leaves(call.arguments) if is_figure(value) and len(value) > 1]
+    said = {float(figure) for figure in re.findall(r"\d{1,12}(?:\.\d{1,4})?", user)} if passed else set()
+    return any(float(value.replace(",", "").lstrip("$€£#") or 0) in said for value in passed)
+
+
 def find_request(call: Call, does: frozenset[Effect], text: str) -> tuple[int, int] | None:
-    """Return [start, end) of the first word in a user's text that asks for a call's effect, or None."""
+    """Return [start, end) of the word in a user's text that asks for a call's effect, or None.
+
+    The verb of the tool's name comes first, then its synonyms, then words that ask for a grave effect.
+    """
     plain = lowered(text[:20_000])
     spoken = [word for word in list_words(call.name) if is_verb(word)]
-    wanted = {_stem(word) for word in spoken} | _asking_stems(does)
-    wanted |= {_stem(word) for group in _SYNONYMS if group & set(spoken) for word in group}
-    requests = _requests(plain) & wanted
-    for match in re.finditer(r"[a-z]+", plain) if requests else ():
-        if _stem(match[0]) in requests:
-            return match.span()
+    alike = {_stem(word) for group in _SYNONYMS if group & set(spoken) for word in group}
+    own = frozenset(map(_stem, spoken[:1]))
+    for wanted in (own, alike, verb_stems(call) & _asking_stems(does), _asking_stems(does & GRAVE)):
+        requests = _requests(plain) & wanted
+        for match in re.finditer(r"[a-z]+", plain) if requests else ():
+            if _stem(match[0]) in requests and not match[0].endswith("ly"):
+                return match.span()
     return None
 
 
 @lru_cache(maxsize=64)
 def _requests(user: str) -> frozenset[str]:
     """Return the stems of a user's requests, without words about past events."""
-    return _stems(_NO_REQUEST.sub(" ", _TO_ME.sub(" ", user)))
+    return stems(_NO_REQUEST.sub(" ", _TO_ME.sub(" ", user)))
 
 
 @lru_cache(maxsize=64)
@@ -252,7 +268,8 @@ def _asking_stems(does: frozenset[Effect]) -> frozenset[str]:
     return frozenset(_stem(word) for effect in does if effect in ASKING for word in ASKING[effect])
 
 
-def _verb_stems(call: Call) -> frozenset[str]:
+def verb_stems(call: Call) -> frozenset[str]:
+    """Return the stems of the verbs in the name of a call's tool."""
     return frozenset(_stem(word) for word in list_words(call.name) if is_verb(word))
 
 
@@ -262,7 +279,8 @@ def _object_stems(call: Call) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def _stems(text: str) -> frozenset[str]:
+def stems(text: str) -> frozenset[str]:
+    """Return the stems of the words in a text in lower case, without function words."""
     return frozenset(_stem(word) for word in re.findall(r"[a-z]+", text) if word not in FUNCTION_WORDS or word in ASKED)
 
 

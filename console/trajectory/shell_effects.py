@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from contextlib import suppress
 
 from console.trajectory.effect_words import CHANGING, SHELL, SUBCOMMANDS, Effect
 
@@ -13,13 +15,42 @@ _ASSIGNED = re.compile(r"^[A-Za-z_]\w*=")
 _SENDING_CURL = re.compile(r"\s(?:-d|--data\S*|-F|--form|-T|--upload-file|--post-\w+)\b|-X\s*(?:POST|PUT|PATCH)|--json")
 
 
+SHELL_NAME = "bash"
+"""The name of the call that an action is if it is a bare line of commands."""
+_PROGRAM = re.compile(r"\s*(?:\$ )?(?:(?:sudo|nohup|env|time) +(?:-\w+ +)*)?(?:/(?:usr/)?s?bin/)?([a-z][\w.-]*)(?=\s)")
+_OPERAND = re.compile(r"\s(?:--?[a-zA-Z]|\.{0,2}/|~/)|\s(?:\|\|?|&&|>>?)\s|\$\(")
+_LOOP = re.compile(r"\s*(?:for \w+ in|while|until)\b[^\n]{1,300};\s*do\s.*\bdone\b", re.DOTALL)
+
+
+def is_shell_line(text: str) -> bool:
+    """Return whether a text is a bare line of shell commands: a known program first, then an option, path or pipe."""
+    first = _PROGRAM.match(text[:200])
+    if first is None or "\n\n" in text.strip():
+        return False
+    is_known = first[1] in SHELL or first[1].split(".")[0] in SHELL or first[1] in _WITH_SUBCOMMANDS
+    return bool((is_known and _OPERAND.search(text[:2_000])) or _LOOP.match(text[:2_000]))
+
+
 def shell_effects(line: str) -> frozenset[Effect]:
     """Return the effects of all commands in a shell line; include READ only if every command only reads."""
+    line = _inner_line(line)
     quoted = re.sub(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", lambda found: found[0].translate(_HIDDEN), line)
     found = frozenset(effect for part in _SEPARATORS.split(quoted) for effect in _command(part))
     if _REDIRECT.search(quoted):
         found |= {Effect.WRITE}
     return found & CHANGING or found
+
+
+_WRAPPED = re.compile(r"\s*(?:/[\w/]*/)?(?:ba|z|da|k)?sh\s+-[a-z]*c\s+(?=\S)", re.DOTALL)
+
+
+def _inner_line(line: str) -> str:
+    """Return the commands that a shell is started with, as in `bash -lc 'ls'`; else the line itself."""
+    if found := _WRAPPED.match(line):
+        with suppress(ValueError):
+            words = shlex.split(line[found.end() :])
+            return words[0] if len(words) == 1 else line
+    return line
 
 
 _HIDDEN = str.maketrans(dict.fromkeys(";|&>\n", " "))

@@ -35,7 +35,7 @@ LINK = re.compile(
 )
 """Pattern for e-mail addresses, URLs, account numbers (IBAN) and phone numbers."""
 PATH = re.compile(
-    r"(?<![\w@:/.])(?:~|\.{1,2}|[\w*?-]{1,80})?(?:/[\w.*?-]{0,79}[\w*?-]){1,12}|"
+    r"(?<![\w@:/.<])@?(?:~|\.{1,2}|[\w*?-]{1,80})?(?:/[\w.*?-]{0,79}[\w*?-]){1,12}|"
     r"(?<![\w@:/.-])[\w*?-]{1,80}\.[a-z]{2,4}\b(?!\.?\w)",
     re.IGNORECASE,
 )
@@ -54,7 +54,7 @@ _NUMERALS = (
 )  # fmt: skip
 """Numerals from 2 to 10 in other languages, except words with a different meaning in a supported language."""
 _NUMERAL = {name: number for number, names in enumerate(_NUMERALS, 2) for name in names.split()}
-_HANDLE = re.compile(r"(?<![\w/&])[#@][A-Za-z][A-Za-z_-]{2,40}(?!\w)")
+_HANDLE = re.compile(r"(?<![\w/&])[#@][A-Za-z][A-Za-z_-]{2,40}(?![\w/])")
 _MONTHS = (
     ("jan", "januar janvi enero gennai janeir янва stycz oca ocak"),
     ("feb", "febru févri fevri febbr fever febrer февра lut luty şubat"),
@@ -222,7 +222,8 @@ def _links(text: str) -> Found:
 
 
 def _paths(text: str) -> Found:
-    return ((key_of(match[0]), *match.span()) for match in PATH.finditer(text))
+    # Coding agents refer to a file as `@folder/name`.
+    return ((key_of(match[0].lstrip("@")), *match.span()) for match in PATH.finditer(text))
 
 
 def _handles(text: str) -> Found:

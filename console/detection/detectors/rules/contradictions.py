@@ -15,7 +15,7 @@ from console.detection.detectors.rules.finding import (
     quote_user,
     user_texts,
 )
-from console.detection.detectors.rules.stated import file_ending, is_handled_before, list_stated
+from console.detection.detectors.rules.stated import file_ending, is_discussed, is_handled_before, list_stated
 from console.environments.evidence import Evidence
 from console.environments.tool_use import TracedCall, names_recipient
 from console.trajectory.effects import CHANGING, Effect, is_verb
@@ -74,7 +74,10 @@ def contradicts_user(evidence: Evidence) -> Finding | None:
             for read in _READERS:
                 stated = read(one, call, evidence)
                 if stated is not None:
-                    return Finding(1.0, _sentence(one, stated), (one.value,), _line(one, stated, evidence))
+                    # In a conversation the user speaks of sums that a call need not pass.
+                    is_left_open = stated.kind == "amount" and is_discussed(evidence)
+                    line = None if is_left_open else _line(one, stated, evidence)
+                    return Finding(1.0, _sentence(one, stated), (one.value,), line)
     return None
 
 
@@ -149,6 +152,10 @@ def _is_to_compare(one: Argument, call: TracedCall, evidence: Evidence) -> bool:
 _TOUCHES = CHANGING - {Effect.RUN}
 
 
+_TOTAL = re.compile(r"\b(?:total|altogether|overall)\b[^\w.!?]*$")
+"""The words before a sum of several amounts."""
+
+
 def _amount(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | None:
     if not is_figure(one.value) or not _PRICE.search(one.name):
         return None
@@ -160,8 +167,9 @@ def _amount(one: Argument, call: TracedCall, evidence: Evidence) -> _Stated | No
     if limits or not _SUM.search(one.name):
         return None
     of_name = [_number(text) for name, text in call.leaves if name == one.name and is_figure(text)]
-    sums = [(match[0], _number(match[0])) for match in re.finditer(MONEY, evidence.user)]
-    sums += [(match[1], _number(match[1])) for match in _PAID.finditer(evidence.user)]
+    said = [(match[0], match.start()) for match in re.finditer(MONEY, evidence.user)]
+    said += [(match[1], match.start(1)) for match in _PAID.finditer(evidence.user)]
+    sums = [(text, _number(text)) for text, at in said if not _TOTAL.search(evidence.user[max(0, at - 20) : at])]
     passed = {_number(text) for text in _passed(call) if is_figure(text)} | {sum(of_name)}
     left = [text for text, figure in sums if figure not in passed]
     return _Stated("amount", left[0]) if left and len(left) == len(sums) else None

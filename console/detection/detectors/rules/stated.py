@@ -16,7 +16,7 @@ from console.environments.evidence import Evidence
 from console.environments.tool_use import TracedCall
 from console.trajectory.effects import CHANGING, Kind
 from console.trajectory.provenance import Argument, Source
-from console.trajectory.requirements import Line, Quote, Requirement, RequirementKind, Standing
+from console.trajectory.requirements import Line, Quote, QuotePlace, Requirement, RequirementKind, Standing
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, read_anchors, same_value
 from console.trajectory.terms import lowered
 
@@ -43,7 +43,9 @@ _CURRENCY = re.compile(
     re.IGNORECASE,
 )
 _ORIGIN = re.compile(r"\b(?:from|by|of|von|vom|de|du|di|da|dal|del|desde|van|od|от|с)\s+$")
-_OPEN = re.compile(r"\b(?:after|before|since|until|till|between|earliest|latest|around|about|any|or|than)\s+$")
+_OPEN = re.compile(
+    r"\b(?:after|before|since|until|till|between|earliest|latest|around|about|any|or|than|total|altogether)\s+[$€£¥]?$"
+)
 _TODAY = re.compile(
     r"(?:\b(?:today|now|current date|date today|heute|aujourd['’]hui|nous sommes|hoy|oggi|hoje|vandaag|dziś|dzisiaj|"
     r"сегодня|bugün)\b(?:['’]s date)?|今天|今日|오늘)"
@@ -168,22 +170,55 @@ def values_passed(evidence: Evidence) -> Iterator[Line]:
     for call in evidence.pending_calls:
         for one in call.arguments:
             quote = quote_user(evidence, one.value) if one.source is Source.USER else None
-            shown = quote_action(evidence, one.value) if quote and quote.end > 0 else None
+            is_said = quote is not None and quote.end > 0 and quote.place is not QuotePlace.POLICY
+            shown = quote_action(evidence, one.value) if is_said else None
             if quote and shown and shown.end > 0:
                 met.append(quote)
                 yield Line(Requirement(_kind_of(one), one.name, one.value[:200], quote), Standing.MET, shown)
     if evidence.pending_calls:
         passed = [anchor for call in evidence.pending_calls for _, text in call.leaves for anchor in read_anchors(text)]
-        for stated in list_stated(evidence):
-            if any(_overlaps(stated.quote, quote) for quote in met):
+        all_stated = list_stated(evidence)
+        for stated in all_stated:
+            is_before = stated.quote.place is QuotePlace.POLICY
+            if is_before or _is_numeral(stated) or any(_overlaps(stated.quote, quote) for quote in met):
                 continue
             asked = Requirement(KINDS[stated.anchor.kind], "", stated.quote.text, stated.quote)
-            same = next((other for other in passed if same_value(stated.anchor, other)), None)
+            # Of several things that the user listed, a call handles one.
+            alike = [one for one in all_stated if one.anchor.kind is stated.anchor.kind]
+            same = next((other for other in passed if _passes(other, stated.anchor)), None)
             shown = quote_action(evidence, same.text) if same else None
             if shown and shown.end > 0:
                 yield Line(asked, Standing.MET, shown)
-            else:
-                yield Line(asked, Standing.CANNOT_TELL if same else Standing.NOT_SHOWN)
+            elif same:
+                yield Line(asked, Standing.CANNOT_TELL)
+            elif is_due(stated, evidence) and not any(_passes(other, one.anchor) for one in alike for other in passed):
+                is_open = stated.is_open or lowered(stated.quote.text) in evidence.read_before
+                if not (is_open and is_discussed(evidence)):
+                    yield Line(asked, Standing.CANNOT_TELL if is_open else Standing.NOT_SHOWN)
+
+
+def _passes(passed: Anchor, stated: Anchor) -> bool:
+    """Return whether a call passes a stated value; a folder does not pass what lies in it."""
+    return same_value(stated, passed) and not (
+        stated.kind is AnchorKind.PATH and f"/{stated.value}".rpartition("/")[0].startswith(f"/{passed.value}")
+    )
+
+
+def _is_numeral(stated: StatedValue) -> bool:
+    return stated.anchor.kind is AnchorKind.NUMBER and not re.search(r"\d", stated.quote.text)
+
+
+def is_due(stated: StatedValue, evidence: Evidence) -> bool:
+    """Return whether a stated value is one that a change would pass: no earlier call passed it, and the user did not
+    exclude it or state it as their own. A single digit is none.
+    """
+    if stated.is_excluded or stated.is_kept or stated.is_own:
+        return False
+    is_small = stated.anchor.kind is AnchorKind.NUMBER and not re.search(r"\d\D*\d", stated.quote.text)
+    if is_small or not any(may_change(call, evidence) for call in evidence.pending_calls):
+        return False
+    said = lowered(stated.quote.text).strip("@#")
+    return not any(said in lowered(act.action) for act in evidence.acts if not act.talks)
 
 
 def _kind_of(one: Argument) -> RequirementKind:

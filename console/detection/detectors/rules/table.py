@@ -11,6 +11,7 @@ from console.detection.detectors.rules.stated import values_passed
 from console.environments.evidence import EXACT, Evidence, TermState
 from console.environments.hotpotqa.reading import normalise_words
 from console.environments.tool_use import TracedCall, find_request
+from console.trajectory.calls import SHELLS
 from console.trajectory.effects import CHANGING, TURNS
 from console.trajectory.requirements import (
     Line,
@@ -117,7 +118,7 @@ def _answer_lines(evidence: Evidence) -> Iterator[Line]:
 def _call_lines(evidence: Evidence) -> Iterator[Line]:
     yield from values_passed(evidence)
     for call in evidence.pending_calls:
-        if call.effects & CHANGING:
+        if call.effects & CHANGING and call.call.name.lower() not in SHELLS:
             yield from _permission(call, evidence)
 
 

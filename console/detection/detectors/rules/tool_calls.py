@@ -224,7 +224,8 @@ def argument_unseen(evidence: Evidence) -> Finding | None:
 
 def figure_unseen(evidence: Evidence) -> Finding | None:
     """Find numbers that neither the user nor an observation mentions."""
-    unseen = [one for one in _alone(evidence) if is_figure(one.value)]
+    none = bool(re.search(r"\b(?:no|none|any|without|nothing|zero)\b", evidence.user))
+    unseen = [one for one in _alone(evidence) if is_figure(one.value) and not (none and _figure(one.value) == 0)]
     told = [one for one in unseen if MONEY_NAME.search(one.name) or ID_NAME.search(one.name)]
     if not unseen:
         return None
