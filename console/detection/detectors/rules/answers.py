@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from console.detection.detectors.rules.finding import (
+    PATTERNS,
     Finding,
     broken,
     one_line,
@@ -21,19 +22,10 @@ from console.trajectory.terms import COUNTS, FUNCTION_WORDS, Term, TermKind, low
 _WANTS_FIGURE = re.compile(r"\b(?:what year|which year|when (?:was|did|is|were)|how (?:many|much|old|tall|long))\b")
 _ASKS_WHAT = re.compile(r"\s*(?:what|who|where|when|which|whose|how many|how much)\b(?!.* or )")
 _DEMONYM = re.compile(r"^\w+(?:ican|pean|ian|ish|ese|eek|ench|utch)$")
-_UNSURE = re.compile(
-    r"\b(?:not (?:clear|sure|certain|mention\w*|specif\w*|found|stated|listed)|unclear|unable|"
-    r"cannot|can't|couldn't|could not|assum\w+|guess\w*|probably|perhaps|presumably|no information|"
-    r"does not (?:say|mention|provide|state))\b",
-    re.IGNORECASE,
-)
+_UNSURE = PATTERNS["answers.unsure"]
 _NO_ANSWER = frozenset({"", "unknown", "n/a", "none", "not found", "no answer", "unclear"})
 _NUMBER_WORDS = frozenset((*COUNTS, "hundred", "thousand", "million"))
-_ASKS_FOR_ONE = re.compile(
-    r"\b(?:what|which)(?: is the name of the)?(?: \w+){0,3}? (?!that\b|who\b|which\b|\w+ed\b)(?:\w*[^\Ws]|series)"
-    r"(?= (?:is|was|did|does|has|had)\b|\s*\?*$)",
-    re.IGNORECASE,
-)
+_ASKS_FOR_ONE = PATTERNS["answers.asks_for_one"]
 _YES_NO = frozenset({"yes", "no", "both", "neither", "and", "not"})
 _LISTED = re.compile(r",\s*(?:and\s+|or\s+)?|\s+(?:and|or|to)\s+|\s*[;/]\s*|(?<=\d)\s*[-–]\s*(?=\d{4})")
 _YEAR = re.compile(r"\b(?:1\d|20)\d\d\b")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from console.detection.detectors.rules.finding import (
+    PATTERNS,
     Finding,
     broken,
     one_line,
@@ -46,11 +47,7 @@ _IS_OPEN = re.compile(r"\b(?:after|before|since|until|till|between|from|by|earli
 _SUM = re.compile(r"amount|refund|payment$|value$|^sum$|deposit|donation", re.IGNORECASE)
 _PRICE = re.compile(r"price|total|cost|fee|amount|sum\b|rate$", re.IGNORECASE)
 _COUNT = re.compile(r"quantity|qty|count$|^number_of_|^num_|shares|copies|tickets|guests|passengers", re.IGNORECASE)
-_PAID = re.compile(
-    r"\b(?:transfer|pay|send|refund|donate|wire|give|charge|deposit|withdraw|lend|tip|invest)\s+"
-    r"(?:(?!(?:order|account|invoice|ticket|booking|reservation|room|item|case|customer|payment|bill|claim|number)\b)"
-    r"\w+\s+)?(\d[\d,]*(?:\.\d+)?)(?=\s+(?:to|from|of|for|back|into|on)\b|\W*$)"
-)
+_PAID = PATTERNS["contradictions.paid"]
 _DELIVERED = re.compile(r"\b(?:deliver|ship|send|bring)\b[^.!?]{0,40}\bto\s+(?:the\s+)?$")
 _PERSON = re.compile(r"^(?:to|cc|bcc|user(?:name)?)$|recipient|receiver|payee|beneficiary|friend|attendee|guest|member")
 _NAME = re.compile(r"[^\W\d_][^\W\d_'’-]{1,30}(?: [^\W\d_][^\W\d_'’-]{1,30}){0,2}")

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
 from console.environments.evidence import Evidence
 from console.trajectory.messages import FIRST_WORDS
 from console.trajectory.requirements import Line, Quote, QuotePlace, Requirement, RequirementKind, Standing, text_at
+from console.trajectory.strict_yaml import read_data
 from console.trajectory.terms import lowered
 
+_PARTS = read_data(files(__package__) / "patterns.yaml", dict[str, tuple[str, ...]])
+PATTERNS = {name: re.compile("".join(parts)) for name, parts in _PARTS.items()}
+"""The regular expressions of the checks, by file and name."""
 NOT_FOUND = Quote("", -1, -1)
 """The quote of a text that the checkpoint does not contain; a line with this quote is never verified."""
 _LONGEST_QUOTE = 200
@@ -41,11 +47,6 @@ def quote_user(evidence: Evidence, text: str) -> Quote:
         if found := _find(whole, text, place, step, start):
             return found
     return NOT_FOUND
-
-
-def quote_policy(evidence: Evidence, text: str) -> Quote:
-    """Return the first quote of a text, ignoring case, from the policy."""
-    return _find(evidence.checkpoint.opening, text, QuotePlace.POLICY, None) or NOT_FOUND
 
 
 def quote_request(evidence: Evidence) -> Quote:

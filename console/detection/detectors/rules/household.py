@@ -5,16 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from console.detection.detectors.rules.finding import Finding, broken, quote_action, quote_request
+from console.detection.detectors.rules.finding import PATTERNS, Finding, broken, quote_action, quote_request
 from console.environments.evidence import Evidence
 from console.trajectory.checkpoints import CheckpointKind
 from console.trajectory.requirements import Line, RequirementKind
 
-HANDLED = re.compile(
-    r"^(?:> )?(?P<verb>[a-z]+) (?P<object>[a-z][a-z ]{1,40}?) \d{1,3}"
-    r"(?: (?:in/on|in|on|to|with|from|into|onto) (?P<place>[a-z][a-z ]{1,40}?) \d{1,3})?$",
-    re.IGNORECASE,
-)
+HANDLED = PATTERNS["household.handled"]
 """The pattern of an action on a numbered object."""
 _PLACING = frozenset({"put", "move", "place"})
 _CHANGES = {

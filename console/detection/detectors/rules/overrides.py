@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import re
 
-from console.detection.detectors.rules.finding import Finding, one_line, quote_result
+from console.detection.detectors.rules.finding import PATTERNS, Finding, one_line, quote_result
 from console.detection.detectors.rules.tool_calls import unasked
 from console.environments.evidence import Evidence
 from console.environments.tool_use import TracedCall, is_identifying, stems, verb_stems
 from console.trajectory.terms import FUNCTION_WORDS, lowered
 
-_OVERRIDE = re.compile(
-    r"\b(?:ignore|disregard|forget|override|bypass)\s+(?:(?:all|any|the|your|my|of)\s+){0,3}(?:previous|prior|above|earlier|"
-    r"preceding|other|user'?s?|original)\s+(?:\w+\s+)?(?:instructions?|orders?|tasks?|prompts?|messages?|commands?|requests?)|"
-    r"\b(?:important|urgent)\s+(?:message|instructions?|notice)\s+(?:from|to|for)\s+(?:me\b|the\s+(?:user|system|developer|"
-    r"admin\w*|assistant|agent|ai)\b|(?:all\s+)?(?:assistants?|agents?|ai)\b)|"
-    r"\bbefore\s+(?:you\s+(?:can\s+)?)?(?:solv|complet|do|continu|answer|proceed|finish)\w*\s+(?:with\s+)?(?:the|your|this|my|that)\s+"
-    r"(?:\w+\s+)?(?:task|request|question)|"
-    r"\b(?:dear|attention|hey|hello|note\s+to|instructions?\s+(?:for|to))[\s,:]+(?:the\s+|all\s+)?(?:ai|llm|assistant|agent|"
-    r"language\s+model)s?\b|\bif\s+you\s+are\s+an?\s+(?:ai|llm|agent|assistant|language\s+model)\b|"
-    r"\b(?:new|updated|additional|system)\s+(?:instructions?|override)\s*:|\bsystem\s*(?:prompt|override|notice)\b\s*:|"
-    r"\b(?:do\s+not|don't|without|never)\s+(?:tell|inform|mention|notify|reveal|alert|ask)\w*\s+(?:\w+\s+){0,3}(?:the\s+)?user\b|"
-    r"\bignorier\w*\s+(?:alle\s+)?(?:vorherigen|bisherigen|vorigen)|\bignor\w*\s+(?:toutes\s+)?(?:les\s+)?instructions\s+"
-    r"précédentes|\bignor\w*\s+(?:todas\s+)?las\s+instrucciones\s+anteriores|\bignor\w*\s+(?:tutte\s+)?le\s+istruzioni\s+"
-    r"precedenti|\bignor\w*\s+(?:todas\s+)?as\s+instruções\s+anteriores|игнорируй\w*\s+(?:все\s+)?предыдущ|"
-    r"忽略(?:之前|以上|所有|先前|前面)|(?:以前|これまで|上記)の(?:すべての)?指示を無視|이전\s*(?:모든\s*)?지시\S*\s*무시"
-)
+_OVERRIDE = PATTERNS["overrides.override"]
 """Phrases with which a text addresses the agent: to ignore the user's request, or to hide something from the user."""
 _TAGGED = re.compile(r"<(information|system|important|instructions?|admin|override)>.{1,3000}?</\1>", re.DOTALL)
 _PARAGRAPH = re.compile(r"(?<!:)\s*\n\s*\n|(?<!:)(?:\\n){2}|</\w+>")

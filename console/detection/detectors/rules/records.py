@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from console.detection.detectors.rules.finding import Finding, broken, one_line, quote_action, user_texts
+from console.detection.detectors.rules.finding import PATTERNS, Finding, broken, one_line, quote_action, user_texts
 from console.detection.detectors.rules.stated import PROSE, is_discussed, is_excluding, is_keeping, may_change
 from console.environments.evidence import Evidence
 from console.trajectory.effects import Effect
@@ -26,10 +26,7 @@ _MOST_RECORDS, _LONGEST_RECORD, _LONGEST_LIST = 60, 400, 60_000
 _PIECES = re.compile(r"\s*(?:\n|;)\s*")
 _WORD = re.compile(r"[^\W\d_]+|\d{3,}")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_GONE = re.compile(
-    r"\b(?:unavailable|sold out|out of stock|full|cancelled|canceled|expired|closed|not available|ausverkauft|"
-    r"ausgebucht|complet|agotado)\b|\bavailable\W{1,4}(?:false|no)\b"
-)
+_GONE = PATTERNS["records.gone"]
 _ALL = re.compile(
     r"\b(?:all|both|every|each|any|whichever|alle|beide|jede\w*|tous|toutes|todos|todas|tutti|tutte)\b|全部|都"
 )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from console.detection.detectors.rules.finding import quote_action, quote_user, user_texts
+from console.detection.detectors.rules.finding import PATTERNS, quote_action, quote_user, user_texts
 from console.detection.detectors.rules.recipients import PERSON
 from console.environments.evidence import Evidence
 from console.environments.tool_use import TracedCall
@@ -29,57 +29,27 @@ KINDS = {
     AnchorKind.ID: RequirementKind.ID,
     AnchorKind.NUMBER: RequirementKind.AMOUNT,
 }
-PROSE = re.compile(
-    r"text|body|subject|title|message|content|description|comment|note|reason|summary|query|password|prompt|code|script",
-    re.IGNORECASE,
-)
+PROSE = PATTERNS["stated.prose"]
 """Names of arguments with the agent's own wording."""
 ID_NAME = re.compile(
     r"(?:^|_)(?:id|ids|order|number|no|code|ref|reference|ticket|case|invoice|booking|account)$|[a-z]Id$"
 )
-_CURRENCY = re.compile(
-    r"[$€£¥₹₩₽₺₴]|\b(?:usd|eur|gbp|chf|jpy|cny|inr|sek|nok|dkk|pln|dollars?|euros?|pounds?|pesos?|francs?|franken|yen|"
-    r"yuan|rupees?|kronor|kroner|zł|zlot\w+|reais|real|rub|руб\w*|долл\w*|евро|грн)\b|[元円원]",
-    re.IGNORECASE,
-)
+_CURRENCY = PATTERNS["stated.currency"]
 _ORIGIN = re.compile(r"\b(?:from|by|of|von|vom|de|du|di|da|dal|del|desde|van|od|от|с)\s+$")
 _OPEN = re.compile(
     r"\b(?:after|before|since|until|till|between|earliest|latest|around|about|any|or|than|total|altogether)\s+[$€£¥]?$"
 )
-_TODAY = re.compile(
-    r"(?:\b(?:today|now|current date|date today|heute|aujourd['’]hui|nous sommes|hoy|oggi|hoje|vandaag|dziś|dzisiaj|"
-    r"сегодня|bugün)\b(?:['’]s date)?|今天|今日|오늘)"
-    r"\s*(?:is|being|date|ist|der|es|est|le|è|il|el|é|jest|到|是|は|은)?(?: the)?\s*[:=,]?\s*"
-    r"(?:[^\W\d_]{3,12},?\s+(?:the |den |le |el )?)?$"
-)
+_TODAY = PATTERNS["stated.today"]
 """The words before the date of the request itself, from which other dates are counted."""
-_OWN = re.compile(
-    r"\b(?:my|mein\w*|mon|ma|mi|mio|mia|meu|minha|mijn|мой|моя|i am|i'm)\s+(?:[^\W\d]+\s+){0,2}?[^\W\d]*\s*"
-    r"(?:is|are|:|=|ist|est|es|è|é)?\s*[\"'(]?$|\bi\s*\([^()]{0,20}$|我的[^，。]{0,8}$"
-)
+_OWN = PATTERNS["stated.own"]
 """The words before a value that the user states as their own."""
-_NOT = re.compile(
-    r"(?:\b(?:not|never|don't|do not|except|without|nicht|kein\w*|außer|ausser|pas|sauf|nunca|excepto|salvo|tranne|não|"
-    r"exceto|niet|behalve|nie|oprócz|не|кроме|değil|hariç|(?:,|y|pero) no|(?:,|e|ma) non)\b|不要|别|不是|除了)"
-    r"([^.!?;:,—–。！？；，]{0,30})$"
-)
-_NOT_EITHER = re.compile(
-    r"only|just|forget|later|more|less|fewer|exceed|nur|vergiss|verges|oubli|seulement|olvid|sólo|dimentic|solo|esque|"
-    r"apenas|vergeet|alleen|zapom|tylko|только|забуд|忘|只"
-)
+_NOT = PATTERNS["stated.not"]
+_NOT_EITHER = PATTERNS["stated.not_either"]
 """Words after which a negation excludes nothing."""
-_STATEMENT = re.compile(
-    r"\b(?:i|we|they|he|she|it|have|has|had|did|does|was|were|could|can|is|are|am|would|ich|wir|habe|haben|hat|hatte|"
-    r"wurde|wurden|ist|sind|ai|a|avons|ont|est|sont|he|ha|hemos|han|es|ho|abbiamo|è|tenho|tem|foi|heb|heeft|я|мы)\s*$"
-)
+_STATEMENT = PATTERNS["stated.statement"]
 """Words after which a negation describes a fact and does not make a request."""
 _AND = re.compile(r"\s(?:and|und|et|y|e|en|i|и|but|aber|mais|pero|ma|then)\s|[和而]")
-_KEEP = re.compile(
-    r"(?:\b(?:keep|leave|spare|don't touch|do not touch|behalt\w*|lass|garde[rz]?|conserve[rz]?|laisse[rz]?|mant[eé]n|"
-    r"conserva|deja|mantieni|lascia|mantenha|deixe|bewaar|zostaw|сохрани\w*|оставь\w*)\b"
-    r"(?!\s(?:an?|una?|une|ein\w*|uma?|een|me|him|her|them|us|mir|ihm|ihr|moi|lui)\b)|保留|留着|別動|别动|残して)"
-    r"[^.!?;:,—–。！？；，]{0,30}$"
-)
+_KEEP = PATTERNS["stated.keep"]
 
 
 _LEAVE = re.compile(r"leave|spare|don't touch|do not touch|lass|laisse|deja|lascia|deixe|留着|別動|别动|оставь")

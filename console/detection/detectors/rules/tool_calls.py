@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from console.detection.detectors.rules.finding import (
+    PATTERNS,
     Finding,
     broken,
     one_line,
@@ -28,14 +29,8 @@ from console.trajectory.terms import FUNCTION_WORDS, TermKind, lowered
 from console.trajectory.tool_names import list_words
 
 _CONFIRM = re.compile(r"\bconfirm(?:s|ed|ation)?\b")
-_GO_AHEAD = re.compile(
-    r"\b(?:i(?:'d| would) (?:like|prefer|love)|i(?:'ll| will) (?:go|take|use|have)|let's|let us|please|"
-    r"(?:can|could|would) you|looks? (?:good|great|fine|right|correct|perfect))\b"
-)
-_ASKS_FOR_IT = re.compile(
-    r"\b(?:confirm\w*|proceed\w*|go ahead|agree|(?:shall|should|may|can) i|(?:would you|do you) (?:like|want|prefer)|"
-    r"(?:like|want) me to|(?:okay|ok|right|correct)\?)"
-)
+_GO_AHEAD = PATTERNS["tool_calls.go_ahead"]
+_ASKS_FOR_IT = PATTERNS["tool_calls.asks_for_it"]
 _SCOPE = re.compile(r"(?:^|_)(?:all|every|everything|bulk|any)(?:_|$)|^\*$", re.IGNORECASE)
 _NUMBERED = re.compile(r"order|account|invoice|ticket|booking|reservation|room|item|case|customer|payment|bill|claim")
 ID_NAME = re.compile(r"(?:^|_)(?:id|ids|order|number|account|code|ref|reference|ticket|reservation|booking)$|_id|Id$")
@@ -244,10 +239,7 @@ def figure_unseen(evidence: Evidence) -> Finding | None:
 
 
 _SUM_NAME = re.compile(r"amount|refund|payment$|^sum$|deposit|donation", re.IGNORECASE)
-_COMPUTED = re.compile(
-    r"\b(?:hundred|thousand|million|k|percent|difference|additional|plus|fees?|totals?|sum|average|half|twice|double|split|"
-    r"remaining|rest|balance|per|each|interest|tax|vat|tip|discount|convert\w*|share)\b|%|\d[\d.,]*k\b"
-)
+_COMPUTED = PATTERNS["tool_calls.computed"]
 """Words of a request from which a sum may have to be computed."""
 
 
