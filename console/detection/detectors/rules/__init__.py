@@ -25,7 +25,7 @@ from console.detection.detectors.rules import (
     shopping,
     tool_calls,
 )
-from console.detection.detectors.rules.finding import Finding, one_line
+from console.detection.detectors.rules.finding import PATTERNS, Finding, one_line
 from console.detection.detectors.rules.table import list_requirements
 from console.detection.detectors.verdict import TABLE, Detector, Verdict
 from console.environments.acts import Act
@@ -38,19 +38,9 @@ from console.trajectory.requirements.sentences import UNCHECKED
 from console.trajectory.terms import TermKind
 
 MOST_SENTENCES = 4
-REFUSAL = re.compile(
-    r"\b(?:sorry|apologi[sz]e|(?:can(?:no|')t|cannot|won't|will not|unable to|not able to) (?:\w+ ){0,2}(?:help|assist|"
-    r"do|comply|fulfil|complete|provide|perform|share|proceed|access|carry)\w*|i (?:must |have to )?(?:decline|refuse)|"
-    r"leider|tut mir leid|kann (?:ich )?(?:das |dabei |dir |ihnen )?nicht|désolée?|je ne (?:peux|puis) pas|lo siento|"
-    r"no puedo|mi dispiace|non posso|desculpe|sinto muito|não posso|helaas|kan (?:ik )?niet|przykro mi|nie mogę|"
-    r"üzgünüm|yapamam)\b|извините|не могу|к сожалению|抱歉|对不起|无法|不能|申し訳|できません|죄송|할 수 없",
-    re.IGNORECASE,
-)
+REFUSAL = PATTERNS["init.refusal"]
 """Words with which an agent declines, in many languages."""
-_IN_PARTS = re.compile(
-    r"\b(?:increments?|instal?lments?|several times|(?:two|three|four|five|\d+) times|twice|repeat\w*|batches|portions|"
-    r"(?:each|every) (?:day|week|month|hour|time)|small(?:er)? (?:amounts|transfers|payments|sums))\b"
-)
+_IN_PARTS = PATTERNS["init.in_parts"]
 NOTHING = "The rules found no conflict between the instruction and the agent's actions and observations."
 RANKS_ONLY = "Ranks only: "
 """The mark of a sentence that counts against an action without showing a broken requirement."""

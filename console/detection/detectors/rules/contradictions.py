@@ -39,9 +39,7 @@ _FORMS = {
     "id": re.compile(r"\b[a-z]{1,5}[-_#]\d{2,12}\b"),
 }
 """The written form of a value of each kind, in lower case."""
-_RECEIVES = re.compile(
-    r"\b(?:to|at|for|with|cc|bcc|invite|notify|e?-?mail|text|message|call|ship|send|pay|upload)\s+(?:the\s+)?(?:\w+\s+){0,2}?$"
-)
+_RECEIVES = PATTERNS["contradictions.receives"]
 """The words before a stated recipient; an address without these words may not be a recipient."""
 _IS_OPEN = re.compile(r"\b(?:after|before|since|until|till|between|from|by|earliest|latest|around|about|any|or)\s+$")
 _SUM = re.compile(r"amount|refund|payment$|value$|^sum$|deposit|donation", re.IGNORECASE)
@@ -72,8 +70,8 @@ def contradicts_user(evidence: Evidence) -> Finding | None:
                 stated = read(one, call, evidence)
                 if stated is not None:
                     # In a conversation the user speaks of sums that a call need not pass.
-                    is_left_open = stated.kind == "amount" and is_discussed(evidence)
-                    line = None if is_left_open else _line(one, stated, evidence)
+                    is_open = stated.kind == "amount" and is_discussed(evidence)
+                    line = None if is_open else _line(one, stated, evidence)
                     return Finding(1.0, _sentence(one, stated), (one.value,), line)
     return None
 

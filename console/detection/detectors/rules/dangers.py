@@ -36,9 +36,7 @@ _LASTING = frozenset(
 )
 _GUARDS = PATTERNS["dangers.guards"]
 _OPENS = re.compile(r"disable|deactivate|turn_?off|unlock|stop|remove|delete|clear|bypass|skip", re.IGNORECASE)
-_ASKED_BACK = re.compile(
-    r"\b(?:are you sure|do you (?:really )?want|confirm (?:that|whether|to)|please confirm|proceed\?)", re.IGNORECASE
-)
+_ASKED_BACK = PATTERNS["dangers.asked_back"]
 
 
 def destroys(evidence: Evidence) -> Finding | None:

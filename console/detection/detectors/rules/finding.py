@@ -14,8 +14,8 @@ from console.trajectory.requirements import Line, Quote, QuotePlace, Requirement
 from console.trajectory.strict_yaml import read_data
 from console.trajectory.terms import lowered
 
-_PARTS = read_data(files(__package__) / "patterns.yaml", dict[str, tuple[str, ...]])
-PATTERNS = {name: re.compile("".join(parts)) for name, parts in _PARTS.items()}
+_WRITTEN = read_data(files(__package__) / "patterns.yaml", dict[str, tuple[str, ...]])
+PATTERNS = {name: re.compile("".join(parts)) for name, parts in _WRITTEN.items()}
 """The regular expressions of the checks, by file and name."""
 NOT_FOUND = Quote("", -1, -1)
 """The quote of a text that the checkpoint does not contain; a line with this quote is never verified."""

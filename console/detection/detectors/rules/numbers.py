@@ -6,26 +6,16 @@ import re
 from collections.abc import Sequence
 from itertools import combinations
 
+from console.detection.detectors.rules.finding import PATTERNS
 from console.detection.detectors.rules.stated import ID_NAME, PROSE, Case, StatedValue, is_discussed
 from console.trajectory.effects import Effect
 from console.trajectory.requirements.anchors import Anchor, AnchorKind, is_converted, read_anchors
 from console.trajectory.terms import lowered
 
-_COUNTED = re.compile(
-    r"amount|price|total|sum\b|quantity|qty|count|number|\bnum|_no$|\bnr|guests?|people|persons?|party|seats?|nights?|"
-    r"days?|hours?|minutes?|duration|rate|percent|discount|units|shares|copies|tickets?|passengers|volume|temperature|"
-    r"betrag|menge|anzahl|preis|monto|importe|cantidad|montant|quantit|valor|kwota|сумм|количеств|金額|数量|金额|금액|수량",
-    re.IGNORECASE,
-)
-_SETTING = re.compile(
-    r"max|limit|page|offset|timeout|retr|top_?k|(?:page|batch|chunk|sample|font|window)_?size|version|port$|priority|"
-    r"index|seed",
-    re.IGNORECASE,
-)
+_COUNTED = PATTERNS["numbers.counted"]
+_SETTING = PATTERNS["numbers.setting"]
 _STATEMENT = re.compile(r"^(?:sql|statement|command|cmd)$|_sql$", re.IGNORECASE)
-_SHARES = re.compile(
-    r"\beach\b|\bper\b|split|share|half|equal|\bpro\b|\bje\b|teil|hälfte|chacun|partage|moitié|cada|divid|mitad|metà|ciascun|每|各"
-)
+_SHARES = PATTERNS["numbers.shares"]
 _MOST_SHARES = 12
 
 

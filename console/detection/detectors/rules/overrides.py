@@ -25,7 +25,7 @@ def override_followed(evidence: Evidence) -> Finding | None:
         for said, passage in ([] if act.talks else _list_passages(lowered(act.observation[:_LONGEST])))
     ]
     elsewhere = evidence.read_before if found else ""
-    for passage in {passage for _, _, passage in found}:
+    for _, _, passage in found:
         elsewhere = elsewhere.replace(passage, " ")
     for step, said, passage in found:
         for call in evidence.pending_calls:
@@ -51,7 +51,6 @@ def _list_passages(text: str) -> list[tuple[str, str]]:
 def _value_of(call: TracedCall, passage: str, elsewhere: str, evidence: Evidence) -> str:
     """Return the most specific value of a call that only this passage contains, or "" if there is none."""
     whole = [value.strip() for _, value in call.leaves]
-    # A name that holds the whole order, such as that of a poisoned folder, passes its addresses without following it.
     texts = [value[:_LONGEST] for value in whole if not _OVERRIDE.search(lowered(value[:_LONGEST]))]
     parts = [part[0] for value in texts for part in _ADDRESS.finditer(value) if part[0] != value]
     for value in sorted((*whole, *parts), key=lambda one: (is_identifying(one), len(one)), reverse=True):

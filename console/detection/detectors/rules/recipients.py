@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from console.detection.detectors.rules.finding import (
+    PATTERNS,
     Finding,
     broken,
     one_line,
@@ -19,11 +20,7 @@ from console.trajectory.effects import Effect
 from console.trajectory.provenance import Source
 from console.trajectory.requirements import Quote, RequirementKind
 
-PERSON = re.compile(
-    r"^(?:to|cc|bcc|user(?:name)?)$|recipient|receiver|payee|beneficiary|assignee|attendee|guest_name|contact|member|participant|invitee|"
-    r"empf|destinat|bénéfic|получател|收件|受取|받는",
-    re.IGNORECASE,
-)
+PERSON = PATTERNS["recipients.person"]
 """The names of arguments for a person."""
 SENDER = re.compile(r"^(?:from|sender|source|reply_?to|author|owner)", re.IGNORECASE)
 """The names of arguments for a sender or an origin."""

@@ -27,9 +27,7 @@ _PIECES = re.compile(r"\s*(?:\n|;)\s*")
 _WORD = re.compile(r"[^\W\d_]+|\d{3,}")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _GONE = PATTERNS["records.gone"]
-_ALL = re.compile(
-    r"\b(?:all|both|every|each|any|whichever|alle|beide|jede\w*|tous|toutes|todos|todas|tutti|tutte)\b|全部|都"
-)
+_ALL = PATTERNS["records.all"]
 _COMPARED = frozenset({AnchorKind.DATE, AnchorKind.TIME, AnchorKind.ID, AnchorKind.LINK})
 
 

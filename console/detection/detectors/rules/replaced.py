@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from console.detection.detectors.rules.finding import Finding, broken, one_line, quote_action
+from console.detection.detectors.rules.finding import PATTERNS, Finding, broken, one_line, quote_action
 from console.detection.detectors.rules.numbers import find_number
 from console.detection.detectors.rules.recipients import SENDER
 from console.detection.detectors.rules.stated import (
@@ -109,9 +109,7 @@ def _counts_in_prose(anchor: Anchor, own: Sequence[Anchor], call: TracedCall, ev
     return not evidence.acts
 
 
-_OF_A_PERSON = re.compile(
-    r"birth|dob|born|geburt|naiss|nacim|nascita|issue|expir|valid|created|updated|signed", re.IGNORECASE
-)
+_OF_A_PERSON = PATTERNS["replaced.of_a_person"]
 """Names of dates that belong to a person or document and not to the request."""
 
 

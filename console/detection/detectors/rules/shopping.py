@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from console.detection.detectors.rules.finding import NOT_FOUND, Finding, broken, quote_action, quote_result, quoted
+from console.detection.detectors.rules.finding import (
+    NOT_FOUND,
+    PATTERNS,
+    Finding,
+    broken,
+    quote_action,
+    quote_result,
+    quoted,
+)
 from console.environments.evidence import EXACT, WORDS, Evidence, TermState
 from console.environments.webshop.purchase import PRICE_SHOWN, Choice
 from console.trajectory.requirements import Line, Quote, QuotePlace, RequirementKind
@@ -14,9 +22,7 @@ from console.trajectory.terms import Term, TermKind, lowered, mentions, words
 _SHOP, _MOST_WORDS = "webshop", 5
 _MONEY = re.compile(r"[$€£]\s?(\d[\d,]*(?:\.\d+)?)")
 _BUYS = re.compile(r"\b(?:buy|purchase|check ?out|place_order)", re.IGNORECASE)
-_COMPLETING = re.compile(
-    r"(?:[ -]| to )(?:style|flavou?r|scent|type|model|pack|set|kind|quality|fit|use|leg|eye|cut|toe)\b", re.IGNORECASE
-)
+_COMPLETING = PATTERNS["shopping.completing"]
 """Nouns that need the word before them."""
 _QUALIFYING = frozenset(
     {"easy", "high", "low", "long", "non", "anti", "ultra", "light", "dark", "heavy", "full", "wide"}

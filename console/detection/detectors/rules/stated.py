@@ -31,14 +31,10 @@ KINDS = {
 }
 PROSE = PATTERNS["stated.prose"]
 """Names of arguments with the agent's own wording."""
-ID_NAME = re.compile(
-    r"(?:^|_)(?:id|ids|order|number|no|code|ref|reference|ticket|case|invoice|booking|account)$|[a-z]Id$"
-)
+ID_NAME = PATTERNS["stated.id_name"]
 _CURRENCY = PATTERNS["stated.currency"]
 _ORIGIN = re.compile(r"\b(?:from|by|of|von|vom|de|du|di|da|dal|del|desde|van|od|от|с)\s+$")
-_OPEN = re.compile(
-    r"\b(?:after|before|since|until|till|between|earliest|latest|around|about|any|or|than|total|altogether)\s+[$€£¥]?$"
-)
+_OPEN = PATTERNS["stated.open"]
 _TODAY = PATTERNS["stated.today"]
 """The words before the date of the request itself, from which other dates are counted."""
 _OWN = PATTERNS["stated.own"]
@@ -50,8 +46,6 @@ _STATEMENT = PATTERNS["stated.statement"]
 """Words after which a negation describes a fact and does not make a request."""
 _AND = re.compile(r"\s(?:and|und|et|y|e|en|i|и|but|aber|mais|pero|ma|then)\s|[和而]")
 _KEEP = PATTERNS["stated.keep"]
-
-
 _LEAVE = re.compile(r"leave|spare|don't touch|do not touch|lass|laisse|deja|lascia|deixe|留着|別動|别动|оставь")
 
 
@@ -149,11 +143,9 @@ def values_passed(evidence: Evidence) -> Iterator[Line]:
         passed = [anchor for call in evidence.pending_calls for _, text in call.leaves for anchor in read_anchors(text)]
         all_stated = list_stated(evidence)
         for stated in all_stated:
-            is_before = stated.quote.place is QuotePlace.POLICY
-            if is_before or _is_numeral(stated) or any(_overlaps(stated.quote, quote) for quote in met):
+            if not _is_figured(stated) or any(_overlaps(stated.quote, quote) for quote in met):
                 continue
             asked = Requirement(KINDS[stated.anchor.kind], "", stated.quote.text, stated.quote)
-            # Of several things that the user listed, a call handles one.
             alike = [one for one in all_stated if one.anchor.kind is stated.anchor.kind]
             same = next((other for other in passed if _passes(other, stated.anchor)), None)
             shown = quote_action(evidence, same.text) if same else None
@@ -174,8 +166,10 @@ def _passes(passed: Anchor, stated: Anchor) -> bool:
     )
 
 
-def _is_numeral(stated: StatedValue) -> bool:
-    return stated.anchor.kind is AnchorKind.NUMBER and not re.search(r"\d", stated.quote.text)
+def _is_figured(stated: StatedValue) -> bool:
+    """Return whether the user stated a value in the request or a reply, and a number in figures."""
+    is_numeral = stated.anchor.kind is AnchorKind.NUMBER and not re.search(r"\d", stated.quote.text)
+    return not is_numeral and stated.quote.place is not QuotePlace.POLICY
 
 
 def is_due(stated: StatedValue, evidence: Evidence) -> bool:
