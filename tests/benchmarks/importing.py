@@ -165,6 +165,65 @@ IN_ONE_OBJECT = {"inspect": b'"samples":[', "tau-bench": b'"simulations":['}
 """What the records of a file that is one object stand behind."""
 CONTENTS = {name: sample.content for name, sample in SAMPLES.items()}
 CONTENTS |= {name: orjson.dumps(JSON_LOGS[name][0]) for name in ("alfworld-expert", "inferact")}
+_CALLED = {"id": "t1", "name": "pay", "args": {"n": 1}, "status": "success"}
+_TOLD = [{"functionResponse": {"id": "t1", "name": "pay", "response": {"output": "paid"}}}]
+_ASKED, _SAID = [{"type": "text", "text": "Pay"}], [{"type": "text", "text": "paid"}]
+_FURTHER = {
+    "gemini-cli": [
+        {
+            **{"sessionId": "s-1", "projectHash": "h"},
+            "messages": [
+                {"id": "i-1", "type": "user", "content": "Pay the bill"},
+                {"id": "i-2", "type": "gemini", "content": "So", "toolCalls": [{**_CALLED, "result": _TOLD}]},
+            ],
+        }
+    ],
+    "pi": [
+        {"type": "session", "id": "s-1", "cwd": "/x", "timestamp": "x"},
+        {"type": "message", "timestamp": "x", "message": {"role": "user", "content": _ASKED}},
+        {
+            **{"type": "message", "timestamp": "x"},
+            "message": {
+                "role": "assistant",
+                "content": [{"type": "toolCall", "id": "t1", "name": "pay", "arguments": {"n": 1}}],
+            },
+        },
+        {"type": "message", "timestamp": "x", "message": {"role": "toolResult", "toolCallId": "t1", "content": _SAID}},
+    ],
+    "r-judge": [
+        {
+            **{"id": "i-1", "label": 1, "attack_type": "x"},
+            "contents": [
+                [
+                    {"role": "user", "content": "Pay"},
+                    {"role": "agent", "thought": "So.", "action": "Pay{'n': 1}"},
+                    {"role": "environment", "content": "paid"},
+                ]
+            ],
+        }
+    ],
+    "who-and-when": [
+        {
+            **{"question_ID": "i-1", "question": "Pay", "mistake_agent": "Web", "mistake_step": "0"},
+            "history": [
+                {"role": "human", "content": "Pay"},
+                {"role": "Orchestrator (-> Web)", "content": "Pay the bill."},
+                {"role": "Web", "content": "paid"},
+            ],
+        }
+    ],
+    "magentic-one": [
+        {
+            "id": "i-1",
+            "messages": [
+                {"role": "user", "content": "Pay"},
+                {"role": "Orchestrator (-> Web)", "content": "Pay the bill."},
+                {"role": "Web", "content": "paid"},
+            ],
+        }
+    ],
+}
+CONTENTS |= {name: b"".join(orjson.dumps(one) + b"\n" for one in lines) for name, lines in _FURTHER.items()}
 """What is repeated: each format's sample, of some one record."""
 HALTED_FIRST = "reflexion-react, HALTED first"
 TEXTS = {
