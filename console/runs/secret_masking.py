@@ -150,6 +150,7 @@ _KINDS = (
 )
 _Hint = tuple[_Kind, str]
 _HINTS: tuple[_Hint, ...] = tuple((kind, hint) for kind in _KINDS for hint in kind.hints)
+_HINT_TEXTS = tuple(dict.fromkeys(hint for _, hint in _HINTS))
 _TOKEN = re.compile(r"(?=.*\d)(?=.*[a-z])[\w.-]{16,}\Z")
 """Pattern for the value after the bare name `token`: at least 16 characters with letters and digits."""
 _LETTERS = re.compile(r"[A-Za-z_.]+\Z")
@@ -203,7 +204,9 @@ class Masker:
         """Return the trajectory with its secrets masked, or unchanged without secrets; `body` is its canonical JSON."""
         lowered = body.lower()
         # Most texts of a record are short, and most hints stand in none of them.
-        self._hints = tuple((kind, hint) for kind, hint in _HINTS if kind.may_be_in(body, lowered, hint))
+        present = {hint for hint in _HINT_TEXTS if hint in lowered}
+        held = [one for one in _HINTS if one[1] in present] if present else []
+        self._hints = tuple((kind, hint) for kind, hint in held if kind.may_be_in(body, lowered, hint))
         before, masked = self.masked, self.mask_value(record.to_dict()) if self._hints or self._elsewhere else None
         if masked is not None and self.masked > before:
             # A value that has its name only later in the record is masked in the second pass.

@@ -1,8 +1,9 @@
 """How soon a followed session's critical actions are in the queue, while the follower is killed and started again.
 
 `python -m tests.benchmarks.following [SECONDS]` writes a Claude Code session line by line over 60 seconds. Each request
-leads to commands, some lines arrive in two halves, and `kill -9` ends `inferact follow` twice. Prints the delay from
-a whole line to its item in the queue, the items queued twice, and the actions that are missing.
+leads to commands, some lines arrive in two halves, and `kill -9` ends `inferact follow` three times, each time at once
+after the line of a command. Prints the delay from a whole line to its item in the queue, the items queued twice, and
+the actions that are missing.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from typing import Any
 import orjson
 
 LIMIT_S = 2.0
+_BEFORE_KILLS = ("build/1/1", "build/3/0", "build/4/3")
+"""The commands after whose lines the follower is killed."""
 _COMMAND = "import sys; from console.cli import run_command; sys.exit(run_command(sys.argv[1:]))"
 _QUEUED = (
     "SELECT b.body, i.step FROM item i JOIN trajectory t ON t.id = i.trajectory_id "
@@ -71,7 +74,8 @@ def start(log: Path, folder: Path) -> subprocess.Popen[bytes]:
 def main(seconds: str = "60") -> None:
     """Write the session, and print what the queue held and when."""
     told = [*events(6, 4)]
-    pause, ends = float(seconds) / len(told), {len(told) // 3, 2 * len(told) // 3}
+    pause = float(seconds) / len(told)
+    ends = {number for number, (_, command) in enumerate(told) if command.endswith(_BEFORE_KILLS)}
     whole_at: dict[str, float] = {}
     seen_at: dict[str, float] = {}
     down: list[tuple[float, float]] = []

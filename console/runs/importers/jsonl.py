@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from console.errors import BadInput, UnreadableFile
 from console.runs.importers.parts.files import CUT
@@ -54,16 +55,27 @@ def _with_result(trajectory: Trajectory, record: Record) -> tuple[Trajectory, di
         outcome, gold = told_result(fields)
         rest = {name: value for name, value in trajectory.extra.items() if name not in told}
         trajectory = replace(trajectory, outcome=outcome, gold=gold, extra=rest)
-    steps = [one for step in trajectory.steps for one in step.extra]
     given = plain_object(fields.get("extra"))
     kept = [f"field {name} of a record (kept in extra)" for name in trajectory.extra if name not in given]
-    held = plain_list(fields.get("steps"))
-    known = {name for step in map(plain_object, held) for name in plain_object(step.get("extra"))}
-    acts = [plain_object(step.get("action")) for step in map(plain_object, held)]
-    if any("arguments" not in act and act.keys() - _CALL for act in acts):
-        kept.append("field of a call that is none of name and arguments")
-    kept += [f"field {name} of a step (kept in extra)" for name in dict.fromkeys(steps) if name not in known]
+    steps = {one: None for step in trajectory.steps if step.extra for one in step.extra}
+    known, is_odd = _known_fields(plain_list(fields.get("steps")))
+    kept += ["field of a call that is none of name and arguments"] if is_odd else []
+    kept += [f"field {name} of a step (kept in extra)" for name in steps if name not in known]
     return trajectory, {what: LeftOut(record.line, 1) for what in kept}
+
+
+def _known_fields(steps: Iterable[Any]) -> tuple[set[str], bool]:
+    """Return (fields in the `extra` of the steps, whether a call has another field than a name and arguments)."""
+    known: set[str] = set()
+    is_odd = False
+    for step in steps:
+        if not isinstance(step, dict):
+            continue
+        if isinstance(extra := step.get("extra"), dict):
+            known |= extra.keys()
+        if isinstance(act := step.get("action"), dict) and "arguments" not in act and act.keys() - _CALL:
+            is_odd = True
+    return known, is_odd
 
 
 def _picture(path: Path, record: Record) -> dict[str, bytes]:
