@@ -65,7 +65,7 @@ def _with_result(trajectory: Trajectory, record: Record) -> tuple[Trajectory, di
 
 
 def _known_fields(steps: Iterable[Any]) -> tuple[set[str], bool]:
-    """Return (fields in the `extra` of the steps, whether a call has another field than a name and arguments)."""
+    """Return (fields in the `extra` of the steps, whether a call has fields that are neither name nor arguments)."""
     known: set[str] = set()
     is_odd = False
     for step in steps:
