@@ -89,21 +89,8 @@ _KINDS = (
     _word(
         "key",
         (
-            *(
-                "sk-",
-                "sk_",
-                "rk_",
-                "ghp_",
-                "gho_",
-                "ghu_",
-                "ghs_",
-                "ghr_",
-                "github_pat_",
-                "glpat-",
-                "xox",
-                "aiza",
-                "ya29.",
-            ),
+            *("sk-", "sk_", "rk_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"),
+            *("xox", "aiza", "ya29."),
             *("hf_", "gsk_", "npm_", "pypi-", "sg.", "whsec_", "lsv2_", "nvapi-", "xai-", "tvly-", "dop_v1_"),
         ),
         (

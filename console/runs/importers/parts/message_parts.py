@@ -59,22 +59,8 @@ _THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "thought", "reasoning
 _RESULTS = ("content", "output", "response", "result", "tools", "outputs", "text")
 _ABOUT_RESULT = frozenset({*CALL_IDS, "type", "id", "role", "name", "is_error", "isError", "status", "cache_control"})
 _ANSWERING = re.compile(r"_call$")
-_NOT_ARGUMENTS = frozenset(
-    {
-        "type",
-        "id",
-        "call_id",
-        "status",
-        "name",
-        "error",
-        "agent",
-        "server_label",
-        "output",
-        "outputs",
-        "result",
-        "results",
-    }
-)
+_GIVEN_BACK = ("output", "outputs", "result", "results", "error")
+_NOT_ARGUMENTS = frozenset({"type", "id", "call_id", "status", "name", "agent", "server_label", *_GIVEN_BACK})
 _REQUEST, _DRAWN = "mcp_approval_request", "image_generation_call"
 _BY = "the user of the session"
 _PLAIN, _PLAIN_ROLES = frozenset({"role", "content", "tool_call_id"}), ("system", "user", "assistant", "tool")
