@@ -10,7 +10,7 @@ from typing import Any
 
 from inferact_client.decision import REFUSED, Check, Decision, read_check
 from inferact_client.errors import CheckRefused, ClientError, ConsoleAway
-from inferact_client.talk import ANSWER_S, AWAY, PAUSE_S, Call, Cancellation, Reply, ask, begin, person_s
+from inferact_client.talk import ANSWER_S, AWAY, PAUSE_S, Call, Cancellation, Reply, ask, begin, person_s, spare_s
 from inferact_client.transport import Connection
 
 _DONE_S, _WITHDRAW_S, _LONGEST_WAIT_S = 60.0, 5.0, 60.0
@@ -24,7 +24,7 @@ class Served:
 
     def check(self, asked: Mapping[str, Any], deadline_s: float, cancel: Cancellation | None) -> Decision:
         """Return the decision within `deadline_s`; on Ctrl+C, withdraw the check."""
-        ends = time.monotonic() + _talking_s(deadline_s)
+        ends = time.monotonic() + deadline_s - spare_s(deadline_s)
         question, action = self._question(asked, person_s(deadline_s, self._settings["undo_s"])), _text(asked["action"])
         if (problem := _problem(question)) is not None:
             return Decision(False, action, problem, REFUSED)
@@ -32,7 +32,7 @@ class Served:
 
     async def acheck(self, asked: Mapping[str, Any], deadline_s: float, cancel: Cancellation | None) -> Decision:
         """Return the decision within `deadline_s`; if the asyncio task is cancelled, withdraw the check."""
-        ends = time.monotonic() + _talking_s(deadline_s)
+        ends = time.monotonic() + deadline_s - spare_s(deadline_s)
         question, action = self._question(asked, person_s(deadline_s, self._settings["undo_s"])), _text(asked["action"])
         if (problem := _problem(question)) is not None:
             return Decision(False, action, problem, REFUSED)
@@ -143,11 +143,6 @@ class Served:
 
     def _question(self, asked: Mapping[str, Any], person: float | None) -> dict[str, Any]:
         return self._settings | dict(asked) | {"timeout_s": person}
-
-
-def _talking_s(deadline_s: float) -> float:
-    """Return the seconds for requests; the rest of the deadline is for closing connections and for waking up."""
-    return max(deadline_s - 0.3, deadline_s * 0.8)
 
 
 def _problem(body: object) -> str | None:

@@ -59,10 +59,15 @@ Talk = Generator["Call | float", "Reply", Decision]
 """A generator of calls, to be resumed with their replies, and of pauses in seconds; it returns the decision."""
 
 
+def spare_s(deadline_s: float) -> float:
+    """Return the seconds of a deadline that are left for closing connections and for waking up on a busy machine."""
+    return min(max(0.3, deadline_s / 20), 2.0, deadline_s / 5)
+
+
 def person_s(deadline_s: float, undo_s: float | None) -> float:
     """Return the seconds that people get, so that the decision and its time to undo fit into `deadline_s`."""
     undo = UNDO_S if undo_s is None else max(undo_s, 0.0)
-    return max(deadline_s - min(undo + 1.0, deadline_s / 4), 0.001)
+    return max(deadline_s - min(undo + 0.7 + spare_s(deadline_s), deadline_s / 4), 0.001)
 
 
 def ask(question: Mapping[str, Any], action: str, ends: float, cancel: Cancellation | None) -> Talk:

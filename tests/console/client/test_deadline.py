@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from inferact_client.talk import Call
+from inferact_client.talk import UNDO_S, Call, person_s, spare_s
 from inferact_client.transport import Connection
 
 from tests.benchmarks.deadlines import try_once
@@ -20,6 +20,12 @@ def test_check_returns_by_its_deadline_and_allows_only_what_has_begun():
     assert max(late_s for late_s, _, _ in tried) < 1.0
     assert all(decision.begun or not decision.approved for _, _, decision in tried)
     assert all(decision.message for _, _, decision in tried if not decision.approved)
+
+
+@pytest.mark.parametrize("deadline_s", [40, 600, 1_800])
+def test_decision_at_the_last_moment_can_be_undone_and_begun_before_the_deadline(deadline_s):
+    assert spare_s(deadline_s) == 2
+    assert person_s(deadline_s, None) + UNDO_S < deadline_s - spare_s(deadline_s)
 
 
 def test_cancellation_that_comes_together_with_a_reply_is_not_lost():
