@@ -1,9 +1,8 @@
 """The settings of one data directory and no other, for a test or for what a whole file's tests share."""
 
 import os
-import threading
+import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -20,11 +19,9 @@ def at_home(folder):
         patch.setenv(DATA, str(folder))
         for name in [name for name in os.environ if name.startswith("INFERACT_") and name not in {*KEPT, DATA}]:
             patch.delenv(name)
-        # A thread of an earlier page may have begun to read the settings before, and would keep what it read.
         settings.cache_clear()
-        while any(thread.name == "live-fragments" for thread in threading.enumerate()):
-            if settings().data_dir == Path(folder):
-                break
-            settings.cache_clear()
         yield folder
+        # A page's thread reads the settings; it would keep this test's for the next one.
+        if pages := sys.modules.get("console.web.live_fragments"):
+            pages.stop_watching()
     settings.cache_clear()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import orjson
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col
 
 from console.errors import BadInput
 from console.language import _, digits
@@ -106,10 +106,3 @@ def list_marks(session: Session, trajectory_id: int) -> Mapping[int, str]:
             quote = f": “{mark.quote}”" if mark.quote else ""
             said.setdefault(mark.step, []).append(f"marked by {row.reviewer}{quote}")
     return {step: "; ".join(who) for step, who in said.items()}
-
-
-def find_draft_marks(session: Session, item_id: int, reviewer: str) -> tuple[MarkedStep, ...]:
-    """Return the marked steps of the reviewer's draft for the item."""
-    draft = tables.Draft
-    statement = select(draft.marked_steps).where(draft.item_id == item_id, draft.reviewer == reviewer)
-    return read_marks(session.exec(statement).first())

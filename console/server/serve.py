@@ -160,6 +160,7 @@ def serve(site: Site, script: Path | None = None) -> None:
 @asynccontextmanager
 async def _lifespan(_app: App) -> AsyncIterator[None]:
     from console.server import notices
+    from console.web.live_fragments import stop_watching
 
     await asyncio.to_thread(database_url)
     for name in _WARM:
@@ -172,6 +173,7 @@ async def _lifespan(_app: App) -> AsyncIterator[None]:
         with shutdown.handle_signals():
             yield
     finally:
+        await asyncio.to_thread(stop_watching)
         sending.cancel()
         await asyncio.gather(sending, return_exceptions=True)
 

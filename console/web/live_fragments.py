@@ -45,6 +45,7 @@ _watches: WeakKeyDictionary[AppSession, dict[str, _Watch]] = WeakKeyDictionary()
 _guard = threading.Lock()
 _watcher: list[threading.Thread] = []
 _changes = [0]
+_stopped = threading.Event()
 _new = threading.Event()
 """The signal of a new watch. Its query runs at once, because its fragment read the database before the watch began."""
 
@@ -64,8 +65,19 @@ def rerun_on_change(query: Query, *arguments: Hashable, shows: Hashable, pause_s
         _watches.setdefault(tab, {})[fragment.fragment_id] = watch
         _new.set()
         if not (_watcher and _watcher[0].is_alive()):
+            _stopped.clear()
             _watcher[:] = [threading.Thread(target=_watch_database, name="live-fragments", daemon=True)]
             _watcher[0].start()
+
+
+def stop_watching() -> None:
+    """Forget the open tabs, and wait until the thread that watches the database has ended."""
+    with _guard:
+        watcher = list(_watcher)
+        _watches.clear()
+    _stopped.set()
+    for thread in watcher:
+        thread.join()
 
 
 def count_changes(_session: object = None) -> int:
@@ -81,7 +93,7 @@ def _watch_database() -> None:
             _watch(database_url())
         except Exception:
             _log.exception("Could not read what changed for the open tabs; trying again.")
-            time.sleep(_AFTER_FAILURE_S)
+            _stopped.wait(_AFTER_FAILURE_S)
 
 
 def _watch(url: str) -> None:
@@ -94,7 +106,7 @@ def _watch(url: str) -> None:
                 _new.clear()
                 _run_queries()
             _schedule_reruns()
-            time.sleep(_EVERY_S)
+            _stopped.wait(_EVERY_S)
 
 
 def _is_needed() -> bool:
