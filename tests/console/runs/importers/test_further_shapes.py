@@ -89,7 +89,7 @@ def test_runs_behind_the_tasks_of_a_whole_benchmark_are_found_and_counted(report
 def test_a_result_file_without_a_run_is_empty_and_has_no_other_format(report):
     with pytest.raises(UnreadableFile) as refused:
         report({"info": {"seed": 1}, "tasks": tasks(2), "simulations": []})
-    assert "no record, read as tau-bench" in refused.value.reason
+    assert "no record of the format tau-bench" in refused.value.reason
     assert "--format" not in refused.value.reason
 
 

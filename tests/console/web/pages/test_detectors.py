@@ -130,7 +130,7 @@ def test_unread_replies_are_counted_and_measured_apart(open_page, shop):
     at = open_page("detectors")
     assert row_of(table_html(at), "direct").endswith("<td>20</td>")
     texts = [text.value for text in at.text]
-    assert "direct on the 20 with readable replies: Macro-F1 1.000, cost 0, ER 1.000." in texts
+    assert "direct on the 20 trajectories with readable replies: Macro-F1 1.000, cost 0, ER 1.000." in texts
 
 
 def test_new_verdicts_show_at_the_next_look(open_page, shop):
