@@ -16,6 +16,7 @@ from storage.tables.people import ENDED
 
 API_AGENT = "api"
 """The name of the agent with the token in the settings; the agent shares its checks with gates in local processes."""
+
 _MAX_NAME = 60
 _SHORTEST_TOKEN = 16
 _SEEN_EVERY_MS = 10_000

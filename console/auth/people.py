@@ -19,9 +19,11 @@ _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
 """Printable characters without a visible mark, which would make two different names look the same."""
+
 RESERVED = frozenset({"gate", "console", "root", "system", "agent", "import", "api", "others", "somebody", "study"})
 """Names with another meaning in the audit log or in a policy."""
 RESERVED_STARTS = ("role:", "group:", "inferact ")
+
 DISABLED = gettext_noop("{name} is disabled; an admin can invite this person again: inferact person invite NAME")
 
 

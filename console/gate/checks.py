@@ -36,6 +36,7 @@ from storage import tables
 from storage.errors import StorageError
 
 HEARTBEAT_MS = 2_000
+
 _ID = re.compile(r"[0-9a-f]{32}")
 _log = logging.getLogger(__name__)
 

@@ -24,8 +24,12 @@ StepLike = Step | Mapping[str, Any] | Sequence[Any]
 """A Step, a mapping with thought, action and observation, or a pair (action, observation)."""
 ActionLike = str | Mapping[str, Any]
 """The text of an action, or a tool call with name and arguments."""
+
+
 MOST = 2**31 - 1
 """The largest whole number that a column holds on every database."""
+
+
 TOOL_HINTS = "pending_tool_hints"
 
 

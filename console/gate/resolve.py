@@ -42,6 +42,7 @@ _REASONS = {
     ResolutionReason.RESPONDED: Reason.RESPONDED,
 }
 """The agent's reason for each reason of a resolution; any other reason becomes a rejection."""
+
 _DENIES = "A rule of the policy denies the action that the reviewers let run."
 _LEAVES_TO_OTHERS = (
     "The policy requires other reviewers or entry points for the reviewers' edit, or forbids edits. "

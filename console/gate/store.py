@@ -53,6 +53,7 @@ _ASK_ID = sa_select(col(tables.Ask.id)).where(
     col(tables.Ask.run_id) == bindparam("run_id"), col(tables.Ask.digest) == bindparam("digest")
 )
 _log = logging.getLogger(__name__)
+
 _JUDGE = "rules"
 """The detector of a run that an agent opens under a common policy."""
 

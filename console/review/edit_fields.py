@@ -41,6 +41,7 @@ _KINDS: dict[type, FieldKind] = {
     dict: FieldKind.OBJECT,
 }
 
+
 _NOT_THAT = {
     FieldKind.NUMBER: gettext_noop("{name}: {text} is not a number. Enter a number such as 12.5."),
     FieldKind.LIST: gettext_noop('{name}: {text} is not a JSON list. Enter a list such as ["S", "M"].'),

@@ -163,6 +163,7 @@ _WHY = {
     ),
 }
 
+
 _HEADLINES = {
     NoClaimReason.EMPTY: gettext_noop("No pending items"),
     NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget is spent"),

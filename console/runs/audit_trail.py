@@ -188,6 +188,7 @@ _FIELDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "actions": _counter("trajectories", "undecided action"),
     "events": _counter("events", "event"),
 }
+
 _SENTENCES: Mapping[str, str] = {
     "run created": "{who} created the run {run}",
     "critical actions set": "{who} set the critical actions of {run} {change}{withdrawn}",

@@ -68,6 +68,7 @@ _LONGEST_CLICK = 60
 _LONGEST_COMMAND = 20_000
 _AT_ONCE = 500
 _SHOWN = 3
+
 _COMMANDS = frozenset({"command", "cmd", "commands", "code", "script", "input", "argument", "line", "chars", "query"})
 _METHODS = frozenset({"method", "http_method", "verb"})
 _RECIPIENT = re.compile(r"(?:^|_)(?:to|recipients?|receiver|payee|iban|cc|bcc)(?:_|$)")

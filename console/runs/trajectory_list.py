@@ -44,6 +44,7 @@ ANYWHERE = "anywhere"
 PLACES = (ANYWHERE, *text_search.COLUMNS)
 """The searchable parts: the whole trajectory, or one part of it."""
 
+
 MOST = 5_000
 """Maximum number of matches that a search counts."""
 

@@ -16,6 +16,7 @@ VARIABLES = ("args", "tool", "agent", "environment", "task", "hour", "weekday", 
 MAX_EXPRESSION = 1_000
 """The maximum number of characters of a condition."""
 _MOST_SUMS = 4
+
 _TYPES = ("int", "uint", "double", "string", "bool", "bytes", "list", "map", "null_type", "type")
 _FUNCTIONS = frozenset(
     (

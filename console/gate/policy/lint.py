@@ -16,6 +16,7 @@ from console.trajectory.calls import name_segments
 
 Known = Mapping[str, Collection[str]]
 """The roles and groups (`group:NAME`) of each enabled person, by name key."""
+
 _ROLES = tuple(map(str, (Role.REVIEWER, Role.RESEARCHER, Role.ADMIN)))
 _SEPARATORS = (".", "/", ":", "__")
 _TEXT = r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'"

@@ -30,8 +30,10 @@ from storage.tables import RunKind
 
 BY_PATTERNS = "the gate's patterns"
 """The author of a policy that comes from the patterns of a run's first gate."""
+
 BY_NOBODY = "the console's default"
 """The author of a run's first policy without patterns, which asks a person about every action."""
+
 _MAX_TOOL = 80
 _log = logging.getLogger(__name__)
 

@@ -36,8 +36,10 @@ COUNTERS = ("task", "agent", "run")
 """The units for which a limit counts separately."""
 DECISIONS = ("approve", "reject", "edit")
 """Decisions that a rule may offer; `respond` and `escalate` never allow an action, so they are always available."""
+
 DOORS = (str(Door.BROWSER), str(Door.CLI), str(Door.PYTHON))
 """The entry points of decisions: a page, a command, a program with access to the database."""
+
 _WINDOWS_S = {"hour": 3_600, "day": 86_400, "week": 604_800}
 _UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _GLOB = re.compile(r"[\w.*?:/-]+")
@@ -218,6 +220,8 @@ _Texts = Annotated[
     BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
     AfterValidator(_filled),
 ]
+
+
 _People = Annotated[_Texts, AfterValidator(_people)]
 
 

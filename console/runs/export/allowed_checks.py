@@ -6,6 +6,7 @@ from console.runs.export.query import RUN_NAME, ExportQuery, integer, text, time
 from storage.tables import Table
 
 _allowed = Table.metadata.tables["allowed_check"]
+
 ALLOWED_CHECKS = ExportQuery(
     cells=(
         integer("allowed_id", _allowed.c.id),

@@ -49,6 +49,7 @@ CONDITION: Any = bindparam("condition")
 PARTICIPANT: Any = bindparam("participant")
 """The code of the participant who owns a study's run, else null; looked up once, since all rows share the value."""
 
+
 _trajectory, _task = (tables.Table.metadata.tables[name] for name in ("trajectory", "task"))
 OF_TRAJECTORY = (
     integer("trajectory_id", _trajectory.c.id),

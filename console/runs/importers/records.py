@@ -54,6 +54,7 @@ class Duplicate(Skipped):
 
 Entry = Found | Skipped | Duplicate
 
+
 DECIDED = "decided"
 """The key in a step's `extra` for an imported decision."""
 CONTEXT = "context"

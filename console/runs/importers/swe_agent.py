@@ -126,6 +126,7 @@ def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
 
 IMPORTER = Importer(_NAME, "SWE-agent trajectories (.traj)", read, _MARKS, renames=True, written=_WRITTEN)
 
+
 _MINI = "mini-swe-agent"
 _MINI_MARKS = ((".messages[].role",), ("[].role",))
 _OWN = re.compile(rb"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT|mswea_bash_command|\"mini-swe-agent")

@@ -20,6 +20,7 @@ from pyarrow.parquet import ParquetWriter
 
 Row = Sequence[Any]
 """A row: one value per column, None for an empty cell; writers ignore values past the last column."""
+
 Page = Sequence[Row]
 """A page: rows that fit in memory."""
 
