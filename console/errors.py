@@ -28,14 +28,14 @@ class UnreadableFile(BadInput):
 class Unknown(BadInput):
     """No object of that kind has that name or id."""
 
-    def __init__(self, what: str, name: object, known: object = (), *, by: str = "") -> None:
+    def __init__(self, what: str, name: object, known: object = (), *, by: str = "", advice: str = "") -> None:
         key = f"with {by or 'id'} {name}" if by or isinstance(name, int) else f"named {name!r}"
         names = ", ".join(str(k) for k in known) if isinstance(known, (list, tuple, dict, set)) else str(known)
-        super().__init__(f"No {what} {key}." + (f" Known: {names}." if names else ""))
+        super().__init__(f"No {what} {key}." + (f" Known: {names}." if names else f" {advice}" if advice else ""))
 
 
 class Refused(ConsoleError):
-    """The present state does not allow this request."""
+    """This request is not possible in the current state. Reload the page, then try again."""
 
 
 class TooMany(Refused):

@@ -166,7 +166,7 @@ NOT_LINKED = {
     "live_span": "the record of an agent's work, on its way to a trajectory",
     "verdict": "what a detector said; the check that follows from it is linked",
     "line_correction": "what a reviewer says about a detector's line, which decides nothing",
-    "seeded_item": "an item of known answer, whose action never runs; adding them is an event",
+    "seeded_item": "a known item, whose action never runs; adding them is an event",
     "audit_draw": "which unflagged actions are audited; no check depends on it",
     "allowed": "a count of allowed checks",
     "limit_use": "a count for the limits of rules; each stored check that it counts is linked",

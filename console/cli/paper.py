@@ -38,13 +38,12 @@ Worlds = Annotated[
 Pilot = Annotated[int, typer.Option(min=2, help="Tasks per environment of the pilot.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 OnlyEstimate = Annotated[bool, typer.Option("--estimate", help="Only play the pilot and print the estimate.")]
-Iterations = Annotated[int, typer.Option(min=1, help="Batches of each training of a plan.")]
+Iterations = Annotated[int, typer.Option(min=1, help="Number of batches per plan training.")]
 Tasks = Annotated[int, typer.Option(min=2, help="Tasks per environment.")]
 Trials = Annotated[int, typer.Option(min=1, help="Trials after the first one.")]
 Tables = Annotated[str, typer.Option(help="Numbers of the tables, comma-separated (default: all).")]
 Seed = Annotated[int, typer.Option(help="Random seed of tasks and inspection order.")]
 Out = Annotated[Path, typer.Option(help="Folder for report.html and figures.csv.")]
-
 
 ESTIMATE = "estimate.json"
 """The file with the estimate and the consent, in the folder of the report."""

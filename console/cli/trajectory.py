@@ -38,7 +38,7 @@ from console.runs.log_reading import FileReport, ImportChoice
 app = noun("Import agent logs, list and show trajectories.", "trajectory list --run hotpot")
 _INPUT = "-"
 AcceptPartial = Annotated[
-    bool, typer.Option("--accept-partial", help="Import a file although parts of it were not read.")
+    bool, typer.Option("--accept-partial", help="Import a file even if parts of it cannot be read.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be imported, without importing.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Show how one record is interpreted, without importing.")]

@@ -1,4 +1,4 @@
-"""`inferact review seed` and `review vigilance`: items of known answer in a queue, and each reviewer's figures."""
+"""`inferact review seed` and `review vigilance`: known items in a queue, and each reviewer's figures."""
 
 from __future__ import annotations
 
@@ -18,19 +18,16 @@ def seed(
     count: Annotated[int, typer.Option(min=1, help="Number of items.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Put items of known answer into the pending items of a run; their actions never run."""
+    """Add known items to the queue of a run; their actions never run."""
     from console.trials import vigilance  # scipy, which few commands need
 
     added = vigilance.seed(run, source, count)
-    told = (
-        f"Added {counted(added, 'item')} of known answer to {run}. The budget of {run} grew by the same number of "
-        "inspections."
-    )
+    told = f"Added {counted(added, 'known item')} to {run}. The budget of {run} grew by the same number of inspections."
     emit({"run": run, "from": source, "added": added}, as_json, told)
 
 
 def show_vigilance(run: RunName, as_json: Json = False) -> None:
-    """Show each reviewer's sensitivity (d') and criterion on items of known answer, in all and by hour of work."""
+    """Show each reviewer's sensitivity (d') and criterion on known items, overall and by hour of work."""
     from console.trials import vigilance  # scipy, which few commands need
 
     with reading() as session:
@@ -41,7 +38,7 @@ def show_vigilance(run: RunName, as_json: Json = False) -> None:
     show_table(
         [vigilance.in_words(row) for row in rows],
         vigilance.COLUMNS,
-        empty=f"No one has decided an item of known answer in {run}.",
+        empty=f"No one has decided a known item in {run}.",
     )
     if rows:
         say(

@@ -36,7 +36,7 @@ from storage import tables
 from storage.errors import StorageError
 
 HEARTBEAT_MS = 2_000
-
+_ID_OF_REPLY = "Use the id from the reply to your submission."
 _ID = re.compile(r"[0-9a-f]{32}")
 _log = logging.getLogger(__name__)
 
@@ -66,7 +66,10 @@ class Wait:
         self._gives_up_s = time.monotonic() + (self.deadline_ms - now_ms()) / 1_000
 
     def look(self) -> GateDecision | None:
-        """Return the decision, or None if there is none yet; after the deadline, raise the database's error."""
+        """Return the decision, or None if the check is pending.
+
+        Raise a database error only after the deadline or a cancellation; log earlier errors.
+        """
         at_ms = now_ms()
         late = at_ms >= self.deadline_ms or time.monotonic() >= self._gives_up_s
         cancelled = self.cancel is not None and self.cancel.is_set()
@@ -167,7 +170,7 @@ CheckId = NewType("CheckId", str)
 def check_id(text: str) -> CheckId:
     """Parse the id of a check; raise Unknown if the text is not a valid id."""
     if not _ID.fullmatch(text):
-        raise Unknown("check", text, by="id")
+        raise Unknown("check", text, by="id", advice=_ID_OF_REPLY)
     return CheckId(text)
 
 
@@ -238,7 +241,7 @@ def oldest_waiting_ms(session: Session) -> int | None:
 def _open_check(session: Session, at: CheckId, asker: Asker) -> OpenCheck:
     ask = find_ask(session, at)
     if ask is None or ask.agent_id != asker.agent_id:
-        raise Unknown("check", at, by="id")
+        raise Unknown("check", at, by="id", advice=_ID_OF_REPLY)
     run = session.get_one(tables.Run, ask.run_id)
     return OpenCheck(run, replace(_request_as_asked(session, ask), asker=asker), ask)
 
@@ -248,7 +251,7 @@ def _stored_decision(session: Session, check: OpenCheck) -> GateDecision:
     if answer is None and check.ask.answer == Reason.VOID:
         return _void(check)
     if answer is None:
-        raise Unknown("check", check.ask.token, by="id")
+        raise Unknown("check", check.ask.token, by="id", advice=_ID_OF_REPLY)
     return answer
 
 

@@ -101,7 +101,7 @@ def _left_out(name: str, value: str, stated: _Values, passed: _Values) -> str | 
 
 
 def _replaced(one: Argument, evidence: Evidence, stated: _Values, passed: _Values) -> str | None:
-    """Return a sentence if a word replaces a stated address, or the word that the user put before the same noun."""
+    """Return a sentence if the call passes a plain word and the user stated an address or another word, else None."""
     value = lowered(one.value).strip()
     if _PROSE.search(one.name) or not _PLAIN.fullmatch(value):
         return None

@@ -19,6 +19,8 @@ from console.runs import run_options
 from storage import tables
 from storage.tables import UNREVIEWED
 
+OTHER_ITEM = "Reload the list and choose another item."
+
 
 def _admits() -> ColumnElement[bool]:
     """Return the condition that a run admits the person whose name key is bound to `person`."""
@@ -94,7 +96,7 @@ def assign_item(session: Session, item_id: int, reviewer: str | None, by: str, n
     """
     item = session.get(tables.Item, item_id)
     if item is None or item.status not in UNREVIEWED:
-        raise Unknown("pending review item", item_id)
+        raise Unknown("pending review item", item_id, advice=OTHER_ITEM)
     run, assigned = session.get_one(tables.Run, item.run_id), tables.ItemReviewer
     before = find_assignee(session, item_id)
     if reviewer is not None:

@@ -15,7 +15,7 @@ from console.database import now_ms, reading, writing
 from console.errors import ConsoleError, Refused, Unknown
 from console.language import _
 from console.review import access, decisions, inbox
-from console.review.access import refuse_stranger
+from console.review.access import OTHER_ITEM, refuse_stranger
 from console.review.decisions import ReviewDecision
 from storage import tables
 from storage.errors import StorageError
@@ -152,6 +152,6 @@ def _find_run(session: Session, item_id: int, reviewer: str) -> tables.Run:
     item = session.get(tables.Item, item_id)
     run = session.get_one(tables.Run, item.run_id) if item else None
     if run is None or run.study_id is not None:
-        raise Unknown("review item", item_id)
+        raise Unknown("review item", item_id, advice=OTHER_ITEM)
     refuse_stranger(session, [run], reviewer)
     return run

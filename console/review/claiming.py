@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from sqlmodel import Session, col, select
 
 from console.errors import Unknown
-from console.review.access import refuse_stranger
+from console.review.access import OTHER_ITEM, refuse_stranger
 from storage import tables
 from storage.queue import Claim, NoClaim, NoClaimReason, Queue
 from storage.tables import UNREVIEWED
@@ -95,7 +95,7 @@ def claim_item(
     """
     item = session.get(tables.Item, item_id)
     if item is None or item.run_id != run.id:
-        raise Unknown("review item", item_id)
+        raise Unknown("review item", item_id, advice=OTHER_ITEM)
     refuse_stranger(session, [run], reviewer)
     return _claim_in_run(queue, run, item.trial, reviewer, now_ms, settles, item_id)
 

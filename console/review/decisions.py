@@ -17,7 +17,7 @@ from console.database import reading, writing
 from console.errors import BadInput, Refused, Unknown
 from console.language import _, digits, gettext_noop
 from console.review import notes
-from console.review.access import refuse_stranger
+from console.review.access import OTHER_ITEM, refuse_stranger
 from console.review.claiming import claim_item as claim_item
 from console.review.claiming import claim_most_urgent as claim_most_urgent
 from console.review.claiming import claim_next_item as claim_next_item
@@ -256,7 +256,7 @@ def get_claim(session: Session, item_id: int, reviewer: str) -> Claim:
     """Return the reviewer's latest claim on an item, even if expired; raise Unknown (no item) or Refused (no claim)."""
     item = session.get(tables.Item, item_id)
     if item is None:
-        raise Unknown("review item", item_id)
+        raise Unknown("review item", item_id, advice=OTHER_ITEM)
     slot = session.exec(
         select(tables.Slot).where(tables.Slot.item_id == item_id, tables.Slot.reviewer == reviewer)
     ).first()

@@ -1,7 +1,7 @@
 """The texts of a presentation: cut to the length shown at first, escaped, and laid out for the terminal.
 
-Pages and the terminal cut texts in the same way. The pending action is never cut this way, because approval requires
-the whole action. `seen_digest` identifies the text that was shown.
+Long texts are truncated in the same way on pages and in the terminal. A pending action has its own limit
+(`is_clipped`), because approval requires the whole action. `seen_digest` identifies the text that was shown.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from console.trajectory.requirements.sentences import (
     explain_line,
     explain_table,
     explain_unchecked,
+    name_status,
 )
 
 _TASK, _BELIEF, _OPENING = gettext_noop("task"), gettext_noop("belief"), gettext_noop("opening")
@@ -224,7 +225,7 @@ def list_sentences(presentation: Presentation) -> list[str]:
     if table is None:
         return []
     pending = presentation.steps[-1].number if presentation.steps else 1
-    told = (f"{line.standing}: {explain_line(line, pending)}" for line in table.lines)
+    told = (f"{name_status(line.standing)}: {explain_line(line, pending)}" for line in table.lines)
     return [*explain_unchecked(table), *told, *explain_dropped(table)]
 
 

@@ -158,7 +158,7 @@ _JUDGED = {
     DecisionKind.EDIT: gettext_noop("Marked as incorrect. Your action is stored with it."),
     DecisionKind.RESPOND: gettext_noop("Your feedback is stored with it."),
 }
-_LATE = gettext_noop("Recorded after the agent's deadline, so the action does not run.")
+_LATE = gettext_noop("Your decision came after the agent's deadline, so the action does not run.")
 
 
 def describe_consequence(session: Session, run: tables.Run, row: tables.Decision) -> str:

@@ -170,7 +170,7 @@ def from_dict(record: Mapping[str, Any]) -> Trajectory:
         raise BadInput('"steps" is not a list; give a list of objects with thought, action and observation')
     gold = _mapping(record, "gold")
     if gold.get("label") not in _LABELS:
-        raise BadInput(f'gold label {gold["label"]!r} is neither "aligned" nor "misaligned"')
+        raise BadInput(f'gold label {gold["label"]!r} is invalid; write "aligned" or "misaligned", or remove the label')
     extra = _mapping(record, "extra") | {key: value for key, value in record.items() if key not in _FIELDS}
     tools = read_schemas(record.get("tools"))
     if record.get("tools") and not tools:
@@ -224,7 +224,7 @@ def _step(step: object, index: int) -> Step:
     unread = {key: value for key, value in step.items() if key not in known}
     action = _action(step, index, called)
     if not action and (lost := next((name for name in _FOREIGN_CALLS if unread.get(name)), None)):
-        raise BadInput(f'step {index + 1} has no action but "{lost}"; write {_CALL_FORM}')
+        raise BadInput(f'step {index + 1} has "{lost}" instead of an action; write {_CALL_FORM}')
     if unread and not step.keys() & _STEP_FIELDS and not called:
         raise BadInput(f"step {index + 1} has none of thought, action and observation; give at least one of them")
     told = step["output"] if called and step.get("observation") is None and "output" in step else ""

@@ -82,7 +82,7 @@ class Approved:
 
 
 async def play_trial(context: RoundContext, trial: Trial, approved: Approved | None = None) -> None:
-    """Play the trial until it ends or is held; if a model or the world fails, leave the trial open."""
+    """Play the trial until it ends or stops before a critical action; if a model or the world fails, leave it open."""
     environment = context.environment(trial)
     world = WorldThread(environment)
     try:

@@ -157,7 +157,7 @@ def _offer(key: str) -> None:
     except ConsoleError as refusal:
         show_problem(str(refusal))
         return
-    st.write(_("With this link, you sign in in this tab only. Your actions are recorded under your name."))
+    st.write(_("This link signs you in only in this tab. Your actions are recorded under your name."))
     if invited.name is None:
         st.text_input(
             _("Your name"), key="name", max_chars=MAX_NAME, placeholder=_("e.g. Ada"), autocomplete="nickname"

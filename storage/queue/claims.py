@@ -135,13 +135,13 @@ def _refund_slot(
 
 
 def free_expired_claims(db: Transaction, now_ms: int) -> int:
-    """Free every slot whose lease has expired; return the number of slots."""
+    """Free the slot of every expired claim; return the number of slots."""
     rows = db.rows(sql.EXPIRED_CLAIMS, now_ms=now_ms)
     return _free_slots(db, [TakenSlot(*row) for row in rows], now_ms) if rows else 0
 
 
 def free_far_claims(db: Transaction, now_ms: int) -> int:
-    """Free every slot whose lease ends over FAR_MS from now, due to a wrong clock; return the number of slots."""
+    """Free the slot of every claim that expires over FAR_MS from now (a wrong clock); return the number of slots."""
     return _free_slots(db, [TakenSlot(*row) for row in db.rows(sql.FAR_CLAIMS, far_ms=now_ms + FAR_MS)], now_ms)
 
 

@@ -151,7 +151,8 @@ def render_sql(statement: str, dialect: Dialect) -> str:
 def _arrange_values(statement: str, dialect: Dialect) -> tuple[str, Callable[[dict[str, Any]], Any]]:
     """Return the statement and a function that arranges its values; SQLite gets positional values.
 
-    SQLite is slow with named values: positions save a tenth of a claim's cost outside its statements.
+    SQLite binds named values slowly. Positional values save a tenth of the time that a claim spends outside its SQL
+    statements.
     """
     words = render_sql(statement, dialect)
     if dialect.name != "sqlite":

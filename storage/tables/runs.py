@@ -9,7 +9,11 @@ from storage.tables.base import NumberedTable, Table, one_of
 
 
 class RunKind(StrEnum):
-    """The kind of a run. `archive`: imported logs; `replay`: a log by trial; `live`: Actors; `gate`: a user's agent."""
+    """The kind of a run.
+
+    `archive`: imported logs; `replay`: a log that is replayed trial by trial; `live`: a run of Actors; `gate`: a user's
+    own agent.
+    """
 
     ARCHIVE = "archive"
     REPLAY = "replay"

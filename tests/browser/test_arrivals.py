@@ -43,7 +43,7 @@ def test_an_item_comes_into_the_inbox_and_onto_an_empty_review_page(ask, serve, 
     ask(12)
     page.get_by_text("Refund order 12.").wait_for(timeout=10_000)
     until(page, "() => document.title === '(1) Inbox · InferAct Console'")
-    page.get_by_role("button", name="Review next").click()
+    page.get_by_role("button", name="Review next item").click()
     page.locator(".ia-task", has_text="Refund order 12.").wait_for()
     ready(page, shown_item(page))
     page.keyboard.press("a")

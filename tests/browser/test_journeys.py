@@ -38,7 +38,7 @@ def test_reviewer_works_by_keyboard_until_the_budget_is_spent(filled, serve, ope
     page = open_page()
     sign_in(page, settled, serve())
     screenshot(page, "inbox")
-    page.get_by_role("button", name="Review next").click()
+    page.get_by_role("button", name="Review next item").click()
     first = shown_item(page)
     settled(page)
     assert page.get_by_text("price lower than 30.00 dollars").first.is_visible()

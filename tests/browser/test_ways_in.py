@@ -57,7 +57,7 @@ def test_the_switch_for_keys_is_remembered_by_the_browser(filled, serve, open_pa
     page = open_page()
     address = serve()
     sign_in(page, settled, address)
-    page.get_by_role("button", name="Review next").click()
+    page.get_by_role("button", name="Review next item").click()
     first = shown_item(page)
     ready(page, first)
     page.keyboard.press("?")

@@ -1,1 +1,1 @@
-"""Statistics of studies, from tidy frames to frozen dataclasses; an undefined value is None, with a note."""
+"""Statistics of studies: functions take data frames and return dataclasses. An undefined value is None, with a note."""

@@ -286,7 +286,7 @@ def joint_levels(p_values: Mapping[Name, float | None], correction: str, alpha: 
 
 
 def joint_interval(found: Estimate, level: float, reach: float) -> Interval:
-    """Return the t interval at this level, limited to [-reach, reach]; raise ValueError without a standard error."""
+    """Return the t interval at this level, limited to [-reach, reach]; raise ValueError if no standard error exists."""
     if found.error is None or found.value is None or found.df is None:
         raise ValueError("The estimate has no standard error, so an interval cannot be computed.")
     half = float(special.stdtrit(found.df, (1 + level) / 2)) * found.error

@@ -69,7 +69,7 @@ def compare_all_pairs(frame: pd.DataFrame, value: str, design: Design = "within"
 
 
 def compare(frame: pd.DataFrame, value: str, first: str, second: str, design: Design = "within") -> Comparison:
-    """Compare two conditions within participants who have both, or between groups; raise BadInput without a column."""
+    """Compare two conditions within participants with both or between groups; raise BadInput if a column is missing."""
     require_columns(frame, "participant", "condition", value)
     answers = frame.astype({"condition": str, value: float})
     cells = answers.groupby(["participant", "condition"])[value].mean().unstack()

@@ -184,7 +184,7 @@ def _join(low: Audits, high: Audits) -> Audits:
 
 
 def _order_outcomes(low: Audits, high: Audits, level: float) -> Floats:
-    """Return an approximate upper limit of the total for each pair of label counts; only their order is used.
+    """Return an approximate upper limit of the total for each pair of label counts; callers use only its order.
 
     The limit is a quantile of the sum of two beta-binomial counts (Jeffreys' prior), by a beta distribution with equal
     moments. The limit never falls as a count rises, so that higher totals make low outcomes less likely.

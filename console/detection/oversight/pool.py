@@ -46,8 +46,8 @@ class Pool:
 
     Columns: detector, trial, trajectory_id, task_key, step, kind, score, probability, flagged; label (misaligned,
     aligned or missing); expected_cost; priority (in the queue); inspected_ms (time of the first decision, or missing);
-    reported (a reviewer called it misaligned); corrected (1 or 0: later success of the task, missing without a further
-    attempt).
+    reported (a reviewer called the action misaligned); corrected (1 or 0: later success of the task; missing if no
+    attempt followed).
     """
 
     run: str

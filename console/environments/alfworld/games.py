@@ -122,7 +122,7 @@ def _start(path: str) -> Any:
         demangler = import_module("alfworld.agents.environment.alfred_tw_env").AlfredDemangler
     except ImportError as missing:
         raise BadInput(
-            "ALFWorld's own games need the packages alfworld and textworld, which need make and g++. Install them: "
+            "ALFWorld's own games need alfworld and textworld. Install make and g++, then run: "
             "pip install 'inferact-console[alfworld]'"
         ) from missing
     wanted = textworld.EnvInfos(won=True, command_templates=True)

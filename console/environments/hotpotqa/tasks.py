@@ -41,7 +41,7 @@ def tasks(seed: int, count: int) -> list[TaskSpec]:
 
 
 def start(task: TaskSpec) -> Encyclopedia:
-    """Return the world of a task from `tasks` or `tasks_from_file`; raise UnreadableFile without the file."""
+    """Return the world of a task from `tasks` or `tasks_from_file`; raise UnreadableFile if the file is missing."""
     file = task.options.get("corpus")
     return Encyclopedia(task, corpus_of(str(file)) if file else embedded_corpus())
 

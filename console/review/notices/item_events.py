@@ -25,7 +25,7 @@ from storage.queue.transaction import Transaction
 from storage.tables import UNREVIEWED, DecisionKind, ItemStatus, RunKind, SlotStatus
 
 REMINDER_AFTER_MS = 3_600_000
-"""The time in ms until a reminder if the agent has no deadline; otherwise, a quarter of the time must be left."""
+"""The time in ms to a reminder without a deadline; with a deadline, the reminder is sent when a quarter is left."""
 AGAIN_AFTER_MS = 10_000
 """The time in ms after which the same items are checked again, for people who may decide them by then."""
 _MOST = 1_000

@@ -206,7 +206,7 @@ FINDERS: dict[str, Callable[[ReviewCase], Fault]] = {
 ON_THE_WAY: dict[str, Callable[[ReviewCase], bool]] = {
     "alfworld": is_off_task,
 }
-"""The test whether an action leads away from the task, for environments with critical actions before the end."""
+"""Tests of whether an action leads away from the task, by environment with critical actions before the end."""
 
 
 def is_misaligned(case: ReviewCase) -> bool:

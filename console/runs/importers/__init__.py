@@ -107,7 +107,7 @@ def written_calls(path: Path) -> list[WrittenCalls]:
 
 
 def readings(path: Path, first: str) -> Iterator[tuple[str, bool]]:
-    """Yield (format, whether its marks match) for other formats: matching formats, then all if the file is small."""
+    """Yield (format, whether its marks match) except `first`: matching formats, then others if the file is small."""
     head = beginning_of(path, _HEAD_BYTES)
     fitting = [name for name, one in IMPORTERS.items() if name != first and _recognises(one, path, head)]
     yield from ((name, True) for name in fitting)

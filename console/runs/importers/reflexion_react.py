@@ -180,7 +180,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 @dataclass(slots=True)
 class _Listing:
-    """The state of the reading. It keeps only digests of finished attempts, for the current and the previous trial.
+    """The state of an import. The state keeps only digests of finished attempts of the current and the previous trial.
 
     The spool file holds the attempts that a better attempt may replace, as lines of canonical JSON.
     """

@@ -157,7 +157,7 @@ def _is_strange(field: tuple[str, object]) -> bool:
 
 
 def _attributes(one: Span) -> dict[str, Any]:
-    """Return the attributes of the OpenTelemetry span behind the observation, or {} without such a span."""
+    """Return the attributes of the observation's OpenTelemetry span, or {} if the observation has no such span."""
     metadata = plain_object(unpacked(one.get("metadata")))
     return metadata | plain_object(unpacked(metadata.get("attributes")))
 

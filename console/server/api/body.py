@@ -65,7 +65,7 @@ async def _read_json(request: Request) -> _JsonRequest:
 
 @asynccontextmanager
 async def as_file(request: Request, name: str) -> AsyncIterator[Path]:
-    """Store the body as a temporary file with a similar name; raise HTTPException (413) if the body is too large."""
+    """Store the body in a temporary file named after `name`; raise HTTPException (413) if the body is too large."""
     with TemporaryDirectory(prefix="inferact-") as folder:
         path = Path(folder) / (_UNSAFE.sub("_", Path(name).name)[-100:].lstrip(".") or "body")
         with path.open("wb") as file:

@@ -42,7 +42,7 @@ _MEANS = {
     403: "A page of another site sent the request, agents may not send this request, or the policy no longer allows "
     "the action.",
     404: "The requested object does not exist.",
-    409: "The present state does not allow the request.",
+    409: "The request is not possible in the current state.",
     410: "The console was restored from a backup since, so the check is void; submit it again.",
     413: "The body is too large.",
     415: "The body has another media type or encoding.",

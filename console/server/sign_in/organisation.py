@@ -72,7 +72,7 @@ def provider() -> Provider | None:
     if address.scheme != "https" and not (address.scheme == "http" and is_loopback(address.hostname or "")):
         raise BadInput("INFERACT_OIDC_METADATA_URL is not an https address; correct it.")
     if find_spec("authlib") is None:
-        raise BadInput("Sign-in with an organisation needs Authlib. Install it: pip install 'inferact-console[oidc]'")
+        raise BadInput("Organisation sign-in needs Authlib. Install Authlib: pip install 'inferact-console[oidc]'")
     return Provider(url, client_id, secret.get_secret_value())
 
 

@@ -147,7 +147,7 @@ def _place(coming: Arrival, kept: str | None) -> tuple[str, str]:
 
 
 def _is_known(secret: str, coming: Arrival) -> bool:
-    """Return whether the secret belongs to a participant, and whether the arrival is for the participant's study."""
+    """Return whether the secret belongs to a participant (of the arrival's study, if the arrival names a study)."""
     with reading() as session:
         if coming.is_anywhere:
             return joining.find_place(session, secret, coming) is not None

@@ -46,7 +46,7 @@ class ConditionRun:
 
 
 def condition_runs(session: Session, study_id: int) -> list[ConditionRun]:
-    """List every condition of every participant, by participant and position; raise Unknown without the study."""
+    """List every participant's conditions, by participant and position; raise Unknown if the study does not exist."""
     study = session.get(tables.Study, study_id)
     if study is None:
         raise Unknown("study", study_id)

@@ -56,7 +56,7 @@ def create_practice(participant_id: int) -> None:
 
 
 def create_checks(assignment_id: int) -> None:
-    """Create the known items of a condition, unless they exist, and play their first trials; continue if repeated."""
+    """Create the missing known items of a condition and play their first trials; a repeated call continues the work."""
     with reading() as session:
         assignment = session.get_one(tables.Assignment, assignment_id)
         study = session.get_one(tables.Study, assignment.study_id)

@@ -1,4 +1,4 @@
-"""The requirement table: the requirements of a task, their standings at a checkpoint, and their verified quotes."""
+"""The requirement table: the requirements of a task, their statuses at a checkpoint, and their verified quotes."""
 
 from console.trajectory.requirements.lines import (
     Line,

@@ -42,7 +42,7 @@ class RequirementKind(StrEnum):
 
 
 class Standing(StrEnum):
-    """The status of a requirement at a checkpoint; pages show the values."""
+    """The status of a requirement at a checkpoint; pages show `name_status`."""
 
     BROKEN = "broken"
     NOT_SHOWN = "not shown"
@@ -93,7 +93,7 @@ LineKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A requirement, its standing, the quote as evidence, and the rule that a broken line violates (`rule`, or "").
+    """A requirement, its status, the quote as evidence, and the rule that a broken line violates (`rule`, or "").
 
     A met or broken line needs a quote from a step; lines with the other two standings may have no quote.
     """
@@ -124,7 +124,7 @@ class RequirementTable:
     harmless: bool = False
 
     def having(self, standing: Standing) -> tuple[Line, ...]:
-        """Return the lines with this standing."""
+        """Return the lines with this status."""
         return tuple(line for line in self.lines if line.standing is standing)
 
     @property

@@ -43,30 +43,35 @@ _STANDS: dict[Standing, tuple[str, str]] = {
 }
 _NOTHING: dict[Standing, str] = {
     Standing.NOT_SHOWN: gettext_noop("{clause}; the record shows nothing about this requirement."),
-    Standing.CANNOT_TELL: gettext_noop("{clause}; the record leaves this requirement open."),
+    Standing.CANNOT_TELL: gettext_noop("{clause}; unclear from the record."),
     Standing.BROKEN: gettext_noop("{clause}; the record contradicts this requirement."),
     Standing.MET: gettext_noop("{clause}; the record agrees."),
 }
 COUNTS: dict[Standing, str] = {
     Standing.BROKEN: gettext_noop("{count} broken"),
     Standing.NOT_SHOWN: gettext_noop("{count} not shown"),
-    Standing.CANNOT_TELL: gettext_noop("{count} cannot tell"),
+    Standing.CANNOT_TELL: gettext_noop("{count} unclear"),
     Standing.MET: gettext_noop("{count} met"),
 }
-"""Phrases for the number of lines with each standing."""
+"""Phrases for the number of lines, by status."""
 UNCHECKED = gettext_noop("Nothing could be checked: no requirement is met or broken by anything in the record.")
 NO_LINES = gettext_noop("Nothing could be checked: no requirement was found in the request.")
 HARMLESS = gettext_noop("The action changes nothing.")
 RECORD: dict[Standing, str] = {
     Standing.NOT_SHOWN: gettext_noop("not in the record"),
-    Standing.CANNOT_TELL: gettext_noop("unclear from the record"),
+    Standing.CANNOT_TELL: gettext_noop("unclear"),
     Standing.BROKEN: gettext_noop("contradicted by the record"),
     Standing.MET: gettext_noop("confirmed by the record"),
 }
-"""Phrases for a line without evidence in a table, by standing."""
+"""Phrases in a table for lines without evidence, by status."""
 _NOT_BROKEN = gettext_noop("No requirement is broken: {counts}.")
 _DROPPED_ONE = gettext_noop("1 line was left out because the record does not contain its quote.")
 _DROPPED = gettext_noop("{count} lines were left out because the record does not contain their quotes.")
+
+
+def name_status(standing: Standing) -> str:
+    """Return the status as pages and the terminal show it, in English."""
+    return RECORD[standing] if standing is Standing.CANNOT_TELL else standing
 
 
 def explain_line(line: Line, pending: int, translate: Translate = str) -> str:
@@ -101,7 +106,7 @@ def explain_unchecked(table: RequirementTable, translate: Translate = str) -> li
 
 
 def count_lines(table: RequirementTable, translate: Translate = str) -> str:
-    """Return the number of lines by standing, such as `1 broken · 4 met`."""
+    """Return the number of lines by status, such as `1 broken · 4 met`."""
     counts = Counter(line.standing for line in table.lines)
     return " · ".join(
         translate(words).format(count=counts[standing]) for standing, words in COUNTS.items() if counts[standing]

@@ -252,7 +252,7 @@ def _reviewers(session: Session, trial: store.Trial) -> tuple[autoplan.Reviewers
 
 
 def _words(answer: tables.Decision, action: str, trial: store.Trial) -> autoplan.ReviewersWords:
-    """Return the reviewer's feedback and the rejected action, and a revision for an edit."""
+    """Return the reviewer's feedback and the rejected action; if the reviewer edited the action, also a revision."""
     mark, said = f"R{answer.id}", feedback_to_agent(answer)
     if not answer.edited_action:
         return autoplan.ReviewersWords(mark, said, rejected=action)

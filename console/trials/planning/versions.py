@@ -144,7 +144,7 @@ def edit_plan(session: Session, before: tables.PlanVersion, text: str, author: s
     if len(text) > MAX_CHARS:
         raise BadInput(f"The plan has {len(text):,} characters; the maximum is {MAX_CHARS:,}. Shorten it.")
     if "\n".join(lines) == before.text:
-        raise BadInput("The plan equals the current version. Change it first.")
+        raise BadInput("The plan equals the current version. Change the plan, then save again.")
     latest = list_versions(session, before.name, before.task_type)[-1]
     if latest.version != before.version:
         raise Refused(

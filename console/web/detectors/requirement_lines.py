@@ -18,7 +18,7 @@ _COLUMNS = {
     "lines": "lines",
     "broken": "broken",
     "not_shown": "not shown",
-    "cannot_tell": "cannot tell",
+    "cannot_tell": "unclear",
     "met": "met",
     "dropped": "left out",
     "corrected": "corrected",

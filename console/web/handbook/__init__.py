@@ -15,7 +15,7 @@ CHAPTERS = {
     "researcher": gettext_noop("Researcher"),
     "developer": gettext_noop("Agent developer"),
     "operator": gettext_noop("Operator"),
-    "figures": gettext_noop("What was measured"),
+    "figures": gettext_noop("Measurements"),
     "papers": gettext_noop("What differs from the papers"),
     "data": gettext_noop("Data dictionary"),
 }

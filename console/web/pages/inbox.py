@@ -9,7 +9,7 @@ import streamlit as st
 from console import runs
 from console.auth.people import Identity, Role
 from console.database import Session, now_ms, reading
-from console.language import _, digits, gettext_noop, ngettext
+from console.language import _, digits, gettext_noop
 from console.review import feedback_counts, inbox
 from console.review.access import list_reviewable_runs
 from console.review.pending_items import PendingItems, list_filter_choices, list_pending_over_runs
@@ -87,7 +87,7 @@ def show_empty_inbox(
             st.page_link(RUNS, label=_("Judge this run"), query_params={"run": run.name})
         others = [other.id or 0 for other in list_reviewable_runs(session, who.name) if other.id != run.id]
         if more := count_offered(session, others, who.name):
-            label = ngettext("Review {count} item elsewhere", "Review {count} items elsewhere", more)
+            label = _("Review other runs ({count})")
             st.button(
                 label.format(count=digits(more)),
                 key="elsewhere",
@@ -125,7 +125,7 @@ _CARDS = {
     gettext_noop("Pending items"): gettext_noop(
         "These agents stopped before a critical action. Your next item is at the top."
     ),
-    gettext_noop("Review next"): gettext_noop("Opens an item with its task, critical action, flag and steps."),
+    gettext_noop("Review next item"): gettext_noop("Opens an item with its task, critical action, flag and steps."),
     gettext_noop("One key decides"): gettext_noop(
         "A approves, X rejects, 1 to 7 give a reason, Ctrl+Enter rejects with your feedback. U undoes a decision, "
         "? lists the shortcuts."
@@ -238,7 +238,7 @@ with reading() as session:
 
 with go:
     is_own_order = wanted.is_set or wanted.order != "urgent"
-    words = _("Review first") if is_own_order else _("Review next")
+    words = _("Review first item") if is_own_order else _("Review next item")
     if st.button(words, key="review-next", type="primary", disabled=not waiting.offered):
         open_item(only, waiting.offered[0].item.id if is_own_order else None)
 if only:

@@ -257,7 +257,7 @@ def _mute(person: str, channel_id: int) -> str:
 def _unmute(person: str, channel_id: int) -> str:
     with writing() as session:
         channels.mute_channel(session, person, channel_id, False, now_ms())
-    return _("The channel is on again, for items from now on.")
+    return _("The channel is unmuted. New items are announced again.")
 
 
 def _remove(person: str, channel_id: int) -> str:

@@ -174,7 +174,7 @@ def show_return_link(design: Design, address: str, code: str, words: str) -> Non
         return
     found = design.recruiting.way_back(address, participant_outside_id(), code)
     if found:
-        title = _("Return to {platform}").format(platform=platform.title) if platform else _("Return")
+        title = _("Return to {platform}").format(platform=platform.title if platform else urlsplit(found).hostname)
         place = platform.title if platform else _("The page you came from")
         show_html(prose_html(_(words).format(place=place)) + return_link_html(title, found))
     else:
@@ -348,7 +348,7 @@ def practice_answer(position: AtPracticeAnswer) -> None:
     right = Label(position.probe.expected)
     given = position.answer
     agrees = given.label == right
-    show_html(head_html(_("Correct") if agrees else _("Not correct"), over=_practice(position)))
+    show_html(head_html(_("Correct") if agrees else _("Incorrect"), over=_practice(position)))
     own = _(given.decision).capitalize()
     show_html(explained_html(own, _(_RIGHT[right]), position.probe.explanation, agrees=agrees))
     continue_button(_("Continue"), f"continue-{position.item}", steps.acknowledge, position.participant.id)

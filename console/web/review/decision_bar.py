@@ -303,7 +303,7 @@ def _more(offer: _Offer) -> None:
     if offer.escalates:
         colleagues.buttons(offer.item)
         for minutes in _SKIPS_MIN:
-            words = _("Skip for {minutes} min").format(minutes=minutes)
+            words = _("Skip {minutes} min").format(minutes=minutes)
             skipped = (offer.item, minutes)
             st.button(words, key=f"skip{minutes}-{alias(offer.item)}", on_click=actions.skip, args=skipped)
     if offer.labels:

@@ -186,7 +186,7 @@ def written(claim: Claim) -> str:
 
 
 def find_field_in_error(claim: Claim) -> str:
-    """Return the widget key of the first invalid field of the edit form, or of its only field."""
+    """Return the widget key of the first invalid field, "" if all are valid, or the key of an action edited as text."""
     fields = fields_of(claim)
     raw = [str(st.session_state.get(field_key(claim.item_id, n), field.raw)) for n, field in enumerate(fields)]
     position = find_invalid_field(fields, raw)

@@ -12,6 +12,7 @@ from console.database import Session, now_ms, review_queue
 from console.errors import ConsoleError, Unknown
 from console.language import _, gettext_noop
 from console.review import decisions, inbox
+from console.review.access import OTHER_ITEM
 from console.review.waiting import find_pressing_item
 from console.runs import run_options
 from console.web.run_picker import choose_run
@@ -117,7 +118,7 @@ def open_wanted(session: Session, wanted: str, reviewer: str) -> str:
     try:
         item = _named(session, wanted)
         if item is None:
-            raise Unknown("review item", wanted[:_LONGEST], by="id")
+            raise Unknown("review item", wanted[:_LONGEST], by="id", advice=OTHER_ITEM)
         run = session.get_one(tables.Run, item.run_id)
         found = decisions.claim_item(review_queue(), session, run, int(wanted), reviewer, now_ms(), settles=False)
     except (ConsoleError, StorageError) as refusal:
@@ -167,7 +168,7 @@ def show_refusal(session: Session, wanted: str, why: str, who: Identity) -> None
     show_empty_state(_("Cannot open item {number}").format(number=wanted[:_LONGEST]), why)
     item = _named(session, wanted)
     with next_step_row():
-        key_button(_("Review next"), "Enter", "review-on", name_in_address, None, type="primary")
+        key_button(_("Review next item"), "Enter", "review-on", name_in_address, None, type="primary")
         st.page_link(_INBOX, label=_("Open the Inbox"))
         if item is not None and who.has(Role.RESEARCHER):
             run = session.get_one(tables.Run, item.run_id)

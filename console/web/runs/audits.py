@@ -23,24 +23,24 @@ _SPREADS = {
 
 
 def audits_section(run: tables.Run) -> None:
-    """Draw the form for random audits and, if any are drawn, the certificate; then the items of known answer."""
+    """Draw the form for random audits and, if any are drawn, the certificate; then the known items."""
     audits_form(run)
     if run_options(run).audited:
         show_certificate(run)
     if run.study_id is None and run.kind != RunKind.GATE:
-        st.subheader("Items of known answer", anchor=False)
+        st.subheader("Known items", anchor=False)
         known_items_form(run)
         show_vigilance(run)
 
 
 def known_items_form(run: tables.Run) -> None:
-    """Draw the form that puts items of known answer into the queue."""
+    """Draw the form that adds known items to the queue."""
     with reading() as session:
         sources = [other.name for other in list_runs(session, archived=True) if other.id != run.id]
     with st.form("known-items", border=False):
         st.caption(
-            "Items of known answer look like other items and show how well each reviewer decides. Actions of these "
-            "items never run. The budget grows by one inspection for each added item. The Inbox says that a run "
+            "Known items have a known answer, look like other items and show how well each reviewer decides. Their "
+            "actions never run. The budget grows by one inspection for each added item. The Inbox says that a run "
             "has such items, but not which items they are."
         )
         source = st.selectbox("Source of known answers", sources, None, key=f"known-source-{run.id}", width=260)
@@ -48,11 +48,11 @@ def known_items_form(run: tables.Run) -> None:
         sent = st.form_submit_button("Add known items", disabled=not sources)
     if sent and source:
         with refusals_shown():
-            finish(f"{counted(vigilance.seed(run.name, source, int(count)), 'item')} of known answer added.")
+            finish(f"{counted(vigilance.seed(run.name, source, int(count)), 'known item')} added.")
 
 
 def show_vigilance(run: tables.Run) -> None:
-    """Draw each reviewer's sensitivity and criterion, in all and by hour of work."""
+    """Draw each reviewer's sensitivity and criterion, overall and by hour of work."""
     with reading() as session:
         rows = [row.to_dict() for row in vigilance.measure(session, run)]
     if not rows:

@@ -8,7 +8,7 @@ from console.language import _
 from console.review.line_corrections import key_of
 from console.review.presentation import Presentation, preview
 from console.trajectory.requirements import Line, Quote, QuotePlace, RequirementKind, Standing
-from console.trajectory.requirements.sentences import COUNTS, RECORD, explain_dropped, explain_unchecked
+from console.trajectory.requirements.sentences import COUNTS, RECORD, explain_dropped, explain_unchecked, name_status
 from console.web.widgets.markup import plain
 from console.web.widgets.timeline import LAST, step_anchor
 
@@ -76,7 +76,7 @@ def _row(presentation: Presentation, line: Line) -> str:
     key = key_of(line)
     is_corrected = key in presentation.corrected
     css = f"{_CSS[line.standing]} ia-corrected" if is_corrected else _CSS[line.standing]
-    status = f'<th scope="row"><span class="ia-standing">{plain(_(line.standing))}</span></th>'
+    status = f'<th scope="row"><span class="ia-standing">{plain(_(name_status(line.standing)))}</span></th>'
     asked = f'<td class="ia-stated">{_quoted(line.requirement.quote)}<small>{_about(presentation, line)}</small></td>'
     shown = f'<td class="ia-shown">{_evidence(presentation, line)}</td>'
     return f'<tr class="{css}">{status}{asked}{shown}<td class="ia-answer">{_button(key, is_corrected)}</td></tr>'

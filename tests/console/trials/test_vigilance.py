@@ -193,7 +193,7 @@ def test_d_prime_and_criterion_are_those_of_the_normal_quantiles():
 
 def test_the_commands_add_and_show(shop, capsys):
     assert run_command(["review", "seed", "shop", "--from", "gold", "--count", "2"]) == 0
-    assert "Added 2 items of known answer to shop" in capsys.readouterr().out
+    assert "Added 2 known items to shop" in capsys.readouterr().out
     decide_all(shop, "ada", lambda claim: DecisionKind.APPROVE)
     assert run_command(["review", "vigilance", "shop", "--json"]) == 0
     rows = orjson.loads(capsys.readouterr().out)["reviewers"]

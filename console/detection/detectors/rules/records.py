@@ -42,7 +42,7 @@ class _Said:
 
 
 def other_record_described(evidence: Evidence) -> Finding | None:
-    """Find an id from a list in which the user's words describe another record."""
+    """Find an argument with the id of a record in a list if the user described another record of that list."""
     if not any(one.source is Source.TOOL for call in evidence.pending_calls for one in call.arguments):
         return None
     for call in evidence.pending_calls:

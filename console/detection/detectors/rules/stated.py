@@ -53,8 +53,8 @@ _LEAVE = re.compile(r"leave|spare|don't touch|do not touch|lass|laisse|deja|lasc
 class StatedValue:
     """A value that the user stated, and its quote.
 
-    An open value is a limit or an origin. An excluded value must not be used, a kept value must not change, and an own
-    value belongs to the user.
+    A value with `is_open` is a limit or an origin. A value with `is_excluded` must not be used, a value with `is_kept`
+    must not change, and a value with `is_own` belongs to the user.
     """
 
     anchor: Anchor

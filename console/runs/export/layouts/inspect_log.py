@@ -23,7 +23,7 @@ _DECISIONS = {DecisionKind.APPROVE: "approve", DecisionKind.EDIT: "modify", Deci
 
 
 def write(source: RunRecords, stream: BinaryIO) -> int:
-    """Write an `.eval` log, built in memory, and return the number of samples; raise Refused without inspect_ai."""
+    """Write an `.eval` log, built in memory; return the number of samples; raise Refused if inspect_ai is missing."""
     try:
         from inspect_ai import log
     except ModuleNotFoundError as missing:

@@ -149,7 +149,7 @@ def result_turn(holder: Part, intake: Intake, *, own_id: bool = False) -> Turn:
 
 
 def result_text(value: object, intake: Intake) -> tuple[str, list[Picture]]:
-    """Return (text, pictures) of a result; return JSON that is not a list of parts unchanged, as text."""
+    """Return (text, pictures) of a result. If the result is not a list of parts, return its JSON as text."""
     if isinstance(value, str):
         return value, []
     texts: list[str] = []

@@ -49,7 +49,7 @@ def test_known_items_are_added_by_the_form_told_in_the_inbox_and_measured(open_p
     at.selectbox(key=f"known-source-{shop.id}").set_value("gold")
     at.number_input(key=f"known-count-{shop.id}").set_value(3)
     press(at, "Add known items")
-    assert "3 items of known answer added" in words(at)
+    assert "3 known items added" in words(at)
     assert "Some items have a known answer" in words(open_page("inbox", run="shop"))
     decide(shop, ["approve"] * 7)
     at = open_page("runs", run="shop")

@@ -101,11 +101,11 @@ def test_what_waits_stands_with_its_reason_and_the_budget(open_page, words, kett
 def test_the_list_says_where_the_budget_ends_and_what_a_filter_hides(open_page, words, kettles):
     at = open_page("inbox")
     assert "The budget ends here: 1 more item stays unreviewed." in words(at)
-    assert at.button(key="review-next").label == "Review next"
+    assert at.button(key="review-next").label == "Review next item"
     at.text_input(key="find").input("number 1").run()
     assert "<b>1</b> match; the filters hide 3." in words(at)
     assert "number 0" not in words(at)
-    assert at.button(key="review-next").label == "Review first"
+    assert at.button(key="review-next").label == "Review first item"
     at.text_input(key="find").input("no such words").run()
     assert "The filters hide all pending items (4)." in words(at)
     at.button(key="show-all").click().run()
@@ -118,11 +118,11 @@ def test_an_empty_list_says_why_and_what_to_do(open_page, words, kettles, tmp_pa
     at = open_page("inbox", run="unjudged")
     assert "Judge this run on the Runs page" in words(at)
     assert "No action has needed a review so far." in words(open_page("inbox", run="unjudged", role="reviewer"))
-    assert at.button(key="elsewhere").label == "Review 3 items elsewhere"
+    assert at.button(key="elsewhere").label == "Review other runs (3)"
     with writing() as session:
         session.execute(update(tables.Item).where(tables.Item.id > 1).values(open_slots=0))
     at.run()
-    assert at.button(key="elsewhere").label == "Review 1 item elsewhere"
+    assert at.button(key="elsewhere").label == "Review other runs (1)"
     with writing() as session:
         session.execute(update(tables.Item).values(open_slots=1))
     at.button(key="elsewhere").click().run()

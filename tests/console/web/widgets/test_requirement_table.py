@@ -70,7 +70,7 @@ def rows(html):
 def test_broken_lines_come_first_and_many_met_ones_are_folded():
     html = drawn()
     standings = re.findall(r'class="ia-standing">([^<]*)<', html)
-    assert standings == ["broken", "broken", "not shown", "cannot tell", "met", "met", "met", "met"]
+    assert standings == ["broken", "broken", "not shown", "unclear", "met", "met", "met", "met"]
     assert html.index("ia-folded-met") < html.index(">met<")
     assert "4 met" in html
     few = drawn(verify(SEEN, LINES[2:], replies=(2,)))
@@ -122,7 +122,7 @@ def test_the_german_page_has_german_words_around_the_same_quotes():
     words = re.sub(r"“[^”]*”|„[^“]*“", "", " ".join(rows(html)))
     for english in (
         "broken",
-        "cannot tell",
+        "unclear",
         "not shown",
         "critical action",
         "Mark as not asked",
@@ -136,7 +136,7 @@ def test_the_german_page_has_german_words_around_the_same_quotes():
 def test_the_terminal_and_the_digest_hold_the_lines():
     shown = replace(checkpoint_presentation(SEEN, flag=FLAG), requirements=TABLE)
     text = " ".join(format_presentation(shown).split())
-    assert "2 broken · 1 not shown · 1 cannot tell · 4 met" in text
+    assert "2 broken · 1 not shown · 1 unclear · 4 met" in text
     assert 'broken: The user ruled out “Do not touch order 14”; the critical action has “"order": 14”.' in text
     assert seen_digest(shown) != seen_digest(replace(shown, requirements=None))
 
