@@ -46,7 +46,7 @@ def test_a_plan_is_read_with_its_sources_and_changes_beside_the_figures(plans, w
 def test_a_plan_is_edited_and_pinned_by_a_person(plans, words):
     at = plans(update="1. **loud** <b>x</b> <from E1>")
     press(at, "Save plan")
-    assert "Change it first" in words(at)
+    assert "Change the plan, then save again" in words(at)
     next(one for one in at.text_area if one.label.startswith("Plan (one")).input("1. **loud** <b>x</b>\n2. send it")
     press(at, "Save plan")
     assert stored()[-1] == ("1. **loud** <b>x</b>\n2. send it", "Ada", False)
