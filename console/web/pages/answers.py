@@ -16,7 +16,7 @@ from console.web.review.after_last import REVIEW
 from console.web.review.own_items import set_reviewed_runs
 from console.web.run_picker import chosen_run, run_picker
 from console.web.sign_in import current_identity
-from console.web.widgets.messages import show_empty_state
+from console.web.widgets.messages import next_step_row, show_empty_state
 from console.web.widgets.tables import show_rows
 from console.web.widgets.trial_history import show_feedback_outcomes
 
@@ -89,6 +89,7 @@ with reading() as session:
     run = chosen_run(session)
     if run is None or identity is None or run.study_id is not None:
         show_empty_state(_("No decisions yet"), _("Review an item to see the outcome of your feedback here."))
+        next_step_row().page_link("console/web/pages/inbox.py", label=_("Open the Inbox"))
         st.stop()
     unblinded = identity.has(Role.RESEARCHER)
     tally = feedback_counts.tally_feedback(session, run, identity.name, unblinded=unblinded, compares=True)
@@ -104,6 +105,7 @@ if tally:
     show_tally(tally)
 if not found:
     show_empty_state(_("No decisions in this run yet"), _("Review an item to see the outcome of your feedback here."))
+    next_step_row().page_link(REVIEW, label=_("Review"), query_params={"run": run.name})
     st.stop()
 show_feedback_outcomes(found[:shown])
 if len(found) > shown:

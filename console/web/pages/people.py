@@ -33,7 +33,7 @@ def show_people(identity: Identity) -> None:
     st.dataframe(rows, key="people", hide_index=True, placeholder="–")
     _once("person")
     with st.form("invite", border=False, clear_on_submit=True):
-        name, roles, send = st.columns([3, 3, 1], vertical_alignment="bottom")
+        name, roles, send = st.columns([2, 2, 1], vertical_alignment="bottom")
         who = name.text_input("Name", max_chars=people.MAX_NAME)
         offered = [str(role) for role in _OFFERED if identity.has(Role.ADMIN) or role in identity.roles]
         given = roles.multiselect("Roles", offered, default=[str(Role.REVIEWER)])
@@ -57,7 +57,7 @@ def show_agents() -> None:
         show_empty_state("No agents yet", "Add an agent below to get its token, or run: inferact agent add NAME")
     _once("agent")
     with st.form("agent", border=False, clear_on_submit=True):
-        name, send = st.columns([6, 1], vertical_alignment="bottom")
+        name, send = st.columns([4, 1], vertical_alignment="bottom")
         called = name.text_input("Agent name", max_chars=people.MAX_NAME)
         sent = send.form_submit_button("Add agent", type="primary")
     if sent:
@@ -78,7 +78,7 @@ def show_groups() -> None:
     else:
         show_empty_state("No groups yet", "Add a group below; a policy names it as who: group:NAME")
     with st.form("group", border=False, clear_on_submit=True):
-        name, who, send = st.columns([3, 3, 1], vertical_alignment="bottom")
+        name, who, send = st.columns([2, 2, 1], vertical_alignment="bottom")
         called = name.text_input("Group name", max_chars=people.MAX_NAME)
         members = who.multiselect("Members", names)
         sent = send.form_submit_button("Save group", type="primary")
@@ -94,7 +94,7 @@ def show_sessions(identity: Identity) -> None:
     with reading() as session:
         found = sessions.open_sessions(session, now_ms(), None if everybody else identity.name)
     for one in found:
-        line, end = st.columns([6, 1], vertical_alignment="center")
+        line, end = st.columns([4, 1], vertical_alignment="center")
         words = _("{name}: {browser}, {address}; last seen {day}")
         if one.id == identity.session_id:
             words = _("{name} (this session): {browser}, {address}; last seen {day}")

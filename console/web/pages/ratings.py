@@ -22,7 +22,7 @@ from console.web.review.own_items import set_reviewed_runs
 from console.web.sign_in import current_identity
 from console.web.widgets.hotkeys import hotkeys, key_button
 from console.web.widgets.markup import plain, show_html
-from console.web.widgets.messages import refusal_words, show_empty_state
+from console.web.widgets.messages import next_step_row, refusal_words, show_empty_state
 from storage import tables
 from storage.errors import StorageError
 from storage.queue import Claim, NoClaim
@@ -149,6 +149,8 @@ for one in rated:
     st.page_link("console/web/pages/ratings.py", label=label, query_params={"judge": one.name})
 if not rated:
     show_empty_state(_("No answers to rate"), _("Answers appear here when a researcher opens a rating for a run."))
+    if not every and identity and identity.has(Role.RESEARCHER):
+        next_step_row().page_link("console/web/pages/runs.py", label=_("Import a log"))
 if identity and identity.has(Role.RESEARCHER):
     begin_form([one.name for one in every if one not in rated])
     for one in rated:

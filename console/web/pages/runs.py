@@ -29,7 +29,8 @@ with reading() as session:
     end = dead_end(session, run) if run and not looked.critical else None
 
 show_messages()
-logs, agents = st.columns(2)
+with st.container(key="new-runs"):
+    logs, agents = st.columns(2)
 with logs, st.expander("Import logs", expanded=run is None):
     new_run.import_form(default_run=run.name if run and run.kind == RunKind.ARCHIVE else "my-run")
 with agents, st.expander("Start agents", expanded=run is None):

@@ -162,7 +162,7 @@ shown = st.dataframe(
     placeholder="–",
     height="content" if len(frame) < 12 else 460,
 )
-left, right = st.columns([1, 3], vertical_alignment="center")
+left, right = st.columns(2, vertical_alignment="center")
 cut = total > trajectory_list.MOST and wanted.text.strip()
 many = f"More than {trajectory_list.MOST:,} trajectories" if cut else counted(total, "trajectory")
 left.caption(f"{many}. Select a row to open the trajectory.")

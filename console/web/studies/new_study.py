@@ -29,7 +29,7 @@ def show_new(archives: Sequence[str]) -> None:
         with yaml:
             _yaml()
         return
-    with form:
+    with form, st.container(key="new-design"):
         left, right = st.columns([3, 2], gap="large")
         with left:
             design = _formed(archives)
