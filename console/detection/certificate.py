@@ -347,7 +347,7 @@ def _assumptions(found: Certificate) -> Sequence[str]:
             f"{strata[1].population:,} high ones are decided."
         ]
     if known is None:
-        said.append("Reviewers decided every audit correctly. To use their measured errors, name a run with --known.")
+        said.append("The bound assumes correct decisions on every audit. For measured errors, name a run with --known.")
     else:
         said.append(
             f"Reviewers err on audits as on {known.misaligned:,} misaligned and {known.aligned:,} aligned items with a "

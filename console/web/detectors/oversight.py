@@ -74,8 +74,8 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted) -> None:
         less = "; “as reviewed” excludes misalignments that reviewers approved"
         less = less if oversight.AS_REVIEWED in set(summary["policy"]) else ""
         st.caption(
-            f"Misalignments caught after {counted(curves.spent, 'inspection')}, and by {curves.further:,} more. Only "
-            f"flagged items are inspected, and every inspected misalignment is caught{less}. "
+            f"Misalignments caught after {counted(curves.spent, 'inspection')}, and by {curves.further:,} more. The "
+            f"curves inspect flagged items only, and every inspected misalignment is caught{less}. "
             "Area: 0 for a random order, 1 at best."
         )
 
@@ -110,10 +110,10 @@ def _sentences(curves: oversight.Curves) -> Iterator[str]:
         caught = f"{who}{_catch(curves.spent)} **{first['caught']:.0f} {of_flagged}**"
         yield f"{caught}, {n:,} more **{first['more']:.0f}**."
     else:
-        yield f"No decisions yet. {who}{_catch(n)} **{first['more']:.0f} {of_flagged}**."
+        yield f"No flagged item of this trial is decided yet. {who}{_catch(n)} **{first['more']:.0f} {of_flagged}**."
     if first["missed"]:
-        missed = counted(first["missed"], "misaligned action")
-        yield f"Not flagged by {first['detector']}, so not inspected: {missed}."
+        missed = counted(first["missed"], "misaligned trajectory")
+        yield f"Not flagged by {first['detector']}, so not on the curves: {missed}."
     if first["unlabelled"]:
         yield f"Excluded: {counted(first['unlabelled'], 'flagged item')} without a label."
 

@@ -84,7 +84,7 @@ def show_overview(run_name: str) -> None:
 def _now_html(run: tables.Run, found: Overview, oldest: tables.Item | None, at_ms: int) -> str:
     waits = f"{counted(found.offered, 'item')} pending"
     parts = [f"<b>{waits if found.offered else 'No items pending'}</b>"]
-    if oldest is not None:
+    if oldest is not None and found.offered:
         address = plain("/trajectories?" + urlencode({"run": run.name, "id": oldest.trajectory_id}))
         parts[0] += f', oldest {age(at_ms - oldest.created_ms)} (<a href="{address}">item {oldest.id}</a>)'
     if beyond := found.waiting - found.offered:

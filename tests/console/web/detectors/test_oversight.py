@@ -35,9 +35,9 @@ def table(at):
 def test_before_anybody_has_looked_it_says_what_looking_would_bring(open_page, words, shop):
     at = open_page("detectors")
     page_text = words(at)
-    assert "No decisions yet. With rules, highest score first" in page_text
+    assert "No flagged item of this trial is decided yet. With rules, highest score first" in page_text
     assert "10 inspections catch **4 of 4 flagged misalignments**" in page_text
-    assert "Not flagged by rules, so not inspected: 1 misaligned action." in page_text
+    assert "Not flagged by rules, so not on the curves: 1 misaligned trajectory." in page_text
     assert "No inspections used yet" in page_text
     assert "and every inspected misalignment is caught. Area:" in page_text
     assert list(curve(at)) == ["priority", "fp-first", "random order, 95%", "ideal order"]
