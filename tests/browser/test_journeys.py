@@ -226,6 +226,6 @@ def overlap(left, right):
 def test_the_first_page_says_what_to_do(data_dir, serve, open_page, settled):
     page = open_review(open_page, serve())
     page.get_by_text("Nothing to review yet").wait_for()
-    page.get_by_role("link", name="Inbox").click()
+    page.get_by_role("link", name="Inbox", exact=True).click()
     page.get_by_role("heading", name="Inbox").wait_for()
     page.get_by_text("Nothing to review yet").wait_for()
