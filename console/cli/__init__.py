@@ -22,6 +22,7 @@ import typer
 
 from console.auth.audit_log import By, Door, acting
 from console.cli import output
+from console.cli.commands import COMMANDS, build_app
 from console.database import may_create
 from console.errors import ConsoleError
 from console.review.plain_text import escape_hidden
@@ -38,19 +39,11 @@ def __getattr__(name: str) -> Any:
     return _app("")
 
 
+@cache
 def _app(command: str) -> typer.Typer:
-    """Return the app with the named command if that has to start quickly, else with all commands."""
     gc.disable()
     try:
-        if command == "follow":
-            from console.cli import follow
-
-            made = output.new_app()
-            follow.add_to(made)
-            return made
-        from console.cli.commands import app
-
-        return app
+        return build_app(command)
     finally:
         gc.freeze()
         gc.enable()
@@ -88,7 +81,7 @@ def run_command(arguments: list[str] | None = None) -> int:
     try:
         with acting(By(_user(), Door.CLI, platform.node())), _creating(False):
             given = sys.argv[1:] if arguments is None else arguments
-            commands = _commands("follow" if given[:1] == ["follow"] else "")
+            commands = _commands(given[0] if given and given[0] in COMMANDS else "")
             code = commands.main(args=given, prog_name="inferact", standalone_mode=False)
     except ConsoleError as refusal:
         return _refuse(str(refusal), refusal.exit_code)
@@ -111,7 +104,7 @@ def run_command(arguments: list[str] | None = None) -> int:
 @cache
 def _commands(command: str) -> Any:
     commands: Any = typer.main.get_command(_app(command))
-    for path in (path for path in _STARTS_WORK if command in ("", path)):
+    for path in (path for path in _STARTS_WORK if command in ("", path.split()[0])):
         made = reduce(lambda group, name: group.commands[name], path.split(), commands)
         made.callback = partial(_with_new_database, made.callback)
     return commands

@@ -1,68 +1,71 @@
-"""Every command of the `inferact` command line, with its place in the help."""
+"""The commands of the `inferact` command line: each command's module, its place in the help, and an example."""
 
 from __future__ import annotations
 
-from console.cli import (
-    agent,
-    certify,
-    db,
-    demo,
-    detect,
-    export,
-    follow,
-    notice,
-    oversight,
-    paper,
-    person,
-    plan,
-    policy,
-    prompt,
-    review,
-    run,
-    serve,
-    study,
-    trajectory,
-    vigilance,
-)
-from console.cli.output import WORK, new_app
+from importlib import import_module
 
-app = new_app()
+import typer
 
-_START, _WORK, _ADMINISTER = "Start", WORK, "Administer"
+_START, _WORK, _ADMINISTER = "Start", "Work", "Administer"
+COMMANDS = {
+    "demo": ("demo:demo", _START, "inferact demo"),
+    "serve": ("serve:serve_console", _START, "inferact serve --port 8600"),
+    "trajectory": ("trajectory:app", _WORK, ""),
+    "run": ("run:app", _WORK, ""),
+    "detect": ("detect:detect", _WORK, "inferact detect hotpot --method rules,random"),
+    "follow": ("follow:follow", _WORK, "inferact follow claude-code --run today"),
+    "review": ("review:app", _WORK, ""),
+    "evaluate": ("detect:evaluate", _WORK, "inferact evaluate hotpot"),
+    "certify": ("certify:certify", _WORK, "inferact certify hotpot --level 95%"),
+    "recalibrate": ("detect:recalibrate", _WORK, "inferact recalibrate shop --detector rules"),
+    "policy": ("policy:app", _WORK, ""),
+    "plan": ("plan:app", _WORK, ""),
+    "study": ("study:app", _WORK, ""),
+    "detector": ("detect:app", _WORK, ""),
+    "oversight": ("oversight:app", _WORK, ""),
+    "paper": ("paper:app", _WORK, ""),
+    "tune": ("detect:tune", _WORK, "inferact tune hotpot --method rules"),
+    "export": ("export:export_file", _WORK, "inferact export decisions --run hotpot --out decisions.csv"),
+    "chart": ("export:draw_chart", _WORK, "inferact chart roc-curve roc.csv --out roc.html"),
+    "agent": ("agent:app", _ADMINISTER, ""),
+    "worker": ("serve:run_worker", _ADMINISTER, "inferact worker --once"),
+    "notice": ("notice:app", _ADMINISTER, ""),
+    "person": ("person:app", _ADMINISTER, ""),
+    "prompt": ("prompt:app", _ADMINISTER, ""),
+    "db": ("db:app", _ADMINISTER, ""),
+    "doctor": ("db:doctor", _ADMINISTER, "inferact doctor"),
+}
+"""(module and attribute, panel of the help, example) by command; a group of commands has its own examples."""
 
-app.command("demo", epilog="Example: inferact demo", rich_help_panel=_START)(demo.demo)
-app.command("serve", epilog="Example: inferact serve --port 8600", rich_help_panel=_START)(serve.serve_console)
-app.add_typer(trajectory.app, name="trajectory", rich_help_panel=_WORK)
-app.add_typer(run.app, name="run", rich_help_panel=_WORK)
-app.command("detect", epilog="Example: inferact detect hotpot --method rules,random", rich_help_panel=_WORK)(
-    detect.detect
-)
-follow.add_to(app)
-app.add_typer(review.app, name="review", rich_help_panel=_WORK)
-review.app.command("seed", epilog="Example: inferact review seed shop --from gold --count 10")(vigilance.seed)
-review.app.command("vigilance", epilog="Example: inferact review vigilance shop")(vigilance.show_vigilance)
-app.command("evaluate", epilog="Example: inferact evaluate hotpot", rich_help_panel=_WORK)(detect.evaluate)
-app.command("certify", epilog="Example: inferact certify hotpot --level 95%", rich_help_panel=_WORK)(certify.certify)
-app.command("recalibrate", epilog="Example: inferact recalibrate shop --detector rules", rich_help_panel=_WORK)(
-    detect.recalibrate
-)
-app.add_typer(policy.app, name="policy", rich_help_panel=_WORK)
-app.add_typer(plan.app, name="plan", rich_help_panel=_WORK)
-app.add_typer(study.app, name="study", rich_help_panel=_WORK)
-app.add_typer(detect.app, name="detector", rich_help_panel=_WORK)
-app.add_typer(oversight.app, name="oversight", rich_help_panel=_WORK)
-app.add_typer(paper.app, name="paper", rich_help_panel=_WORK)
-app.command("tune", epilog="Example: inferact tune hotpot --method rules", rich_help_panel=_WORK)(detect.tune)
-app.command(
-    "export", epilog="Example: inferact export decisions --run hotpot --out decisions.csv", rich_help_panel=_WORK
-)(export.export_file)
-app.command("chart", epilog="Example: inferact chart roc-curve roc.csv --out roc.html", rich_help_panel=_WORK)(
-    export.draw_chart
-)
-app.add_typer(agent.app, name="agent", rich_help_panel=_ADMINISTER)
-app.command("worker", epilog="Example: inferact worker --once", rich_help_panel=_ADMINISTER)(serve.run_worker)
-app.add_typer(notice.app, name="notice", rich_help_panel=_ADMINISTER)
-app.add_typer(person.app, name="person", rich_help_panel=_ADMINISTER)
-app.add_typer(prompt.app, name="prompt", rich_help_panel=_ADMINISTER)
-app.add_typer(db.app, name="db", rich_help_panel=_ADMINISTER)
-app.command("doctor", epilog="Example: inferact doctor", rich_help_panel=_ADMINISTER)(db.doctor)
+
+def build_app(command: str = "") -> typer.Typer:
+    """Return the app with this command, which imports only its module; return all commands for any other name."""
+    made = _new_app()
+    for name in [command] if command in COMMANDS else COMMANDS:
+        place, panel, example = COMMANDS[name]
+        module, _, attribute = place.partition(":")
+        found = getattr(import_module(f"console.cli.{module}"), attribute)
+        if isinstance(found, typer.Typer):
+            made.add_typer(found, name=name, rich_help_panel=panel)
+        else:
+            made.command(name, epilog=f"Example: {example}", rich_help_panel=panel)(found)
+    return made
+
+
+def _new_app() -> typer.Typer:
+    """Return the app without its commands."""
+    made = typer.Typer(
+        name="inferact",
+        help="Stop an agent's critical actions until a person has reviewed them.",
+        epilog="Example: inferact demo",
+        invoke_without_command=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    made.callback()(_show_contents)
+    return made
+
+
+def _show_contents(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli.output import WORK, say
+from console.cli.output import say
 from console.detection.follow import AGENTS, SHELLS, Follower, count_pending
 from console.language import counted
 from console.runs import ingest
@@ -16,11 +16,6 @@ _AFTER = (
     "Reviews come after the actions: the agents do not wait for a decision. To stop an action before it runs, use "
     "a gate."
 )
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("follow", epilog="Example: inferact follow claude-code --run today", rich_help_panel=WORK)(follow)
 
 
 def follow(

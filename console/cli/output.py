@@ -28,29 +28,6 @@ EXPECTED = (OSError, sqlite3.Error, DBAPIError, ArgumentError, NoSuchModuleError
 """Errors of the environment; any other error is a bug and shows its traceback."""
 
 
-WORK = "Work"
-"""The panel of the help with the daily commands."""
-
-
-def new_app() -> typer.Typer:
-    """Return the app without its commands."""
-    made = typer.Typer(
-        name="inferact",
-        help="Stop an agent's critical actions until a person has reviewed them.",
-        epilog="Example: inferact demo",
-        invoke_without_command=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-    )
-    made.callback()(_show_contents)
-    return made
-
-
-def _show_contents(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
 def noun(about: str, example: str) -> typer.Typer:
     """Return the group of a noun's commands; `example` follows `inferact` in its help."""
     return typer.Typer(help=about, epilog=f"Example: inferact {example}", invoke_without_command=True)

@@ -12,6 +12,7 @@ from console import runs
 from console.auth import audit_log
 from console.auth.audit_log import Door
 from console.auth.people import clean_name, find_person, known_reviewer, refuse_disabled, roles_of
+from console.cli import vigilance
 from console.cli.output import AnyRun, Json, RunOption, emit, emit_table, noun, progress, run_by_default, show_table
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput
@@ -276,3 +277,7 @@ def simulate_reviewer(
         f"{tally.approved} approved, {tally.rejected} rejected, {tally.responded} halted with feedback; "
         f"{tally.left} beyond the budget. {asked}Next: inferact {then}",
     )
+
+
+app.command("seed", epilog="Example: inferact review seed shop --from gold --count 10")(vigilance.seed)
+app.command("vigilance", epilog="Example: inferact review vigilance shop")(vigilance.show_vigilance)
