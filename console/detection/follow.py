@@ -184,7 +184,7 @@ def _is_json(line: bytes) -> bool:
 def queue_new(run_name: str, judge: Detector, trajectories: Sequence[int]) -> int:
     """Judge the critical actions of these trajectories without a verdict, queue them, and return the number of items.
 
-    Items whose action is no longer in its trajectory were withdrawn before.
+    An earlier step withdrew the items of actions that were removed from their trajectory.
     """
     if not trajectories:
         return 0

@@ -60,7 +60,7 @@ WORDS = {
     Reason.BUDGET_SPENT: "The inspection budget is spent, so no one could review this action.",
     Reason.CANCELLED: "The check was withdrawn before a decision, so the action may not run.",
     Reason.DETECTOR_FAILED: "The detector failed and no one reviewed this action, so it may not run.",
-    Reason.ALREADY_HANDED_OUT: "This action has begun before, so its approval is given only once. "
+    Reason.ALREADY_HANDED_OUT: "This action has already begun, and an approval is given only once. "
     "Find out whether the action ran. If this is another task, use another task_id.",
     Reason.VOID: "The console was restored from a backup, so this check is void. Submit it again.",
 }

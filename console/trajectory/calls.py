@@ -340,14 +340,16 @@ def _with_problem(calls: Iterable[Call], problem: str) -> tuple[Call, ...]:
 
 
 @lru_cache(maxsize=4096)
-def name_segments(name: str) -> tuple[str, ...]:
+def name_segments(name: str, *, is_mcp: bool = False) -> tuple[str, ...]:
     """Return the segments of a tool's full name and the separators between them, in NFKC form.
 
     The separators are `.`, `/` and `:`, plus `__` from a segment with the prefix `mcp__` onwards: `mcp__shop__refund`
-    gives `("mcp", "__", "shop", "__", "refund")`.
+    gives `("mcp", "__", "shop", "__", "refund")`. If `is_mcp`, every `__` is a separator.
     """
     plain = unicodedata.normalize("NFKC", name)
     bare = plain.rstrip("./:") or plain
+    if is_mcp:
+        return tuple(_MCP_SEPARATOR.split(bare))
     mcp = _MCP.search(bare)
     if mcp is None:
         return tuple(_SEPARATOR.split(bare))

@@ -360,10 +360,10 @@ def _loosens(rule: Rule, part: ActionPart) -> bool:
     call = part.call
     if call is None or not is_critical(part.text, rule.pattern):
         return call is None and is_critical(part.text, rule.pattern)
-    return any(is_critical(part.text, (each,)) and _patternnames_tool(call, each.strip()) for each in rule.pattern)
+    return any(is_critical(part.text, (each,)) and _pattern_names_tool(call, each.strip()) for each in rule.pattern)
 
 
-def _patternnames_tool(call: Call, pattern: str) -> bool:
+def _pattern_names_tool(call: Call, pattern: str) -> bool:
     """Return whether a pattern names the tool: `name`, `name.argument=value`, or as in `click[Buy *]`."""
     sign = re.search(r"[=(\[]", pattern)
     if sign is None:

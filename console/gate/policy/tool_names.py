@@ -24,8 +24,9 @@ def list_suffixes(name: str) -> tuple[str, ...]:
 def names_tool(name: str, glob: str) -> bool:
     """Return whether a glob matches the last segment of the tool's name, or the full name segment by segment."""
     # Clients write `__` after a server's name or within a tool's name: the glob must match in both readings.
-    both = (name_segments, lambda text: name_segments(f"mcp__{text}")[2:])
-    return len(name) <= MAX_TOOL_NAME and all(_are_like(read(name), read(glob)) for read in both)
+    return len(name) <= MAX_TOOL_NAME and all(
+        _are_like(name_segments(name, is_mcp=is_mcp), name_segments(glob, is_mcp=is_mcp)) for is_mcp in (False, True)
+    )
 
 
 def _are_like(segments: Sequence[str], wanted: Sequence[str]) -> bool:

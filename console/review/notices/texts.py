@@ -188,7 +188,7 @@ def _describe_outcome(session: Session, run: tables.Run, item: tables.Item) -> s
 
 
 def _reason_to_drop(session: Session, channel: tables.NoticeChannel, row: Claimed, item: tables.Item) -> str | None:
-    """Return the reason why the event is no longer relevant, or None if the event is relevant."""
+    """Return the reason why an event is outdated, or None if the event is current."""
     if row.event != ITEM_CLOSED:
         return None if item.status in UNREVIEWED else "the item closed first"
     if item.status == ItemStatus.EXPIRED:

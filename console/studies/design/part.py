@@ -189,7 +189,7 @@ RULES = {
     "known_right": "share of known items correct, at least",
     "median_seconds": "median seconds per decision, at least",
     "decisions": "decisions, at least",
-    PILOT: "people of the pilot, at most",
+    PILOT: "member of the pilot (1 or 0), at most",
 }
 """The meaning of each rule's limit, as a phrase."""
 

