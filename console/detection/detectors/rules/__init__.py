@@ -276,4 +276,4 @@ def _arguments(findings: Sequence[tuple[Finding, bool]]) -> list[str]:
     return said[:MOST_SENTENCES]
 
 
-RULES = Detector("rules", "Rules", judge, version=6)
+RULES = Detector("rules", "Rules", judge, version=7)

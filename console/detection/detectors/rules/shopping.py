@@ -92,7 +92,20 @@ def quote_option(option: str, evidence: Evidence) -> Quote:
 
 def _option_line(choice: Choice, shown: Quote, evidence: Evidence) -> Line | None:
     said = terms_of_option(choice.asked, evidence)
-    return broken(RequirementKind.OPTION, choice.name, quote_term(said[0], evidence), shown) if said else None
+    if not said:
+        return None
+    return broken(RequirementKind.OPTION, choice.name, _quote_beside(said[0], said, evidence), shown)
+
+
+def _quote_beside(first: Term, said: Sequence[Term], evidence: Evidence) -> Quote:
+    """Return the quote of a term with the terms directly before and after it."""
+    text, start, end = evidence.checkpoint.instruction, first.start, first.end
+    for term in sorted(said, key=lambda term: abs(term.start - first.start)):
+        if text[end : term.start].isspace():
+            end = term.end
+        elif text[term.end : start].isspace():
+            start = term.start
+    return Quote(text[start:end], start, end)
 
 
 _LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.PRICE, TermKind.NEGATION})

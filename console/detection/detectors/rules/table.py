@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from console.detection.detectors.rules.finding import quote_action, quote_request, quote_result, user_texts
@@ -41,7 +41,7 @@ _KINDS = {
 def list_requirements(evidence: Evidence, broken: Mapping[str, Line], ranks: Mapping[str, float]) -> RequirementTable:
     """Return the verified table of a checkpoint from the broken lines of the checks, by check, and all other lines."""
     lines = [replace(line, rule=name) for name, line in broken.items()]
-    lines += _purchase_lines(evidence) if evidence.purchase else ()
+    lines += _purchase_lines(evidence, [line.requirement.quote for line in lines]) if evidence.purchase else ()
     lines += _answer_lines(evidence) if evidence.reading else ()
     lines += _call_lines(evidence)
     replies = [step for place, step, _, _ in user_texts(evidence) if place is QuotePlace.OBSERVATION and step]
@@ -60,7 +60,7 @@ def _only_reads(one: TracedCall) -> bool:
     return bool(one.effects) and not one.effects & CHANGING
 
 
-def _purchase_lines(evidence: Evidence) -> Iterator[Line]:
+def _purchase_lines(evidence: Evidence, broken: Sequence[Quote]) -> Iterator[Line]:
     shown = evidence.purchase
     if shown is None:
         return
@@ -68,7 +68,7 @@ def _purchase_lines(evidence: Evidence) -> Iterator[Line]:
         if term.kind is TermKind.PRICE_MAX and shown.high <= float(term.value):
             asked = _of_term(RequirementKind.LIMIT, "price", term, evidence)
             yield Line(asked, Standing.MET, quote_price(shown.high, evidence))
-    told: set[Term] = set()
+    told = {term for term in evidence.states if any(_is_within(term, quote) for quote in broken)}
     for choice in shown.choices:
         if choice.chosen and choice.chosen == choice.asked:
             for term in terms_of_option(choice.chosen, evidence)[:2]:
@@ -81,8 +81,13 @@ def _purchase_lines(evidence: Evidence) -> Iterator[Line]:
         kind = RequirementKind.ATTRIBUTE if term.kind in EXACT else _KINDS.get(term.kind, RequirementKind.ATTRIBUTE)
         asked = _of_term(kind, "product", term, evidence)
         where = _seen(term, evidence) if state is TermState.FOUND else None
-        standing = Standing.MET if where else Standing.CANNOT_TELL if state is TermState.FOUND else Standing.NOT_SHOWN
-        yield Line(asked, standing, where)
+        # The page offers what was not chosen, so the record shows something of it.
+        open_ = Standing.NOT_SHOWN if state is TermState.MISSING else Standing.CANNOT_TELL
+        yield Line(asked, Standing.MET if where else open_, where)
+
+
+def _is_within(term: Term, quote: Quote) -> bool:
+    return quote.place is QuotePlace.REQUEST and quote.start <= term.start and term.end <= quote.end
 
 
 def _of_term(kind: RequirementKind, about: str, term: Term, evidence: Evidence) -> Requirement:

@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.detection.detectors.rules import CHECKS, RULES
+from console.detection.detectors.verdict import TABLE
 from console.environments.evidence import Evidence, TermState
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.trajectory.provenance import Source
+from console.trajectory.requirements import RequirementTable, Standing
 
 PAGE = """
 [Back to Search]
@@ -643,6 +645,20 @@ def test_what_the_shop_refused_and_offers_under_a_longer_name_is_told_once():
     ).rationale
     assert 'never chosen: color "dark denim | red"' in said
     assert "refused" not in said
+
+
+def test_an_offered_option_is_one_broken_line_with_all_its_words_and_nothing_of_it_is_called_missing():
+    page = PAGE.replace("{price}", "24.99").replace("[white][black]", "[without][warm white][daylight]")
+    asked = "i want shades in warm white, 66 x 66 inches"
+    clicks = ("click[66 x 66 inches]", "You have clicked 66 x 66 inches.")
+    lamp = at(("click[B1]", page), clicks, action="click[Buy Now]", instruction=asked, environment="webshop")
+    lines = RequirementTable.from_dict(RULES.judge(lamp, 0).parameters[TABLE]).lines
+    broken = [line for line in lines if line.standing is Standing.BROKEN]
+    assert [line.requirement.quote.text for line in broken] == ["warm white"]
+    others = {line.requirement.quote.text: line.standing for line in lines if line not in broken}
+    assert not {"warm", "white"} & others.keys()
+    read = page.lower()
+    assert not [text for text, said in others.items() if said is Standing.NOT_SHOWN and text in read]
 
 
 def test_a_payment_elsewhere_than_in_a_shop_is_not_held_against_the_words_of_the_task():
