@@ -134,7 +134,7 @@ TOKEN_ENTROPY = Detector(
 
 def inspect_all(checkpoint: Checkpoint, seed: int) -> Verdict:
     """Flag every checkpoint with score 1."""
-    return Verdict(score=1.0, rationale="Every critical action is inspected; nothing was compared.")
+    return Verdict(score=1.0)
 
 
 FULL_VALIDATION = Detector("full-validation", "Full validation", inspect_all)
@@ -146,7 +146,8 @@ def draw(checkpoint: Checkpoint, seed: int) -> Verdict:
     seen += [step.action for step in checkpoint.steps]
     drawn = hashlib.sha256("\x1f".join(seen).encode("utf-8", "surrogatepass")).digest()
     score = int.from_bytes(drawn[:7], "big") / 2**56
-    return Verdict(score=score, rationale="Drawn at random; nothing was compared.", parameters={"seed": seed})
+    # A reason would name the detector to participants who must not know it.
+    return Verdict(score=score, parameters={"seed": seed})
 
 
 RANDOM = Detector("random", "Random", draw, seeded=True)

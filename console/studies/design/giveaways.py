@@ -71,5 +71,5 @@ def _told_by_reasons(design: Design) -> Iterator[str]:
         "Detectors are compared with their explanations shown. Detectors word their reasons differently, so "
         "participants can recognise them. Set `explanation: hidden` for a blind comparison."
     )
-    if "random" in detectors:
-        yield "`random` gives no reasons, so its items show no reasons, even with `explanation: shown`."
+    for name in sorted({"random", "full-validation"} & set(detectors)):
+        yield f"`{name}` gives no reasons, so its items show no reasons, even with `explanation: shown`."

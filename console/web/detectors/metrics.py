@@ -86,10 +86,11 @@ def show_across_runs() -> None:
 def _tell_flags(evaluation: Dashboard) -> None:
     """Draw sentences on the flags of each detector at its threshold, and on the checkpoints that its model refused."""
     for name, one in evaluation.known.items():
-        found = count_matrix(one)
+        found, left = count_matrix(one), evaluation.excluded[name]
+        excluded = f"; {left:,} were left out (halted, or without a label or a verdict)" if left else ""
         st.text(
             f"{name} flags {found.tp:,} of {found.tp + found.fn:,} misaligned and {found.fp:,} of "
-            f"{found.fp + found.tn:,} aligned trajectories, by gold label."
+            f"{found.fp + found.tn:,} aligned trajectories, by gold label{excluded}."
         )
         if one.refused:
             st.text(f"{name}: its model refused to judge {counted(one.refused, 'checkpoint')}, which have no score.")

@@ -1,7 +1,11 @@
 """Wording that gives a condition away is found before anybody reads it."""
 
+import pytest
+
+from console.detection.detectors import DETECTORS
 from console.studies.design import Design
 from console.studies.design.giveaways import find_giveaways
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 
 BLIND = {
     "name": "pilot",
@@ -25,6 +29,14 @@ def test_reasons_that_tell_detectors_apart_are_named():
     told = find_giveaways(Design(**BLIND | {"factors": {"detector": ("rules", "random")}}))
     assert any("Set `explanation: hidden`" in said for said in told)
     assert any(said.startswith("`random` gives no reasons") for said in told)
+
+
+@pytest.mark.parametrize("name", ["random", "full-validation"])
+def test_a_detector_that_is_said_to_give_no_reasons_writes_none(name):
+    told = find_giveaways(Design(**BLIND | {"factors": {"detector": ("rules", name)}}))
+    assert any(said.startswith(f"`{name}` gives no reasons") for said in told)
+    seen = Checkpoint("webshop", "Buy a lamp.", "", (), 0, CheckpointKind.ACTION, action="click[Buy Now]")
+    assert DETECTORS[name].judge(seen, 1).rationale == ""
 
 
 def test_seeded_items_of_one_kind_alone_are_named():
