@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from sqlalchemy.exc import DBAPIError
 
-from storage.check import file_problems
+from storage.check import file_problems, find_audit_problems
 from storage.engine import BUSY_MS, close, overwrite_freed, sqlite_path
 from storage.errors import NotOurs, StorageError
 from storage.migrations import file_revision, head, migrate
@@ -87,13 +87,18 @@ def remove_old(made: Path, keep: int) -> list[Path]:
 
 
 def restore(
-    url: str, source_path: str | Path, *, keep_access: bool = False, origin: Mapping[str, str] | None = None
+    url: str,
+    source_path: str | Path,
+    *,
+    keep_access: bool = False,
+    accept_changed: bool = False,
+    origin: Mapping[str, str] | None = None,
 ) -> Restored:
     """Replace the database with a backup, migrated to the current tables, and begin a new epoch (`storage.new_epoch`).
 
     A restore is safe while the console runs: the next transaction reads the restored rows. `origin` holds the event's
     actor, door (entry point) and place. Raise NotOurs, OlderSchema, NewerSchema or StorageError if the backup is
-    unusable; the database is then unchanged.
+    unusable, or if its audit log shows a change and not `accept_changed`; the database is then unchanged.
     """
     source, target = Path(source_path).expanduser().absolute(), _database_file(url)
     if not source.exists():
@@ -109,10 +114,11 @@ def restore(
             # Migrated in a folder of its own, so that a backup that cannot be migrated never reaches a running console.
             ready, replaced = Path(folder) / "ready.db", Path(folder) / "replaced.db"
             _copy_migrated(source, ready)
+            changed = _list_changes(source, ready, accept_changed)
             kept = _keep(target)
             try:
                 unread = _copy_replaced(kept, ready, replaced)
-                went_back = begin_epoch(ready, replaced, about, keep_access=keep_access, unread=unread)
+                went_back = begin_epoch(ready, replaced, about, keep_access=keep_access, unread=unread, changed=changed)
                 if kept is not None and not unread and _newest(target) != _newest(kept):
                     # An action began, or a person decided, since the copy; it must be carried over too.
                     kept.unlink()
@@ -164,6 +170,19 @@ def _copy_migrated(source: Path, copy: Path) -> None:
         url = f"sqlite:///{copy}"
         migrate(url)
         close(url)
+
+
+def _list_changes(source: Path, ready: Path, accept_changed: bool) -> tuple[str, ...]:
+    """Return the audit problems of the migrated backup; raise StorageError if there are any and none is accepted."""
+    url = f"sqlite:///{ready}"
+    found = tuple(find_audit_problems(url))
+    close(url)
+    if found and not accept_changed:
+        raise StorageError(
+            f"{source} was changed outside the console. {found[0]} Name another backup, or accept the changes with "
+            "--accept-changed."
+        )
+    return found
 
 
 def _copy_replaced(kept: Path | None, ready: Path, copy: Path) -> str:

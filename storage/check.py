@@ -90,6 +90,12 @@ def check(url: str, heads: Sequence[tuple[int, str]] = ()) -> list[str]:
         return problems + audit_chain.problems(connection) + [problem for problem in missing if problem]
 
 
+def find_audit_problems(url: str) -> list[str]:
+    """Return each problem of the audit chains, and of the rows that they cover, as a sentence."""
+    with engine(url).connect() as connection:
+        return audit_chain.problems(connection)
+
+
 def chain_end(url: str) -> tuple[int, str]:
     """Return the number of events in the audit chains and the last hash of the access chain, for storage elsewhere."""
     with engine(url).connect() as connection:

@@ -169,7 +169,7 @@ class WentBack:
     """The counts of a restore's changes and losses; `people` and `policies` name the people and runs that differ.
 
     `decisions_lost` counts the decisions that only the replaced file has. `unread` is the reason if the replaced file
-    was unreadable, else empty.
+    was unreadable, else empty. `changed` holds the accepted audit problems of the backup.
     """
 
     epoch: int
@@ -185,10 +185,17 @@ class WentBack:
     policies: tuple[str, ...]
     access_kept: bool
     unread: str
+    changed: tuple[str, ...]
 
 
 def begin_epoch(
-    ready: Path, replaced: Path, about: Mapping[str, Any], *, keep_access: bool = False, unread: str = ""
+    ready: Path,
+    replaced: Path,
+    about: Mapping[str, Any],
+    *,
+    keep_access: bool = False,
+    unread: str = "",
+    changed: tuple[str, ...] = (),
 ) -> WentBack:
     """Change the restored copy `ready` for its new epoch, in one transaction with the event `about`.
 
@@ -218,6 +225,7 @@ def begin_epoch(
             policies=_keep_policies(db, epoch),
             access_kept=keep_access and not unread,
             unread=unread,
+            changed=changed,
         )
         blank = {"run_id": None, "subject": "", "before": json.dumps(epoch - 1), "after": json.dumps(epoch)}
         content = {**blank, "at_ms": now_ms, "detail": json.dumps(asdict(found)), **about}

@@ -134,16 +134,21 @@ def restore_database(
     keep_access: Annotated[
         bool, typer.Option(help="Keep people, roles, sessions, links and agents as they are now.")
     ] = False,
+    accept_changed: Annotated[
+        bool, typer.Option(help="Restore the backup even if its audit log shows changes by another program.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Replace the database with a backup; the previous file is kept next to the new one.
 
-    Approvals of actions that have not begun are void, and agents must ask again. Sessions, links and tokens end unless
-    you use --keep-access.
+    A backup that another program changed is refused. Approvals of actions that have not begun are void, and agents must
+    ask again. Sessions, links and tokens end unless you use --keep-access.
     """
     by = audit_log.current_origin()
     origin = {"subject": str(source), "actor": by.who, "door": str(by.door), "place": by.where} if by else None
-    restored = restore(settings().database_url, source, keep_access=keep_access, origin=origin)
+    restored = restore(
+        settings().database_url, source, keep_access=keep_access, accept_changed=accept_changed, origin=origin
+    )
     kept, went_back = restored.kept, restored.went_back
     document = {"restored": str(source), "kept": str(kept) if kept else None, **asdict(went_back)}
     where = f" The previous file is kept as {kept}." if kept else ""
@@ -181,6 +186,8 @@ def copy_to(
 
 def _went_back(found: WentBack) -> Iterator[str]:
     """Yield one sentence for each kind of record that the restore changed or could not bring back."""
+    if found.changed:
+        yield f"Accepted: the audit log of the backup has {counted(len(found.changed), 'problem')}. {found.changed[0]}"
     if found.checks_void or found.items_cancelled:
         void, items = counted(found.checks_void, "void check"), counted(found.items_cancelled, "cancelled item")
         yield f"{void}, {items}. Agents must submit checks again if their actions had not begun."

@@ -1,5 +1,9 @@
 """A restore begins an epoch: what was allowed before is void, and what was refused since stays refused."""
 
+import json
+import sqlite3
+from contextlib import closing
+
 import pytest
 from sqlmodel import select
 
@@ -207,6 +211,22 @@ def test_each_restore_raises_the_epoch_and_is_an_event(shop):
     assert [shop.restore(copy).went_back.epoch for _ in range(3)] == [2, 3, 4]
     event = rows(shop.url, tables.Event)[-1]
     assert (event.kind, event.subject, event.before, event.after) == ("database restored", str(copy), "3", "4")
+
+
+def test_a_backup_that_another_program_changed_is_refused_unless_it_is_accepted(shop):
+    with writing(shop.url) as session:
+        people.add_person(session, "Bob", [Role.REVIEWER], 1)
+    copy = shop.backup()
+    with closing(sqlite3.connect(copy)) as connection, connection:
+        connection.execute("UPDATE person SET roles = 'admin'")
+    said = "Audit: person 1 was changed outside the console: what (roles)."
+    files = sorted(shop.folder.iterdir())
+    with pytest.raises(StorageError) as refusal:
+        shop.restore(copy)
+    assert f"{said} Name another backup" in str(refusal.value)
+    assert (epoch_of(shop.url), sorted(shop.folder.iterdir())) == (1, files)
+    assert restore(shop.url, copy, accept_changed=True).went_back.changed == (said,)
+    assert json.loads(rows(shop.url, tables.Event)[-1].detail)["changed"] == [said]
 
 
 class Staff:

@@ -1,6 +1,8 @@
 """What `db restore` says: what went back, what ended, and what the operator has to do."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,15 @@ def test_kept_access_is_not_said_to_end(copy, capsys):
     said = json.loads(capsys.readouterr().out)
     assert (said["access_kept"], said["sessions_ended"], said["tokens_ended"], said["epoch"]) == (True, 0, 0, 2)
     assert said["policies"] == ["shop-bot"]
+
+
+def test_a_backup_that_another_program_changed_is_refused_unless_it_is_accepted(copy, capsys):
+    with closing(sqlite3.connect(copy)) as connection, connection:
+        connection.execute("UPDATE policy SET text = '{default: allow}'")
+    assert run_command(["db", "restore", str(copy)]) == 1
+    assert "--accept-changed" in capsys.readouterr().err
+    assert run_command(["db", "restore", str(copy), "--accept-changed"]) == 0
+    assert "Accepted: the audit log of the backup has 1 problem. Audit: policy 1 was" in capsys.readouterr().out
 
 
 def test_a_folder_of_backups_keeps_the_newest(tmp_path, capsys):
