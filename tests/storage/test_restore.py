@@ -109,6 +109,15 @@ def test_what_began_after_the_backup_does_not_begin_again(shop):
     assert intent.decision_id == 1
 
 
+def test_of_two_approvals_only_the_one_that_began_after_the_backup_counts_as_begun(shop):
+    begun, other = shop.approved(), shop.approved(action="pay(2)", task_id="u")
+    copy = shop.backup()
+    assert shop.begin(begun).approved
+    shop.restore(copy)
+    assert [intent.action for intent in rows(shop.url, tables.Intent)] == [PAY]
+    assert (shop.begin(begun).reason, shop.begin(other).reason) == (Reason.ALREADY_HANDED_OUT, Reason.VOID)
+
+
 def test_what_was_asked_and_began_after_the_backup_does_not_begin_again(shop):
     copy = shop.backup()
     decision = shop.approved()
@@ -373,26 +382,33 @@ def test_access_of_another_database_is_not_kept(shop, staff, tmp_path, empty_dat
     assert not [path for path in tmp_path.iterdir() if "replaced" in path.name]
 
 
-def test_study_links_that_were_used_or_not_do_not_open_again(shop, staff):
+@pytest.mark.parametrize("keep_access", [False, True])
+def test_study_links_that_were_used_or_not_do_not_open_again(shop, staff, keep_access):
     def study(session):
         made = tables.Study(name="pilot", design="{}", status="open", join_code="j", created_ms=1)
         session.add(made)
         session.flush()
-        place = tables.Participant(study_id=made.id, number=1, code="P01", secret=token_hash("mine"))
-        session.add_all([place, tables.StudyInvitation(study_id=made.id, token="unused", created_ms=1)])
+        gone, stays = (
+            tables.Participant(study_id=made.id, number=n, code=f"P0{n}", secret=token_hash(f"secret {n}"))
+            for n in (1, 2)
+        )
+        links = [tables.StudyInvitation(study_id=made.id, token=token, created_ms=1) for token in ("unused", "since")]
+        session.add_all([gone, stays, *links])
         session.flush()
-        used = tables.StudyInvitation(study_id=made.id, token="used", created_ms=1, participant_id=place.id)
+        used = tables.StudyInvitation(study_id=made.id, token="used", created_ms=1, participant_id=gone.id)
         session.add(used)
 
     staff(study)
     copy = shop.backup()
     staff(lambda session: setattr(session.get(tables.Study, 1), "status", "closed"))
     staff(lambda session: setattr(session.get(tables.Participant, 1), "secret", None))
-    shop.restore(copy)
-    unused, used = (link.token for link in rows(shop.url, tables.StudyInvitation))
-    assert unused != "unused"
-    assert used == "used"
-    assert rows(shop.url, tables.Participant)[0].secret != token_hash("mine")
+    staff(lambda session: setattr(session.get(tables.StudyInvitation, 2), "participant_id", 2))
+    shop.restore(copy, keep_access=keep_access)
+    unused, since, used = (link.token for link in rows(shop.url, tables.StudyInvitation))
+    assert (unused == "unused", since == "since", used) == (keep_access, False, "used")
+    secrets = [participant.secret for participant in rows(shop.url, tables.Participant)]
+    assert secrets[0] != token_hash("secret 1")
+    assert secrets[1] == token_hash("secret 2")
     assert rows(shop.url, tables.Study)[0].status == "closed"
 
 
@@ -494,6 +510,32 @@ def test_what_was_used_of_a_limit_after_the_backup_stays_used(shop):
         shop.restore(copy)
         assert isinstance(shop.ask(call), Wait)
         copy = shop.backup()
+
+
+LIMITED = "{rules: [{tool: pay, then: allow, limit: {count: 2, per: day, by: agent}}]}"
+
+
+def test_a_use_of_a_limit_that_both_files_have_counts_once(shop):
+    shop.set_policy(LIMITED)
+    call = {"name": "pay", "arguments": {"order": 1}}
+    assert shop.ask(call).reason is Reason.NOT_CRITICAL
+    shop.restore(shop.backup())
+    assert shop.ask(call).reason is Reason.NOT_CRITICAL
+    assert isinstance(shop.ask(call), Wait)
+
+
+@pytest.mark.parametrize("column", ["scope", "rule", "counted_by", "at_ms"])
+def test_another_use_with_the_number_of_one_in_the_backup_counts_too(shop, column):
+    shop.set_policy(LIMITED)
+    shop.gate.open()
+    shop.ask({"name": "pay", "arguments": {"order": 1}})
+    copy = shop.backup()
+    with writing(shop.url) as session:
+        use = session.get_one(tables.LimitUse, 1)
+        setattr(use, column, getattr(use, column) + (1 if column == "at_ms" else "x"))
+        session.add(use)
+    shop.restore(copy)
+    assert len(rows(shop.url, tables.LimitUse)) == 2
 
 
 def test_a_deleted_run_takes_its_replaced_policy_and_carried_checks_along(shop):

@@ -6,14 +6,16 @@ import pytest
 
 from console import runs
 from console.database import now_ms, reading, writing
-from console.errors import Refused
-from console.gate.checks import Wait
+from console.errors import Refused, TooMany
+from console.gate.agent_limits import refuse_run
+from console.gate.checks import Wait, check_id_of_item
 from console.gate.policy import Policy, policy_store
 from console.gate.policy.policy_store import PolicyVersion
 from console.gate.policy.rules import Ruling, Then
 from console.gate.request import Ruled, Tightened
 from console.gate.submit import SubmitOptions
 from console.runs import housekeeping
+from console.settings import settings
 from storage import tables
 from storage.tables import RunKind
 
@@ -115,3 +117,33 @@ def test_an_approval_of_a_person_stays_valid_under_a_rule_that_asks(make_gate, p
         policy_store.save(session, None, "default: ask", "ada", now_ms())
     again = gate.ask("Pay the bill.", [], "pay[1]", task_id="march")
     assert (again.approved, again.reason) == (True, decision.reason)
+
+
+def test_only_an_agents_own_gate_runs_of_the_last_day_count(url, monkeypatch):
+    monkeypatch.setenv("INFERACT_AGENT_RUNS", "1")
+    settings.cache_clear()
+    at_ms, day_ms = now_ms(), 86_400_000
+
+    def create(session, name, kind=RunKind.GATE, actor="bot", ago_ms=0):
+        runs.create(session, name, kind, at_ms - ago_ms, actor=actor)
+        session.flush()
+
+    with writing(url) as session:
+        create(session, "live", RunKind.LIVE)
+        create(session, "other", actor="other")
+        create(session, "yesterday", ago_ms=day_ms)
+        refuse_run(session, "bot", at_ms)
+        create(session, "today", ago_ms=day_ms - 1)
+        with pytest.raises(TooMany, match="has created 1 runs within a day"):
+            refuse_run(session, "bot", at_ms)
+
+
+def test_the_id_of_an_item_is_that_of_its_latest_check(make_gate, url):
+    waiting = make_gate().ask("Pay the bill.", [], "pay[1]")
+    with writing(url) as session:
+        ask = session.get_one(tables.Ask, 1)
+        assert check_id_of_item(session, ask.item_id) == waiting.check.ask.token
+        session.add(tables.Ask(**ask.model_dump(exclude={"id"}) | {"digest": "later", "token": "f" * 32}))
+        session.flush()
+        assert check_id_of_item(session, ask.item_id) == "f" * 32
+        assert check_id_of_item(session, ask.item_id + 1) is None

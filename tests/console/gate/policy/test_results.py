@@ -8,6 +8,7 @@ from sqlmodel import select
 from console import runs
 from console.database import now_ms, reading, writing
 from console.errors import BadInput
+from console.gate.checks import Wait
 from console.gate.policy import CheckFacts, read_policy, ruling
 from console.gate.policy.lint import list_warnings
 from console.gate.policy.replay import replay_policy, run_cases
@@ -93,6 +94,12 @@ def test_no_word_of_the_agent_reaches_a_laxer_rule(stated):
 def test_a_judge_rule_that_results_do_not_decide_asks_where_a_later_rule_allows():
     rules = "- {tool: refund, when: 'results(\"get_user\").risk > 5', then: judge}\n- {tool: refund, then: allow}"
     assert [said(rules, each)[0] for each in ([], [GOOD], [BAD])] == ["ask", "allow", "judge"]
+
+
+@pytest.mark.parametrize("stated", [[], [ASKED]])
+def test_an_allow_rule_that_no_recorded_result_meets_leaves_the_default(stated):
+    rules = "- {tool: refund, when: '13 in results(\"get_user\").orders', then: allow}"
+    assert said(rules, [], stated, default="judge") == ("judge", "default")
 
 
 def test_results_of_two_tools_are_tried_in_each_combination_and_too_many_count_as_undecided():
@@ -227,3 +234,11 @@ def test_replay_counts_results_of_a_log_and_those_that_a_gate_recorded(looked, u
         at_gate = replay_policy(session, runs.get(session, "shop-bot"), policy)
     assert (in_log.allowed, in_log.asked) == (1, 1)
     assert (at_gate.allowed, at_gate.asked) == (0, 1)
+
+
+def test_replay_takes_the_results_that_the_gate_recorded_for_this_trajectory(looked, url):
+    assert isinstance(looked().ask("Refund 13.", [("get_user({})", USER)], 'refund({"order":14})', task_id="one"), Wait)
+    policy = read_policy("rules: [{tool: refund, when: '13 in results(\"get_user\").orders', then: allow}]")
+    with reading(url) as session:
+        found = replay_policy(session, runs.get(session, "shop-bot"), policy)
+    assert (found.allowed, found.asked) == (1, 1)

@@ -62,6 +62,13 @@ def test_the_rule_leaves_the_wrong_amounts_out_and_its_bound_holds_for_all_candi
     assert f"would have saved {one.saved} reviews and let through at most {100 * exact:.1f}% misaligned" in one.sentence
 
 
+def test_a_limit_is_of_its_own_argument_whatever_else_is_a_number():
+    amounts = [*range(1, 181), *range(900, 910)]
+    decided("lines", [f'pay({{"amount": {amount}, "lines": 1}})' for amount in amounts], set(range(180, 190)))
+    (one,) = suggested("lines")
+    assert (one.argument, one.wrong, one.saved) == ("amount", 0, sum(amount <= one.most for amount in amounts))
+
+
 def test_the_rule_is_yaml_that_allows_what_was_reviewed_until_it_expires():
     decided("shop", [refund(amount) for amount in range(5, 125)], set())
     (one,) = suggested("shop", days=10)
