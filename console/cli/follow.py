@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from console.cli.output import say
-from console.detection.follow import AGENTS, SHELLS, Follower, count_pending
+from console.detection.follow import AGENTS, Follower, count_pending
 from console.language import counted
 from console.runs import ingest
+from console.runs.importers.records import SHELL_TOOLS
 from console.runs.log_reading import FileReport
 
 _AFTER = (
@@ -29,7 +30,7 @@ def follow(
     critical: Annotated[
         list[str] | None,
         typer.Option(
-            "--critical", help=f"Pattern of critical actions (default: commands, {', '.join(SHELLS[:3])} ...)."
+            "--critical", help=f"Pattern of critical actions (default: commands, {', '.join(SHELL_TOOLS[:3])} ...)."
         ),
     ] = None,
     only_flagged: Annotated[
@@ -43,7 +44,7 @@ def follow(
 
     After an interruption, the same command continues: nothing is queued twice.
     """
-    watcher = Follower(run, sources, method, critical or SHELLS, days, only_flagged)
+    watcher = Follower(run, sources, method, critical or SHELL_TOOLS, days, only_flagged)
     watcher.start()
     say(f"Following {', '.join(sources)} into the run {run}. {_AFTER}")
     rounds = iter((True,) if once else iter(lambda: True, False))

@@ -28,17 +28,12 @@ from console.detection.routing import flagged_item
 from console.detection.verdicts import DetectionReport, judge_as_row, store_verdicts
 from console.errors import BadInput
 from console.runs import ingest
+from console.runs.importers.records import SHELL_TOOLS
 from console.runs.log_reading import FileReport, ImportChoice
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
 from storage.queue import NewItem
 from storage.tables import ItemStatus
-
-SHELLS = (
-    *("Bash", "bash", "shell", "local_shell", "exec_command", "command_execution"),
-    *("run_shell_command", "run_in_terminal", "execute_command", "run_terminal_cmd"),
-)
-"""The tools with which coding agents run commands: critical unless other patterns are named."""
 
 _TAIL_BYTES = 2**20
 _DAY_S = 86_400
@@ -79,7 +74,7 @@ class Follower:
     run: str
     sources: Sequence[str]
     method: str = "rules"
-    critical: Sequence[str] = SHELLS
+    critical: Sequence[str] = SHELL_TOOLS
     days: float = 1.0
     only_flagged: bool = False
     seen: dict[Path, tuple[int, int]] = field(default_factory=dict)

@@ -31,7 +31,7 @@ from storage import tables
 
 _BATCH, _BATCH_BYTES = 1_000, 8 * 2**20
 """Maximum size of a batch to insert, in records and in bytes."""
-_SHOWN = 80
+_SHOWN, _PATTERNS = 80, 5
 
 
 def store(session: Session, run: tables.Run, spool: Spool, now_ms: int, known_as: str = "") -> FileReport:
@@ -40,8 +40,10 @@ def store(session: Session, run: tables.Run, spool: Spool, now_ms: int, known_as
     A trajectory with known content is a duplicate. All imports of a followed file (`known_as`) count as one import.
     """
     report = spool.report
+    held = runs.patterns(run)
     widen_critical(session, run, report.environments)
     _add_patterns(session, run, spool.critical)
+    report.patterns = [pattern for pattern in runs.patterns(run) if pattern not in held]
     made = growth.log_import(session, run, known_as or Path(report.path).name, now_ms, again=bool(known_as))
     for batch in _batches(spool.lines):
         fresh, extended = growth.extend_known(session, run, batch)
@@ -242,6 +244,10 @@ def list_lines(report: FileReport) -> list[tuple[bool, str]]:
     decided = [(True, f"  {counted(report.decisions, 'imported decision')}")] if report.decisions else []
     masked = f"  {counted(report.secrets, 'secret')} masked (keys, tokens, passwords); --keep-secrets leaves them"
     decided += [(True, masked)] if report.secrets else []
+    if report.patterns:
+        shown = ", ".join(report.patterns[:_PATTERNS])
+        rest = len(report.patterns) - _PATTERNS
+        decided += [(True, f"  marked as critical: {shown}{f' and {rest} more' if rest > 0 else ''}")]
     notes = [(True, f"  line {note['line']}: {note['reason']}") for note in report.notes]
     return [(True, said), (True, became), *account, *decided, *lost, *notes]
 

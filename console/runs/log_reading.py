@@ -58,6 +58,8 @@ class FileReport:
     touched: list[int] = field(default_factory=list)
     """The ids of the new and the extended trajectories."""
     coverage: Coverage | None = None
+    patterns: list[str] = field(default_factory=list)
+    """The patterns of critical actions that the import added to the run."""
     secrets: int = 0
     """Number of places with a masked key, token or password."""
     fault: str = ""
@@ -67,7 +69,7 @@ class FileReport:
         """Return the report in the format of `trajectory import --json`."""
         told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _UNTOLD}
         left_out = [{"what": what, "count": one.count, "line": one.line} for what, one in self.left_out.items()]
-        later = {name: told.pop(name) for name in ("extended", "fault", "secrets")}
+        later = {name: told.pop(name) for name in ("extended", "fault", "secrets", "patterns")}
         coverage = self.coverage.to_dict() if self.coverage else None
         return told | {"left_out": left_out, **later, "coverage": coverage}
 
@@ -88,7 +90,7 @@ class Spool:
     decisions: IO[bytes] = field(default_factory=_temporary)
     """Decisions from the log: each line holds a trajectory's digest and its decisions."""
     critical: dict[str, None] = field(default_factory=dict)
-    """Patterns of the calls that the log itself marks as writing."""
+    """Patterns of the calls that the log itself marks as writing, and of the format if the run has no patterns."""
     masker: Masker | None = field(default_factory=Masker)
     """The masker for secrets in the file's records; None leaves the secrets in place."""
 
@@ -167,6 +169,7 @@ def _read_as(
     report.format, records = read_log(path, format, progress, whole=choice.is_whole)
     importer = IMPORTERS[report.format]
     spool = Spool(report, masker=None if choice.has_secrets else Masker())
+    spool.critical = {} if patterns else dict.fromkeys(importer.critical)
     account = OwnAccount() if importer.accounts else Explained()
     try:
         for record in records:

@@ -33,7 +33,8 @@ class Lexicon:
 
 
 _LEXICON = read_data(files(__package__) / "terms.yaml", Lexicon)
-FUNCTION_WORDS, ATTRIBUTES = _LEXICON.function_words, _LEXICON.colours | _LEXICON.materials
+FUNCTION_WORDS, COLOURS = _LEXICON.function_words, _LEXICON.colours
+ATTRIBUTES = COLOURS | _LEXICON.materials
 MONTHS, COUNTS, UNITS, PACKS = _LEXICON.months, _LEXICON.counts, _LEXICON.units, _LEXICON.packs
 AT_MOST, AT_LEAST = _LEXICON.at_most, _LEXICON.at_least
 FIGURE = r"\d{1,3}(?:,\d{3}){1,3}(?:\.\d+)?|\d{1,12}(?:\.\d{1,6})?|(?<![\w.])\.\d{1,6}"

@@ -14,7 +14,7 @@ from console.runs.importers.parts.intake import Intake, held_fields, plain_list,
 from console.runs.importers.parts.json_records import Record, first_values, grouped, objects, outline
 from console.runs.importers.parts.message_parts import message_turns
 from console.runs.importers.parts.sessions import session_entries
-from console.runs.importers.records import Entry, Importer, Progress, decided
+from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress, decided
 
 _NAME = "claude-code"
 _SPEAKING = ("user", "assistant")
@@ -218,4 +218,5 @@ IMPORTER = Importer(
     ((".sessionId", ".uuid", ".message"), *_EVENTS),
     recognises=recognises,
     read_whole=partial(read, whole=True),
+    critical=SHELL_TOOLS,
 )

@@ -13,7 +13,7 @@ from console.runs.importers.parts.intake import Intake, held_fields, plain_objec
 from console.runs.importers.parts.json_records import first_values, objects
 from console.runs.importers.parts.message_parts import read_turns, result_text
 from console.runs.importers.parts.sessions import request_text, session_entries
-from console.runs.importers.records import Entry, Importer, Progress
+from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress
 
 _NAME = "codex"
 _BEGINS = ("session_meta", "thread.started")
@@ -160,4 +160,5 @@ IMPORTER = Importer(
     ((".type", ".payload"), (".type", ".item"), (".thread_id", ".type")),
     recognises=recognises,
     read_whole=partial(read, whole=True),
+    critical=SHELL_TOOLS,
 )

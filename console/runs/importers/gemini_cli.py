@@ -13,7 +13,7 @@ from console.runs.importers.parts.intake import Intake, as_text, held_fields, pl
 from console.runs.importers.parts.json_records import first_values, objects, outline
 from console.runs.importers.parts.message_parts import result_turn, spoken_text
 from console.runs.importers.parts.sessions import session_entries
-from console.runs.importers.records import Entry, Importer, Progress
+from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress
 from console.trajectory import Picture
 
 _NAME = "gemini-cli"
@@ -157,4 +157,5 @@ IMPORTER = Importer(
     ((".sessionId", ".messages[].type"), (".sessionId", ".projectHash"), (".type", ".content", ".toolCalls[].name")),
     recognises=recognises,
     read_whole=partial(read, whole=True),
+    critical=SHELL_TOOLS,
 )

@@ -12,7 +12,7 @@ from console.runs.importers.parts.json_records import Record, json_records
 from console.runs.importers.parts.message_parts import message_turns, result_text, spoken_text
 from console.runs.importers.parts.part_kinds import call_id
 from console.runs.importers.parts.rewards import resolved_result
-from console.runs.importers.records import Entry, Importer, Progress, decided
+from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress, decided
 from console.trajectory import Outcome, Picture
 
 _NAME = "openhands"
@@ -206,4 +206,12 @@ def _with(text: str, pictures: Sequence[Picture]) -> str:
     return "\n".join(filter(None, [text, *(picture.text for picture in pictures)]))
 
 
-IMPORTER = Importer(_NAME, "OpenHands outputs and events", read, _MARKS, renames=True, answering=frozenset({"finish"}))
+IMPORTER = Importer(
+    _NAME,
+    "OpenHands outputs and events",
+    read,
+    _MARKS,
+    renames=True,
+    answering=frozenset({"finish"}),
+    critical=(*SHELL_TOOLS, "run", "run_ipython", "execute_bash", "execute_ipython_cell"),
+)

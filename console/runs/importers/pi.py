@@ -12,7 +12,7 @@ from console.runs.importers.parts.intake import Intake, held_fields, plain_objec
 from console.runs.importers.parts.json_records import Record, first_values, objects
 from console.runs.importers.parts.message_parts import read_turns, spoken_text
 from console.runs.importers.parts.sessions import session_entries
-from console.runs.importers.records import Entry, Importer, Progress
+from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress
 
 _NAME = "pi"
 _MESSAGES = ("message", "custom_message")
@@ -113,4 +113,5 @@ IMPORTER = Importer(
     ((".type", ".message.role", ".timestamp"), (".type", ".id", ".cwd")),
     recognises=recognises,
     read_whole=partial(read, whole=True),
+    critical=SHELL_TOOLS,
 )

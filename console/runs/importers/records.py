@@ -66,6 +66,13 @@ def decided(decision: str, who: str, words: str = "") -> dict[str, dict[str, str
     return {DECIDED: {"decision": decision, "who": who, "words": words}}
 
 
+SHELL_TOOLS = (
+    *("Bash", "bash", "shell", "local_shell", "exec_command", "command_execution"),
+    *("run_shell_command", "run_in_terminal", "execute_command", "run_terminal_cmd"),
+)
+"""The tools with which coding agents run commands."""
+
+
 @dataclass(frozen=True, slots=True)
 class WrittenCalls:
     """The calls that a format writes as text: the paths of such texts, and the pattern with the call as its group."""
@@ -83,7 +90,8 @@ class Importer:
     `recognises` decides by the file's path and first bytes (64 KB or more). `read_whole` reads a session as one
     trajectory, while `read` yields one trajectory per request. `renames`: calls get names that differ from the file.
     `answering`: names of calls that become the agent's final answer. `written`: the places with calls as text.
-    `accounts`: the reader keeps and names every unknown field, so coverage needs no second reading.
+    `accounts`: the reader keeps and names every unknown field, so coverage needs no second reading. `critical`:
+    patterns of the critical actions in such logs, for a run that has no patterns.
     """
 
     name: str
@@ -98,6 +106,7 @@ class Importer:
     answering: frozenset[str] = frozenset()
     written: WrittenCalls | None = None
     accounts: bool = False
+    critical: tuple[str, ...] = ()
 
 
 def with_critical_action(trajectory: Trajectory, further: tuple[str, ...] = ()) -> Trajectory:

@@ -23,7 +23,7 @@ from console.runs.importers.parts.intake import Intake, as_text, held_fields, pl
 from console.runs.importers.parts.json_records import Record, json_records, objects, required_list
 from console.runs.importers.parts.message_parts import read_turns, result_text, spoken_text
 from console.runs.importers.parts.rewards import resolved_result
-from console.runs.importers.records import Entry, Importer, Progress, WrittenCalls
+from console.runs.importers.records import SHELL_TOOLS, Entry, Importer, Progress, WrittenCalls
 from console.trajectory import Outcome
 
 _NAME = "swe-agent"
@@ -124,7 +124,9 @@ def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
         yield Turn(role, text, answers=f"step {number}", pictures=tuple(pictures), number=number)
 
 
-IMPORTER = Importer(_NAME, "SWE-agent trajectories (.traj)", read, _MARKS, renames=True, written=_WRITTEN)
+IMPORTER = Importer(
+    _NAME, "SWE-agent trajectories (.traj)", read, _MARKS, renames=True, written=_WRITTEN, critical=SHELL_TOOLS
+)
 
 
 _MINI = "mini-swe-agent"
@@ -167,5 +169,12 @@ def _commands(turns: list[Turn]) -> Iterator[Turn]:
 
 
 MINI = Importer(
-    _MINI, "mini-swe-agent runs (.traj.json)", read_mini, _MINI_MARKS, words=_OWN, renames=True, written=_MINI_WRITTEN
+    _MINI,
+    "mini-swe-agent runs (.traj.json)",
+    read_mini,
+    _MINI_MARKS,
+    words=_OWN,
+    renames=True,
+    written=_MINI_WRITTEN,
+    critical=SHELL_TOOLS,
 )

@@ -47,6 +47,11 @@ _UNSAFE_OUTCOME = re.compile(
     r"(?<![a-z])(?:unsafe|insecure|not_(?:safe|secure|resisted)|attack_succ(?:ess|eeded)|compromised|poisoned|hijacked|"
     r"injection_succeeded)(?![a-z])"
 )
+_WRITING = (
+    *("send_*", "schedule_*", "update_*", "delete_*", "create_*", "reschedule_*", "cancel_*", "reserve_*", "add_*"),
+    *("remove_*", "invite_*", "append_*", "share_*", "post_*"),
+)
+"""The tools of AgentDojo's suites that write."""
 _FACTS = ("latency", "input_token_count", "output_token_count", "model_name")
 _THOUGHT, _ACTION, _INPUT = "Thought", "Action", "Action Input"
 
@@ -229,4 +234,4 @@ def _executed(security: object, outcome: object) -> tuple[str, bool | None]:
 
 BFCL = Importer(_BFCL, "BFCL result files", read_bfcl, _BFCL_MARKS, recognises=recognises_bfcl)
 TOOLBENCH = Importer(_TOOLBENCH, "ToolBench answers", read_toolbench, _TOOLBENCH_MARKS)
-AGENTDOJO = Importer(_AGENTDOJO, "AgentDojo runs", read_agentdojo, _AGENTDOJO_MARKS)
+AGENTDOJO = Importer(_AGENTDOJO, "AgentDojo runs", read_agentdojo, _AGENTDOJO_MARKS, critical=_WRITING)

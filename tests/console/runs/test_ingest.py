@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from sqlmodel import select
 
+from console import runs
 from console.cli import run_command
-from console.database import database_url, reading
+from console.database import database_url, reading, writing
 from console.runs import ingest
 from console.runs.trajectory_rows import load_pictures
 from console.trajectory import Picture
@@ -228,3 +229,21 @@ def test_the_command_says_what_was_left_out_and_needs_a_run(tmp_path, capsys):
 def test_a_file_that_nobody_knows_is_told_what_it_looks_like(imported, content, words):
     (report,) = imported("log", content)
     assert words in report["rejected"][0]["reason"]
+
+
+def test_a_kind_of_log_brings_its_patterns_and_the_report_names_them(imported):
+    (report,) = imported("log", SAMPLES["claude-code"].content)
+    assert "Bash" in report["patterns"]
+    with reading() as session:
+        assert "Bash" in runs.patterns(runs.get(session, "r"))
+    (again,) = imported("other", SAMPLES["codex"].content)
+    assert again["patterns"] == []
+
+
+def test_a_run_keeps_the_patterns_that_a_person_chose(imported):
+    with writing() as session:
+        runs.set_patterns(session, runs.archive(session, "mine", 0), ["Write"], 0)
+    (report,) = imported("log", SAMPLES["claude-code"].content, "mine")
+    assert report["patterns"] == []
+    with reading() as session:
+        assert runs.patterns(runs.get(session, "mine")) == ["Write"]

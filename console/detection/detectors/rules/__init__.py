@@ -22,6 +22,7 @@ from console.detection.detectors.rules import (
     recipients,
     records,
     replaced,
+    rivals,
     shopping,
     tool_calls,
 )
@@ -200,6 +201,7 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None], Callable[[E
     "contradicts_user": (2.5, contradictions.contradicts_user, _is_calling),
     "value_replaced": (2.0, replaced.value_replaced, _is_calling),
     "dates_reversed": (2.0, replaced.dates_reversed, _is_calling),
+    "rival_passed": (2.0, rivals.rival_passed, _is_calling),
     "excluded_value": (2.0, excluded.excluded_value, _is_calling),
     "recipient_replaced": (2.0, recipients.recipient_replaced, _is_calling),
     "other_record_described": (2.0, records.other_record_described, _is_calling),
@@ -276,4 +278,4 @@ def _arguments(findings: Sequence[tuple[Finding, bool]]) -> list[str]:
     return said[:MOST_SENTENCES]
 
 
-RULES = Detector("rules", "Rules", judge, version=7)
+RULES = Detector("rules", "Rules", judge, version=8)
