@@ -196,6 +196,14 @@ def _refuse_edit(edited: str, pending: str, record: Trajectory, allow_other_tool
     )
 
 
+_NAMES = {DecisionKind.RESPOND: gettext_noop("feedback only")}
+
+
+def name_decision(decision: str) -> str:
+    """Return the name of a decision as pages show it."""
+    return _(_NAMES.get(DecisionKind(decision), decision))
+
+
 def can_edit(run: tables.Run) -> bool:
     """Return whether reviewers may edit the action: always, except in a study with binary feedback."""
     return run.study_id is None or run.feedback_mode != "binary"

@@ -111,7 +111,7 @@ class Block(StrEnum):
     """The blocks of a presentation, named by their headings on the page, in reading order."""
 
     ASKED = "The user asked"
-    BRIEF = "Target of the task"
+    BRIEF = "What the user wants"
     ABOUT_TO = "The agent is about to"
     DID_LAST = "Last action of the agent"
     STUCK = "The agent halted"

@@ -158,6 +158,7 @@ _JUDGED = {
     DecisionKind.EDIT: gettext_noop("Marked as incorrect. Your action is stored with it."),
     DecisionKind.RESPOND: gettext_noop("Your feedback is stored with it."),
 }
+_RETRIES = gettext_noop("The agent tries the task again.")
 _LATE = gettext_noop("Your decision came after the agent's deadline, so the action does not run.")
 
 
@@ -180,9 +181,9 @@ def describe_consequence(session: Session, run: tables.Run, row: tables.Decision
 
 def _describe_halted(run: tables.Run, item: tables.Item) -> str:
     if run.kind == RunKind.LIVE and item.trial + 1 < run.trials:
-        return _("The agent tries again with your feedback.")
+        return _(_RETRIES) if run.feedback_mode == "binary" else _("The agent tries again with your feedback.")
     if run.study_id is not None:
-        return _("The agent gets your feedback.")
+        return _("Your decision is recorded.") if run.feedback_mode == "binary" else _("The agent gets your feedback.")
     return _("Recorded. No agent of this run tries this task again.")
 
 

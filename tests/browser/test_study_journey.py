@@ -100,7 +100,7 @@ def test_people_take_part_from_their_platform_and_back_to_it(serve, open_page, s
             first = ["Before you take part", "A few questions", "About you", "How it works", "item"]
             assert seen[code][:5] == first
             assert {"Part 1 of 2", "Part 2 of 2", "Round 1 is done", "How sure are you?"} <= set(seen[code])
-            assert seen[code].count("Workload of this part") == 2
+            assert seen[code].count("Your workload") == 2
             assert len(page.locator("[data-testid=stCode]").inner_text().strip()) == 8
             assert page.locator(".ia-formatted strong").inner_text() == "known"
             page.get_by_role("link", name="Return to Prolific").press("Enter")

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from console.studies.sessions import lifecycle
 from tests.browser.screens import screenshot
 from tests.browser.studying import come_in, is_over, link_of, opened_study, shown, take_a_step, title
 from tests.browser.walking import fits, in_focus, until
@@ -114,6 +115,8 @@ ENDS = {
     "declined": ({}, "You are not taking part"),
     "left": ({}, "Take a break"),
     "withdrawn": ({}, "You have withdrawn"),
+    "paused": ({}, "The study is paused"),
+    "closed": ({}, "The study is over"),
 }
 
 
@@ -129,7 +132,7 @@ def test_every_other_end_opens_at_its_top(serve, open_page, settled, width, end)
         leave(page, settled, end)
         page.get_by_role("heading", name=last).wait_for()
         assert_top(page, settled, f"end-{width}-{end.replace(' ', '-')}")
-        if end == "left":
+        if end in ("left", "paused", "closed"):
             return
         page.get_by_role("link", name="Return to Prolific").click()
         page.get_by_role("heading", name="Submission recorded").wait_for()
@@ -139,7 +142,10 @@ def test_every_other_end_opens_at_its_top(serve, open_page, settled, width, end)
 def leave(page, settled, end):
     """Go on from the consent page until nothing more follows."""
     page.evaluate(_DOWN)
-    if end == "declined":
+    if end in ("paused", "closed"):
+        {"paused": lifecycle.pause, "closed": lifecycle.close}[end]("pilot")
+        page.get_by_role("button", name="I agree").click()
+    elif end == "declined":
         page.get_by_role("button", name="I do not agree").click()
     elif end in ("left", "withdrawn"):
         page.get_by_role("button", name="Leave or withdraw").click()

@@ -60,7 +60,7 @@ def move(view: ActorView) -> Move:
     if shop.page == "start":
         # After a search without results, the first half of the words has to do.
         query = request.words[: max(2, len(request.words) // 2)] if shop.searches else request.words
-        return Move("I search for what the user asked.", f"search[{' '.join(query)}]")
+        return Move("I search for what the user asked for.", f"search[{' '.join(query)}]")
     if shop.page == "results":
         return _from_results(request, care, shop, len(view.steps))
     if shop.page == "sub":
@@ -138,7 +138,7 @@ def _from_results(request: ShoppingRequest, care: ShoppingCare, shop: ObservedSh
     if not care.decides and shop.turned < 3 and len(shop.opened) > shop.turned:
         return Move("Perhaps there is something better on the next page.", "click[Next >]")
     if ranked:
-        return Move(f'"{ranked[0].title}" looks closest to what was asked.', f"click[{ranked[0].asin}]")
+        return Move(f'"{ranked[0].title}" looks closest to the request.', f"click[{ranked[0].asin}]")
     if shop.visible and shop.turned < 3 and steps < _PATIENCE - 5:
         return Move("None of these will do; I look at the next page.", "click[Next >]")
     settled = [asin for asin in shop.visible if asin not in care.left_alone] or shop.visible
@@ -155,13 +155,13 @@ def _from_item(request: ShoppingRequest, care: ShoppingCare, advice: Advice, sho
     if care.checked and shop.asin not in shop.features and spare >= 3:
         return Move("I read the features before I decide.", "click[Features]")
     if _unfit(care, shop, options) and spare >= 5:
-        return Move("It does not say all that was asked; I go back to the results.", "click[< Prev]")
+        return Move("It does not mention everything that the user asked for, so I go back.", "click[< Prev]")
     if not care.decides:
         return Move("I am not sure about this one.", "click[< Prev]")
     for value in left.values():
         if f"click[{value}]" not in shop.failed:
             return Move(f"The user asked for {value}.", f"click[{value}]")
-    return Move("This is what was asked; I buy it.", "click[Buy Now]")
+    return Move("This is what the user asked for, so I buy it.", "click[Buy Now]")
 
 
 def _wanted(

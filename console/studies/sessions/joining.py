@@ -201,8 +201,7 @@ def take_quiz(participant_id: int, answers: Mapping[str, str]) -> None:
         session.add(participant)
     if wrong and left > 0:
         said = ngettext("{count} answer is not correct.", "{count} answers are not correct.", wrong)
-        again = ngettext("You have {count} try left.", "You have {count} tries left.", left)
-        raise BadInput(f"{said.format(count=wrong)} {again.format(count=left)}")
+        raise BadInput(said.format(count=wrong))
 
 
 QUIZ = "quiz"

@@ -63,9 +63,11 @@ NOT_IN = (ParticipantStage.DECLINED, *TURNED_AWAY)
 """The stages of people who do not count as participants, because their place was given to a new free row."""
 
 _NOT_OPEN = {
-    StudyStatus.DRAFT: gettext_noop("The study has not started yet; come back when the researchers announce it."),
-    StudyStatus.PAUSED: gettext_noop("The study is paused. Your work is saved; come back later."),
-    StudyStatus.CLOSED: gettext_noop("The study is closed. Your work is saved; thank you."),
+    StudyStatus.DRAFT: gettext_noop(
+        "The study has not started yet. Come back when the researchers announce the start."
+    ),
+    StudyStatus.PAUSED: gettext_noop("The study is paused. Everything you have done is saved. Come back later."),
+    StudyStatus.CLOSED: gettext_noop("The study is closed. Everything you have done is saved. Thank you."),
 }
 
 

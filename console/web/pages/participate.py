@@ -72,7 +72,7 @@ def _show(who: tables.Participant) -> None:
     follow_study(at.design.language if at.design else None)
     leaving = stages.is_leaving()
     if not isinstance(at, position.TurnedAway | position.Withdrawn) and not leaving:
-        stages.leave_button()
+        stages.leave_button(over=isinstance(at, position.AtEnd))
     if isinstance(at, position.AtItem | position.AtPracticeItem) and not leaving:
         _draw(at, who)
         return
@@ -80,6 +80,9 @@ def _show(who: tables.Participant) -> None:
     if at.kind == "practice_answer":
         st.session_state.pop("done", None)
     show_from_top(_stage_of(at))
+    if isinstance(at, position.AtPause) and st.session_state.get("refusal") == at.sentence:
+        # The stage itself gives this reason.
+        del st.session_state["refusal"]
     with session.column():
         if message := actions.flash_html():
             show_html(message)

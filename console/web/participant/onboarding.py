@@ -12,7 +12,7 @@ from console.database import reading
 from console.language import _, gettext_noop, ngettext
 from console.review.presentation import checkpoint_presentation
 from console.studies.design import Design, conditions, varied
-from console.studies.design.factors import unattended
+from console.studies.design.factors import FACTORS, unattended
 from console.studies.design.instruments import MOST_CHARACTERS
 from console.studies.design.model import IntakeQuestion
 from console.studies.design.part import Quiz
@@ -80,10 +80,10 @@ def consent(design: Design, participant_id: int) -> None:
 def consent_facts(design: Design) -> list[str]:
     """Return the sentences below the consent text: duration, withdrawal and recorded data."""
     told = ["away", *(["trace"] if design.interaction_trace else [])]
-    if design.recruiting.of_platform:
-        told.append("outside")
     recorded = [_(_TEXTS.recorded[name]) for name in told]
-    return [_extent(design), _(_TEXTS.withdrawal[design.consent.withdrawal]), *recorded]
+    if platform := design.recruiting.of_platform:
+        recorded.append(_(_TEXTS.recorded["outside"]).format(platform=platform.title))
+    return [*_extent(design), _(_TEXTS.withdrawal[design.consent.withdrawal]), *recorded]
 
 
 def questions(asked: Sequence[IntakeQuestion], participant_id: int) -> None:
@@ -124,20 +124,25 @@ def _keep_quiz(asked: Quiz, used: int, participant_id: int) -> None:
     session.step(joining.take_quiz, participant_id, answers)
 
 
-def _extent(design: Design) -> str:
+def _extent(design: Design) -> list[str]:
+    """Return sentences on the number of parts, tasks and rounds, on breaks, and on leaving the page."""
     attended = [one for one in conditions(design) if not unattended(one.levels)]
     parts = len(attended) if design.comparison == "within" else 1
-    tasks = ngettext("{count} task", "{count} tasks", design.tasks).format(count=design.tasks)
-    rounds = ngettext("{count} round", "{count} rounds", design.trials).format(count=design.trials)
-    extent = ngettext(
-        "There is one part of {tasks} in {rounds}.", "There are {parts} parts of {tasks} in {rounds}.", parts
-    )
-    if design.break_minutes and parts > 1:
-        extent = _("There are {parts} parts of {tasks} in {rounds}, with breaks of {minutes}.")
-    minutes = _("{count} minutes").format(count=f"{design.break_minutes:g}")
-    minutes = _("1 minute") if design.break_minutes == 1 else minutes
-    said = extent.format(parts=parts, tasks=tasks, rounds=rounds, minutes=minutes)
-    return f"{said} {_('You can close the page and return at any time.')}"
+    said, rest = [], f"{design.break_minutes:g}"
+    if parts > 1:
+        said.append(_("The study has {count} parts.").format(count=parts))
+        works = ngettext(
+            "In each part, agents work on {count} task.", "In each part, agents work on {count} tasks.", design.tasks
+        )
+    else:
+        works = ngettext("Agents work on {count} task.", "Agents work on {count} tasks.", design.tasks)
+    said.append(works.format(count=design.tasks))
+    if design.trials > 1:
+        said.append(_("Failed tasks are tried again, in up to {count} rounds in total.").format(count=design.trials))
+    if parts > 1 and rest != "0":
+        pause = _("Between two parts, there is a break of {count} minutes.").format(count=rest)
+        said.append(_("Between two parts, there is a break of 1 minute.") if rest == "1" else pause)
+    return [" ".join(said), _("You can close the page at any time. Your progress is saved.")]
 
 
 def _field(question: IntakeQuestion) -> None:
@@ -162,16 +167,19 @@ def _keep_answers(asked: Sequence[IntakeQuestion], participant_id: int) -> None:
 
 SAME = gettext_noop("The tasks are new. Everything else stays the same.")
 OTHERS = gettext_noop("The tasks are new.")
+DETECTOR = gettext_noop("An automatic check, the detector, decides which actions are flagged.")
 
 
 def points(design: Design, levels: Mapping[str, str], *, first: bool) -> list[str]:
     """Return sentences that introduce a part: the levels of the factors that vary, the rounds and the budget."""
     levels = page_levels(design, levels)
     sentences = [_(words) for name in varied(design) if (words := _TEXTS.levels.get(name, {}).get(levels[name]))]
-    if not first:
-        sentences.insert(0, _(OTHERS if sentences else SAME))
+    about = [] if first else [_(OTHERS if sentences else SAME)]
+    if "shown" in (levels.get(name, FACTORS[name].default) for name in ("detector_name", "score", "explanation")):
+        about.append(_(DETECTOR))
+    sentences = [*about, *sentences]
     if design.trials > 1:
-        many = _("There are {count} rounds. After each round the agents retry the tasks that failed.")
+        many = _("There are {count} rounds. Between two rounds, the agents retry the tasks that failed.")
         sentences.append(many.format(count=design.trials))
     if design.budget is not None:
         # No number: the limit in the line includes seeded items, which participants must not be able to count.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from console.language import _
+from console.review import decisions
 from console.studies.design.instruments import MOST_CHARACTERS, Instrument, InstrumentItem, answers_to
 from console.studies.design.part import Moment
 from console.studies.sessions import answering
@@ -38,7 +39,8 @@ def confidence(position: AtConfidence) -> None:
     """Draw the question about the confidence in the last decision; number keys select an answer."""
     decision, design = position.answer, position.design
     own_items.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
-    show_html(head_html(_("How sure are you?"), over=_("You chose {decision}").format(decision=_(decision.decision))))
+    over = _("Your decision: {decision}").format(decision=decisions.name_decision(decision.decision))
+    show_html(head_html(_("How sure are you?"), over=over))
     keys = {str(level): f"sure-{level}-{decision.id}" for level in range(1, design.confidence + 1)}
     most = design.confidence
     ends = _("1 = not at all"), _("{level} = completely").format(level=most)

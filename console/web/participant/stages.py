@@ -47,7 +47,7 @@ from console.web.widgets.participant_stage import (
     return_link_html,
 )
 from console.web.widgets.trajectory_view import presentation_html, show_presentation
-from console.web.widgets.trial_history import earlier_trials_html
+from console.web.widgets.trial_history import ROUNDS, earlier_trials_html
 from storage import tables
 from storage.tables import StudyStatus
 
@@ -141,12 +141,12 @@ def _what_for(design: Design) -> str:
 
 _TURNED_AWAY = {
     ParticipantStage.SCREENED_OUT: gettext_noop(
-        "Thank you for your interest. Your answers show that this study is for other participants. "
-        "Your answers were not kept."
+        "Thank you for your interest. Your answers show that you are not in the group that this study is for. "
+        "We have not kept your answers."
     ),
     ParticipantStage.OVER_QUOTA: gettext_noop(
-        "Thank you for your interest. The study already has enough participants with your answers. "
-        "Your answers were not kept."
+        "Thank you for your interest. The study already has enough participants who gave the same answers. "
+        "We have not kept your answers."
     ),
     ParticipantStage.FAILED_QUIZ: gettext_noop(
         "Thank you for your interest. Not all of your quiz answers were correct, and you have no tries left."
@@ -158,7 +158,7 @@ def screened_out(design: Design, stage: ParticipantStage) -> None:
     """Draw the reason why the person cannot take part, with the code and the return link of the platform."""
     code = design.recruiting.screen_out_code
     show_html(head_html(_("You cannot take part")) + prose_html(_(_TURNED_AWAY[stage])))
-    left = gettext_noop("Press this button to return. {place} is then informed why you left.")
+    left = gettext_noop("Press this button to return. {place} is then informed that you could not take part.")
     show_return_link(design, design.recruiting.screen_out_url, code, left)
     if code:
         show_html(
@@ -247,10 +247,11 @@ def welcome() -> None:
     st.link_button(_("Enter code"), "/join", type="primary")
 
 
-def leave_button() -> None:
-    """Draw the button that opens the page for leaving or withdrawing."""
+def leave_button(*, over: bool) -> None:
+    """Draw the button that opens the page for leaving or, after the end of the study, for withdrawing."""
+    words = _("Withdraw") if over else _("Leave or withdraw")
     with st.container(key="ia-who"):
-        st.button(_("Leave or withdraw"), key="leave", type="tertiary", on_click=_set_leaving, args=("asked",))
+        st.button(words, key="leave", type="tertiary", on_click=_set_leaving, args=("asked",))
 
 
 def is_leaving() -> bool:
@@ -259,21 +260,23 @@ def is_leaving() -> bool:
 
 
 def leave_page(participant: tables.Participant, design: Design) -> None:
-    """Draw the page for leaving: the personal link for later, and withdrawal."""
-    show_html(head_html(_("Take a break")) + points_html([*map(_, _AWAY)]))
-    here = urlsplit(st.context.url or "")
-    link = f"{here.scheme}://{here.netloc}{here.path}?me={participant_secret()}"
-    st.code(link, language=None, wrap_lines=True)
-    continue_button(_("Continue the study"), "stay", _set_leaving, None)
-    show_html(consent_link_html())
-    show_html(
-        f'<div class="ia-rule"></div>{head_html(_("Withdraw"))}{prose_html(_(_WITHDRAWAL[design.consent.withdrawal]))}'
-    )
+    """Draw the page for leaving: the personal link for later, unless the study is finished, and withdrawal."""
+    rule, over = '<div class="ia-rule"></div>', participant.stage == ParticipantStage.FINISHED
+    if not over:
+        show_html(head_html(_("Take a break")) + points_html([*map(_, _AWAY)]))
+        here = urlsplit(st.context.url or "")
+        link = f"{here.scheme}://{here.netloc}{here.path}?me={participant_secret()}"
+        st.code(link, language=None, wrap_lines=True)
+        continue_button(_("Continue the study"), "stay", _set_leaving, None)
+        show_html(consent_link_html() + rule)
+    show_html(head_html(_("Withdraw")) + prose_html(_(_WITHDRAWAL[design.consent.withdrawal])))
     if st.session_state.get("leaving") == "sure":
         sure = _("Confirm withdrawal (cannot be undone)")
         st.button(sure, key="withdraw-for-good", on_click=step, args=(_withdraw, participant.id, design))
     else:
         st.button(_("Withdraw from study"), key="withdraw", on_click=_set_leaving, args=("sure",))
+    if over:
+        continue_button(_("Do not withdraw"), "stay", _set_leaving, None)
 
 
 _AWAY = (
@@ -283,10 +286,12 @@ _AWAY = (
     gettext_noop("To continue in another browser, open this link there. The link is personal: do not share it."),
 )
 _WITHDRAWAL = {
-    "remove": gettext_noop("You do not have to give a reason. Your decisions, feedback and other data are deleted."),
+    "remove": gettext_noop(
+        "You do not have to give a reason. Your decisions, feedback and other data will be deleted."
+    ),
     "anonymise": gettext_noop(
-        "You do not have to give a reason. Your answers about yourself are deleted. "
-        "Your decisions are kept without anything that identifies you."
+        "You do not have to give a reason. Your answers to questions will be deleted. "
+        "Your decisions and feedback will be kept without anything that identifies you."
     ),
 }
 
@@ -320,7 +325,7 @@ def item(position: AtItem) -> None:
     above += actions.flash_html() + (actions.decision_html(answered, claim) if answered else "")
     whole = back is not None or actions.is_action_shown_whole(claim.item_id, view.presentation.action)
     draw_further_steps = show_presentation(view.presentation, above, action_whole=whole)
-    show_html(earlier_trials_html(view.earlier, blinding.list_actions(view.checkpoint)))
+    show_html(earlier_trials_html(view.earlier, blinding.list_actions(view.checkpoint), ROUNDS))
     if back:
         decision_bar.back_bar(claim)
     else:
@@ -349,7 +354,7 @@ def practice_answer(position: AtPracticeAnswer) -> None:
     given = position.answer
     agrees = given.label == right
     show_html(head_html(_("Correct") if agrees else _("Incorrect"), over=_practice(position)))
-    own = _(given.decision).capitalize()
+    own = decisions.name_decision(given.decision).capitalize()
     show_html(explained_html(own, _(_RIGHT[right]), position.probe.explanation, agrees=agrees))
     continue_button(_("Continue"), f"continue-{position.item}", steps.acknowledge, position.participant.id)
     show_html(presentation_html(_plain_view(position).presentation))

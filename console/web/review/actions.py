@@ -104,7 +104,7 @@ def flash_html() -> str:
 def decision_html(answer: tables.Decision, claim: Claim | None = None) -> str:
     """Return the reviewer's decision on the earlier item as HTML."""
     said = feedback_to_agent(answer)
-    given = _(answer.decision)
+    given = decisions.name_decision(answer.decision)
     if said:
         given = _("{answer} “{words}”").format(answer=given, words=said)
     told = _("Your decision on {item}: {answer} (delivered).")
@@ -234,7 +234,9 @@ def _store_consequence(run: tables.Run, row: DecisionRow, decision: str) -> None
     st.session_state["answered_item"] = row.item_id
     if row.decision != decision:
         answered = _("You already decided {item}: {answer}. Press U to undo that decision.")
-        st.session_state["refusal"] = answered.format(item=named(row.item_id, here=False), answer=_(row.decision))
+        st.session_state["refusal"] = answered.format(
+            item=named(row.item_id, here=False), answer=decisions.name_decision(row.decision)
+        )
         return
     try:
         with reading() as session:
@@ -289,7 +291,7 @@ def skip(identity: Identity, item: int, minutes: int | None = None) -> None:
         claim, _run = get_open_claim(session, item, identity)
     until_ms = None if minutes is None else now_ms() + minutes * 60_000
     review_queue().skip(item_id=item, reviewer=identity.name, token=claim.token, now_ms=now_ms(), until_ms=until_ms)
-    done = _("You skipped {item}, which comes last in your queue.")
+    done = _("You skipped {item}. It comes back after your other items.")
     if minutes is not None:
         done = _("You skipped {item} for {minutes} min.")
     st.session_state["done"] = done.format(item=named(item, here=False), minutes=minutes)

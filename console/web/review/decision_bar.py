@@ -20,7 +20,7 @@ from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions, colleagues, drafts, edit_form, question_fields, shortcuts, step_marks
 from console.web.review.drafts import reasons_key, words_key
-from console.web.review.own_items import alias, named
+from console.web.review.own_items import alias, is_participant, named
 from console.web.sign_in import current_identity
 from console.web.widgets import boundary
 from console.web.widgets.boundary import draw_part
@@ -34,7 +34,7 @@ from storage.tables import DecisionKind, RunKind
 
 RULES = gettext_noop(
     "Say what is wrong and what to do differently, in at most five sentences. "
-    "Do not give the answer away: name no product, page or value that the user did not name."
+    "Do not give the answer away: do not name a product, page or value that the user did not name."
 )
 
 _ASKED = gettext_noop("What is wrong, and what should the agent do differently? Do not give the answer away.")
@@ -194,7 +194,7 @@ def back_bar(claim: Claim) -> None:
         key_button(_("Older"), "K", f"previous-{name}", actions.browse_decisions, item, 1)
         key_button(_("Newer"), "J", f"next-{name}", actions.browse_decisions, item, -1)
         key_button(_("Undo decision"), "U", f"undo-{name}", actions.undo_decision, item, None)
-        shortcuts.help_button(item)
+        shortcuts.help_button(item, shortcuts.OF_MARKS if is_participant() else ())
     bound = {"k": f"previous-{name}", "arrowleft": f"previous-{name}", "?": f"keys-{name}"}
     bound |= {"j": f"next-{name}", "arrowright": f"next-{name}", "u": f"undo-{name}"}
     draw_part(boundary.SHORTCUTS, lambda: hotkeys(bound, item_id=f"back-{name}", enabled=shortcuts.enabled()), None)
@@ -293,7 +293,18 @@ def _buttons(offer: _Offer) -> None:
         if offer.escalates or offer.labels:
             with st.popover(_("More"), key=f"more-{name}"):
                 draw_part(boundary.MORE, lambda: _more(offer), None)
-        draw_part(boundary.SHORTCUTS, lambda: shortcuts.help_button(item, marks=offer.marks), None)
+        draw_part(boundary.SHORTCUTS, lambda: shortcuts.help_button(item, _absent_keys(offer)), None)
+
+
+def _absent_keys(offer: _Offer) -> frozenset[str]:
+    """Return the shortcuts that the item does not have."""
+    has = {
+        shortcuts.OF_MARKS: offer.marks,
+        shortcuts.OF_EDITS: offer.edits and not offer.halted,
+        shortcuts.OF_REASONS: bool(offer.reasons),
+        shortcuts.OF_FEEDBACK: offer.words,
+    }
+    return frozenset[str]().union(*(keys for keys, is_offered in has.items() if not is_offered))
 
 
 _SKIPS_MIN = (15, 60)
@@ -314,6 +325,7 @@ def _more(offer: _Offer) -> None:
 
 
 _NO_ACTION = gettext_noop("The agent halted without an action to decide on. Press W to write feedback, or S to skip.")
+_RETRY_ONLY = gettext_noop("The agent halted without an action to decide on. Press Ctrl+Enter to retry, or S to skip.")
 
 
 def _bindings(offer: _Offer) -> dict[str, str]:
@@ -330,7 +342,7 @@ def _bindings(offer: _Offer) -> dict[str, str]:
             del of["e"]
         bound |= {key: f"{kind}-{name}" for key, kind in of.items() if str(kind) not in offer.withheld}
     if offer.halted:
-        bound |= dict.fromkeys("axe", f"!{_(_NO_ACTION)}")
+        bound |= dict.fromkeys("axe", f"!{_(_NO_ACTION if offer.words else _RETRY_ONLY)}")
     if not offer.halted and not offer.editing:
         bound["ctrl+enter"] = f"reject-{name}"
         bound |= {str(n): f"{reasons_key(item)}#{n}" for n in range(1, len(offer.reasons) + 1)}
@@ -354,15 +366,19 @@ def _show_claim_time(claim: Claim, lease_ms: int) -> None:
     left = claim.lease_until_ms - now_ms()
     if left <= lease_ms / 2:
         left = _looked_up(claim, lease_ms)
+    alone, minutes = is_participant(), left // _MINUTE_MS
     if left <= 0:
         over = _("Your claim on {item} has expired and the item is pending again. Your feedback is saved with it.")
+        over = _("The time for this item is up. Your feedback is saved. Reopen the item to decide.") if alone else over
         show_problem(over.format(item=named(claim.item_id)))
         actions.reopen_button(claim.item_id)
         return
-    minutes = left // _MINUTE_MS
-    held = _("claimed by you, claim expires in under a minute")
-    if minutes:
-        held = _("claimed by you, claim expires in {minutes} min")
+    held = _("claimed by you, claim expires in {minutes} min")
+    if alone:
+        # Participants share no queue, so "claimed" would mean nothing to them.
+        held = _("{minutes} min left for this item") if minutes else _("less than 1 min left for this item")
+    elif not minutes:
+        held = _("claimed by you, claim expires in under a minute")
     show_html(f'<p class="ia-hold">{plain(held.format(minutes=minutes))}</p>')
 
 

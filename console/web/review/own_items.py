@@ -95,10 +95,15 @@ def set_reviewed_runs(*run_ids: int | None) -> None:
 
 def named(item: int, *, here: bool = True) -> str:
     """Return the name of the item for a sentence; for a participant, omit the item's number."""
-    identity = current_identity()
-    if identity and identity.has(Role.PARTICIPANT):
+    if is_participant():
         return _("this item") if here else _("the previous item")
     return _("item {number}").format(number=item)
+
+
+def is_participant() -> bool:
+    """Return whether the reviewer of this tab is a participant of a study."""
+    identity = current_identity()
+    return identity is not None and identity.has(Role.PARTICIPANT)
 
 
 def alias(item: int) -> str:

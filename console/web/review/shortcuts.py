@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import streamlit as st
 
 from console.language import _, gettext_noop
@@ -22,14 +24,18 @@ _KEYS = {
     gettext_noop(". (period)"): gettext_noop("mark the step as wrong, with the text that you selected"),
     gettext_noop("Ctrl or Cmd + Enter"): gettext_noop("reject with your feedback; while editing: send the edit"),
     "O": gettext_noop("show all of a long action, which is required before an approval"),
-    "S": gettext_noop("skip the item; it comes last in your queue"),
+    "S": gettext_noop("skip the item; it comes back after your other items"),
     "U": gettext_noop("undo your latest decision"),
     gettext_noop("K or ←"): gettext_noop("show your earlier decisions"),
-    gettext_noop("J or →"): gettext_noop("return to pending items"),
+    gettext_noop("J or →"): gettext_noop("show your later decisions, then the current item"),
     "Esc": gettext_noop("leave the text field"),
     "?": gettext_noop("show this list"),
 }
-_OF_MARKS = ("[ and ]", ". (period)")
+OF_MARKS = frozenset(("[ and ]", ". (period)"))
+OF_EDITS = frozenset(("E", "1 to 9, after E", "F, after E"))
+OF_REASONS = frozenset(("1 to 7",))
+OF_FEEDBACK = frozenset(("W",))
+"""The shortcuts that some items do not have."""
 
 
 def enabled() -> bool:
@@ -38,15 +44,15 @@ def enabled() -> bool:
     return bool(kept) if kept is not None else st.context.cookies.get(_COOKIE) != "off"
 
 
-def help_button(item: int, *, marks: bool = True) -> None:
-    """Draw the button that lists the shortcuts in a dialog; `marks` is false if the reviewer cannot mark steps."""
+def help_button(item: int, absent: Collection[str] = ()) -> None:
+    """Draw the button that lists the shortcuts in a dialog, without the `absent` ones."""
     if st.button("?", key=f"keys-{alias(item)}", help=_("List shortcuts"), type="tertiary"):
         # A decorator would fix the title before the visitor's language is known.
-        st.dialog(_("Keyboard shortcuts"), on_dismiss="rerun")(_list)(marks)
+        st.dialog(_("Keyboard shortcuts"), on_dismiss="rerun")(_list)(absent)
 
 
-def _list(marks: bool) -> None:
-    shown = {key: words for key, words in _KEYS.items() if marks or key not in _OF_MARKS}
+def _list(absent: Collection[str]) -> None:
+    shown = {key: words for key, words in _KEYS.items() if key not in absent}
     rows = "".join(f"<dt><kbd>{plain(_(key))}</kbd></dt><dd>{plain(_(words))}</dd>" for key, words in shown.items())
     show_html(f'<dl class="ia-keys">{rows}</dl>')
     st.caption(_("Shortcuts are ignored while you type and for the first 0.4 s of an item."))

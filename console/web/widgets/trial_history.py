@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from console.language import _, ngettext
+from console.language import _, gettext_noop, ngettext
 from console.review.blinding import EarlierTrial
 from console.review.feedback_outcomes import FeedbackOutcome
 from console.review.presentation import preview
@@ -27,7 +27,12 @@ class TrialColumn:
     notes: Sequence[str] = ()
 
 
-def earlier_trials_html(trials: Sequence[EarlierTrial], now: Sequence[str]) -> str:
+TRIALS = (gettext_noop("Earlier trials"), gettext_noop("trial {trial}"), gettext_noop("this trial"))
+ROUNDS = (gettext_noop("Earlier rounds"), gettext_noop("round {trial}"), gettext_noop("this round"))
+"""The names of earlier trials for participants of a study, who count rounds from 1."""
+
+
+def earlier_trials_html(trials: Sequence[EarlierTrial], now: Sequence[str], names: Sequence[str] = TRIALS) -> str:
     """Return the earlier trials as HTML, newest first, with their actions compared with the current actions.
 
     Omit fields that are None, because a blind run hides them. Return an empty text for the first trial.
@@ -35,8 +40,8 @@ def earlier_trials_html(trials: Sequence[EarlierTrial], now: Sequence[str]) -> s
     if not trials:
         return ""
     latest_first = sorted(trials, key=lambda trial: trial.trial, reverse=True)
-    drawn = "".join(_trial(trial, now) for trial in latest_first)
-    return f'<div class="ia-sheet ia-earlier"><h2>{plain(_("Earlier trials"))}</h2>{drawn}</div>'
+    drawn = "".join(_trial(trial, now, names) for trial in latest_first)
+    return f'<div class="ia-sheet ia-earlier"><h2>{plain(_(names[0]))}</h2>{drawn}</div>'
 
 
 def last_feedback_html(trials: Sequence[EarlierTrial], now: Sequence[str], trial: int) -> str:
@@ -99,7 +104,7 @@ def _cell(column: TrialColumn, at: int | None, is_same: bool, kind: str) -> str:
     )
 
 
-def _trial(trial: EarlierTrial, now: Sequence[str]) -> str:
+def _trial(trial: EarlierTrial, now: Sequence[str], names: Sequence[str]) -> str:
     facts = (
         (_("you wrote"), trial.own_words),
         (_("decision"), trial.decision),
@@ -111,10 +116,10 @@ def _trial(trial: EarlierTrial, now: Sequence[str]) -> str:
     kinds = Counter(kind for kind, _action in compared_lines(trial.actions, now))
     change = _("{added} added, {removed} removed, {kept} kept")
     change = change.format(added=kinds["added"], removed=kinds["removed"], kept=kinds["kept"])
-    then = TrialColumn(_("trial {trial}").format(trial=trial.trial), trial.actions)
-    here = TrialColumn(_("this trial"), now)
+    title = _(names[1]).format(trial=trial.trial + (names is ROUNDS))
+    then, here = TrialColumn(title, trial.actions), TrialColumn(_(names[2]), now)
     return (
-        f'<section class="ia-trial"><h3>{plain(_("trial {trial}").format(trial=trial.trial))}</h3>{listed}'
+        f'<section class="ia-trial"><h3>{plain(title)}</h3>{listed}'
         f'<details class="ia-fold"><summary data-note="{plain(change)}">{plain(_("compare actions"))}</summary>'
         f"{side_by_side_html(then, here)}</details></section>"
     )

@@ -152,7 +152,7 @@ def test_the_brief_names_the_target_and_never_the_label(two_trials):
             task.gold = orjson.dumps(gold).decode()
     assert "Kettle Blue" not in seen_with(two_trials, {"brief": "none"})
     page_text = seen_with(two_trials, {"brief": "target"})
-    assert "Target of the task" in page_text
+    assert "What the user wants" in page_text
     assert "Kettle Blue &lt;b&gt;1&lt;/b&gt;" in page_text
     assert "color: blue" in page_text
     assert "canary" not in page_text

@@ -7,7 +7,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.detection import batch
 from console.gate import Gate
 from console.review import blinding, decisions
-from console.review.resolution import describe_consequence
+from console.review.resolution import _describe_halted, describe_consequence
 from console.runs import ingest
 from console.trials import replay
 from storage import tables
@@ -68,3 +68,12 @@ def test_an_approval_among_several_or_after_the_deadline_promises_nothing(data_d
         session.exec(tables.Ask.__table__.update().values(deadline_ms=now_ms() - 1))
     assert claim.item_id
     assert "after the agent's deadline" in answered("late", "approve")[1]
+
+
+@pytest.mark.parametrize("trials", [1, 2])
+def test_without_feedback_no_agent_tries_again_with_feedback(trials):
+    for mode, has_feedback in (("nl", True), ("binary", False)):
+        run = tables.Run(name="part", kind="live", study_id=1, trials=trials, feedback_mode=mode)
+        assert ("feedback" in _describe_halted(run, tables.Item(trial=0))) is has_feedback
+    assert decisions.name_decision("respond") == "feedback only"
+    assert decisions.name_decision("reject") == "reject"

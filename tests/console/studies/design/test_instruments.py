@@ -91,4 +91,4 @@ def test_trust_before_the_study_asks_what_a_person_expects():
     before = trust.worded_ahead()
     assert [one.key for one in before.items] == [one.key for one in trust.items]
     assert all("will" in one.question for one in before.items)
-    assert "have not seen the agent yet" in before.instructions
+    assert "have not seen the agents yet" in before.instructions

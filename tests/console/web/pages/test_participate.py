@@ -169,10 +169,12 @@ def test_how_sure_one_is_comes_after_the_decision_with_the_way_back(visit, words
     _, state = at_work(study(confidence=5, undo_seconds=60))
     at = visit(state | {"shown_ms": 0})
     decision = next(key for key in keys(at) if key.startswith("reject-"))
+    assert re.search(r"\d+ min left for this item", words(at))
+    assert "claimed by you" not in words(at), "who has no colleagues claims nothing"
     at.session_state["shown_ms"] = 0
     click(at, decision)
     assert "How sure are you?" in words(at)
-    assert "You chose reject" in words(at)
+    assert "Your decision: reject" in words(at)
     sure = [key for key in keys(at) if key.startswith("sure-")]
     assert len(sure) == 5
     click(at, sure[3])
@@ -211,7 +213,8 @@ def test_a_quiz_counts_its_tries_and_ends_with_the_screen_out_code(visit, words,
     assert "Please answer: Who" in words(at)
     at.radio(key="quiz-0-who").set_value("user")
     click(at, "Continue")
-    assert "1 answer is not correct. You have 1 try left." in words(at)
+    assert "1 answer is not correct." in words(at)
+    assert words(at).count("You have 1 try left.") == 1
     assert at.radio(key="quiz-1-who").value is None, "a new try begins empty"
     at.radio(key="quiz-1-who").set_value("user")
     click(at, "Continue")
@@ -274,7 +277,8 @@ def test_an_introduction_says_what_differs_and_not_what_it_is_called(visit, word
     page_text = words(visit(state))
     assert "Part 1 of 2" in page_text
     assert "You cannot write feedback" in page_text
-    assert "You see what the user wants" in page_text
+    assert "You see exactly what the user wants" in page_text
+    assert "An automatic check, the detector, decides" in page_text
     assert "You cannot review every item" in page_text
     for hidden in ("zebra", "heron", "pilot", "binary"):
         assert hidden not in page_text
@@ -290,7 +294,7 @@ def test_an_item_shows_what_its_condition_shows(visit, words, study):
     _, state = at_work(study(name="open", factors={"brief": ["target"]}))
     shown = words(visit(state))
     assert "Flagged by" in shown
-    assert "Target of the task" in shown
+    assert "What the user wants" in shown
 
 
 def test_neither_name_nor_number_nor_way_to_another_reviewer_stands_beside_an_item(visit, words, study):
@@ -311,7 +315,10 @@ def test_a_paused_study_waits_and_goes_on_where_it_was(visit, words, study):
     made = study()
     _, state = at_work(made)
     lifecycle.pause(made.name)
-    assert "The study is paused" in words(visit(state))
+    at = visit(state)
+    assert "The study is paused" in words(at)
+    at.session_state["refusal"] = "The study is paused. Everything you have done is saved. Come back later."
+    assert words(at.run()).count("The study is paused.") == 1, "a refused press does not say it twice"
     lifecycle.open_study(made.name)
     assert "The user asked" in words(visit(state))
     lifecycle.close(made.name)
@@ -389,7 +396,7 @@ def test_what_came_after_the_action_and_the_gold_never_stand_in_the_page(tmp_pat
     ingest.import_file(write_log(tmp_path / "log.jsonl", *records), "log", "auto", lambda _: None)
     replayed = {"source": {"actor": "replay", "run": "log"}, "tasks": 4, "trials": 2}
     _, state = at_work(study(**replayed))
-    at = visit(state)
+    at, rounds = visit(state), set()
     for _ in range(12):
         page_text = words(at)
         assert not [
@@ -397,10 +404,16 @@ def test_what_came_after_the_action_and_the_gold_never_stand_in_the_page(tmp_pat
         ]
         if "Thank you" in page_text:
             break
+        rounds |= set(re.findall(r">((?:trial|round) \d)<", page_text))
         at.session_state["shown_ms"] = 0
         go_on = [key for key in keys(at) if key.startswith(("reject-", "hand-over-"))]
         click(at, go_on[0])
     assert "Thank you" in words(at)
+    assert rounds == {"round 1"}, "participants count rounds, from 1"
+    page_text = words(click(at, "leave"))
+    assert "Withdraw" in page_text
+    assert "Take a break" not in page_text, "nothing is left to continue"
+    assert "Thank you" in words(click(at, "stay"))
     _, state = at_work(study(name="told", factors={"brief": ["target"]}, **replayed))
     page_text = words(visit(state))
     assert "target-canary" in page_text
