@@ -114,7 +114,7 @@ class Line:
 class RequirementTable:
     """The verified lines of a checkpoint, broken lines first; `dropped` counts the lines that could not be verified.
 
-    `ranks` are weak signals by name, in log odds; pages show them as "ranks only". `harmless` is true if the pending
+    `ranks` are weak signals by name, in log odds; pages name them weak signals. `harmless` is true if the pending
     action changes nothing, so that it needs no line.
     """
 

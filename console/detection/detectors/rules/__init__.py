@@ -43,7 +43,7 @@ REFUSAL = PATTERNS["init.refusal"]
 """Words with which an agent declines, in many languages."""
 _IN_PARTS = PATTERNS["init.in_parts"]
 NOTHING = "The rules found no conflict between the instruction and the agent's actions and observations."
-RANKS_ONLY = "Ranks only: "
+RANKS_ONLY = "Weak signal: "
 """The mark of a sentence that counts against an action without showing a broken requirement."""
 
 

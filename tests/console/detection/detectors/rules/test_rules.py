@@ -127,7 +127,7 @@ def test_a_question_for_a_year_wants_a_figure():
 
 def test_the_agents_own_doubt_is_quoted():
     verdict = RULES.judge(answered("1871", "Velm, founded 1871", thought="It is not clear, so I say 1871."), 0)
-    assert verdict.rationale == 'Ranks only: The agent writes: "It is not clear, so I say 1871."'
+    assert verdict.rationale == 'Weak signal: The agent writes: "It is not clear, so I say 1871."'
     assert verdict.score <= RULES.threshold
 
 
@@ -153,7 +153,7 @@ def test_a_write_without_the_users_yes_is_found():
 def test_an_invented_argument_is_named():
     yes = ('respond({"content": "Shall I?"})', "Yes")
     verdict = RULES.judge(served('cancel_order({"order_id": "#W1234567", "card": "gift_card_99"})', yes), 0)
-    assert verdict.rationale.startswith("Ranks only: `card`: gift_card_99 occurs neither")
+    assert verdict.rationale.startswith("Weak signal: `card`: gift_card_99 occurs neither")
     assert verdict.score <= RULES.threshold
     assert "#W1234567" not in verdict.rationale
 
