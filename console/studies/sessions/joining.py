@@ -311,7 +311,7 @@ def admit(
     platform, pseudonym = recruiting.of_platform, pseudonym_of(study, arrival.given)
     if invited is not None:
         if invited.participant_id is not None:
-            raise Refused(_("This link was already used; continue in the browser in which you opened it."))
+            raise Refused(_("This link has already been used. Continue in the browser in which you opened the link."))
     elif platform is not None and pseudonym is None:
         if set(arrival.given.values()) & {*platform.preview}:
             preview = _(

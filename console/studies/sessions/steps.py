@@ -78,7 +78,7 @@ def hand_over(participant_id: int, progress: Progress | None = None) -> None:
         run = session.get(tables.Run, now.run_id) if now and now.run_id else None
         fresh = now if run and not is_playing(run) else None
         if fresh and run and next_item.list_items_ahead(session, participant.code, fresh, run):
-            raise Refused(_("This round still has items for you; decide them first."))
+            raise Refused(_("This round still has items for you. Decide on them first."))
     if now is None:
         _go_on(participant_id)
     elif not is_attended(now):

@@ -171,7 +171,7 @@ def test_a_link_opens_one_place_once_and_again_after_its_person_has_declined(stu
         joining.join(made.join_code)
     link, other = (Arrival(invitation=token) for token in joining.invite("pilot", 2))
     person = joining.join("", link)
-    with pytest.raises(Refused, match="was already used"):
+    with pytest.raises(Refused, match="already been used"):
         joining.join("", link)
     with pytest.raises(BadInput, match="link is not valid"):
         joining.join("", Arrival(invitation="made-up"))
