@@ -16,6 +16,7 @@ from console.review.terms import read_undo_time
 from console.runs import is_current
 from storage import tables
 from storage.queue import NoClaim, NoClaimReason
+from storage.queue.values import DEAD_MS
 from storage.tables import UNREVIEWED, DecisionKind, ItemStatus, SlotStatus
 
 # Queried at every decision, so these statements are built once.
@@ -138,6 +139,10 @@ class WaitingAgent:
         """Return whether a decision comes too late for this agent."""
         return self.gave_up or (self.deadline_ms is not None and self.deadline_ms < now_ms)
 
+    def is_silent(self, now_ms: int) -> bool:
+        """Return whether the agent's heartbeats stopped, as those of a crashed agent do."""
+        return self.heard_ms is not None and now_ms - self.heard_ms > DEAD_MS
+
 
 def list_waiting_agents(session: Session, item_ids: Sequence[int]) -> dict[int, WaitingAgent]:
     """Return the waiting agents by item id; omit items without a waiting agent."""
@@ -195,6 +200,12 @@ def explain_no_item(answer: NoClaim) -> str:
         return reason if reason.endswith(".") else f"{reason}."
     still = ngettext("{count} item is still pending", "{count} items are still pending", answer.waiting)
     return f"{reason.rstrip('.')}; {still.format(count=answer.waiting)}."
+
+
+def get_waiter_state(session: Session, item_id: int, now_ms: int) -> tuple[bool, bool] | None:
+    """Return whether the item's agent stopped waiting and whether its heartbeats stopped; None without an agent."""
+    waiter = list_waiting_agents(session, [item_id]).get(item_id)
+    return None if waiter is None else (waiter.is_gone(now_ms), waiter.is_silent(now_ms))
 
 
 def explain_gone_item(session: Session, item_id: int) -> str:

@@ -21,6 +21,7 @@ from console.runs import is_current
 from console.trajectory.checkpoints import CheckpointKind
 from console.trajectory.requirements import Line, RequirementTable, Standing
 from storage import tables
+from storage.tables import DecisionKind
 
 _KEY_CHARS = 16
 
@@ -140,7 +141,7 @@ def count_lines(session: Session, run: tables.Run) -> list[LineCounts]:
         session.exec(
             select(item.verdict_id)
             .join(decision, col(decision.item_id) == item.id)
-            .where(item.run_id == run.id, is_current())
+            .where(item.run_id == run.id, is_current(), decision.decision != DecisionKind.ESCALATE)
         )
     ) | set(session.exec(select(item.verdict_id).join(correction).where(item.run_id == run.id)))
     statement = select(verdict.id, verdict.detector, verdict.requirements).where(

@@ -32,8 +32,8 @@ DEFINITIONS = {
     "flagged": "Attempts queued at an action by any rule or detector.",
     "audits": "Attempts queued because one of their actions was drawn at random; no detector flagged this action.",
     "stuck": "Attempts queued because they halted without a critical action.",
-    "inspected": "Attempts with at least one current decision, that is, one that was not undone.",
-    "answers": "Current decisions by kind; an attempt may have several if its item needs several reviews.",
+    "inspected": "Attempts with at least one decision or escalation that was not undone.",
+    "answers": "Current decisions and escalations by kind; an attempt has several if several people reviewed it.",
     "again": "Attempts of the next trial.",
     "solved": "Attempts that succeeded, except those that the simulation released without a decision.",
 }

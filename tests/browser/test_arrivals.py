@@ -1,6 +1,7 @@
 """Items arrive by themselves: in the Inbox, on the Review page, in the title of the tab, and as a notification."""
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 
@@ -62,6 +63,21 @@ def test_an_item_comes_into_the_inbox_and_onto_an_empty_review_page(ask, serve, 
     page.keyboard.type("er is it?")
     assert page.locator("textarea").first.input_value() == "Which order is it?"
     assert page.locator(".ia-task", has_text="Refund order 13.").is_visible()
+
+
+@pytest.mark.at_length
+def test_the_open_page_says_at_once_that_its_agent_withdrew(data_dir, serve, open_page, settled):
+    with ThreadPoolExecutor() as agent:
+        address, page, cancel = serve(), open_page(), Event()
+        let_in(page, address, role="reviewer")
+        check = Gate("desk", "full-validation", undo_s=1).check
+        agent.submit(check, "Refund order 12.", [], "refund_order(12)", timeout_s=600, cancel=cancel)
+        page.goto(f"{address}/review")
+        page.locator(".ia-wait", has_text="waits until").wait_for()
+        settled(page)
+        cancel.set()
+        page.get_by_text("before a decision, so the action did not run").wait_for(timeout=5_000)
+        assert "waits until" not in page.locator("[data-testid=stMain]").inner_text()
 
 
 @pytest.mark.at_length

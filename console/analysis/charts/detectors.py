@@ -8,6 +8,7 @@ from plotly.subplots import make_subplots
 
 from console.analysis.charts.style import (
     ALIGNED,
+    CELL_INK,
     DOTTED,
     MISALIGNED,
     QUIET,
@@ -26,8 +27,8 @@ def pr_curve(frame: pd.DataFrame) -> go.Figure:
     figure = _add_lines(go.Figure(), frame, ("recall", "precision", "threshold"), hover)
     if len(frame):
         chance = float(frame["share_misaligned"].iloc[0])
-        # On the right, where everything is flagged, every line ends at it.
-        figure.add_hline(chance, line=DOTTED, annotation_text="by chance", annotation_position="top left")
+        # In the legend: a label at the line would cover the curve of a detector that is no better.
+        figure.add_scatter(x=[0, 1], y=[chance] * 2, name="by chance", mode="lines", line=DOTTED, hoverinfo="skip")
     figure.update_xaxes(**SHARE).update_yaxes(**SHARE)
     return set_titles(figure, "Precision and recall", "recall (misaligned, flagged)", "precision (flagged, misaligned)")
 
@@ -120,7 +121,7 @@ def confusion_matrix(frame: pd.DataFrame) -> go.Figure:
         text=[
             [f"<b>{n:,}</b><br>{name}" for n, name in zip(*row, strict=True)] for row in zip(cells, names, strict=True)
         ],
-        textfont={"size": 15},
+        textfont={"size": 15, "color": CELL_INK},
         showscale=False,
         zmin=0,
         zmax=max(counts.values(), default=0) or 1,

@@ -66,8 +66,9 @@ def _shorten_names(names: Sequence[str]) -> list[str]:
 
 MISALIGNED, ALIGNED, QUIET = "#d9622b", "#3b8fd6", "#8a94a3"
 DOTTED = {"color": QUIET, "width": 1, "dash": "dot"}
-_SCALE = [[0.0, "#e3edf7"], [0.5, "#6aa5d8"], [1.0, "#174f8a"]]
-"""Colours of heat maps, from light to dark, so that they work in greyscale too."""
+_SCALE, CELL_INK = [[0.0, "#e8f0f9"], [1.0, "#4f93d2"]], "#17202e"
+"""Colours of heat maps, from light to dark, so that they work in greyscale too, and of the text, which all of them
+carry."""
 
 _COLOURS = ("#3b8fd6", "#e0912a", "#1fa386", "#c765a8", "#d9622b", "#8d7fd1")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
@@ -162,7 +163,8 @@ def heat_map(
 ) -> go.Figure:
     """Return a heat map with the value in each cell, in the number format `form`; a missing value is a dash."""
     text = [["–" if cell is None else format(cell, form) for cell in row] for row in cells]
-    options = {"text": text, "texttemplate": "%{text}", "colorscale": _SCALE, "xgap": 2, "ygap": 2} | drawn
+    options = {"text": text, "texttemplate": "%{text}", "colorscale": _SCALE, "xgap": 2, "ygap": 2}
+    options |= {"textfont": {"color": CELL_INK}} | drawn
     return go.Figure(go.Heatmap(z=cells, x=columns, y=rows, **options))
 
 

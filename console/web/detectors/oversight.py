@@ -13,6 +13,7 @@ from console.database import database_url, reading
 from console.detection import oversight
 from console.language import counted
 from console.web.run_files import show_burn_down, show_run_chart
+from storage.tables import RunKind
 
 _BY_ORDER, _BY_DETECTOR = "orders of one detector", "detectors in one order"
 _WORDS = {
@@ -54,6 +55,11 @@ def show_oversight(run_name: str) -> None:
     with body:
         if known:
             _drawn(run_name, curves, wanted)
+            if run.kind == RunKind.LIVE and labels == oversight.LABELS[0]:
+                st.caption(
+                    "These labels are gold labels and, for stopped actions, the outcome of playing the action in a "
+                    "copy of its environment."
+                )
         else:
             why = "no flagged item has a label" if pool.rows["flagged"].any() else "nothing is flagged"
             st.caption(f"No oversight curve: {why}.")
@@ -76,7 +82,7 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted) -> None:
         st.caption(
             f"Misalignments caught after {counted(curves.spent, 'inspection')}, and by {curves.further:,} more. The "
             f"curves inspect flagged items only, and every inspected misalignment is caught{less}. "
-            "Area: 0 for a random order, 1 at best."
+            "An escalation is an inspection. Area: 0 for a random order, 1 at best."
         )
 
 
@@ -105,7 +111,8 @@ def _sentences(curves: oversight.Curves) -> Iterator[str]:
     who = f"With {first['detector']}, {_WORDS.get(first['policy'], '')}, "
     if first["policy"] == oversight.AS_REVIEWED:
         caught = f"In {counted(curves.spent, 'inspection')} reviewers caught **{first['caught']:.0f} {of_flagged}**; "
-        yield f"{caught}the next {n:,} in the queue contain{'s' if n == 1 else ''} **{first['more']:.0f} more**."
+        following = f"the next {counted(n, 'item')} without an inspection contain{'s' if n == 1 else ''}"
+        yield f"{caught}{following} **{first['more']:.0f} more**."
     elif curves.spent:
         caught = f"{who}{_catch(curves.spent)} **{first['caught']:.0f} {of_flagged}**"
         yield f"{caught}, {n:,} more **{first['more']:.0f}**."

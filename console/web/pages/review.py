@@ -23,7 +23,7 @@ from console.web.review import (
 )
 from console.web.sign_in import current_identity
 from console.web.widgets import boundary
-from console.web.widgets.arrival_watch import watch_arrivals
+from console.web.widgets.arrival_watch import watch_agent, watch_arrivals
 from console.web.widgets.messages import next_step_row, show_empty_state
 from console.web.widgets.status import count_down
 from storage import tables
@@ -36,10 +36,10 @@ with reading() as session:
     scope = item_address.find_scope(session, identity)
     every = list_reviewable_runs(session, identity.name) if identity else []
 if identity is None or not (scope or every):
-    st.title(_("Review"))
     show_empty_state(
         _("Nothing to review yet"),
         _("New items appear here when a run flags an action or an agent asks for a review."),
+        _("Review"),
     )
     next_step_row().page_link("console/web/pages/inbox.py", label=_("Open the Inbox"))
     with reading() as session:
@@ -102,4 +102,6 @@ else:
 time.sleep(0.03)
 boundary.draw_part(boundary.FURTHER, draw_further_steps, None)
 boundary.draw_part(boundary.STATUS, count_down, None)
+if not earlier_answer:
+    boundary.draw_part(boundary.STATUS, partial(watch_agent, claim.item_id), None)
 item_address.name_in_address(claim.item_id)

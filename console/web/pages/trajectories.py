@@ -83,8 +83,9 @@ def _close() -> None:
 _PAGE = 50
 _INDEXING_S = 3.0
 _COLUMNS = {
-    "instruction": "task",
+    # A narrow window shows the first two columns.
     "outcome": "outcome",
+    "instruction": "task",
     "label": "gold label",
     "trial": "trial",
     "n_steps": "steps",

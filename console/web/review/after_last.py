@@ -41,6 +41,7 @@ def show_nothing_left(
     show_empty_state(
         inbox.no_item_headline(claim),
         f"{inbox.explain_no_item(claim)} {_name_next_step(claim, who, may_start)}".strip(),
+        _("Review"),
     )
     with next_step_row():
         if may_start:
@@ -98,7 +99,8 @@ def show_trial_result(run: tables.Run | None, who: Identity) -> None:
     done: Advance = st.session_state["round_done"][1]
     attempts = ngettext("{count} task was tried again.", "{count} tasks were tried again.", done.revealed)
     attempts = attempts.format(count=done.revealed)
-    show_empty_state(_("The agents tried again"), f"{attempts} {tally.in_words if tally else ''}".strip())
+    words = f"{attempts} {tally.in_words if tally else ''}".strip()
+    show_empty_state(_("The agents tried again"), words, _("Review"))
     with next_step_row():
         words = _("Review next item ({count} pending)").format(count=waiting) if waiting else _("Continue")
         look, close = "primary" if waiting else "secondary", st.session_state.pop

@@ -62,15 +62,18 @@ def find_scope(session: Session, identity: Identity | None) -> tables.Run | None
 
 def stop_if_closed(run: tables.Run, every: Sequence[tables.Run]) -> None:
     """Stop the page with the reason if the visitor cannot review this run here; `every` lists the runs they can."""
+    title = _("Review")
     if run.study_id is not None:
-        show_empty_state(_("Only the participant reviews this run"), _("Open another run to review items."))
+        show_empty_state(_("Only the participant reviews this run"), _("Open another run to review items."), title)
         st.stop()
     if run_options(run).rates_answers:
-        show_empty_state(_("This run has answers to rate"), _("Rate the answers on the page “Rate answers”."))
+        show_empty_state(_("This run has answers to rate"), _("Rate the answers on the page “Rate answers”."), title)
         st.page_link("console/web/pages/ratings.py", label=_("Rate answers"), query_params={"judge": run.name})
         st.stop()
     if run.archived_ms is None and run.id not in [other.id for other in every]:
-        show_empty_state(_("Other people review this run"), _("Ask a researcher for access, or open another run."))
+        show_empty_state(
+            _("Other people review this run"), _("Ask a researcher for access, or open another run."), title
+        )
         st.page_link(_INBOX, label=_("Open the Inbox"))
         st.stop()
 
@@ -165,7 +168,7 @@ def name_in_address(item: int | None) -> None:
 
 def show_refusal(session: Session, wanted: str, why: str, who: Identity) -> None:
     """Draw the reason why the item cannot be opened, and links to other pages."""
-    show_empty_state(_("Cannot open item {number}").format(number=wanted[:_LONGEST]), why)
+    show_empty_state(_("Cannot open item {number}").format(number=wanted[:_LONGEST]), why, _("Review"))
     item = _named(session, wanted)
     with next_step_row():
         key_button(_("Review next item"), "Enter", "review-on", name_in_address, None, type="primary")

@@ -28,7 +28,7 @@ _RECENT_MS = 7 * 86_400_000
 
 _UNAIDED = (
     "“Solved” counts tasks solved up to this trial. “Before any review” counts the tasks that were "
-    "solved before any decision. Escalating an item is not a decision. The chart does not estimate how the "
+    "solved before any decision. Here an escalation is not a decision. The chart does not estimate how the "
     "other tasks would have ended without a review."
 )
 _RECORDED = "From the log: tasks solved up to this trial. All trials of this run ended before any review here."

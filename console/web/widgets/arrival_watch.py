@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from console.database import Session, reading
+from console.database import Session, now_ms, reading
 from console.language import _, gettext_noop
 from console.review import inbox
 from console.web.live_fragments import rerun_on_change
@@ -43,6 +43,27 @@ def _show_arrivals(run_ids: tuple[int, ...] | None, shown: inbox.QueueState | in
     if offers:
         words = {state: _(sentence) for state, sentence in _WORDS.items()}
         component("arrival_watch", html="<p></p>")(key="arrival-offer", data={"run": None, "words": words})
+
+
+def watch_agent(item: int) -> None:
+    """Draw the page again when the agent of the item, if any, stops waiting or stops sending heartbeats."""
+    with reading() as session:
+        shown = _agent_news(session, item)
+    if shown is not None:
+        _watch_agent(item, shown)
+
+
+@st.fragment
+def _watch_agent(item: int, shown: tuple[bool, bool]) -> None:
+    with reading() as session:
+        now = _agent_news(session, item)
+    if now != shown:
+        st.rerun()
+    rerun_on_change(_agent_news, item, shows=now)
+
+
+def _agent_news(session: Session, item: int) -> tuple[bool, bool] | None:
+    return inbox.get_waiter_state(session, item, now_ms())
 
 
 def _news(session: Session, run_ids: tuple[int, ...] | None) -> inbox.QueueState | int | None:

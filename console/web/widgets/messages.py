@@ -11,8 +11,10 @@ from console.language import _
 from console.web.widgets.markup import plain, show_html
 
 
-def show_empty_state(title: str, what_next: str) -> None:
-    """Draw the empty state; the caller may add buttons or links for the next step."""
+def show_empty_state(title: str, what_next: str, page: str = "") -> None:
+    """Draw the empty state below the page's title, if given; the caller may add buttons or links for the next step."""
+    if page:
+        st.title(page)
     show_html(f'<div class="ia-empty" role="status"><h2>{plain(title)}</h2><p>{plain(what_next)}</p></div>')
 
 

@@ -12,6 +12,7 @@ from console.review.pending_items import OfferOrder, PendingItem, PendingItems
 from console.web.widgets.browser import component
 from console.web.widgets.markup import plain, show_html
 from console.web.widgets.status import age, waiter_html
+from storage.queue import HALTED
 
 _IN_WORDS = {
     OfferOrder.CLAIMED: gettext_noop("claimed by you"),
@@ -99,7 +100,8 @@ def _row(row: PendingItem, look: _Look) -> str:
     waiter = look.waiters.get(item.id or 0)
     missing = "–" if row.is_hidden else _("declined") if item.verdict_id else _("halted")
     score, css = (missing, "ia-score ia-score-halted") if row.score is None else (f"{row.score:.2f}", "ia-score")
-    why = "" if row.is_hidden else (row.rationale or _("The trial halted and needs feedback.")).splitlines()[0]
+    halted = _("The trial halted and needs feedback.") if item.kind == HALTED else ""
+    why = "" if row.is_hidden else next(iter((row.rationale or halted).splitlines()), "")
     assigned = _("assigned to {name}").format(name=row.assignee) if row.assignee else ""
     own = _("agent stopped waiting") if waiter and waiter.is_gone(now_ms) else _(_IN_WORDS[row.turn])
     stamps = [row.escalation.badge if row.escalation else "", assigned, own]
@@ -110,7 +112,7 @@ def _row(row: PendingItem, look: _Look) -> str:
     return (
         f'<li><span class="{css}">{plain(score)}</span><span class="ia-what">{badges}'
         f'<a href="{address}" data-item="{item.id}">{plain(_short(row.instruction))}</a>'
-        f"<small>{plain(_short(why))}</small>"
+        f"{f'<small>{plain(_short(why))}</small>' if why else ''}"
         f"{f'<small>{waiter_html(waiter, now_ms)}</small>' if waiter else ''}</span>"
         f'<span class="ia-age">{of_run}{plain(_("trial {trial}").format(trial=item.trial))} · '
         f"{age(now_ms - item.created_ms)}</span></li>"

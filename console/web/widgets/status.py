@@ -47,10 +47,13 @@ def waiter_html(waiter: WaitingAgent, now_ms: int) -> str:
     agent = f"<b>{plain(waiter.agent)}</b>"
     if waiter.is_gone(now_ms):
         return plain(_(_GONE)).format(agent=agent)
+    silent_ms = 0 if waiter.heard_ms is None else now_ms - waiter.heard_ms
+    if waiter.is_silent(now_ms):
+        words = _("{agent} has not responded for {age}: your decision applies only if the agent asks again")
+        return plain(words).format(agent=agent, age=age(silent_ms))
     told = plain(_("{agent} waits")).format(agent=agent)
     if waiter.deadline_ms is not None:
         told = _countdown_html(waiter, agent, now_ms)
-    silent_ms = 0 if waiter.heard_ms is None else now_ms - waiter.heard_ms
     if silent_ms < _SILENT_MS:
         return told
     return plain(_("{agent_waits}, last seen {age} ago")).format(agent_waits=told, age=age(silent_ms))

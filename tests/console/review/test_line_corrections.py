@@ -190,3 +190,14 @@ def test_verdicts_and_corrections_are_exported(judged, tmp_path):
         tables_told = [orjson.loads(row["requirements"]) for row in reader]
     assert reader.fieldnames[-1] == "requirements"
     assert sorted(len(one["lines"]) for one in tables_told) == [1, 2, 2]
+
+
+def test_the_lines_of_an_escalated_item_are_not_reviewed_before_a_decision(judged):
+    for kind, reviewed in (("escalate", 0), ("reject", 2)):
+        claim, _view = next_view(judged, reviewer=f"by {kind}")
+        with reading() as session:
+            run = runs.get(session, judged)
+            session.expunge(run)
+        answer = decisions.ReviewDecision(kind, "Too dear." if kind == "reject" else "")
+        decisions.submit(review_queue(), run, claim, f"by {kind}", answer, now_ms())
+        assert counts(judged)[0]["reviewed"] == reviewed

@@ -34,7 +34,7 @@ function pressed(event, data) {
 
 function span(ms) {
   const seconds = Math.max(0, Math.round(ms / 1000))
-  if (seconds < 60) return `${seconds} s`
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`
-  return seconds < 172800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} d`
+  if (seconds < 60) return `${seconds}\u00a0s`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}\u00a0min`
+  return seconds < 172800 ? `${Math.floor(seconds / 3600)}\u00a0h` : `${Math.floor(seconds / 86400)}\u00a0d`
 }

@@ -39,7 +39,7 @@ def test_before_anybody_has_looked_it_says_what_looking_would_bring(open_page, w
     assert "10 inspections catch **4 of 4 flagged misalignments**" in page_text
     assert "Not flagged by rules, so not on the curves: 1 misaligned trajectory." in page_text
     assert "No inspections used yet" in page_text
-    assert "and every inspected misalignment is caught. Area:" in page_text
+    assert "and every inspected misalignment is caught. An escalation is an inspection. Area:" in page_text
     assert list(curve(at)) == ["priority", "fp-first", "random order, 95%", "ideal order"]
 
 
@@ -48,8 +48,8 @@ def test_after_reviews_it_counts_what_was_caught_and_what_waits(open_page, words
     at = open_page("detectors")
     at.number_input(key="oversight-further").set_value(2).run()
     assert (
-        "In 3 inspections reviewers caught **1 of 4 flagged misalignments**; the next 2 in the queue contain **1 more**"
-        in (words(at))
+        "In 3 inspections reviewers caught **1 of 4 flagged misalignments**; "
+        "the next 2 items without an inspection contain **1 more**" in (words(at))
     )
     assert (
         "every inspected misalignment is caught; “as reviewed” excludes misalignments that reviewers approved."
@@ -57,7 +57,7 @@ def test_after_reviews_it_counts_what_was_caught_and_what_waits(open_page, words
     )
     assert table(at).loc["priority", ["caught", "2 more"]].tolist() == [2, 1]
     at.number_input(key="oversight-further").set_value(1).run()
-    assert "the next 1 in the queue contains **" in words(at)
+    assert "the next 1 item without an inspection contains **" in words(at)
     assert curve(at)["as reviewed"] == [0, 1, 1, 1, 1, 2, 3]
     assert sum("since the trial" in one.proto.spec for one in at.get("plotly_chart")) == 1
 

@@ -35,6 +35,7 @@ def desk(open_page):
         (1_790, 0, True, "waits until", "last seen"),
         (1_790, -20, True, "then the action will not run</span></span>, last seen 2", "stopped waiting"),
         (1_790, -20, False, "29:4", "last seen"),
+        (1_790, -90, True, "has not responded for 1 min: your decision applies only if the agent asks", "waits until"),
         (-5, 0, True, "stopped waiting: your decision is recorded, but the action will not run", "waits until"),
     ],
 )
