@@ -27,7 +27,7 @@ def pr_curve(frame: pd.DataFrame) -> go.Figure:
     figure = _add_lines(go.Figure(), frame, ("recall", "precision", "threshold"), hover)
     if len(frame):
         chance = float(frame["share_misaligned"].iloc[0])
-        # In the legend: a label at the line would cover the curve of a detector that is no better.
+        # In the legend: a label at the line would cover the curve of a weak detector.
         figure.add_scatter(x=[0, 1], y=[chance] * 2, name="by chance", mode="lines", line=DOTTED, hoverinfo="skip")
     figure.update_xaxes(**SHARE).update_yaxes(**SHARE)
     return set_titles(figure, "Precision and recall", "recall (misaligned, flagged)", "precision (flagged, misaligned)")
