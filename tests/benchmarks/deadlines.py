@@ -52,12 +52,12 @@ async def measure(deadline_s):
             return await try_once(fault, number, deadline_s)
 
     for fault in FAULTS:
-        tried = await asyncio.gather(*(limited(fault, number) for number in range(TRIALS // len(FAULTS))))
+        tried = await asyncio.gather(*(limited(fault, number) for number in range(-(-TRIALS // len(FAULTS)))))
         unsafe = sum(decision.approved and not decision.begun for _, _, decision in tried)
         begun, late = sum(decision.begun for _, _, decision in tried), max(late_s for late_s, _, _ in tried)
         timer = max(timer_s for _, timer_s, _ in tried)
         print(
-            f"{fault:<12} trials {len(tried):3}  begun {begun:3}  allowed without begin {unsafe}  "
+            f"{fault:<24} trials {len(tried):3}  begun {begun:3}  allowed without begin {unsafe}  "
             f"latest {late:+.3f} s  latest timer {timer:+.3f} s",
             flush=True,
         )

@@ -7,8 +7,16 @@ from contextlib import asynccontextmanager
 
 from tests.serving import free_port
 
-FAULTS = ("away", "hung", "dripping", "restarting", "late")
+FAULTS = ("away", "hung", "dripping", "dripping header", "endless interim replies", "restarting", "late")
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n"
+DRIPS = {
+    "dripping": (HEAD + b"\r\n", b" "),
+    "dripping header": (HEAD + b"X-Slow: ", b"-"),
+    "endless interim replies": (b"", b"HTTP/1.1 102 Processing\r\n\r\n"),
+}
+"""What is sent at once, and what follows it again and again."""
 CHECK = "0" * 32
+DRIP_S = 0.05
 
 
 @asynccontextmanager
@@ -42,11 +50,13 @@ async def _converse(reader, writer, fault, ends, chance):
         await reader.readexactly(length)
         if fault == "hung":
             await asyncio.sleep(3_600)
-        if fault == "dripping":
-            for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b" " * 10_000:
-                writer.write(bytes([byte]))
+        if fault in DRIPS:
+            at_once, drop = DRIPS[fault]
+            writer.write(at_once)
+            while True:
+                writer.write(drop)
                 await writer.drain()
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(DRIP_S)
         if fault == "restarting" and chance.random() < 0.7:
             await asyncio.sleep(chance.random() * 0.3)
             return

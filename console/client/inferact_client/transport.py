@@ -42,7 +42,7 @@ class Connection:
             raise ClientError("The token contains characters that no token has. Copy the token again.")
         self.address, self._token, self._is_tls = address.rstrip("/"), token, parts.scheme == "https"
         self._lock, self._pid = threading.Lock(), os.getpid()
-        self._client: httpx.Client | None = None
+        self._client: tuple[httpx.Client, threading.local] | None = None
         self._tls: ssl.SSLContext | None = None
         self._leases: dict[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, int]] = {}
 
@@ -82,14 +82,14 @@ class Connection:
 
     def send(self, call: Call, ends: float) -> Reply:
         """Return the reply, or `AWAY` if no console answers within the call's patience and before `ends`."""
-        until = _until(call, ends)
-        left = max(until - time.monotonic(), _LEAST_S)
+        client, exchange = self._sync_client()
+        exchange.ends = time.monotonic() + _left(call, ends)
         try:
-            with self._sync_client().stream(call.method, call.path, json=call.body, timeout=left) as response:
+            with client.stream(call.method, call.path, json=call.body) as response:
                 content = b""
                 for part in response.iter_bytes():
                     content += part
-                    if len(content) > _MOST_BYTES or time.monotonic() > until:
+                    if len(content) > _MOST_BYTES:
                         return AWAY
                 return _parse(response.status_code, content)
         except httpx.HTTPError:
@@ -97,7 +97,7 @@ class Connection:
 
     async def asend(self, client: httpx.AsyncClient, call: Call, ends: float) -> Reply:
         """Return the reply like `send`."""
-        left = max(_until(call, ends) - time.monotonic(), _LEAST_S)
+        left = _left(call, ends)
         try:
             response = await within(client.request(call.method, call.path, json=call.body, timeout=left), left)
             return _parse(response.status_code, response.content)
@@ -126,17 +126,24 @@ class Connection:
         with self._lock:
             self._forget_after_fork()
             if self._client is not None:
-                self._client.close()
+                self._client[0].close()
             self._client = None
 
-    def _sync_client(self) -> httpx.Client:
+    def _sync_client(self) -> tuple[httpx.Client, threading.local]:
+        """Return the process's pool, and where a thread sets the end of its exchange before it begins."""
         if self._client is not None and self._pid == os.getpid():
             return self._client
         with self._lock:
             self._forget_after_fork()
             if self._client is None:
-                self._client = httpx.Client(**self._options())
-                weakref.finalize(self, self._client.close)
+                # Imported late, as httpx imports its own network.
+                from inferact_client.sockets import Network
+
+                options = self._options()
+                network = Network(options["verify"], options["limits"])
+                client = httpx.Client(**options, transport=network, timeout=None)
+                weakref.finalize(self, client.close)
+                self._client = client, network.exchange
             return self._client
 
     def _forget_after_fork(self) -> None:
@@ -175,8 +182,8 @@ async def within(work: Coroutine[Any, Any, Result], seconds: float) -> Result:
             await asyncio.wait({task})
 
 
-def _until(call: Call, ends: float) -> float:
-    return min(time.monotonic() + call.patience_s, ends)
+def _left(call: Call, ends: float) -> float:
+    return max(min(call.patience_s, ends - time.monotonic()), _LEAST_S)
 
 
 def _parse(status: int, content: bytes) -> Reply:

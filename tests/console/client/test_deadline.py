@@ -1,8 +1,12 @@
 """A check returns by its deadline, whatever the console does."""
 
 import asyncio
+import socket
+import threading
+import time
 
 import pytest
+from inferact_client import Gate
 from inferact_client.talk import UNDO_S, Call, person_s, spare_s
 from inferact_client.transport import Connection
 
@@ -20,6 +24,16 @@ def test_check_returns_by_its_deadline_and_allows_only_what_has_begun():
     assert max(late_s for late_s, _, _ in tried) < 1.0
     assert all(decision.begun or not decision.approved for _, _, decision in tried)
     assert all(decision.message for _, _, decision in tried if not decision.approved)
+
+
+def test_lookup_of_a_name_that_hangs_does_not_hold_the_agent(monkeypatch):
+    over = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: over.wait(30) and [])
+    began = time.monotonic()
+    decision = Gate("lookup", url="http://console.example", token="t" * 32, deadline_s=0.5).check("task", [], "pay({})")
+    took_s = time.monotonic() - began
+    over.set()
+    assert (decision.reason, took_s < 1.5) == ("unreachable", True)
 
 
 @pytest.mark.parametrize("deadline_s", [40, 600, 1_800])
