@@ -31,6 +31,8 @@ from tests.doors.ways import WAYS
 from tests.serving import free_port, new_agent, serving
 
 ROOT = Path(__file__).resolve().parents[2]
+# Read here, because each test puts the settings of the developer's shell aside.
+NAMED = {name: os.environ.get(f"INFERACT_{name}", "") for name in ("FRAMEWORKS", "CLAUDE", "CODEX", "GEMINI")}
 CLIENT = ROOT / "console" / "client"
 ONE = [{"name": "transfer", "arguments": {"to": "ada", "amount": 5}}]
 TWO = [*ONE, {"name": "transfer", "arguments": {"to": "bob", "amount": 7}}]
@@ -167,10 +169,11 @@ CASES = [
 
 @cache
 def find_python(module):
-    """The interpreter of an environment that has the module, or None."""
-    folders = os.environ.get("INFERACT_FRAMEWORKS", "")
+    """The interpreter of an environment that has the modules, or None."""
+    folders = NAMED["FRAMEWORKS"]
     found = [Path(sys.executable), *(sorted(Path(folders).glob("*/bin/python")) if folders else ())]
-    code = f"import httpx, {module}"
+    code = "import importlib.util, sys; sys.exit(not all(map(importlib.util.find_spec, "
+    code += f"{['httpx', *module.split(', ')]!r})))"
     for python in found:
         if subprocess.run([str(python), "-c", code], capture_output=True, timeout=120).returncode == 0:
             return python
@@ -202,7 +205,7 @@ class Door:
             if case.event == "kill":
                 (folder / "kills").touch()
             agent = self._start(way, asked)
-            reviewers = _Reviewers(self.database, run, case)
+            reviewers = Reviewers(self.database, run, case)
             try:
                 if case.event in ("restart", "interrupt"):
                     reviewers.await_pending()
@@ -229,7 +232,12 @@ class Door:
         """The agent's process; it has read its question."""
         process = subprocess.Popen(
             [str(find_python(WAYS[way].module)), str(Path(__file__).with_name("ways.py")), way],
-            env={**os.environ, "PYTHONPATH": str(CLIENT), "PYTHONWARNINGS": "ignore"},
+            env={
+                **os.environ,
+                **{f"INFERACT_{name}": value for name, value in NAMED.items() if value},
+                "PYTHONPATH": str(CLIENT),
+                "PYTHONWARNINGS": "ignore",
+            },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -264,7 +272,7 @@ def _kill(process):
     process.wait()
 
 
-class _Reviewers:
+class Reviewers:
     """Those who decide about the items of one run as a case says, in a thread."""
 
     def __init__(self, database, run, case):

@@ -14,6 +14,7 @@ CHAPTERS = {
     "reviewer": gettext_noop("Reviewer"),
     "researcher": gettext_noop("Researcher"),
     "developer": gettext_noop("Agent developer"),
+    "frameworks": gettext_noop("Agent frameworks"),
     "operator": gettext_noop("Operator"),
     "figures": gettext_noop("Measurements"),
     "papers": gettext_noop("What differs from the papers"),
