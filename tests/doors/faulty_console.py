@@ -16,7 +16,7 @@ DRIPS = {
 }
 """What is sent at once, and what follows it again and again."""
 CHECK = "0" * 32
-DRIP_S = 0.05
+DRIP_S = 0.1
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 
 from agent_bench import transfer
 
@@ -118,8 +119,8 @@ def openai_agents_approval(bench):
     return openai_agents(bench, wrapped=False)
 
 
-def strands(bench):
-    """An agent with `GateHandler`."""
+def strands(bench, is_called=False):
+    """An agent with `GateHandler`, awaited or called."""
     gate, task, calls = bench.gate, bench.task, bench.calls
     from inferact_client.adapters.strands import GateHandler
     from strands import Agent, tool
@@ -149,10 +150,19 @@ def strands(bench):
             yield {"messageStop": {"stopReason": "end_turn" if answered else "tool_use"}}
 
     agent = Agent(model=Fake(), tools=[tool(transfer)], interventions=[GateHandler(gate, task_id=task)])
-    # `agent(task)` waits in a thread of its own, which Ctrl+C does not reach.
-    asyncio.run(agent.invoke_async(task))
+    if is_called:
+        # `agent(task)` waits in a thread of its own, which Ctrl+C does not reach.
+        signal.signal(signal.SIGINT, lambda *_: agent.cancel())
+        agent(task)
+    else:
+        asyncio.run(agent.invoke_async(task))
     results = [part["toolResult"] for one in agent.messages for part in one["content"] if "toolResult" in part]
     return [" ".join(part.get("text", "") for part in one["content"]) for one in results]
+
+
+def strands_called(bench):
+    """`agent(task)`, which Ctrl+C cancels by `agent.cancel()`."""
+    return strands(bench, is_called=True)
 
 
 def google_adk(bench):

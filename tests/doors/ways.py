@@ -35,6 +35,7 @@ WAYS = {
     "openai_agents": Way("framework_agents", "openai_agents", "agents", "openai-agents"),
     "openai_agents_approval": Way("framework_agents", "openai_agents_approval", "agents", "openai-agents"),
     "strands": Way("framework_agents", "strands", "strands", "strands-agents"),
+    "strands_called": Way("framework_agents", "strands_called", "strands", "strands-agents"),
     "google_adk": Way("framework_agents", "google_adk", "google.adk", "google-adk"),
     "inspect": Way("more_framework_agents", "inspect", "inspect_ai", "inspect-ai"),
     "agent_framework": Way("more_framework_agents", "agent_framework", "agent_framework", "agent-framework-core"),

@@ -11,6 +11,7 @@ from inferact_client.decision import Decision
 from inferact_client.errors import ClientError
 from inferact_client.gate import Gate
 from inferact_client.steps import Converted
+from inferact_client.talk import Cancellation
 
 UNKNOWN_TASK = "(The framework did not report the user's request.)"
 _MOST_RESULT = 20_000
@@ -59,9 +60,11 @@ async def hold(
     arguments: Mapping[str, Any],
     task_id: str | None = None,
     schema: Mapping[str, Any] | None = None,
+    cancel: Cancellation | None = None,
 ) -> Held:
-    """Wait for the decision on one call, and begin the call if it may run."""
-    return read_decision(await gate.acheck(**ask_about(told, name, arguments, task_id, schema)), name, arguments)
+    """Wait for the decision on one call, and begin the call if it may run; if `cancel` is set, withdraw the check."""
+    asked = ask_about(told, name, arguments, task_id, schema)
+    return read_decision(await gate.acheck(**asked, cancel=cancel), name, arguments)
 
 
 async def record(gate: Gate, held: Held, result: object) -> None:

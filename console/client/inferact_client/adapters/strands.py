@@ -1,6 +1,7 @@
 """Strands: `GateHandler(gate)` in `Agent(interventions=[...])`.
 
-The task is the agent's first user message. `task_id` identifies the task, or else its text.
+The task is the agent's first user message. `task_id` identifies the task, or else its text. `agent.cancel()` withdraws
+the check.
 """
 
 from __future__ import annotations
@@ -27,9 +28,8 @@ class GateHandler(InterventionHandler):
         """Let the call run as decided, or deny it with the message for the model."""
         use, tool = event.tool_use, event.selected_tool
         schema = tool.tool_spec["inputSchema"].get("json") if tool is not None else None
-        held = await hold(
-            self._gate, from_strands(event.agent.messages), use["name"], use["input"], self._task_id, schema
-        )
+        told, cancel = from_strands(event.agent.messages), getattr(event.agent, "cancel_signal", None)
+        held = await hold(self._gate, told, use["name"], use["input"], self._task_id, schema, cancel)
         if held.arguments is None:
             return Deny(reason=held.message)
         self._begun[use["toolUseId"]] = held
