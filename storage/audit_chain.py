@@ -35,7 +35,7 @@ _salt = Table.metadata.tables[str(RowSalt.__tablename__)]
 ACCESS = 0
 """The id of the access chain, for events outside any run and for removed rows; a run's chain has the run's id."""
 
-_CONTENT = ("run_id", "at_ms", "actor", "kind", "subject", "detail", "door", "place", "before", "after", "salt")
+EVENT_COLUMNS = ("run_id", "at_ms", "actor", "kind", "subject", "detail", "door", "place", "before", "after", "salt")
 _NO_ROWS = "[]"
 _EVENT, _ERASED_BY, _CHAIN = "event", "erased by ", "chain"
 _Heads = dict[int, str]
@@ -51,16 +51,16 @@ NEW_ID = "SELECT 1 + max(coalesce((SELECT max(event_id) FROM event_link), 0), co
 _SERVER_ID = "SELECT nextval(pg_get_serial_sequence('event', 'id'))"
 SALT_ROW = """INSERT INTO row_salt (name, row_id, salt) VALUES (?, ?, ?)
 ON CONFLICT (name, row_id) DO UPDATE SET salt = excluded.salt"""
-_LINK_COLUMNS = (
+LINK_COLUMNS = (
     "event_id", "at_ms", "kind", "erases", "content_digest", "rows", "previous_hash", "hash", "chain", "place",
 )  # fmt: skip
-ADD_LINK = f"INSERT INTO event_link ({', '.join(_LINK_COLUMNS)}) VALUES ({', '.join('?' * len(_LINK_COLUMNS))})"
+ADD_LINK = f"INSERT INTO event_link ({', '.join(LINK_COLUMNS)}) VALUES ({', '.join('?' * len(LINK_COLUMNS))})"
 MOVE_END = """INSERT INTO chain_end (id, event_id, events, hash) VALUES (?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id, events = excluded.events, hash = excluded.hash"""
 _OPEN_END = "INSERT INTO chain_end (id, event_id, events, hash) VALUES (?, 0, 0, '') ON CONFLICT (id) DO NOTHING"
 _MOVED_ENDS = "SELECT id, events, hash FROM chain_end WHERE events > sealed AND id <> ? ORDER BY id"
 _SEAL_END = "UPDATE chain_end SET sealed = ? WHERE id = ?"
-_READ_EVENT = f"SELECT id, {', '.join(_CONTENT)} FROM event WHERE id = ?"
+_READ_EVENT = f"SELECT id, {', '.join(EVENT_COLUMNS)} FROM event WHERE id = ?"
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
@@ -161,7 +161,7 @@ def _link_noted(cursor: Any, touched: Iterable[Sequence[Any]], server: bool) -> 
     links: dict[int, list[dict[str, Any]]] = {}
     for event_id in found.pop(_EVENT, ()):
         _run_many(cursor, _READ_EVENT, [(event_id,)], server)
-        row = dict(zip(("id", *_CONTENT), cursor.fetchone(), strict=True))
+        row = dict(zip(("id", *EVENT_COLUMNS), cursor.fetchone(), strict=True))
         link = _event_link(row, found.pop(f"{_ERASED_BY}{event_id}", ()))
         links.setdefault(row["run_id"] or ACCESS, []).append(link)
     for chain, rows in _digest_rows(cursor, found, server).items():
@@ -201,7 +201,7 @@ def _add_links(cursor: Any, chain: int, links: list[dict[str, Any]], server: boo
         events += 1
         link |= {"previous_hash": previous, "chain": chain, "place": events}
         link["hash"] = previous = _hash(link)
-        _run_many(cursor, ADD_LINK, [tuple(link[name] for name in _LINK_COLUMNS)], server)
+        _run_many(cursor, ADD_LINK, [tuple(link[name] for name in LINK_COLUMNS)], server)
         last = link["event_id"]
     _run_many(cursor, MOVE_END, [(chain, last, events, previous)], server)
 
@@ -246,7 +246,7 @@ def _rows_link(rows: list[list[Any]], kind: str) -> dict[str, Any]:
 
 
 def _content_digest(row: Mapping[str, Any]) -> str:
-    return _sha256([row[name] for name in _CONTENT])
+    return _sha256([row[name] for name in EVENT_COLUMNS])
 
 
 def _hash(link: Mapping[str, Any]) -> str:
@@ -265,11 +265,11 @@ def _broken(connection: Connection) -> Iterator[str]:
     ends = {end.id: end for end in connection.execute(select(_end))}
     if ACCESS not in ends:
         yield "The end of the audit chain is missing."
-    erased, heads = _erased(connection), _heads(connection)
+    erased, heads = read_erased(connection), _heads(connection)
     seen: set[int] = set()
-    for chain, links in groupby(_links(connection), key=lambda pair: pair[0].chain):
+    for chain, links in groupby(read_links(connection), key=lambda pair: pair[0].chain):
         seen.add(chain)
-        found = _chain_problems(links, ends.get(chain), erased, heads.get(chain, {}))
+        found = chain_problems(links, ends.get(chain), erased, heads.get(chain, {}))
         yield from islice(found, 1)
     for chain, end in ends.items():
         if chain not in seen and (end.events or chain in heads):
@@ -278,13 +278,13 @@ def _broken(connection: Connection) -> Iterator[str]:
         yield f"Audit: {_chain_named(chain)} was removed."
 
 
-def _chain_problems(
-    links: Iterator[tuple[Row[Any], dict[str, Any] | None]],
-    end: Row[Any] | None,
+def chain_problems(
+    links: Iterator[tuple[Any, Mapping[str, Any] | None]],
+    end: Any,
     erased: set[int],
     heads: dict[int, str],
 ) -> Iterator[str]:
-    """Yield the problems of one chain; `heads` are its hashes by place, as stored in the access chain."""
+    """Yield the problems of a chain; `heads` are its hashes by place. Links and `end` have columns as attributes."""
     previous, counted, last, chain = "", 0, "the beginning", ACCESS
     for link, content in links:
         named, chain = _named(link.event_id, link.kind), link.chain
@@ -362,7 +362,8 @@ def _latest_digests(connection: Connection) -> dict[str, dict[int, str | None]]:
     return found
 
 
-def _erased(connection: Connection) -> set[int]:
+def read_erased(connection: Connection) -> set[int]:
+    """Return the ids of the erased events."""
     lists = connection.execute(select(_link.c.erases).where(_link.c.erases != "[]")).scalars()
     return {event_id for text in lists for event_id in json.loads(text)}
 
@@ -379,13 +380,14 @@ def _heads(connection: Connection) -> dict[int, _Heads]:
     return found
 
 
-def _links(connection: Connection) -> Iterator[tuple[Row[Any], dict[str, Any] | None]]:
-    """Yield every link, chain by chain in order, with its event's content or None if the content is missing."""
-    content = [_event.c[name].label(f"content_{name}") for name in ("id", *_CONTENT)]
+def read_links(connection: Connection, chain: int | None = None) -> Iterator[tuple[Row[Any], dict[str, Any] | None]]:
+    """Yield every link (only of one `chain` if given), chain by chain in order, with its event's content or None."""
+    content = [_event.c[name].label(f"content_{name}") for name in ("id", *EVENT_COLUMNS)]
     joined = _link.outerjoin(_event, _event.c.id == _link.c.event_id)
     ordered = select(_link, *content).select_from(joined).order_by(_link.c.chain, _link.c.place, _link.c.event_id)
+    ordered = ordered if chain is None else ordered.where(_link.c.chain == chain)
     for row in connection.execution_options(yield_per=_PAGE).execute(ordered):
-        found = dict(zip(_CONTENT, row[-len(_CONTENT) :], strict=True))
+        found = dict(zip(EVENT_COLUMNS, row[-len(EVENT_COLUMNS) :], strict=True))
         yield row, None if row[-len(content)] is None else found
 
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "oversight": ("oversight:app", _WORK, ""),
     "paper": ("paper:app", _WORK, ""),
     "tune": ("detect:tune", _WORK, "inferact tune hotpot --method rules"),
+    "case-file": ("case_file:app", _WORK, ""),
     "export": ("export:export_file", _WORK, "inferact export decisions --run hotpot --out decisions.csv"),
     "chart": ("export:draw_chart", _WORK, "inferact chart roc-curve roc.csv --out roc.html"),
     "agent": ("agent:app", _ADMINISTER, ""),

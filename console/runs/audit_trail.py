@@ -192,6 +192,7 @@ _FIELDS: Mapping[str, Callable[[AuditEntry], str]] = {
 _SENTENCES: Mapping[str, str] = {
     "run created": "{who} created the run {run}",
     "critical actions set": "{who} set the critical actions of {run} {change}{withdrawn}",
+    "case file written": "{who} wrote a case file of {run}",
     "reasons set": "{who} set the reasons of {run} {change}",
     "questions set": "{who} set the questions of {run} {change}",
     "budget set": "{who} set the budget of {run} {change}",

@@ -1,0 +1,19 @@
+"""The case file of a run: one HTML page that accounts for each decision, and checks its own audit chain.
+
+The page contains the run's audit chain with every event. A script in the page and `check_case_file` compute the hashes
+anew. Each written file is recorded in the audit log with its digest, so that a changed file is not mistaken for it.
+"""
+
+from console.trials.case_file.checking import CheckedFile, check_case_file
+from console.trials.case_file.contents import CaseFile, Section, gather
+from console.trials.case_file.writing import render_case_file, write_case_file
+
+__all__ = [
+    "CaseFile",
+    "CheckedFile",
+    "Section",
+    "check_case_file",
+    "gather",
+    "render_case_file",
+    "write_case_file",
+]

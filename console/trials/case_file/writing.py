@@ -1,0 +1,47 @@
+"""The page of a case file, and the audit event that records its digest."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.resources import files
+from pathlib import Path
+
+import jinja2
+
+from console.auth import audit_log
+from console.auth.audit_log import By
+from console.runs import get
+from console.runs.export import atomic_file
+from console.trials.case_file.contents import CaseFile, gather
+from storage.engine import writing
+
+WRITTEN = "case file written"
+"""The kind of the audit event with the digest of a written case file."""
+
+
+def write_case_file(url: str, run_name: str, path: Path, at_ms: int, by: By | None = None) -> str:
+    """Write the run's case file and return the SHA-256 (hex) of the file, which the audit log records as well.
+
+    Raise Unknown if no run has this name, and BadInput if the file cannot be written.
+    """
+    page = render_case_file(gather(url, run_name, at_ms)).encode()
+    digest = hashlib.sha256(page).hexdigest()
+    with atomic_file(path) as stream:
+        stream.write(page)
+        # The event comes before the file gets its final name, so that each written file has a record.
+        record_case_file(url, run_name, digest, at_ms, by)
+    return digest
+
+
+def record_case_file(url: str, run_name: str, digest: str, at_ms: int, by: By | None = None) -> None:
+    """Add the event of a case file with this digest to the audit log."""
+    with writing(url) as session:
+        audit_log.record(session, get(session, run_name), WRITTEN, at_ms, by=by, subject=digest)
+
+
+def render_case_file(case: CaseFile) -> str:
+    """Return the case file as one HTML page without links to other files."""
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    template = environment.from_string(files(__package__).joinpath("page.html.j2").read_text("utf-8"))
+    # In a script element, only this character can end the element or open a comment.
+    return template.render(case=case, chain=case.chain.to_json().replace("<", "\\u003c"))
