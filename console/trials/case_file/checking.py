@@ -32,7 +32,7 @@ class CheckedFile:
 
 
 def check_case_file(session: Session, path: Path) -> CheckedFile:
-    """Check a case file against itself and the database; raise UnreadableFile if the file is no case file."""
+    """Check a case file against itself and the database; raise UnreadableFile if the file is not a case file."""
     try:
         page = path.read_bytes()
         found = _CHAIN.search(page.decode())

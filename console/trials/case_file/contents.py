@@ -106,7 +106,7 @@ def gather(url: str, run_name: str, at_ms: int) -> CaseFile:
         "items",
         _UNDECIDED,
         "Actions without a decision",
-        "Flagged or drawn actions that nobody decided: pending, withdrawn, or expired. An expired action of a gate did "
+        "Flagged or drawn actions that no one decided: pending, withdrawn, or expired. An expired action of a gate did "
         "not run.",
         where=lambda row: row["status"] not in (ItemStatus.DECIDED, ItemStatus.DELIVERED),
     )
