@@ -41,12 +41,16 @@ def judge_attention(rows: list[dict], **more) -> float:
 
 
 def judge_detector(rows: list[dict], **more) -> float:
-    """p for telling which detector chose an action; place, meter and the neutral names are left out."""
+    """p for telling which detector chose an action; place, meter and the neutral names are left out.
+
+    Only items at one place of their round are compared: a detector's scores decide the order, and a round's second page
+    offers to undo the first decision, which the first page cannot.
+    """
     within = rows[0]["kind"] == "appendix-f"
     first = [row for row in rows if row["round"][1] == 1 and not row["purpose"]]
     return told(
         first, lambda row: row["arm"]["detector"] == "rules", group=lambda row: row["study"],
-        stratum=lambda row: (row["study"], row["task"], row["arm"]["feedback"]),
+        stratum=lambda row: (row["study"], row["task"], row["arm"]["feedback"], row["numbers"][5]),
         block=lambda row: (row["study"], row["person"], row["arm"]["feedback"]) if within else row["study"],
         unit=lambda row: (row["person"], row["round"][0]), drop=(4, 5, 7), **more,
     )  # fmt: skip
