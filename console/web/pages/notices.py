@@ -63,7 +63,7 @@ def show_own_channels(identity: Identity) -> None:
     _show_secret()
     if offered:
         _show_form(identity, offered, runs)
-    st.caption(_("Notifications of this browser are turned on in the Inbox."))
+    st.caption(_("To be told by this browser, turn on its notifications in the Inbox."))
 
 
 def show_own_messages(identity: Identity) -> None:
