@@ -1,5 +1,6 @@
 """The attacker's table: every column that says who, what or when is altered in the file, and the row is named."""
 
+import json
 import sqlite3
 from contextlib import closing
 
@@ -104,6 +105,17 @@ def test_every_column_of_every_table_that_was_altered_is_named_with_its_row(play
         attack(played, (f"UPDATE {table} SET {column} = ? WHERE id = ?", value, row_id))
     assert silent == []
     assert check(played) == []
+
+
+def test_rows_of_a_run_are_in_the_chain_of_the_run_and_all_others_in_that_of_access(played):
+    found = {}
+    with closing(sqlite3.connect(played.removeprefix("sqlite:///"))) as connection:
+        for chain, linked in connection.execute("SELECT chain, rows FROM event_link"):
+            for table, _, _ in json.loads(linked) if linked else ():
+                found.setdefault(table, set()).add(chain)
+    of_a_run = {"ask", "item", "decision", "intent", "run", "run_access", "note", "adjudication"}
+    assert {table for table in LINKED if found[table] == {1}} == of_a_run
+    assert {table for table in LINKED if found[table] == {0}} == {*LINKED} - of_a_run - {"policy"}
 
 
 def test_a_row_that_was_removed_or_added_is_named(played):

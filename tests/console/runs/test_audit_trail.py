@@ -9,6 +9,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from sqlmodel import select
 
 from console import runs
 from console.auth import audit_log
@@ -17,6 +18,7 @@ from console.cli import run_command
 from console.database import database_url, now_ms, reading, writing
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
+from storage import tables
 from storage.engine import overwrite_freed
 from tests.logs import purchase, write_log
 
@@ -52,6 +54,18 @@ def test_an_event_is_found_by_its_run_kind_and_subject(kettles):
             )
         ]
     assert found == [True, False, False, False]
+
+
+def test_an_erasure_is_an_event_of_the_study_that_names_nobody(kettles):
+    with acting(By("P07", Door.BROWSER, "10.0.0.7")), writing() as session:
+        run = runs.get(session, kettles)
+        audit_log.record(session, run, "looked", now_ms())
+        audit_log.erase(session, [run], now_ms(), actor="P07")
+    with reading() as session:
+        events = session.exec(select(tables.Event)).all()
+    assert not [one for one in events if one.kind == "looked"]
+    (erased,) = [one for one in events if one.kind == "content erased"]
+    assert (erased.actor, erased.place, erased.run_id, json.loads(erased.detail)) == ("study", "", None, {"events": 1})
 
 
 def test_each_command_says_who_did_what_from_what_to_what(kettles, tmp_path, capsys):

@@ -236,9 +236,20 @@ def test_replay_counts_results_of_a_log_and_those_that_a_gate_recorded(looked, u
     assert (at_gate.allowed, at_gate.asked) == (0, 1)
 
 
-def test_replay_takes_the_results_that_the_gate_recorded_for_this_trajectory(looked, url):
-    assert isinstance(looked().ask("Refund 13.", [("get_user({})", USER)], 'refund({"order":14})', task_id="one"), Wait)
-    policy = read_policy("rules: [{tool: refund, when: '13 in results(\"get_user\").orders', then: allow}]")
-    with reading(url) as session:
-        found = replay_policy(session, runs.get(session, "shop-bot"), policy)
-    assert (found.allowed, found.asked) == (1, 1)
+def test_replay_takes_the_results_that_the_gate_recorded_for_this_trajectory(looked, person, url):
+    gate, policy = (
+        looked(),
+        read_policy("rules: [{tool: refund, when: '13 in results(\"get_user\").orders', then: allow}]"),
+    )
+
+    def replayed():
+        with reading(url) as session:
+            found = replay_policy(session, runs.get(session, "shop-bot"), policy)
+        return found.allowed, found.asked
+
+    waiting = gate.ask("Refund 13.", [("get_user({})", USER)], 'refund({"order":14})', task_id="one")
+    assert isinstance(waiting, Wait)
+    assert replayed() == (1, 1)
+    person().answer("approve")
+    gate.done(gate.begin(waiting.look()), "refunded")
+    assert replayed() == (1, 1)

@@ -125,6 +125,11 @@ def test_pattern_that_allows_names_the_tool_itself(pattern, action, then):
     assert said(action, f"rules:\n- {{pattern: '{pattern}', then: allow}}")[0] == then
 
 
+def test_of_several_patterns_that_allow_one_must_both_match_and_name_the_tool():
+    for patterns in ("'get_*)'", "get_order", "['get_*)', get_order]"):
+        assert said("get_a.get_order({})", f"rules:\n- {{pattern: {patterns}, then: allow}}")[0] == "ask"
+
+
 def test_judge_loosens_a_default_that_asks_for_the_tool_itself_and_tightens_one_that_allows_for_every_suffix():
     for default, found in (("ask", "ask"), ("allow", "judge"), ("deny", "deny")):
         text = f"default: {default}\nrules:\n- {{tool: pay_*, then: judge}}"
