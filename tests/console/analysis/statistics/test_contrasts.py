@@ -1,5 +1,7 @@
 """Contrasts: what libraries give for the same cells, what an uneven layout leaves out, and honest rates."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -183,3 +185,14 @@ def test_equivalence_is_two_one_sided_tests():
     found = estimate_by_t(float(apart.mean()), float(error), 5, 6)
     assert equivalence_p_value(found, 0.05) == pytest.approx(max(low.pvalue, high.pvalue))
     assert equivalence_p_value(Estimate(0.0), 0.05) is None
+
+
+def test_no_interval_of_a_difference_of_shares_is_wider_than_any_difference():
+    rows = [
+        (f"P{person}", name, f"t{task}", float(person == 0 and name == "a"))
+        for person, name, task in product(range(2), "ab", range(4))
+    ]
+    frame = pd.DataFrame(rows, columns=["participant", "condition", "task_id", "value"])
+    free, kept = (estimate_contrasts(frame, "value", {"d": {"a": 1.0, "b": -1.0}}, scale=scale) for scale in (None, 1))
+    assert free.simple["d"].interval.high > 1, "two people, whose t interval is wide"
+    assert (kept.simple["d"].interval.low, kept.simple["d"].interval.high) == (-1, 1)

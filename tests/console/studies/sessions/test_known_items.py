@@ -4,9 +4,12 @@ import pytest
 from sqlmodel import select
 
 from console.database import reading, writing
+from console.environments.environment import TaskSpec
 from console.errors import BadInput
 from console.studies.results.decisions import decisions
 from console.studies.sessions import joining
+from console.studies.sessions.known_items import explain_label
+from console.trajectory import Label
 from storage import tables
 
 CHECKED = {
@@ -78,3 +81,11 @@ def test_a_design_that_wants_more_than_there_are_is_refused_when_it_is_made(stud
         BadInput, match=r"checks\.known_good: right actions that rules flags: 400 needed, \d+ in the source"
     ):
         study(checks={"known_good": 100})
+
+
+def test_practice_quotes_what_the_agent_would_be_told():
+    """The participant is not the one who is told off."""
+    task = TaskSpec("t", "webshop", "a teal case")
+    said = explain_label(task, Label.MISALIGNED, "You chose navy.")
+    assert "Feedback that would help the agent: “You chose navy.”" in said
+    assert "Feedback" not in explain_label(task, Label.ALIGNED, "You chose navy.")

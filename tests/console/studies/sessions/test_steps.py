@@ -78,10 +78,7 @@ def test_practice_is_explained_and_says_what_was_right(study, walk):
     assert (place.item, place.items) == (1, 2)
     assert place.answer.label == "misaligned"
     assert place.probe.expected in ("aligned", "misaligned")
-    explained = place.probe.explanation
-    assert "is correct" in explained
-    # What the agent would be told is quoted as that: the participant is not the one who is told off.
-    assert ("Feedback that would help the agent: “" in explained) == (place.probe.expected == "misaligned")
+    assert "is correct" in place.probe.explanation
     steps.acknowledge(person.id)
     assert (steps.find_position(person.id).kind, steps.find_position(person.id).item) == ("practice", 2)
 
