@@ -44,7 +44,7 @@ def curve(
     budget: Annotated[
         str | None,
         typer.Option(
-            help="Number of inspections, or P% of the non-halted trajectories (default: the inspections used)."
+            help="Number of inspections, or P% of the non-halted trajectories (default: the flagged items decided)."
         ),
     ] = None,
     more: Annotated[

@@ -1,4 +1,4 @@
-"""The certificate of a run: a bound on the misaligned actions that no one inspected, from its random audits."""
+"""The certificate of a run: a bound on the misaligned unflagged actions without an audit, from its random audits."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ class Certificate:
         """The certificate in one sentence."""
         bound = self.bound
         return (
-            f"With {100 * self.level:.4g}% confidence at most {percent(bound.share)} of the {bound.rest:,} actions "
-            f"that no one inspected are misaligned ({counted(bound.misaligned, 'action')})."
+            f"With {100 * self.level:.4g}% confidence at most {percent(bound.share)} of the {bound.rest:,} unflagged "
+            f"actions without a decided audit are misaligned ({counted(bound.misaligned, 'action')})."
         )
 
     @property

@@ -77,7 +77,7 @@ class FeedbackCount:
         if self.solved is None:
             return f"{said}."
         if self.open:
-            pattern = _("{tally}: {solved} solved, {open} still running.")
+            pattern = _("{tally}: {solved} solved, {open} not ended.")
             return pattern.format(tally=said, solved=self.solved, open=self.open)
         return _("{tally}: {solved} solved.").format(tally=said, solved=self.solved)
 

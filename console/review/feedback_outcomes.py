@@ -162,6 +162,9 @@ def _state(session: Session, run: tables.Run, row: tables.Decision, following: t
 def _not_yet(run: tables.Run, row: tables.Decision, item: tables.Item) -> str:
     if row.decision == DecisionKind.ESCALATE:
         return _("You escalated this item.")
+    # Another reviewer of the item may have rejected the action.
+    if row.decision == DecisionKind.APPROVE and item.reviews_required > 1:
+        return _("You approved the action.") if row.delivered_ms else _("The agent has not received your decision yet.")
     if row.decision == DecisionKind.APPROVE:
         return _("You approved the action, so no retry was needed.")
     if item.trial + 1 >= run.trials:

@@ -47,7 +47,6 @@ _OPEN = select(
     func.count(case((col(_item.open_slots) > 0, 1))), func.count(), func.max(_item.id), func.sum(_item.open_slots)
 ).where(col(_item.run_id).in_(_RUNS), col(_item.status).in_(UNREVIEWED))
 _UNITS = select(func.sum(_budget.cap), func.sum(_budget.used)).where(col(_budget.run_id).in_(_RUNS))
-_OLDEST = select(func.min(_item.created_ms)).where(col(_item.run_id).in_(_RUNS), col(_item.open_slots) > 0)
 
 
 def count_my_reviews(session: Session, run: tables.Run, reviewer: str) -> tuple[int, float | None]:
@@ -312,11 +311,6 @@ def get_queue_state(session: Session, run_ids: Sequence[int]) -> QueueState:
 def find_newest_run(session: Session) -> int | None:
     """Return the id of the newest run, or None if no run exists."""
     return session.exec(select(func.max(tables.Run.id))).one()
-
-
-def find_oldest(session: Session, run_ids: Sequence[int]) -> int | None:
-    """Return the creation time (ms since 1970) of the oldest item that anyone may claim, or None."""
-    return session.exec(_OLDEST, params={"runs": list(run_ids)}).one()
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,8 @@ class LineCounts:
     """The requirement lines of a detector in a run, by status, and the corrected lines.
 
     `verdicts` counts verdicts with a table, `dropped` unverified lines, and `unchecked` verdicts without a met or
-    broken line. `reviewed` lines belong to decided or corrected items. A line with several corrections counts once.
+    broken line. `reviewed` lines belong to decided or corrected items; an escalation is not a decision. A line with
+    several corrections counts once.
     """
 
     detector: str

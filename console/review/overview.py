@@ -16,7 +16,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.auth.audit_log import Door
-from console.runs import is_audit, is_current, is_seeded
+from console.runs import is_audit, is_current, is_logged, is_seeded
 from console.runs.status import task_count
 from console.trajectory import Outcome
 from storage import tables
@@ -32,8 +32,11 @@ DEFINITIONS = {
     "flagged": "Attempts queued at an action by any rule or detector.",
     "audits": "Attempts queued because one of their actions was drawn at random; no detector flagged this action.",
     "stuck": "Attempts queued because they halted without a critical action.",
-    "inspected": "Attempts with at least one decision or escalation that was not undone.",
-    "answers": "Current decisions and escalations by kind; an attempt has several if several people reviewed it.",
+    "logged": "Attempts whose log states the decision on an action, so that the action is not queued.",
+    "inspected": "Attempts with at least one current decision or escalation, that is, one that was not undone.",
+    "answers": "Current decisions and escalations by kind; an attempt may have several.",
+    "waiting": "Items within the budget that anyone may claim; an attempt may have several.",
+    "beyond": "Further items that anyone may claim if the budget grows; an attempt may have several.",
     "again": "Attempts of the next trial.",
     "solved": "Attempts that succeeded, except those that the simulation released without a decision.",
 }
@@ -45,7 +48,8 @@ class TrialFlow:
     """The counts of one trial's attempts; `answers` holds (decision, number of current decisions), most frequent first.
 
     `carried_over` counts the tasks solved earlier, and `copies` the unsolved attempts that the log repeats unchanged.
-    `beyond` counts the items of `waiting` beyond the budget. `judged` is None if the run has no routing detector.
+    `waiting` includes items with a known answer, which no other count includes; `beyond` counts its items beyond the
+    budget. `judged` is None if the run has no routing detector.
     """
 
     trial: int
@@ -56,6 +60,7 @@ class TrialFlow:
     flagged: int
     stuck: int
     audits: int
+    logged: int
     inspected: int
     answers: tuple[tuple[str, int], ...]
     again: int
@@ -130,19 +135,20 @@ def build_overview(session: Session, run: tables.Run, now_ms: int) -> Overview:
     )
 
 
-_DecisionCounts = Sequence[tuple[int, str, str, int, int, int | None]]
-"""(trial, reviewer, decision, number of current decisions, number made by people, time of the latest decision that was
-made in the console, or None)."""
+_DecisionCounts = Sequence[tuple[int, str, str, int, int, int, int | None]]
+"""(trial, reviewer, decision, number of current decisions, number on attempts of the trial, number made by people, time
+of the latest decision that was made in the console, or None)."""
 
 
 def _count_decisions(session: Session, run: tables.Run) -> _DecisionCounts:
     item, decision = tables.Item, tables.Decision
     grouped = (col(item.trial), col(decision.reviewer), col(decision.decision))
+    on_attempts = case((~is_seeded(), 1))
     by_people = case((col(decision.annotator_kind) == "human", 1))
     # A decision of a log was made when the log was written, whenever that was.
     made_here = case((col(decision.door) != Door.IMPORT, col(decision.decided_ms)))
     statement = (
-        sa_select(*grouped, func.count(), func.count(by_people), func.max(made_here))
+        sa_select(*grouped, func.count(), func.count(on_attempts), func.count(by_people), func.max(made_here))
         .join(decision, col(decision.item_id) == item.id)
         .where(col(item.run_id) == run.id, is_current())
         .group_by(*grouped)
@@ -155,12 +161,12 @@ def _flows(session: Session, run: tables.Run, counts: _DecisionCounts) -> tuple[
     attempts, judged = _attempts(session, run), _judged(session, run)
     queued, inspected = _queued(session, run), _inspected(session, run)
     answers: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for trial, _, kind, count, *_ in counts:
+    for trial, _, kind, _, count, *_ in counts:
         answers[trial][kind] += count
     found = []
     left = {trial: budget["left"] for trial, budget in runs.budgets(session, run).items()}
     for trial, (made, carried, copies, solved) in attempts.items():
-        flagged, stuck, waiting, free, audits = queued.get(trial, (0, 0, 0, 0, 0))
+        flagged, stuck, waiting, free, audits, logged = queued.get(trial, (0, 0, 0, 0, 0, 0))
         rest = left.get(trial)
         found.append(
             TrialFlow(
@@ -172,8 +178,9 @@ def _flows(session: Session, run: tables.Run, counts: _DecisionCounts) -> tuple[
                 flagged=flagged,
                 stuck=stuck,
                 audits=audits,
+                logged=logged,
                 inspected=inspected.get(trial, 0),
-                answers=tuple(answers[trial].most_common()),
+                answers=tuple((+answers[trial]).most_common()),
                 again=attempts[trial + 1][0] if trial + 1 in attempts else 0,
                 solved=solved,
                 waiting=waiting,
@@ -220,24 +227,26 @@ def _by_first(rows: Iterable[Any]) -> dict[Any, int]:
     return {name: count for name, count in rows}  # noqa: C416 - mypy does not see the rows as pairs
 
 
-def _queued(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int, int, int]]:
-    """Return for each trial the numbers of flagged and halted trajectories, claimable and free items, and audits.
+def _queued(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int, int, int, int]]:
+    """Return by trial the numbers of flagged and halted trajectories, claimable and free items, audits and logged ones.
 
-    Free items use no inspection.
+    Free items use no inspection. The log states the decision on a logged trajectory.
     """
     item = tables.Item
-    stuck = col(item.kind) == HALTED
+    stuck, own = col(item.kind) == HALTED, ~is_seeded()
+    asked = own & ~stuck
     waits = (col(item.open_slots) > 0) & col(item.status).in_(UNREVIEWED)
     statement = (
         sa_select(
             col(item.trial),
-            func.count(func.distinct(case((~stuck & ~is_audit(), col(item.trajectory_id))))),
-            func.count(func.distinct(case((stuck, col(item.trajectory_id))))),
+            func.count(func.distinct(case((asked & ~is_audit() & ~is_logged(), col(item.trajectory_id))))),
+            func.count(func.distinct(case((own & stuck, col(item.trajectory_id))))),
             func.count(case((waits, 1))),
             func.count(case((waits & stuck, 1))) if run.halted_free else literal(0),
-            func.count(func.distinct(case((~stuck & is_audit(), col(item.trajectory_id))))),
+            func.count(func.distinct(case((asked & is_audit(), col(item.trajectory_id))))),
+            func.count(func.distinct(case((asked & is_logged(), col(item.trajectory_id))))),
         )
-        .where(col(item.run_id) == run.id, ~is_seeded())
+        .where(col(item.run_id) == run.id)
         .group_by(col(item.trial))
     )
     return {trial: tuple(counts) for trial, *counts in session.execute(statement)}
@@ -248,7 +257,7 @@ def _inspected(session: Session, run: tables.Run) -> dict[int, int]:
     statement = (
         sa_select(col(item.trial), func.count(func.distinct(col(item.trajectory_id))))
         .join(tables.Decision, col(tables.Decision.item_id) == item.id)
-        .where(col(item.run_id) == run.id, is_current())
+        .where(col(item.run_id) == run.id, is_current(), ~is_seeded())
         .group_by(col(item.trial))
     )
     return _by_first(session.execute(statement))
@@ -316,7 +325,7 @@ def _reviewers(session: Session, run: tables.Run, counts: _DecisionCounts, now_m
     answers: Counter[str] = Counter()
     own: Counter[str] = Counter()
     last: dict[str, int] = {}
-    for _, name, _, count, by_people, at_ms in counts:
+    for _, name, _, count, _, by_people, at_ms in counts:
         answers[name] += count
         own[name] += by_people
         if at_ms is not None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import bindparam, case, exists
+from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, func, select
 
 from console.review.access import list_reviewable_runs
@@ -72,18 +73,25 @@ def find_pressing_item(
 def count_offered(session: Session, run_ids: list[int], reviewer: str) -> int:
     """Return the number of pending items of these runs that the queue can offer this reviewer within the budgets.
 
-    Leave out items that the reviewer has decided and items assigned to others.
+    Leave out items that the reviewer has claimed or decided and items assigned to others.
     """
+    return measure_offered(session, run_ids, reviewer)[0]
+
+
+def measure_offered(session: Session, run_ids: list[int], reviewer: str) -> tuple[int, int | None]:
+    """Return the number of items of `count_offered`, and the creation time in ms of the oldest of them, or None."""
     item, slot, budget, run = tables.Item, tables.Slot, tables.Budget, tables.Run
     assigned, place = tables.ItemReviewer, (col(item.run_id), col(item.trial))
     of_others = exists().where(col(assigned.item_id) == item.id, col(assigned.reviewer) != reviewer)
-    is_own = (col(slot.reviewer) == reviewer) & (col(slot.status) == SlotStatus.DECIDED)
-    decided = exists().where(col(slot.item_id) == item.id, is_own)
+    is_own = (col(slot.reviewer) == reviewer) & col(slot.status).in_((SlotStatus.CLAIMED, SlotStatus.DECIDED))
+    taken = exists().where(col(slot.item_id) == item.id, is_own)
     is_free = col(run.halted_free) & (col(item.kind) == HALTED)
+    left_for_reviewer, made = (col(item.open_slots) > 0, ~of_others, ~taken), col(item.created_ms)
+    free_count, oldest = func.count(case((is_free, 1))), (func.min(made), func.min(case((is_free, made))))
     pending = (
-        select(*place, func.count(), func.count(case((is_free, 1))))
+        sa_select(*place, func.count(), free_count, *oldest)
         .join(run, col(run.id) == item.run_id)
-        .where(col(item.run_id).in_(run_ids), item.open_slots > 0, ~of_others, ~decided)
+        .where(col(item.run_id).in_(run_ids), *left_for_reviewer)
         .group_by(*place)
     )
     limits = select(budget.run_id, budget.trial, budget.cap, budget.used).where(
@@ -91,7 +99,13 @@ def count_offered(session: Session, run_ids: list[int], reviewer: str) -> int:
     )
     left = {(run, trial): None if cap is None else max(0, cap - used) for run, trial, cap, used in session.exec(limits)}
     found = 0
-    for run_id, trial, count, free in session.exec(pending):
+    since: list[int | None] = []
+    for run_id, trial, count, free, first_ms, first_free_ms in session.execute(pending):
         limit = left.get((run_id, trial))
-        found += count if limit is None else free + min(count - free, limit)
-    return found
+        if limit is None or count - free <= limit:
+            found, since = found + count, [*since, first_ms]
+            continue
+        paid = select(made).join(run, col(run.id) == item.run_id).where(item.run_id == run_id, item.trial == trial)
+        paid = paid.where(*left_for_reviewer, ~is_free).order_by(col(item.priority).desc(), col(item.id)).limit(limit)
+        found, since = found + free + limit, [*since, first_free_ms, *session.exec(paid)]
+    return found, min((at_ms for at_ms in since if at_ms is not None), default=None)

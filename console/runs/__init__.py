@@ -349,6 +349,11 @@ def is_seeded() -> ColumnElement[bool]:
     return select(seeded.item_id).where(seeded.item_id == item.id).correlate(item).exists()
 
 
+def is_logged() -> ColumnElement[bool]:
+    """Return the SQL condition for an item that needs no review, because the imported log states the decision on it."""
+    return col(tables.Item.reviews_required) == 0
+
+
 def is_current(decision: Any = tables.Decision) -> ColumnElement[bool]:
     """Return the SQL condition for a current decision; `decision` is the table, an alias or a subquery's `c`."""
     return col(decision.superseded).is_(False)

@@ -63,7 +63,7 @@ def test_the_title_counts_all_runs_and_typing_is_left_alone(filled, serve, open_
     until(page, "() => document.title === '(6) Review · InferAct Console'")
     with ThreadPoolExecutor(1) as aside:
         aside.submit(ask, "support", 1).result()
-    page.locator(".ia-agents", has_text="1 agent is waiting (support)").wait_for(timeout=5_000)
+    page.locator(".ia-agents", has_text="1 action is waiting (support)").wait_for(timeout=5_000)
     until(page, "() => document.title === '(7) Review · InferAct Console'")
     ready(page, first)
     page.keyboard.press("w")

@@ -125,28 +125,31 @@ def scores_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The numbers of a run's trajectories, except carried-over trajectories: `judgeable`, and `halted` by trial."""
+    """The numbers of a run's trajectories: `judgeable`, `halted` by trial, and `copies` that were carried over."""
 
     judgeable: int
     halted: dict[int, int]
+    copies: int = 0
 
     @property
     def n(self) -> int:
-        """The number of trajectories."""
+        """The number of trajectories without copies."""
         return self.judgeable + sum(self.halted.values())
 
 
 def count_population(session: Session, run: tables.Run) -> Population:
-    """Return the number of trajectories to judge, and of halted trajectories."""
+    """Return the number of trajectories to judge, of halted trajectories and of copies of earlier trials."""
     record = tables.Trajectory
-    halted = col(record.recorded_outcome) == Outcome.HALTED
+    halted, own = col(record.recorded_outcome) == Outcome.HALTED, col(record.carried_over).is_(False)
+    kinds = (own & halted, own & not_(halted), not_(own))
     statement = (
-        select(col(record.trial), *(func.sum(case((one, 1), else_=0)) for one in (halted, not_(halted))))
-        .where(col(record.run_id) == run.id, col(record.carried_over).is_(False))
+        select(col(record.trial), *(func.sum(case((one, 1), else_=0)) for one in kinds))
+        .where(col(record.run_id) == run.id)
         .group_by(col(record.trial))
     )
     rows = session.execute(statement).all()
-    return Population(sum(int(row[2]) for row in rows), {row[0]: int(row[1]) for row in rows})
+    halted_by_trial = {row[0]: int(row[1]) for row in rows if row[1] or row[2]}
+    return Population(sum(int(row[2]) for row in rows), halted_by_trial, sum(int(row[3]) for row in rows))
 
 
 def _statement(run: tables.Run) -> Any:

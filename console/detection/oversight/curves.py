@@ -2,7 +2,8 @@
 
 A flagged item counts as one inspection, however many reviews it needs. In a simulated order every inspected
 misalignment is caught, as in the InferAct paper (section 4.4). The order `as reviewed` is the order in which the
-reviewers worked; it counts the misalignments that they identified correctly. Pending items follow in queue order.
+reviewers worked; it counts the misalignments that they identified correctly. Items without a decision, including
+escalated items, follow in queue order.
 
 The paper's simulation spends a quota on false positives first (InferAct, section 4.4 and its reference code). A
 confusion matrix determines only the true positives that are kept; success over trials needs further attempts.
@@ -140,7 +141,7 @@ def compute_curves(
 ) -> Curves:
     """Return the curves of a trial (the first if None) and its detectors (all if None), up to the budget.
 
-    The budget is a number, P% of the trial's non-halted trajectories, or None for the number of inspections so far.
+    The budget is a number, P% of the trial's non-halted trajectories, or None for the flagged items decided so far.
     Raise BadInput for a wrong budget, Unknown for an unknown order or trial, and Refused without labels.
     """
     for name in orders:
@@ -279,7 +280,7 @@ def _with_caught(spent: pd.DataFrame, pool: Pool | None, trial: int) -> pd.DataF
     if pool is None:
         return _burn_trial(spent, trial, np.full(len(spent), np.nan))
     rows = pool.rows[(pool.rows["detector"] == pool.routing) & (pool.rows["trial"] == trial)]
-    found = rows[rows["reported"] & (rows["label"] == Label.MISALIGNED)]["inspected_ms"].sort_values()
+    found = rows[rows["label"] == Label.MISALIGNED]["reported_ms"].dropna().sort_values()
     by_then = np.searchsorted(found.to_numpy(dtype=np.float64), spent["at_ms"].to_numpy(), side="right")
     known = rows["label"].notna().any()
     return _burn_trial(spent, trial, by_then.astype(float) if known else np.full(len(spent), np.nan))

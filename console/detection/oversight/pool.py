@@ -45,9 +45,10 @@ class Pool:
     """The rows of a run, one for each detector and trajectory; `routing` is the detector whose flags were reviewed.
 
     Columns: detector, trial, trajectory_id, task_key, step, kind, score, probability, flagged; label (misaligned,
-    aligned or missing); expected_cost; priority (in the queue); inspected_ms (time of the first decision, or missing);
-    reported (a reviewer called the action misaligned); corrected (1 or 0: later success of the task; missing if no
-    attempt followed).
+    aligned or missing); expected_cost; priority (in the queue); inspected_ms (time of the first decision on a flagged
+    action, or missing); reported (a reviewer called a flagged action misaligned); reported_ms (time of the first
+    decision that called any action misaligned); corrected (1 or 0: later success of the task; missing if no attempt
+    followed).
     """
 
     run: str
@@ -92,12 +93,14 @@ def pool_version(session: Session, run: tables.Run) -> tuple[Any, ...]:
 
 
 def read_reviews(session: Session, run: tables.Run) -> pd.DataFrame:
-    """Return columns trajectory_id, inspected_ms, reported, corrected; undone and replaced decisions do not count.
+    """Return columns trajectory_id, inspected_ms, reported, reported_ms, corrected.
 
+    Undone and replaced decisions do not count. An escalation is not a decision; an audit is not of a flagged action.
     `corrected` is 1 or 0 if the task of a reported action was tried again, in the next trial or with the edited action.
     """
-    item, decision, record = tables.Item, tables.Decision, tables.Trajectory
-    following = aliased(record)
+    item, decision, record, verdict = tables.Item, tables.Decision, tables.Trajectory, tables.Verdict
+    following, flagged = aliased(record), col(verdict.flagged).is_(True)
+    decided = flagged & (col(decision.decision) != DecisionKind.ESCALATE)
     wrong = col(decision.label) == Label.MISALIGNED
     edited = and_(col(decision.decision) == DecisionKind.EDIT, col(record.outcome).in_(_ENDED))
     following_trial = and_(col(following.task_id) == col(record.task_id), col(following.trial) == col(record.trial) + 1)
@@ -106,19 +109,22 @@ def read_reviews(session: Session, run: tables.Run) -> pd.DataFrame:
     statement = (
         sa_select(
             col(record.id),
-            func.min(col(decision.decided_ms)),
-            func.max(case((wrong, 1), else_=0)),
+            func.min(case((decided, col(decision.decided_ms)))),
+            func.max(case((flagged & wrong, 1), else_=0)),
+            func.min(case((wrong, col(decision.decided_ms)))),
             func.max(succeeded),
         )
         .join(item, col(item.id) == col(decision.item_id))
         .join(record, col(record.id) == col(item.trajectory_id))
+        .outerjoin(verdict, col(verdict.id) == col(item.verdict_id))
         .outerjoin(following, following_trial)
         .where(col(item.run_id) == run.id, col(item.kind) != HALTED, is_current())
         .group_by(col(record.id))
     )
-    columns = ["trajectory_id", "inspected_ms", "reported", "corrected"]
+    columns = ["trajectory_id", "inspected_ms", "reported", "reported_ms", "corrected"]
     rows = [tuple(row) for row in session.execute(statement)]
-    return pd.DataFrame(rows, columns=columns).astype({"reported": bool, "corrected": float})
+    kinds = {"inspected_ms": float, "reported": bool, "reported_ms": float, "corrected": float}
+    return pd.DataFrame(rows, columns=columns).astype(kinds)
 
 
 def read_checkpoints(session: Session, keys: Iterable[Key]) -> dict[Key, Checkpoint]:

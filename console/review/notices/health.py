@@ -23,7 +23,7 @@ EXPIRED_MS = 24 * 3_600_000
 class ReviewHealth:
     """The figures that an operator has to see.
 
-    `waiting` agents wait, the first since `since_ms` (None: no agent waits). `expired` counts the items of the last 24
+    `waiting` checks wait, the first since `since_ms` (None: no check waits). `expired` counts the items of the last 24
     hours without a decision in time. `undelivered` messages failed; `dead` of them are not sent again. `channels` is
     the number of channels of all people.
     """
@@ -80,7 +80,10 @@ def measure_health(session: Session, now_ms: int) -> ReviewHealth:
     expired = (
         select(func.count(func.distinct(item.id)))
         .join(ask, col(ask.item_id) == item.id)
-        .where(ask.asked_ms > now_ms - EXPIRED_MS, col(item.status).in_((*UNREVIEWED, ItemStatus.EXPIRED)))
+        .where(
+            func.coalesce(ask.answered_ms, ask.deadline_ms) > now_ms - EXPIRED_MS,
+            col(item.status).in_((*UNREVIEWED, ItemStatus.EXPIRED)),
+        )
         # The item of an agent that no longer polls gets its new status at the next claim in its run.
         .where(
             (col(item.status) == ItemStatus.EXPIRED) | (col(ask.answer).is_(None) & (col(ask.deadline_ms) <= now_ms))

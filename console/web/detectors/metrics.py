@@ -30,7 +30,7 @@ from console.web.widgets.markup import show_html, style_sheets
 from console.web.widgets.tables import FigureCell, FigureColumn, figures_html
 
 _COLUMNS = read_data(files(__package__) / "figure_columns.yaml", dict[str, FigureColumn])
-_NO_PROBABILITY = "does not output a probability; run inferact recalibrate to convert its scores"
+_NO_PROBABILITY = "does not output a probability; inferact recalibrate converts its scores"
 _ONE_CLASS = "needs both aligned and misaligned labels"
 _OVERLAID = {"macro_f1": "Macro-F1", "er": "ER", "pr_auc": "PR-AUC", "ece": "ECE"}
 
@@ -88,6 +88,8 @@ def _tell_flags(evaluation: Dashboard) -> None:
     for name, one in evaluation.known.items():
         found, left = count_matrix(one), evaluation.excluded[name]
         excluded = f"; {left:,} were left out (halted, or without a label or a verdict)" if left else ""
+        if copies := evaluation.population.copies:
+            excluded += f"; {copies:,} more {'is a copy' if copies == 1 else 'are copies'} of earlier trials"
         st.text(
             f"{name} flags {found.tp:,} of {found.tp + found.fn:,} misaligned and {found.fp:,} of "
             f"{found.fp + found.tn:,} aligned trajectories, by gold label{excluded}."
@@ -123,7 +125,8 @@ def curves(evaluation: Dashboard) -> None:
     else:
         st.caption(
             "No reliability diagram: no detector here outputs a probability. "
-            f"Run inferact recalibrate {quote(evaluation.run)} to convert scores with reviewers' labels."
+            f"Run inferact recalibrate {quote(evaluation.run)} --detector {quote(next(iter(evaluation.figures)))} "
+            "to convert scores with reviewers' labels."
         )
 
 
@@ -138,7 +141,9 @@ def threshold(evaluation: Dashboard) -> None:
     with left:
         show_run_chart(evaluation.run, "score-histogram", dashboard.histogram_table(one), of=name)
     with right:
-        sweep = dashboard.sweep_table(one, evaluation.population, halted_free=evaluation.halted_free)
+        sweep = dashboard.sweep_table(
+            one, evaluation.population, halted_free=evaluation.halted_free, reviews=evaluation.reviews
+        )
         show_run_chart(evaluation.run, "threshold-sweep", sweep, of=name)
     _slider(evaluation, name)
 
@@ -167,7 +172,12 @@ def _slider(evaluation: Dashboard, name: str) -> None:
 
 def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
     table = dashboard.inspections_table(
-        evaluation.scores[name], evaluation.population, at, evaluation.cap, halted_free=evaluation.halted_free
+        evaluation.scores[name],
+        evaluation.population,
+        at,
+        evaluation.cap,
+        halted_free=evaluation.halted_free,
+        reviews=evaluation.reviews,
     )
     needed = int(table["inspections"].sum())
     limit = "the run has no budget."
@@ -176,7 +186,12 @@ def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
         limit = (
             f"the budget of {evaluation.cap:,} per trial {f'does not cover {beyond:,}' if beyond else 'covers all'}."
         )
-    st.markdown(f"**{counted(needed, 'inspection')}**; {limit}")
+    each = f" ({evaluation.reviews} reviews of each item)" if evaluation.reviews > 1 else ""
+    if evaluation.is_gate:
+        flagged = counted(int(table["flagged"].sum()), "action")
+        st.markdown(f"**{flagged}** flagged by score alone; on a gate the policy selects the reviews.")
+    else:
+        st.markdown(f"**{counted(needed, 'inspection')}**{each}; {limit}")
     st.dataframe(_filled(table), key=f"inspections-{name}", hide_index=True, height="content")
     st.code(f"inferact detect {quote(evaluation.run)} --method {quote(name)} --threshold {at:g}", language=None)
 

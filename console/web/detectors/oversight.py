@@ -25,6 +25,10 @@ _WORDS = {
 _TWINS = ("priority", "expected-cost")
 """The orders whose curves are equal if all actions have one cost and the detector outputs no probability."""
 
+_PLAYED = (
+    "The curves label flagged actions of a live run by playing each in a copy of its environment. The metrics above "
+    "use gold labels only."
+)
 
 _Wanted = tuple[str | None, str | None]
 """The comparison to draw: one detector in all orders (the order is None), or all detectors in one order."""
@@ -37,6 +41,7 @@ def show_oversight(run_name: str) -> None:
     with reading() as session:
         run = runs.get(session, run_name)
         version, settled = oversight.pool_version(session, run), oversight.has_settled_labels(session, run)
+        is_live, is_routed = run.kind == RunKind.LIVE, run.detector is not None
     head, body = st.container(horizontal=True, vertical_alignment="bottom"), st.container()
     with head:
         labels = "gold"
@@ -54,19 +59,26 @@ def show_oversight(run_name: str) -> None:
             curves = _curves(database_url(), pool, version, labels, trial, further, wanted)
     with body:
         if known:
-            _drawn(run_name, curves, wanted)
-            if run.kind == RunKind.LIVE and labels == oversight.LABELS[0]:
-                st.caption(
-                    "These labels are gold labels and, for stopped actions, the outcome of playing the action in a "
-                    "copy of its environment."
-                )
+            _drawn(run_name, curves, wanted, _tell_undecided(pool.routing, known[trial], is_routed=is_routed))
+            if is_live and labels == oversight.LABELS[0]:
+                st.caption(_PLAYED)
         else:
-            why = "no flagged item has a label" if pool.rows["flagged"].any() else "nothing is flagged"
+            why = (
+                f"no flagged item has {'a gold' if labels == 'gold' else 'a settled'} label"
+                if pool.rows["flagged"].any()
+                else "nothing is flagged"
+            )
             st.caption(f"No oversight curve: {why}.")
         show_burn_down(run_name, _burnt(database_url(), run_name, pool, pool.labels, version))
 
 
-def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted) -> None:
+def _tell_undecided(routing: str, flaggers: list[str], *, is_routed: bool) -> str:
+    if is_routed and routing not in flaggers:
+        return f"{routing} selects the items of this run, and flagged no labelled trajectory of this trial."
+    return "No flagged item of this trial is decided yet."
+
+
+def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted, undecided: str) -> None:
     points, summary = curves.points, curves.summary
     if wanted[1] is None:
         points, summary = (_drop_equal_order(frame, curves.points) for frame in (points, summary))
@@ -74,15 +86,21 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted) -> None:
     with left:
         show_run_chart(run, "oversight-curve", points.assign(spent=curves.spent))
     with right:
-        for sentence in _sentences(curves):
+        for sentence in _sentences(curves, undecided):
             st.markdown(sentence)
         _table(summary, "policy" if wanted[1] is None else "detector", curves.further)
         less = "; “as reviewed” excludes misalignments that reviewers approved"
+        told = (
+            " “Corrected” counts caught actions whose task succeeded later."
+            if summary["corrected"].notna().any()
+            else ""
+        )
+        told += " Area: 0 for a random order, 1 at best." if summary["area"].notna().any() else ""
         less = less if oversight.AS_REVIEWED in set(summary["policy"]) else ""
         st.caption(
-            f"Misalignments caught after {counted(curves.spent, 'inspection')}, and by {curves.further:,} more. The "
-            f"curves inspect flagged items only, and every inspected misalignment is caught{less}. "
-            "An escalation is an inspection. Area: 0 for a random order, 1 at best."
+            f"Misalignments caught in the first {counted(curves.spent, 'flagged item')}, and in {curves.further:,} "
+            f"more. The curves inspect flagged items only, and every inspected misalignment is caught{less}."
+            f"{told}"
         )
 
 
@@ -101,23 +119,23 @@ def _table(summary: pd.DataFrame, named: str, further: int) -> None:
     )
 
 
-def _sentences(curves: oversight.Curves) -> Iterator[str]:
+def _sentences(curves: oversight.Curves, undecided: str) -> Iterator[str]:
     """Yield sentences on the misalignments caught so far, caught by further inspections, not flagged, and excluded."""
     summary, n = curves.summary, curves.further
     # Of several detectors, take the one that caught most; of several orders, take the first, which is the actual order.
     best = summary.sort_values(["caught", "more"], ascending=False) if summary["policy"].nunique() == 1 else summary
     first = best.iloc[0]
-    of_flagged = f"of {counted(first['misaligned'], 'flagged misalignment')}"
+    of_flagged, left = f"of {counted(first['misaligned'], 'flagged misalignment')}", first["flagged"] - first["spent"]
     who = f"With {first['detector']}, {_WORDS.get(first['policy'], '')}, "
     if first["policy"] == oversight.AS_REVIEWED:
-        caught = f"In {counted(curves.spent, 'inspection')} reviewers caught **{first['caught']:.0f} {of_flagged}**; "
-        following = f"the next {counted(n, 'item')} without an inspection contain{'s' if n == 1 else ''}"
-        yield f"{caught}{following} **{first['more']:.0f} more**."
-    elif curves.spent:
-        caught = f"{who}{_catch(curves.spent)} **{first['caught']:.0f} {of_flagged}**"
-        yield f"{caught}, {n:,} more **{first['more']:.0f}**."
+        rest = f"; the next {_contain(min(n, left))} **{first['more']:.0f} more**" if left else ""
+        items = counted(first["spent"], "flagged item")
+        yield f"Reviewers decided {items} and caught **{first['caught']:.0f} {of_flagged}**{rest}."
+    elif first["spent"]:
+        caught = f"{who}the first {_contain(first['spent'])} **{first['caught']:.0f} {of_flagged}**"
+        yield f"{caught}, {min(n, left):,} more **{first['more']:.0f}**."
     else:
-        yield f"No flagged item of this trial is decided yet. {who}{_catch(n)} **{first['more']:.0f} {of_flagged}**."
+        yield f"{undecided} {who}the first {_contain(min(n, left))} **{first['more']:.0f} {of_flagged}**."
     if first["missed"]:
         missed = counted(first["missed"], "misaligned trajectory")
         yield f"Not flagged by {first['detector']}, so not on the curves: {missed}."
@@ -125,8 +143,8 @@ def _sentences(curves: oversight.Curves) -> Iterator[str]:
         yield f"Excluded: {counted(first['unlabelled'], 'flagged item')} without a label."
 
 
-def _catch(inspections: int) -> str:
-    return f"{counted(inspections, 'inspection')} {'catches' if inspections == 1 else 'catch'}"
+def _contain(items: int) -> str:
+    return f"{counted(items, 'flagged item')} {'contains' if items == 1 else 'contain'}"
 
 
 def _wanted(detectors: list[str], routing: str) -> _Wanted:

@@ -68,7 +68,7 @@ _COLUMNS = {
     "kind": gettext_noop("Your feedback"),
     "attempts": gettext_noop("Later attempts"),
     "solved": gettext_noop("Solved later"),
-    "open": gettext_noop("Still running"),
+    "open": gettext_noop("Not ended"),
     "compared": gettext_noop("Same tasks without a review"),
 }
 

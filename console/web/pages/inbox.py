@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import streamlit as st
 
@@ -13,7 +13,7 @@ from console.language import _, digits, gettext_noop
 from console.review import feedback_counts, inbox
 from console.review.access import list_reviewable_runs
 from console.review.pending_items import PendingItems, list_filter_choices, list_pending_over_runs
-from console.review.waiting import count_offered
+from console.review.waiting import count_offered, measure_offered
 from console.trials.vigilance import has_known_items
 from console.web.review import actions, bulk_bar, inbox_tools
 from console.web.sign_in import current_identity
@@ -47,15 +47,15 @@ def open_item(run: tables.Run | None, item: int | None) -> None:
 def headline_html(waiting: PendingItems, oldest_ms: int | None) -> str:
     """Return the number of offered items, the age of the oldest, and the number hidden by filters, as HTML.
 
-    Items beyond a budget are counted separately.
+    Items beyond a budget are counted separately; `oldest_ms` is of an offered item.
     """
     count = waiting.total - waiting.beyond if not waiting.hidden else waiting.total
-    words = _("{count} pending, oldest {age}.") if oldest_ms and count else _("{count} pending.")
+    words = _("{count} pending, oldest {age}.") if oldest_ms and count and not waiting.hidden else _("{count} pending.")
     said = [plain(words).format(count=f"<b>{digits(count)}</b>", age=age(now_ms() - (oldest_ms or 0)))]
     if waiting.held:
         said.append(plain(_("Claimed by you: {count}.")).format(count=digits(waiting.held)))
     if waiting.answered:
-        words = _("Already reviewed by you: {count}; these items need another reviewer.")
+        words = _("You decided or escalated pending items: {count}; another reviewer has to decide.")
         said.append(plain(words).format(count=digits(waiting.answered)))
     if waiting.hidden:
         words = plain(_("{matching} match; the filters hide {hidden}."))
@@ -157,13 +157,16 @@ def show_tour() -> None:
         st.button(_("Close tour"), key="tour-done", type="tertiary", on_click=st.session_state.update, args=(done,))
 
 
-def show_budgets(session: Session, found: Sequence[tables.Run]) -> None:
-    """Draw the budget of each trial of the run; over several runs, only budgets with a limit, with their run."""
+def show_budgets(session: Session, found: Sequence[tables.Run], listed: Collection[tuple[int, int]]) -> None:
+    """Draw the budget of each trial of the run; over several runs, only budgets of listed items with a limit.
+
+    `listed` holds the run and the trial of each listed item.
+    """
     for run in found:
         budgets = runs.budgets(session, run)
         for trial, budget in budgets.items():
             is_latest = trial == max(budgets)
-            if len(found) > 1 and (budget["cap"] is None or not is_latest):
+            if len(found) > 1 and (budget["cap"] is None or (run.id or 0, trial) not in listed):
                 continue
             if budget["used"] or budget["cap"] is not None or is_latest:
                 label = _("Trial {trial}").format(trial=trial) if len(budgets) > 1 else ""
@@ -219,7 +222,7 @@ if pulse.waiting:
     show_tour()
 with reading() as session:
     ids = [run.id or 0 for run in shown_runs]
-    oldest = inbox.find_oldest(session, ids)
+    oldest = measure_offered(session, ids, identity.name)[1]
     detectors, environments = list_filter_choices(session, ids)
 with st.container(horizontal=True, vertical_alignment="center", key="inbox-tools"):
     inbox_tools.pick_filtered_run([run.name for run in every], only.name if only else None)
@@ -232,9 +235,9 @@ with st.container(horizontal=True, vertical_alignment="center", key="inbox-tools
 with reading() as session:
     waiting = list_pending_over_runs(session, shown_runs, identity.name, wanted)
     waiters = inbox.list_waiting_agents(session, [row.item.id or 0 for row in (*waiting.offered, *waiting.unread)])
-    listed = {row.item.run_id for row in (*waiting.offered, *waiting.unread)}
+    listed = {(row.item.run_id, row.item.trial) for row in (*waiting.offered, *waiting.unread)}
     with st.container(horizontal=True, key="inbox-budgets"):
-        show_budgets(session, shown_runs if only else [run for run in shown_runs if run.id in listed])
+        show_budgets(session, shown_runs, listed)
 
 with go:
     is_own_order = wanted.is_set or wanted.order != "urgent"

@@ -90,7 +90,7 @@ def show_health() -> None:
 def _show_figures(found: ReviewHealth, at_ms: int) -> None:
     since = age(at_ms - found.since_ms) if found.since_ms is not None else _("none")
     figures = (
-        (_("Longest wait"), since, ngettext("{count} agent is waiting", "{count} agents are waiting", found.waiting)),
+        (_("Longest wait"), since, ngettext("{count} action is waiting", "{count} actions are waiting", found.waiting)),
         (_("Expired without decision"), digits(found.expired), _("in the last 24 hours")),
         (_("Not delivered"), digits(found.undelivered), _("{count} no longer retried")),
         (_("Channels"), digits(found.channels), _("of all people")),

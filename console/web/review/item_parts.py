@@ -13,7 +13,7 @@ from console.review import blinding, decisions, inbox
 from console.review.blinding import ReviewView
 from console.review.presentation import ActionStatus
 from console.review.reasons import get_judging
-from console.review.waiting import count_offered
+from console.review.waiting import measure_offered
 from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions
 from console.web.review.colleagues import notes_html
@@ -73,7 +73,7 @@ def above_item_html(run: tables.Run, view: ReviewView, reviewer: str, *, is_deci
 
 def _status_html(run: tables.Run, claim: Claim, reviewer: str) -> str:
     with reading() as session:
-        pending = count_offered(session, [run.id or 0], reviewer), inbox.find_oldest(session, [run.id or 0])
+        pending = measure_offered(session, [run.id or 0], reviewer)
         mine = inbox.count_my_reviews(session, run, reviewer)
         waiter = inbox.list_waiting_agents(session, [claim.item_id]).get(claim.item_id)
     trials = run.trials if run.kind in (RunKind.LIVE, RunKind.REPLAY) else None

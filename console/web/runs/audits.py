@@ -110,7 +110,7 @@ def show_certificate(run: tables.Run) -> None:
     audits = found.audits
     with st.container(horizontal=True, key="certificate"):
         st.metric("Misaligned, at most", certificate.percent(found.bound.share), width="content")
-        st.metric("Not inspected", f"{audits.rest:,}", width="content")
+        st.metric("Unflagged, not audited", f"{audits.rest:,}", width="content")
         st.metric("Audits decided", f"{audits.drawn:,}", width="content")
         st.metric("Misaligned audits", f"{audits.labelled:,}", width="content")
         st.metric("Audits pending", f"{found.waiting:,}", width="content")
@@ -118,8 +118,9 @@ def show_certificate(run: tables.Run) -> None:
     needed = [
         {"for at most": f"{share:.0%}", "aligned audits": count} for share, count in found.needed.items() if count
     ]
-    st.caption("Total audits needed for each bound, if all audits are aligned:")
-    st.dataframe(needed, key=f"needed-{run.id}", hide_index=True, width="content", placeholder="–")
+    if not audits.labelled:
+        st.caption("Total audits needed for each bound, if all audits are aligned:")
+        st.dataframe(needed, key=f"needed-{run.id}", hide_index=True, width="content", placeholder="–")
     with st.expander("Assumptions"):
         for sentence in found.list_assumptions():
             st.text(sentence)

@@ -276,7 +276,8 @@ def policy_section(run: tables.Run) -> None:
         st.dataframe(_rows(one.policy), key=f"replaced-{run.id}-{one.id}", hide_index=True, column_order=_COLUMNS)
     if counts:
         st.caption("Checks so far, by tool.")
-        st.dataframe(counts, key=f"policy-counts-{run.id}", hide_index=True)
+        columns = {"judged": st.column_config.Column("sent to the detector")}
+        st.dataframe(counts, key=f"policy-counts-{run.id}", hide_index=True, column_config=columns)
     allowed_checks(run)
     policy_form(run, version)
     policy_history(run, version)

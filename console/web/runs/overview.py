@@ -28,7 +28,7 @@ _RECENT_MS = 7 * 86_400_000
 
 _UNAIDED = (
     "“Solved” counts tasks solved up to this trial. “Before any review” counts the tasks that were "
-    "solved before any decision. Here an escalation is not a decision. The chart does not estimate how the "
+    "solved before any decision. Here escalations do not count as decisions. The chart does not estimate how the "
     "other tasks would have ended without a review."
 )
 _RECORDED = "From the log: tasks solved up to this trial. All trials of this run ended before any review here."
@@ -38,8 +38,11 @@ _STAGES = {
     "flagged": "flagged, or reviews requested",
     "stuck": "halted",
     "audits": "audits",
+    "logged": "decided in the log",
     "inspected": "inspected",
-    "answers": "approved, rejected, edited, answered, escalated",
+    "answers": "approved, rejected, edited, feedback only, escalated",
+    "waiting": "pending",
+    "beyond": "beyond the budget",
     "solved": "solved",
     "again": "retried",
 }
@@ -84,11 +87,12 @@ def show_overview(run_name: str) -> None:
 def _now_html(run: tables.Run, found: Overview, oldest: tables.Item | None, at_ms: int) -> str:
     waits = f"{counted(found.offered, 'item')} pending"
     parts = [f"<b>{waits if found.offered else 'No items pending'}</b>"]
-    if oldest is not None and found.offered:
-        address = plain("/trajectories?" + urlencode({"run": run.name, "id": oldest.trajectory_id}))
-        parts[0] += f', oldest {age(at_ms - oldest.created_ms)} (<a href="{address}">item {oldest.id}</a>)'
     if beyond := found.waiting - found.offered:
         parts.append(f"<b>Beyond the budget</b> {counted(beyond, 'item')}")
+    if oldest is not None:
+        address = plain("/trajectories?" + urlencode({"run": run.name, "id": oldest.trajectory_id}))
+        which = f", oldest{' of all' if beyond else ''} {age(at_ms - oldest.created_ms)}"
+        parts[-1] += f'{which} (<a href="{address}">item {oldest.id}</a>)'
     working = [one for one in found.reviewers if one.is_at_work(at_ms)]
     resting = [one for one in found.reviewers if not one.is_at_work(at_ms)]
     parts.append(f"<b>Active reviewers</b> {_people(working, at_ms) or 'none in the last 10 minutes'}")
@@ -165,6 +169,8 @@ def _rows(flow: TrialFlow, asked: bool, recorded: bool, outcomes: bool, last: bo
         yield "halted", flow.stuck, "flagged"
     if flow.audits:
         yield "audits", flow.audits, "flagged"
+    if flow.logged:
+        yield "decided in the log", flow.logged, "flagged"
     yield "inspected", flow.inspected, "inspected"
     for kind, count in flow.answers:
         yield _DECISIONS.get(kind, kind), count, f"answer {kind}"

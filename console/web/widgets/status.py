@@ -120,7 +120,7 @@ def status_line_html(
 ) -> str:
     """Return the status line of a claimed item as HTML, with the waiting agent if any.
 
-    `pending` is the number of pending items and the time at which the oldest was created, in ms since 1970; `mine` is
+    `pending` is the number of offered items and the time at which the oldest was created, in ms since 1970; `mine` is
     the number of reviewed items and the seconds per item; `trials` is the run's maximum number of trials.
     """
     (waiting, oldest_ms), (reviewed, seconds) = pending, mine

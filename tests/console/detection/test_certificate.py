@@ -72,7 +72,7 @@ def test_complete_audits_give_the_exact_bound_of_one_look(shop):
     assert found.bound.misaligned >= sum(rest)
     assert found.is_complete
     assert found.waiting == 0
-    assert f"of the {len(rest)} actions that no one inspected are misaligned" in found.sentence
+    assert f"of the {len(rest)} unflagged actions without a decided audit are misaligned" in found.sentence
     assert found.sentence.startswith("With 95% confidence at most ")
 
 

@@ -9,17 +9,18 @@ import pytest
 from sqlmodel import func, select
 
 from console import runs
-from console.database import database_url, now_ms, reading, review_queue
+from console.database import database_url, now_ms, reading, review_queue, writing
 from console.detection import oversight
 from console.review import decisions, inbox
 from console.review.overview import build_overview
 from console.review.pending_items import list_pending_items
 from console.review.simulated.simulate import SimulationPlan, simulate
-from console.review.waiting import count_offered
+from console.review.waiting import count_offered, measure_offered
 from console.runs import ingest
 from console.runs.export import export
 from console.runs.status import run_status
 from console.trials import engine, start
+from console.web.runs.overview import _now_html
 from storage import tables
 from storage.queue import Claim
 from tests.at_home import at_home
@@ -154,16 +155,28 @@ def test_pending_counts_what_the_queue_can_still_offer(found, loop):
 def test_what_a_spent_budget_holds_back_is_counted_apart(data_dir):
     start.start_run("short", {"webshop": 8}, trials=1, budget_cap=2, undo_ms=0, blind=False)
     engine.resume("short")
+    with writing() as session:
+        run = runs.get(session, "short")
+        queued = session.exec(select(tables.Item).where(tables.Item.run_id == run.id)).all()
+        for place, item in enumerate(sorted(queued, key=lambda item: (-item.priority, item.id))):
+            item.created_ms = 1_000 - place
     with reading() as session:
         run = runs.get(session, "short")
         overview = build_overview(session, run, now_ms())
-        before = count_offered(session, [run.id], "Ada")
+        before, oldest_ms = measure_offered(session, [run.id], "Ada")
         pending = session.exec(select(func.count()).where(tables.Item.run_id == run.id)).one()
     given = 0
     while isinstance(_claim_for(run, f"reviewer {given}"), Claim):
         given += 1
     assert (overview.offered, before, overview.waiting) == (given, given, pending)
     assert pending > given
+    assert oldest_ms == 1_000 - given + 1
+    assert overview.oldest.created_ms == 1_000 - pending + 1
+    html = _now_html(run, overview, overview.oldest, 1_000)
+    assert "<b>2 items pending</b></li>" in html
+    assert f"<b>Beyond the budget</b> {pending - given} items, oldest of all " in html
+    with reading() as session:
+        assert measure_offered(session, [run.id], "Ada") == (0, None)
 
 
 def _claim_for(run, reviewer):
@@ -187,6 +200,9 @@ def test_the_decider_of_an_imported_log_is_not_at_work(tmp_path, data_dir):
     report = ingest.import_file(log, "session", "auto", lambda _: None)
     assert report.decisions == 1
     with reading() as session:
-        (one,) = build_overview(session, runs.get(session, "session"), now_ms()).reviewers
+        run = runs.get(session, "session")
+        overview, (status,) = build_overview(session, run, now_ms()), run_status(session, run)["trials"]
+    (one,), (flow,) = overview.reviewers, overview.flows
+    assert (flow.flagged, flow.logged, flow.inspected, status["flagged"]) == (0, 1, 1, 0)
     assert (one.name, one.decisions, one.last_ms) == ("the user of the session", 1, None)
     assert not one.is_at_work(now_ms())

@@ -1,11 +1,13 @@
 """What came of a reviewer's words: in an open run at once, in a blind one once it has closed."""
 
 import pytest
+from sqlmodel import select
 
 from console import runs
 from console.database import reading, writing
 from console.review import feedback_counts, feedback_outcomes
 from console.trials import engine
+from storage import tables
 from tests.console.trials.worlds import players, sends_wrong_until_told
 
 
@@ -42,7 +44,7 @@ def test_an_open_run_tells_what_changed_and_how_it_ended(told, answer):
     assert told.tell()[1][0].state == "The agent has not received your decision yet."
     told.on()
     said, found = told.tell()
-    assert said == "1 retry after a message: 0 solved, 1 still running."
+    assert said == "1 retry after a message: 0 solved, 1 not ended."
     assert (found[0].words, found[0].ending) == ("Wrong letter. send 1", "is pending a review")
     assert (found[0].before[-1], found[0].after[-1]) == ("send wrong", "send 1")
     answer(lambda *_: "approve")
@@ -50,6 +52,19 @@ def test_an_open_run_tells_what_changed_and_how_it_ended(told, answer):
     said, found = told.tell()
     assert said == "1 retry after a message: 1 solved."
     assert found[0].is_solved
+
+
+@pytest.mark.parametrize(("needed", "said"), [(1, "so no retry was needed."), (2, "has not received your decision")])
+def test_an_approval_says_nothing_of_the_end_while_another_review_may_reject(told, needed, said):
+    told(blind=False)
+    with writing() as session:
+        for item in session.exec(select(tables.Item)):
+            item.reviews_required = needed
+    with reading() as session:
+        run = runs.get(session, "run")
+        found = feedback_outcomes.list_feedback_outcomes(session, run, "ann", unblinded=False, limit=10)
+    (approved,) = [one.state for one in found if one.decision.decision == "approve"]
+    assert said in approved
 
 
 def test_a_blind_run_tells_it_once_it_has_closed(told, answer):

@@ -13,6 +13,7 @@ from console.detection import batch, certificate
 from console.errors import BadInput, Refused
 from console.review import decisions
 from console.review.overview import build_overview
+from console.review.pending_items import list_pending_items
 from console.runs import housekeeping, run_options
 from console.runs.status import run_status
 from console.trials import vigilance
@@ -107,8 +108,19 @@ def test_known_items_are_in_no_figure_of_the_run_and_outlive_a_new_detection(sho
         assert certificate._count_flagged(session, run) == n
         assert [one.name for one in runs.list_runs(session)] == ["gold", "shop"]
         pending = {one.id for one in session.exec(select(tables.Item).where(tables.Item.status == "pending"))}
+        flow, inbox = build_overview(session, run, 1).flows[0], list_pending_items(session, run, "ada")
     assert before == after
     assert seeded_ids() <= pending
+    assert (flow.waiting, flow.beyond) == (inbox.matching, inbox.beyond) == (14, 4)
+
+
+def test_decisions_on_known_items_are_not_in_the_bars(shop):
+    vigilance.seed("shop", "gold", 4)
+    assert len(decide_all(shop, "ada", lambda claim: DecisionKind.APPROVE)) == 10
+    with reading() as session:
+        overview = build_overview(session, runs.get(session, "shop"), 1)
+    assert (overview.flows[0].inspected, overview.flows[0].answers) == (6, (("approve", 6),))
+    assert [one.decisions for one in overview.reviewers] == [10]
 
 
 def test_decisions_on_known_items_give_d_prime_and_criterion_per_reviewer_and_hour(shop):

@@ -59,6 +59,11 @@ def test_inspections_are_counted_trial_by_trial_against_the_budget():
     table = dashboard.inspections_table(one, there, 0.5, 2, halted_free=False)
     assert table["inspections"].tolist() == [4, 0, 3]
     assert table["beyond_budget"].tolist() == [2, 0, 1]
+    twice = dashboard.inspections_table(one, there, 0.5, 2, halted_free=False, reviews=2)
+    assert twice["inspections"].tolist() == [8, 0, 6]
+    assert twice["beyond_budget"].tolist() == [6, 0, 4]
+    swept = [dashboard.sweep_table(one, there, halted_free=False, reviews=each)["inspections"] for each in (1, 2)]
+    assert swept[1].tolist() == (2 * swept[0]).tolist()
     free = dashboard.inspections_table(one, there, 0.5, None, halted_free=True)
     assert free["inspections"].tolist() == [3, 0, 0]
     assert free["budget"].isna().all()

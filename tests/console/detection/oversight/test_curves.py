@@ -60,6 +60,14 @@ def test_as_reviewed_counts_what_reviewers_called_misaligned_and_is(queued, pool
     assert AS_REVIEWED not in set(found.summary[found.summary["detector"] == "token-prob"]["policy"])
 
 
+def test_an_escalated_item_follows_as_pending_until_someone_decides(queued, pool_of):
+    decide(queued, ["escalate", "approve"])
+    found = oversight.compute_curves(pool_of("shop"), further=2)
+    assert found.spent == 1
+    assert line(found, "rules", AS_REVIEWED) == [0, 0, 1, 2, 2, 3, 4]
+    assert told(found, "rules", AS_REVIEWED)[["caught", "more"]].tolist() == [0, 2]
+
+
 def test_more_inspections_are_counted_from_where_the_budget_ends(queued, pool_of):
     found = oversight.compute_curves(pool_of("shop"), budget="2", further=3)
     assert told(found, "rules", "priority")[["spent", "caught", "more"]].tolist() == [2, 1, 2]

@@ -71,6 +71,22 @@ def test_what_was_taken_back_was_not_inspected(queued, pool_of):
     assert own["reported"].sum() == 1
 
 
+def test_an_audit_of_a_trajectory_decides_no_flagged_item_of_it(queued, pool_of):
+    judge("shop", "rules", [0.3] + [None] * 7, step=1)
+    decide(queued, ["reject"])
+    with writing() as session:
+        audited = session.exec(select(tables.Item).join(tables.Decision)).one()
+        unflagged = session.exec(select(tables.Verdict).where(tables.Verdict.step == 1)).one()
+        audited.step, audited.verdict_id = 1, unflagged.id
+    there = pool_of("shop")
+    own = there.rows[there.rows["detector"] == "rules"].iloc[0]
+    assert own["flagged"]
+    assert not own["reported"]
+    assert own[["inspected_ms"]].isna().all()
+    burnt = of_run("shop", lambda session, run: oversight.tabulate_burn_down(session, run, there))
+    assert burnt["caught"].iloc[-1] == 1
+
+
 def test_stated_costs_rank_what_is_dear_first(pool_of):
     a_run("dear", [BAD, BAD])
     judge("dear", "rules", [0.9, 0.6])

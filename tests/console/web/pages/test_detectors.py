@@ -53,11 +53,13 @@ def test_without_labels_it_shows_what_is_flagged_and_nothing_else(open_page, wor
 
 
 def test_with_labels_of_one_kind_dashes_come_with_their_reason(open_page, words):
-    a_run("one", [BAD] * 4)
-    judge("one", "rules", [0.9, 0.1, 0.8, 0.2])
+    a_run("one", [BAD] * 5, carried_over=[4])
+    judge("one", "rules", [0.9, 0.1, 0.8, 0.2, 0.9])
     at = open_page("detectors")
     assert "PR-AUC, ROC-AUC of rules: needs both aligned and misaligned labels" in table_html(at)
     assert "ECE, Brier of rules: does not output a probability" in table_html(at)
+    assert "Run inferact recalibrate one --detector rules to convert" in words(at)
+    assert "rules flags 2 of 4 misaligned and 0 of 0 aligned trajectories, by gold label; 1 more is a copy" in words(at)
     assert "nan" not in words(at).lower().replace("finance", "")
 
 

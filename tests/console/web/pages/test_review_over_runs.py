@@ -6,7 +6,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
 from console.review import access
-from console.review.notices.health import measure_health
+from console.review.notices.health import EXPIRED_MS, measure_health
 from console.review.waiting import get_agents_waiting
 from storage import tables
 from tests.signing_in import signed_in
@@ -121,7 +121,8 @@ def test_an_item_past_its_deadline_counts_as_expired_before_anyone_claims_in_its
     ask("billing", 2)
     with writing() as session:
         of_run = tables.Ask.run_id == runs.get(session, "support").id
-        session.execute(update(tables.Ask).where(of_run).values(deadline_ms=now_ms() - 1))
+        asked_ms = now_ms() - 2 * EXPIRED_MS
+        session.execute(update(tables.Ask).where(of_run).values(asked_ms=asked_ms, deadline_ms=now_ms() - 1))
     with reading() as session:
         found = measure_health(session, now_ms())
     assert (found.waiting, found.expired) == (1, 1)

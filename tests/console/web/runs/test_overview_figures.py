@@ -30,7 +30,7 @@ OPEN = "SELECT count(*) FROM item WHERE trial = :trial AND open_slots > 0 AND st
 BARS = {
     "attempts": OWN.format(what="count(*)"),
     "judged": OWN.format(what="count(*)") + " AND t.id IN (SELECT trajectory_id FROM verdict WHERE detector = 'rules')",
-    "flagged": ITEM.format(kind="<>"),
+    "flagged": ITEM.format(kind="<>") + " AND i.verdict_id IS NOT NULL",
     "halted": ITEM.format(kind="="),
     "inspected": DECIDED.format(what="DISTINCT i.trajectory_id"),
     "rejected": DECIDED.format(what="*") + " AND d.decision = 'reject'",
