@@ -77,6 +77,8 @@ def test_example_runs_as_it_is_shown(served, tmp_path, monkeypatch, name, decide
         env |= {"OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_API_KEY": "none", "GEMINI_API_KEY": "none"}
         env |= {"GOOGLE_GEMINI_BASE_URL": model.url, "ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "none"}
         env |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
+        # Claude Code would offer the tool only after a search for it.
+        env["ENABLE_TOOL_SEARCH"] = "false"
         reviewers.start()
         try:
             ran = subprocess.run(
