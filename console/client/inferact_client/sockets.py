@@ -77,5 +77,8 @@ class _Stream(httpcore.NetworkStream):
         for start in range(0, len(buffer), _PIECE):
             self._stream.write(buffer[start : start + _PIECE], self._sockets.left_s())
 
-    def start_tls(self, *given: Any, timeout: float | None = None, **more: Any) -> _Stream:
-        return _Stream(self._stream.start_tls(*given, timeout=self._sockets.left_s(), **more), self._sockets)
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> _Stream:
+        secured = self._stream.start_tls(ssl_context, server_hostname, self._sockets.left_s())
+        return _Stream(secured, self._sockets)
