@@ -31,6 +31,9 @@ Weights = Mapping[str, float]
 
 Name = TypeVar("Name", str, tuple[int, str])
 
+OWN_VALUES = "t-test of participants' own values"
+"""The method that uses only participants with answers in every compared condition."""
+
 _LEAST_DF = 3
 _LEAST_WELCH = 0.999
 _NONE = 1e-10
@@ -201,7 +204,7 @@ def _own(cells: CellTable, at: list[int], weights: Floats) -> tuple[Estimate, st
     inverse = np.linalg.pinv(columns)
     rest = values - columns @ (inverse @ values)
     error = float(inverse[0] @ inverse[0] * (rest @ rest) / max(df, 1)) ** 0.5
-    method = "t-test of participants' own values" + ", sets of tasks removed" * bool(rotating.size)
+    method = OWN_VALUES + ", sets of tasks removed" * bool(rotating.size)
     return _figure(float(inverse[0] @ values), error, df, count, method)
 
 

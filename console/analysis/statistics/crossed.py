@@ -236,13 +236,13 @@ class CrossedPlan:
         if not table.within:
             groups = [len(set(table.person[table.condition == at])) for at in np.flatnonzero(weights)]
             few = min(groups) < FEWEST_BETWEEN
-            return f"a group of {min(groups)} people is smaller than {FEWEST_BETWEEN}" if few else ""
+            return f"a group of {min(groups)} participants is smaller than {FEWEST_BETWEEN}" if few else ""
         both = len(people[0] & people[1])
         whole = both == len(people[0] | people[1]) == FEWEST_WITHIN - 1 and self._is_complete()
         if both < FEWEST_WITHIN and not whole:
-            return f"{both} people with answers in both conditions are fewer than {FEWEST_WITHIN}"
+            return f"{both} participants with answers on both sides of the contrast are fewer than {FEWEST_WITHIN}"
         if float(df_people.min()) < 2:
-            return "people leave fewer than 2 degrees of freedom"
+            return "participants leave fewer than 2 degrees of freedom"
         return ""
 
     def _is_complete(self) -> bool:

@@ -6,6 +6,8 @@ import pandas as pd
 
 from console.analysis.statistics.reviewer_agreement import cohen_of_pairs
 from console.analysis.statistics.reviewer_agreement import estimate_agreement as measures
+from console.language import counted
+from console.studies.analysis.format import named, why_open
 from console.studies.analysis.frames import Frames, cells, first_labels, groups, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 
@@ -52,12 +54,13 @@ def describe_agreement(table: pd.DataFrame) -> str:
     who = table["reviewers"].iloc[0]
     rows = table[table["reviewers"] == who].set_index("measure")
     if "alpha" not in rows.index or pd.isna(rows.loc["alpha", "value"]):
-        return f"The agreement of {who} beyond chance is inconclusive: {rows['note'].iloc[-1]}"
+        return f"The agreement of {named(who)} beyond chance is inconclusive: {rows['note'].iloc[-1]}"
     alpha = rows.loc["alpha"]
-    span = f" ({alpha['low']:.2f} to {alpha['high']:.2f})" if pd.notna(alpha["low"]) else ""
+    said, on = f"Krippendorff's alpha of {named(who)} is {alpha['value']:.2f}", counted(alpha["n"], "shared checkpoint")
+    if pd.isna(alpha["low"]):
+        return f"{said} on {on}{why_open(alpha)}"
     return (
-        f"Krippendorff's alpha of {who} is {alpha['value']:.2f}{span} on {alpha['n']:,} shared checkpoints: "
-        f"{_verdict(alpha['low'], alpha['high'])} "
+        f"{said} ({alpha['low']:.2f} to {alpha['high']:.2f}) on {on}: {_verdict(alpha['low'], alpha['high'])} "
         f"(Krippendorff's threshold: {TENTATIVE})."
     )
 

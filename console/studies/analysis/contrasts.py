@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from console.analysis.statistics.contrasts import (
+    OWN_VALUES,
     ContrastFit,
     adjust_p_values,
     equivalence_p_value,
@@ -139,7 +140,8 @@ def describe_planned(shown: pd.DataFrame) -> str:
         return "Beside people, results of simulated reviewers are exploratory; they answer no planned question."
     if first.empty:
         return "The design has one condition, or no condition has finished yet."
-    tests = int(first["p"].notna().sum())
+    tested = first[first["p"].notna()]
+    tests = 1 if tested["p"].equals(tested["p_adjusted"]) else len(tested)
     return "\n".join(_answer(row, tests) for row in first.to_dict("records"))
 
 
@@ -164,11 +166,13 @@ def _verdict(row: Mapping[Hashable, Any], figures: str) -> str:
 
 
 def _scope(row: Mapping[Hashable, Any]) -> str:
-    people = counted(row["n"], "participant" if row["annotator_kind"] == PEOPLE else "simulated participant")
+    who, noun = ("people", "participant") if row["annotator_kind"] == PEOPLE else ("reviewers", "simulated participant")
+    these = counted(row["n"], noun)
     if row["claim"] == SUCH_TASKS:
-        return f"This holds for people and tasks like these {people} and {counted(row['tasks'], 'task')}."
-    why = str(row["claim"]).partition(": ")[2]
-    return f"This holds for people like these {people}, but for these tasks only: {why}."
+        return f"The interval is for {who} and tasks like these {these} and {counted(row['tasks'], 'task')}."
+    whole = str(row["method"]).startswith(OWN_VALUES)
+    sample = f"the {these} with answers in every compared condition" if whole else f"these {these}"
+    return f"The interval is for {who} like {sample}, on these tasks only: {str(row['claim']).partition(': ')[2]}."
 
 
 def _simple(row: Mapping[Hashable, Any]) -> str:

@@ -11,8 +11,9 @@ import pandas as pd
 from console.analysis.statistics.mixed_models import Mixed, fit_linear, fit_logistic
 from console.analysis.statistics.paired import Comparison, Design, compare_all_pairs
 from console.analysis.statistics.success_rate import compare_tasks
+from console.language import counted
 from console.studies.analysis.contrasts import answers
-from console.studies.analysis.format import signed
+from console.studies.analysis.format import lower_first, signed
 from console.studies.analysis.frames import Frames, cells, groups, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 
@@ -21,6 +22,7 @@ RIGHT = "right decisions"
 SECONDS = "seconds per decision"
 
 ALPHA = 0.05
+_SAME = 1e-9
 
 
 def differences(frames: Frames) -> pd.DataFrame:
@@ -139,21 +141,27 @@ def describe_differences(table: pd.DataFrame) -> str:
 
 
 def _tested(pairs: pd.DataFrame) -> str:
-    most = pairs.iloc[int(pairs["difference"].abs().to_numpy().argmax())]
-    span = "" if pd.isna(most["low"]) else f" ({signed(most['low'])} to {signed(most['high'])})"
-    about = f"{most['first']} minus {most['second']} is {signed(most['difference'])}{span}"
-    count, found = int(pairs["p_holm"].notna().sum()), int((pairs["p_holm"] < ALPHA).sum())
-    named = f"{pairs['test'].iloc[0]}, Holm over {count} pair" + ("" if count == 1 else "s")
+    differ, count = pairs[pairs["p_holm"] < ALPHA], int(pairs["p_holm"].notna().sum())
+    about = _largest(differ if len(differ) else pairs)
+    named = f"{pairs['test'].iloc[0]}, Holm over {counted(count, 'pair')}"
     if not count:
         return f"No pair can be tested. The largest difference: {about}. {pairs['note'].iloc[0]}".rstrip()
-    if found:
-        return f"{found} of {count} pairs differ ({named}, p < {ALPHA}). The largest: {about}."
+    if len(differ):
+        verb = "differs" if len(differ) == 1 else "differ"
+        return f"{len(differ)} of {counted(count, 'pair')} {verb} ({named}, p < {ALPHA}). The largest of them: {about}."
     return f"No pair differs significantly at {ALPHA} ({named}). The largest difference: {about}."
 
 
+def _largest(pairs: pd.DataFrame) -> str:
+    sizes = pairs["difference"].abs().to_numpy()
+    most, level = pairs.iloc[int(sizes.argmax())], int((sizes > sizes.max() - _SAME).sum()) - 1
+    span = "" if pd.isna(most["low"]) else f" ({signed(most['low'])} to {signed(most['high'])})"
+    same = f"; {counted(level, 'other pair')} differ{'s' * (level == 1)} as much" if level else ""
+    return f"{most['first']} minus {most['second']} is {signed(most['difference'])}{span}{same}"
+
+
 def _not_estimable(pair: Mapping[Hashable, Any]) -> str:
-    note = str(pair["note"])
-    return f"{pair['first']} minus {pair['second']} is {note[:1].lower()}{note[1:]}"
+    return f"{pair['first']} minus {pair['second']} is {lower_first(str(pair['note']))}"
 
 
 ANALYSIS = read_analysis(

@@ -61,15 +61,17 @@ def describe_words(table: pd.DataFrame) -> str:
     """State whether longer and more specific feedback is associated with more success in the next trial."""
     if table.empty:
         return "No agent with a next trial got feedback in words."
-    told = []
+    told, notes = [], {}
     for name in dict.fromkeys(table["property"]):
         found = by_figure(table[table["property"] == name])["correlation with success"]
         if pd.isna(found["value"]):
             return f"The effect of feedback is inconclusive: {found['note']}"
         told.append(f"{name} {number(found['value'], '+.2f')}{span(found, '+.2f')}")
+        notes |= {str(found["note"]): None} if pd.isna(found["low"]) else {}
     count = int(table["texts"].max())
     people = counted(int(table["participants"].max()), "participant")
-    return f"Correlation with success in the next trial, over {count:,} texts of {people}: {'; '.join(told)}."
+    said = f"Correlation with success in the next trial, over {counted(count, 'text')} of {people}: {'; '.join(told)}."
+    return " ".join([said, *filter(None, notes)])
 
 
 ANALYSIS = read_analysis(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from console.analysis.charts.studies import AGREEMENT_MEASURES
+from console.language import counted
 
 P_VALUES = ("p", "p_holm", "p_adjusted", "p_equivalent", "simple_p")
 """The columns that hold p-values."""
@@ -69,6 +70,32 @@ def number(value: float, form: str) -> str:
 def span(row: Mapping[str, Any], form: str, unit: str = "") -> str:
     """Return the interval of a row in brackets, or an empty string if the row has no interval."""
     return "" if pd.isna(row["low"]) else f" ({number(row['low'], form)} to {number(row['high'], form)}{unit})"
+
+
+def list_names(names: Iterable[str]) -> str:
+    """Return the names as a phrase: "a", "a and b", "a, b and c"."""
+    return " and ".join(", ".join(names).rsplit(", ", 1))
+
+
+def named(reviewers: str) -> str:
+    """Return a kind of reviewers as a noun: "people" or "simulated reviewers"."""
+    return reviewers if reviewers == "people" else f"{reviewers} reviewers"
+
+
+def lower_first(note: str) -> str:
+    """Return a note in the form that continues a sentence."""
+    return f"{note[:1].lower()}{note[1:]}"
+
+
+def over(row: Mapping[str, Any], participants: int) -> str:
+    """Return "over n participants" for a mean over `n` of them, or "over n of m participants" if some have no value."""
+    some = f"{row['n']:,} of " if row["n"] < participants else ""
+    return f"over {some}{counted(participants, 'participant')}"
+
+
+def why_open(row: Mapping[str, Any]) -> str:
+    """Return the reason why a row has no interval, as the end of a sentence; empty if there is an interval."""
+    return f", without an interval: {lower_first(str(row['note']))}" if pd.isna(row["low"]) else "."
 
 
 def by_figure(table: pd.DataFrame) -> dict[str, dict[str, Any]]:

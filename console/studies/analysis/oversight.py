@@ -10,6 +10,8 @@ import pandas as pd
 
 from console.detection.oversight import AS_REVIEWED, CHANCE, IDEAL, Curves, Pool, compute_curves
 from console.errors import Refused
+from console.language import counted
+from console.studies.analysis.format import named
 from console.studies.analysis.frames import NAMES, Frames, table
 from console.studies.analysis.parts import read_analysis
 from console.trajectory import Label
@@ -125,13 +127,13 @@ def describe_burn_down(table: pd.DataFrame) -> str:
 
 
 def _spent(who: str, table: pd.DataFrame) -> str:
-    ends = table.groupby("trial")[["used", "caught", "cap"]].max()
-    cap = "" if ends["cap"].isna().any() else f" of {ends['cap'].sum():,.0f} allowed"
-    by = "people" if who == "people" else f"{who} reviewers"
-    return (
-        f"{ends['used'].sum():,} inspections{cap} by {by} found {ends['caught'].sum():,.0f} misalignments "
-        f"over {len(ends)} trial{'' if len(ends) == 1 else 's'}."
-    )
+    # The rows of a trial are in the order of time; a refund lowers the number of used inspections.
+    ends = table.groupby("trial").last()
+    used, caught, by = int(ends["used"].sum()), int(ends["caught"].sum()), named(who)
+    spent = f"{used:,} of {ends['cap'].sum():,.0f} allowed" if ends["cap"].notna().all() else f"{used:,}"
+    inspections = f"{spent} inspection{'' if spent == '1' else 's'}"
+    found = f"{counted(caught, 'misalignment')} over {counted(len(ends), 'trial')}"
+    return f"{by[0].upper()}{by[1:]} used {inspections} and found {found}."
 
 
 ANALYSIS = read_analysis(

@@ -17,8 +17,9 @@ from console.analysis.statistics.session_effects import (
     estimate_position_effect,
 )
 from console.analysis.statistics.session_effects import compute_pace as measured
+from console.language import counted
 from console.studies.analysis.contrasts import answers
-from console.studies.analysis.format import by_figure, number, signed, span
+from console.studies.analysis.format import by_figure, number, over, signed, span, why_open
 from console.studies.analysis.frames import ALL, Frames, cells, groups, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 from console.studies.design.contrasts import MEASURES
@@ -66,14 +67,19 @@ def describe_pace(table: pd.DataFrame) -> str:
     mean, change = rows["seconds (geometric mean)"], rows["change of seconds per ten items"]
     if pd.isna(mean["value"]):
         return f"The time per decision is inconclusive: {mean['note']}"
-    said = f"A decision takes {mean['value']:.0f} s{span(mean, '.0f', ' s')}"
+    untimed = f"; {mean['left_out']:,} without a measured time left out" if mean["left_out"] else ""
+    said = (
+        f"A decision takes {mean['value']:.0f} s{span(mean, '.0f', ' s')}, the geometric mean of "
+        f"{counted(mean['decisions'], 'decision')} {over(mean, mean['n'])}{untimed}."
+    )
     if pd.isna(change["low"]):
-        return f"{said}; the change over a session is inconclusive: {change['note']}"
+        return f"{said} The change over a session is inconclusive: {change['note']}"
+    some = f" {over(change, mean['n'])}" if change["n"] < mean["n"] else ""
     verdict = "the direction is inconclusive"
     if change["low"] > 0 or change["high"] < 0:
         verdict = "participants slow down" if change["value"] > 0 else "participants speed up"
-    drift = f"{number(change['value'], '+.0%')}{span(change, '+.0%')}"
-    return f"{said}; with every ten items it changes by {drift}: {verdict}."
+    drift = f"{number(change['value'], '+.0%')}{span(change, '+.0%')}{some}"
+    return f"{said} With every ten items it changes by {drift}: {verdict}."
 
 
 PACE = read_analysis("pace", {"pace": pace, "time-over-session": over_session}, sentences={"pace": describe_pace})
@@ -137,7 +143,7 @@ def _told(what: str, row: dict[str, Any]) -> str:
         return f"{_UNKNOWN[row['figure']]} is inconclusive. {row['note']}"
     figure = f"{what} {signed(row['value'])}{span(row, '+.3f')}"
     if pd.isna(row["low"]):
-        return f"{figure}. {row['note']}"
+        return f"{figure}{why_open(row)}"
     known = row["low"] > 0 or row["high"] < 0
     return f"{figure}: {'an effect of order' if known else 'the direction is inconclusive'}."
 

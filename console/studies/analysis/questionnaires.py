@@ -5,10 +5,12 @@ from __future__ import annotations
 import pandas as pd
 
 from console.analysis.statistics.estimates import estimate_mean
+from console.language import counted
 from console.studies.analysis.frames import ALL, Frames, cells, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 
 _SURE = {True: "right", False: "wrong"}
+_WHICH = {"right": "correct decisions", "wrong": "wrong decisions"}
 
 
 def scores(frames: Frames) -> pd.DataFrame:
@@ -51,10 +53,11 @@ def describe_scores(shown: pd.DataFrame) -> str:
 
 def describe_confidence(shown: pd.DataFrame) -> str:
     """State how confident people were in correct and in wrong decisions."""
-    means = dict(zip(shown["decisions"], shown["mean"], strict=True))
-    if len(means) < len(_SURE) or shown["mean"].isna().any():
+    if len(shown) < len(_SURE) or shown["mean"].isna().any():
         return "Confidence in correct and wrong decisions cannot be compared."
-    return f"Mean confidence is {means['right']:.2f} in correct decisions and {means['wrong']:.2f} in wrong ones."
+    told = {row["decisions"]: f"{row['mean']:.2f} in {_WHICH[row['decisions']]} ({counted(row['n'], 'participant')})"
+            for row in shown.to_dict("records")}  # fmt: skip
+    return f"Mean confidence is {told['right']} and {told['wrong']}."
 
 
 ANALYSIS = read_analysis(

@@ -12,7 +12,8 @@ from console.analysis.statistics.reliance import (
     estimate_rubber_stamping,
     estimate_seeded_advice,
 )
-from console.studies.analysis.format import by_figure, signed, span
+from console.language import counted
+from console.studies.analysis.format import by_figure, lower_first, over, signed, span, why_open
 from console.studies.analysis.frames import ALL, Frames, cells, groups, own_decisions, table
 from console.studies.analysis.parts import read_analysis
 from console.studies.results.data_dictionary import FACTOR
@@ -20,8 +21,8 @@ from console.studies.results.data_dictionary import FACTOR
 _SEEN = {"shown", "hidden"}
 _DIFFERENCE = "difference"
 _UNTOLD = "inconclusive"
-_SURE = 0.75
-"""The limit from which a score counts as high; the limit is also a border between two bins."""
+_SURE = 0.8
+"""The score above which a score counts as high; a bin includes its upper border."""
 
 
 def override(frames: Frames) -> pd.DataFrame:
@@ -92,13 +93,15 @@ def stamping(frames: Frames) -> pd.DataFrame:
             "reviewers": name,
             "condition": condition,
             "figure": figure,
+            "participants": rows["participant"].nunique(),
             **cells(getattr(found, figure), "value", tested=figure == _DIFFERENCE),
         }
         for name, part in groups(own_decisions(frames))
-        for condition, found in ((each, estimate_rubber_stamping(rows)) for each, rows in _conditions(part))
+        for condition, rows in _conditions(part)
+        for found in [estimate_rubber_stamping(rows)]
         for figure in ("index", "others", _DIFFERENCE)
     ]
-    return table(rows, "reviewers$ condition$ figure$ value low high p n# note$")
+    return table(rows, "reviewers$ condition$ figure$ value low high p n# participants# note$")
 
 
 def checks(frames: Frames) -> pd.DataFrame:
@@ -119,14 +122,16 @@ def _conditions(part: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 def describe_overrides(table: pd.DataFrame) -> str:
     """State how often reviewers contradict the detector, and at which scores."""
     if not table["n"].sum():
-        return "No decision on a flagged item has been made yet."
+        return "No decision on an item with a score of the detector has been made yet."
     against, count = int(table["overridden"].sum()), int(table["n"].sum())
-    said = f"{against:,} of {count:,} decisions ({against / count:.0%}) are against the detector"
-    above, below = table[table["bin_low"] > _SURE], table[table["bin_low"] <= _SURE]
+    said = (
+        f"{against:,} of {counted(count, 'decision')} ({against / count:.0%}) on scored items are against the detector"
+    )
+    above, below = table[table["bin_low"] >= _SURE], table[table["bin_low"] < _SURE]
     if not above["n"].sum() or not below["n"].sum():
         return f"{said}."
     sure, unsure = (part["overridden"].sum() / part["n"].sum() for part in (above, below))
-    return f"{said}: {sure:.0%} at scores of 0.8 or more, {unsure:.0%} at lower scores."
+    return f"{said}: {sure:.0%} at scores above {_SURE}, {unsure:.0%} at lower scores."
 
 
 def describe_bias(table: pd.DataFrame) -> str:
@@ -143,12 +148,12 @@ def describe_bias(table: pd.DataFrame) -> str:
     shown = f"{row['factor'].replace('_', ' ')} shown rather than hidden"
     said = (
         f"When the detector is wrong about a seeded item, {shown} changes the share of correct decisions "
-        f"by {signed(row['value'])}"
+        f"by {signed(row['value'])}{span(row, '+.3f')} over {counted(row['n'], 'participant')}"
     )
     if pd.isna(row["low"]):
-        return f"{said}; the interval cannot be estimated: {row['note']}"
+        return f"{said}{why_open(row)}"
     verdict = "automation bias" if row["high"] < 0 else "the opposite of automation bias" if row["low"] > 0 else _UNTOLD
-    return f"{said}{span(row, '+.3f')}: {verdict}."
+    return f"{said}: {verdict}."
 
 
 def describe_advice(table: pd.DataFrame) -> str:
@@ -206,11 +211,18 @@ def describe_stamping(table: pd.DataFrame) -> str:
         why = rows["index"]["note"] if rows else "no decision has been made yet."
         return f"The rubber-stamping index cannot be estimated: {why}"
     index, apart = rows["index"], rows["difference"]
-    said = f"Of each reviewer's fastest decisions, {index['value']:.0%} agree with the detector{span(index, '.0%')}"
+    few = "; the others made too few" if index["n"] < index["participants"] else ""
+    said = (
+        f"Of the fastest quarter of each reviewer's decisions, {index['value']:.0%} agree with the "
+        f"detector{span(index, '.0%')}, on average {over(index, index['participants'])}{few}"
+    )
     if pd.isna(apart["value"]):
-        return f"{said}."
-    more = f"{said}; the difference from the slower ones is {signed(apart['value'])}{span(apart, '+.3f')}"
-    if pd.isna(apart["low"]) or apart["low"] <= 0 <= apart["high"]:
+        return f"{said}. The difference from slower decisions cannot be estimated: {lower_first(apart['note'])}"
+    more = f"{said}. The difference from slower decisions is {signed(apart['value'])}{span(apart, '+.3f')}"
+    more += f" {over(apart, apart['participants'])}"
+    if pd.isna(apart["low"]):
+        return f"{more}{why_open(apart)}"
+    if apart["low"] <= 0 <= apart["high"]:
         return f"{more}: inconclusive."
     return f"{more}: fast decisions agree {'more' if apart['value'] > 0 else 'less'} often."
 

@@ -9,6 +9,8 @@ import pandas as pd
 
 from console.analysis.statistics.success_rate import HELD, PAPER, compute_success_by_trial
 from console.detection.evaluation import paper
+from console.language import counted
+from console.studies.analysis.format import list_names, named
 from console.studies.analysis.frames import Frames, cells, groups, judged, table
 from console.studies.analysis.parts import read_analysis
 from console.studies.design import FACTORS
@@ -46,23 +48,26 @@ def describe_success(table: pd.DataFrame) -> str:
     """Name the condition with the most success after the last trial, and its gain since the first trial."""
     if table.empty:
         return "No trial has finished yet, so the success rate is unknown."
-    last = table[table["trial"] == table["trial"].max()].sort_values("mean", ascending=False)
+    last = table[table["trial"] == table["trial"].max()].sort_values("mean", ascending=False, kind="stable")
     best = last.iloc[0]
     first = table[(table["trial"] == table["trial"].min()) & (table["condition"] == best["condition"])].iloc[0]
-    spread = f" ± {best['sd']:.1%}" if pd.notna(best["sd"]) else ""
+    spread, what = (f" ± {best['sd']:.1%}", "mean ± SD") if pd.notna(best["sd"]) else ("", "mean")
+    over = counted(best["participants"], "participant")
     said = (
         f"After trial {best['trial']}, {best['condition']} has solved {best['mean']:.1%}{spread} of its tasks "
-        f"(mean ± SD over {best['participants']})"
+        f"({what} over {over})"
     )
     if first["trial"] != best["trial"]:
-        said += f", from {first['mean']:.1%} in trial {first['trial']}"
+        before = f" over {first['participants']}" if first["participants"] != best["participants"] else ""
+        said += f", from {first['mean']:.1%}{before} in trial {first['trial']}"
     others = last[last["condition"] != best["condition"]]
-    if others.empty:
-        return f"{said}."
-    level = others[(others["mean"] - best["mean"]).abs() < _SAME]
+    level, lowest = (others[(others["mean"] - end).abs() < _SAME] for end in (best["mean"], last["mean"].min()))
     if len(level):
-        return f"{said}; {' and '.join(level['condition'])} {'is' if len(level) == 1 else 'are'} level with it."
-    return f"{said}; the lowest is {others.iloc[-1]['mean']:.1%}, of {others.iloc[-1]['condition']}."
+        said += f"; {list_names(level['condition'])} {'is' if len(level) == 1 else 'are'} level with it"
+    if len(level) < len(others):
+        said += f"; the lowest is {last['mean'].min():.1%}, of {list_names(lowest['condition'])}"
+    waiting = sorted(set(table["condition"]) - set(last["condition"]))
+    return f"{said}." + (f" No result of trial {best['trial']} yet: {list_names(waiting)}." if waiting else "")
 
 
 def table_9(shares: pd.DataFrame) -> pd.DataFrame:
@@ -128,18 +133,22 @@ def _printed() -> Iterator[dict[str, Any]]:
 
 
 def describe_published(shown: pd.DataFrame) -> str:
-    """Compare the gain in success in this study with the gain in the paper, if the results are comparable."""
+    """Compare the gain in success in this study, of each kind of reviewers, with the gain in the paper."""
     here = shown[shown["source"].str.startswith(HERE)]
     if here.empty:
         return ""
-    ends = [here[here["trial"] == trial] for trial in sorted({here["trial"].min(), here["trial"].max()})]
-    told = " and ".join(f"{_reach(rows['percent'])} at trial {rows['trial'].iloc[0]}" for rows in ends)
+    told = [f"with {named(who.removeprefix(HERE))}, {_gain(rows)}" for who, rows in here.groupby("source", sort=False)]
     theirs = shown[(shown["source"] == PEOPLE) & (shown["trial"] > 0)]["percent"]
     return (
-        f"Here, {told} are solved; in the paper, with people's feedback, {paper.STUDIED_FROM:.1f}% at trial 0 and "
+        f"Solved here {'; '.join(told)}. In the paper, with people: {paper.STUDIED_FROM:.1f}% at trial 0 and "
         f"{_reach(theirs)} at trial {paper.STUDIED_TRIAL}. Tasks, agent, models and reviewers differ, so the "
         "figures are shown side by side without a test."
     )
+
+
+def _gain(here: pd.DataFrame) -> str:
+    ends = [here[here["trial"] == trial] for trial in sorted({here["trial"].min(), here["trial"].max()})]
+    return " and ".join(f"{_reach(rows['percent'])} at trial {rows['trial'].iloc[0]}" for rows in ends)
 
 
 def _reach(shares: pd.Series[float]) -> str:

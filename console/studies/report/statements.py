@@ -9,6 +9,7 @@ from importlib.metadata import version
 import pandas as pd
 
 from console.language import counted
+from console.studies.analysis.format import named
 from console.studies.analysis.frames import REVIEWERS, Frames, excluded, groups, own_decisions, table
 from console.studies.design import FACTORS, Design, conditions, task_count, varied
 from console.studies.design.allocation import Group, promise
@@ -40,8 +41,8 @@ def facts(design: Design, frames: Frames) -> pd.DataFrame:
         ("conditions", frames["allocation"]["condition"].nunique()),
         ("tasks per condition", design.tasks),
         ("trials", design.trials),
-        *((f"decisions by {who}", len(rows)) for who, rows in groups(decided)),
-        *((f"inspections spent by {who}", int(rows["used"].sum())) for who, rows in groups(frames["budget"])),
+        *((f"decisions by {named(who)}", len(rows)) for who, rows in groups(decided)),
+        *((f"inspections spent by {named(who)}", int(rows["used"].sum())) for who, rows in groups(frames["budget"])),
     ]
     return pd.DataFrame(told, columns=["figure", "value"])
 
@@ -157,7 +158,7 @@ def software() -> pd.DataFrame:
 
 def _participants(design: Design, there: pd.DataFrame) -> str:
     people = there[(there["annotator_kind"] == "human") & ~there["stage"].isin(_NEVER_IN)]
-    finished = int(people["finished_at"].notna().sum())
+    finished = int((people["finished_at"].notna() & (people["stage"] != "withdrawn")).sum())
     who = "1 person" if len(people) == 1 else f"{len(people)} people"
     told = [f"{who} took part, {finished} of them finished; the design has places for {design.participants.human}."]
     told = told if len(people) or design.participants.human else []
@@ -190,6 +191,6 @@ def _ours() -> str:
     return (
         "Success counts the tasks solved by each trial; a task without a next trial keeps the result of its last one. "
         "Intervals are at 95%: t over participants for means, Wilson for pooled shares, percentiles of 1,000 "
-        "bootstrap draws over checkpoints (seed 0) for agreement. Agreement uses the checkpoints of trial 0, which "
-        "all participants share. Undefined figures are left out with a note."
+        "bootstrap draws over checkpoints (seed 0) for agreement. Agreement uses the checkpoints of trial 0 that at "
+        "least two reviewers decided. Undefined figures are left out with a note."
     )

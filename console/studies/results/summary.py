@@ -14,7 +14,7 @@ from sqlmodel import Session
 from console.errors import Unknown
 from console.runs import is_current
 from console.studies.results.condition_runs import PEOPLE
-from console.studies.sessions.stages import NOT_IN
+from console.studies.sessions.stages import NOT_IN, ParticipantStage
 from storage.tables import AssignmentStatus, Study, Table
 
 _tables = Table.metadata.tables
@@ -55,7 +55,9 @@ def headline(session: Session, study_id: int) -> Headline:
     people = (
         func.count(),
         func.count().filter(is_human, _person.c.joined_ms.is_not(None)),
-        func.count().filter(is_human, _person.c.finished_ms.is_not(None)),
+        func.count().filter(
+            is_human, _person.c.finished_ms.is_not(None), _person.c.stage != ParticipantStage.WITHDRAWN
+        ),
         func.count().filter(~is_human),
     )
     ours = _person.c.study_id == study_id, _person.c.stage.not_in(NOT_IN)

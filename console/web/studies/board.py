@@ -106,15 +106,24 @@ _MEANING = {
     StudyStatus.PAUSED: "Paused: participants keep their places and cannot continue.",
     StudyStatus.CLOSED: "Closed: participants cannot continue.",
 }
+_WITHOUT_PEOPLE = {
+    StudyStatus.DRAFT: "Draft: open the study to run its simulated participants.",
+    StudyStatus.OPEN: "Open: simulated participants can work. The design has no places for people.",
+    StudyStatus.PAUSED: "Paused: simulated participants keep their places and cannot continue.",
+}
+"""The meaning of a status if the design has no places for people; other statuses mean the same."""
 
 
 def show(study: tables.Study) -> None:
     """Draw the study's status, the link for participants, and their progress."""
     design = lifecycle.design_of(study)
+    means = _MEANING if design.participants.human else _MEANING | _WITHOUT_PEOPLE
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.text(_MEANING[StudyStatus(study.status)], width="content")
+        st.text(means[StudyStatus(study.status)], width="content")
         if study.status != StudyStatus.CLOSED:
             label, make, said = _CHANGES[study.status]
+            if not design.participants.human:
+                said = said.replace("People can join", "Simulated participants can start")
             if st.button(label, key=f"study-{label}"):
                 _change(study.name, make, said)
             with st.popover("Close…", key="closing"):
@@ -205,9 +214,8 @@ def _simulating(study: tables.Study, open_kinds: Sequence[str]) -> None:
         return
     why = None if study.status == StudyStatus.OPEN else "Open the study first."
     with st.popover("Simulate…", key="simulating", disabled=why is not None, help=why):
-        st.text(
-            f"{machines} simulated participants are not finished. Simulated participants use the same queue as people."
-        )
+        are = f"{counted(machines, 'simulated participant')} {'is' if machines == 1 else 'are'}"
+        st.text(f"{are} not finished. Simulated participants use the same queue as people.")
         if st.button("Run simulated participants", key="simulate", disabled=not machines):
             _simulate(study.name, False)
         st.text("A dry run also fills the places of people. Use a copy of the study.")

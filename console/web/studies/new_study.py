@@ -78,7 +78,8 @@ def _create(design: Design) -> None:
         lifecycle.create(design, now_ms())
     draft.forget()
     picker.keep(design.name, "board")
-    finish(f"Created {design.name}. Open the study on its board when people can join.")
+    why = "when people can join" if design.participants.human else "to run its simulated participants"
+    finish(f"Created {design.name}. Open the study on its board {why}.")
 
 
 def _yaml() -> None:

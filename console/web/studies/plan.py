@@ -44,11 +44,16 @@ def summary(design: Design, places: Sequence[PlannedCondition]) -> None:
     arms, people = len(conditions(design)), len({place.number for place in places})
     own = design.comparison == "within" and not design.same_tasks
     each = f"{counted(design.tasks, 'task')} in each" if own else f"the same {counted(design.tasks, 'task')}"
-    limit = f"at most {design.budget} inspections per trial" if design.budget else "no inspection limit"
+    limit = f"at most {_budget(design.budget)} per trial" if design.budget else "no inspection limit"
     st.text(
         f"{counted(arms, 'condition')}, {counted(people, 'participant')}, {each}, "
         f"{counted(design.trials, 'trial')}, {limit}; {counted(task_count(design), 'task')} in total."
     )
+
+
+def _budget(budget: str) -> str:
+    share = f"{budget} of the first trial's completed trajectories inspected"
+    return share if budget.endswith("%") else counted(int(budget), "inspection")
 
 
 def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known | None = None) -> None:

@@ -29,9 +29,8 @@ def show(study: tables.Study) -> None:
     head = found.headline()
     _headline(head)
     if not head.decisions and not head.arms_done:
-        show_empty_state(
-            "No results yet", "Open the study on its board, then invite people or run simulated participants."
-        )
+        start = "invite people or run" if head.places > head.simulated else "run its"
+        show_empty_state("No results yet", f"Open the study on its board, then {start} simulated participants.")
         return
     titles = {name: analysis.tab for name, analysis in ANALYSES.items()}
     key = picker.chosen_view("Part", titles, "part", "study_part")
@@ -42,13 +41,13 @@ def show(study: tables.Study) -> None:
 
 def _headline(head: Headline) -> None:
     people = head.places - head.simulated
+    mean = f", <b>{head.mean_seconds:.0f} s</b> each on average" if head.mean_seconds is not None else ""
     parts = (
         f"people finished <b>{head.finished} of {people}</b>" if people else "simulated reviewers only",
         f"conditions done <b>{head.arms_done} of {head.arms}</b>{' including simulated' if head.simulated else ''}",
-        f"decisions by people <b>{head.human_decisions:,}</b>" if people else "",
+        f"decisions by people <b>{head.human_decisions:,}</b>{mean}" if people else "",
         f"by simulated reviewers <b>{head.decisions - head.human_decisions:,}</b>" if head.simulated else "",
         "without practice and checks",
-        f"mean time <b>{head.mean_seconds:.0f} s</b>" if head.mean_seconds is not None else "",
     )
     show_html(status_html(parts))
 

@@ -106,10 +106,10 @@ def groups_of(first, second, tasks):
     ("pattern", "why"),
     [
         (sets_in_rotation(4, 8), ""),
-        (sets_in_rotation(3, 20), "3 people with answers in both conditions are fewer than 5"),
+        (sets_in_rotation(3, 20), "3 participants with answers on both sides of the contrast are fewer than 5"),
         (sets_in_rotation(8, 6), "6 tasks are fewer than 8"),
         (groups_of(6, 6, 8), ""),
-        (groups_of(5, 12, 25), "a group of 5 people is smaller than 6"),
+        (groups_of(5, 12, 25), "a group of 5 participants is smaller than 6"),
     ],
 )
 def test_designs_without_a_claim_over_tasks_are_refused(pattern, why):

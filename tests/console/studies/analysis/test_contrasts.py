@@ -54,17 +54,30 @@ def test_within_participants_it_is_statsmodels_least_squares_of_their_difference
 
 
 def test_a_contrast_without_a_test_is_none_of_those_that_are_corrected_together():
-    shown = planned(frames(8))
+    shown = planned(frames(8)).assign(p=0.01, p_adjusted=0.02)
     untested = shown.assign(low=None, high=None, p=None, p_adjusted=None, note="Nothing varies.")
     told = describe_planned(pd.concat([shown, shown.assign(contrast="other"), untested], ignore_index=True))
     assert told.count("corrected over 2 tests") == 2
     assert "Inconclusive. Nothing varies. The estimate is" in told
+    uncorrected = pd.concat([shown, shown]).assign(p_adjusted=0.01)
+    assert "corrected" not in describe_planned(uncorrected)
 
 
 def test_an_answer_of_simulated_reviewers_says_whose_it_is():
     shown = planned(frames(8))
-    assert "these 8 participants and 40 tasks." in describe_planned(shown)
-    assert "these 8 simulated participants and 40 tasks." in describe_planned(shown.assign(annotator_kind="simulated"))
+    assert "The interval is for people and tasks like these 8 participants and 40 tasks." in describe_planned(shown)
+    simulated = describe_planned(shown.assign(annotator_kind="simulated"))
+    assert "The interval is for reviewers and tasks like these 8 simulated participants and 40 tasks." in simulated
+
+
+def test_the_scope_of_an_estimate_from_complete_participants_names_them():
+    tables = frames(4)
+    outcomes = tables["outcomes"]
+    lost = (outcomes["participant"] == outcomes["participant"].iloc[0]) & (outcomes["condition"] == "shown")
+    few = outcomes[~lost]
+    told = describe_planned(planned(tables | {"outcomes": few, "success": few, "participants": few}))
+    assert "for people like the 3 participants with answers in every compared condition, on these tasks only: " in told
+    assert "on these tasks only: 3 participants with answers on both sides of the contrast are fewer than 5." in told
 
 
 def test_between_participants_the_simple_figure_is_scipys_welch_test():
@@ -85,7 +98,7 @@ def without_shared_tasks(tables):
 
 def test_a_design_without_a_claim_over_tasks_says_so_on_page_one():
     told = describe_planned(planned(without_shared_tasks(frames(8))))
-    assert "for these tasks only: no task links the compared conditions." in told
+    assert "on these tasks only: no task links the compared conditions." in told
 
 
 def test_the_joint_interval_agrees_with_the_corrected_decision():

@@ -69,10 +69,13 @@ def test_what_stands_in_the_form_is_what_is_created(new_study, words):
     at = new_study("quick")
     field(at, "Tasks per condition").set_value(3)
     field(at, "Trials per task").set_value(2)
-    field(at, "Inspections").set_value("2")
+    field(at, "Inspections").set_value("60%")
     field(at, "People").set_value(2)
     at.multiselect[0].set_value(["rules"])
     at.run()
+    share = "at most 60% of the first trial's completed trajectories inspected per trial;"
+    assert any(share in text.value for text in at.text)
+    field(at, "Inspections").set_value("2").run()
     said = "2 conditions, 4 participants, 3 tasks in each, 2 trials, at most 2 inspections per trial;"
     assert any(text.value.startswith(said) for text in at.text)
     click(at, "Create study")

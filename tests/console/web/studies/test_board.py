@@ -79,6 +79,18 @@ def test_opening_pausing_going_on_and_closing(desk):
     assert not [button for button in at.button if button.label in ("Open study", "Resume study", "Pause study")]
 
 
+def test_a_study_without_places_for_people_invites_no_one(open_page, words):
+    alone = {"name": "alone", "participants": {"human": 0, "rules": 1}}
+    lifecycle.create(Design.model_validate(DESIGN.model_dump() | alone), now_ms())
+    at = open_page("studies", study="alone", section="board")
+    assert "Draft: open the study to run its simulated participants." in said(at)
+    press(at, "Open study")
+    assert "alone is open. Simulated participants can start now." in words(at)
+    assert "Open: simulated participants can work. The design has no places for people." in said(at)
+    assert "1 simulated participant is not finished." in said(at)
+    assert "eople can" not in words(at) + said(at)
+
+
 def test_the_link_holds_the_code_and_goes_once_it_is_closed(desk, small):
     at = desk()
     link = f"/participate?join={small.join_code}"

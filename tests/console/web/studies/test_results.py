@@ -86,6 +86,12 @@ def test_before_anything_is_decided_it_says_so(open_page, words):
     assert "conditions done <b>0 of 6</b>" in words(at)
 
 
+def test_the_mean_time_stands_beside_the_decisions_of_people(part, words):
+    (head,) = re.findall(r"decisions by people <b>(\d+)</b>, <b>(\d+) s</b> each on average", words(part("people")))
+    decided = frames()["decisions"].query("purpose == '' and annotator_kind == 'human'")
+    assert [int(cell) for cell in head] == [len(decided), round(decided["lead_time_ms"].astype(float).mean() / 1_000)]
+
+
 def test_success_is_told_as_the_paper_prints_it(part, words):
     at = part("success")
     rows = re.findall(r'<th scope="row">([\w-]+)</th>(.*?)</tr>', words(at))
@@ -95,8 +101,8 @@ def test_success_is_told_as_the_paper_prints_it(part, words):
     table = table[(table["reviewers"] == "people") & (table["count"] == "undecided run")]
     for row in table.itertuples():
         assert shown[row.condition][row.trial] == (f"{100 * row.mean:.1f}", f"{100 * row.sd:.1f}")
-    assert "mean ± SD over 2" in sentences(at)
-    assert "in the paper, with people's feedback, 33.0% at trial 0 and 34.3 to 50.3% at trial 3" in sentences(at)
+    assert "mean ± SD over 2 participants" in sentences(at)
+    assert "In the paper, with people: 33.0% at trial 0 and 34.3 to 50.3% at trial 3" in sentences(at)
 
 
 def test_simulated_reviewers_are_shown_apart(part):
