@@ -101,7 +101,7 @@ def stamping(frames: Frames) -> pd.DataFrame:
         for found in [estimate_rubber_stamping(rows)]
         for figure in ("index", "others", _DIFFERENCE)
     ]
-    return table(rows, "reviewers$ condition$ figure$ value low high p n# participants# note$")
+    return table(rows, "reviewers$ condition$ figure$ value low high p n# note$ participants#")
 
 
 def checks(frames: Frames) -> pd.DataFrame:
