@@ -105,7 +105,7 @@ def results(run: tables.Run) -> None:
     st.dataframe(measures, key=f"agreement-{run.id}", hide_index=True)
     rows = [
         {name: getattr(one, name) for name in ("question", "answer", "correct", "incorrect")}
-        | {"majority": words.get(str(one.majority)), "comments": " / ".join(one.comments)}
+        | {"majority": words.get(str(one.majority)), "comments": " / ".join(one.comments) or None}
         for one in found.answers
     ]
     st.dataframe(rows, key=f"ratings-{run.id}", hide_index=True, placeholder="–")
