@@ -14,6 +14,7 @@ from sqlmodel import Session, col
 
 from console.language import counted
 from console.runs.export.formats import FORMATS, Column, ColumnKind
+from console.trajectory import Outcome
 from storage import tables
 
 _DOORS = {
@@ -212,6 +213,7 @@ _SENTENCES: Mapping[str, str] = {
     "label settled": "{who} set the label of {subject} {change}",
     "next trial": "{who} started the next trial of {tasks} of {run}",
     "released": "{who} released {actions} of {run}",
+    **{f"trial {outcome}": f"{{subject}} of {{run}} ended as {outcome}: {{reason}}" for outcome in Outcome},
     "study invitations": "{who} created {links} to the study {subject}",
     "study created": "{who} created the study {subject}",
     "study open": "{who} opened the study {subject}",

@@ -68,6 +68,13 @@ def test_an_erasure_is_an_event_of_the_study_that_names_nobody(kettles):
     assert (erased.actor, erased.place, erased.run_id, json.loads(erased.detail)) == ("study", "", None, {"events": 1})
 
 
+def test_the_end_of_a_trial_is_a_sentence_with_its_reason(kettles):
+    with writing() as session:
+        run, detail = runs.get(session, kettles), {"reason": "A reviewer rejected the action."}
+        audit_log.record(session, run, "trial rejected", now_ms(), by="engine", subject="t-1, trial 0", detail=detail)
+    assert said()[-1] == "t-1, trial 0 of kettles ended as rejected: A reviewer rejected the action."
+
+
 def test_each_command_says_who_did_what_from_what_to_what(kettles, tmp_path, capsys):
     me = getpass.getuser()
     out = tmp_path / "out.csv"
